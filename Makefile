@@ -9,7 +9,7 @@ REAL := bench/.real
 # Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-year bench-peers real-model crash faults fuzz leaks attack container requirements docs pictures page-pictures clean
+.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-year soak drill bench-peers real-model crash faults fuzz leaks attack container requirements docs pictures page-pictures clean
 
 chat: $(VENV)/.runtime
 	@$(BIN)/remora chat
@@ -81,6 +81,14 @@ bench-scale: venv
 bench-load: venv
 	$(BIN)/python -m bench.load $(SCENARIOS)
 
+# Three days of 50 people in some ten minutes, while models, network, disk and clock fail: make soak SOAK="--hours 24"
+soak: venv
+	$(BIN)/python -m bench.soak $(SOAK)
+
+# A lost machine and the way back, by the commands that an operator types; some minutes: make drill DRILL="--messages 1000"
+drill: venv
+	$(BIN)/python -m bench.drill $(DRILL)
+
 # A simulated year of 20 people, with the work of its nights; some twenty minutes: make bench-year DATA="FILE ..."
 bench-year: venv
 	$(BIN)/python -m bench.year $(DATA) --picture docs/design/year.png
@@ -105,22 +113,25 @@ $(REAL)/.ready: bench/real-requirements.txt pyproject.toml | $(BIN)/python
 	@$(REAL)/bin/python -m pip --disable-pip-version-check --quiet install -e . -r bench/real-requirements.txt
 	@touch $@
 
-# Kills the bot many times over; the ordinary tests do it a few times. One of four: make crash PLATFORM=telegram,
-# PLATFORM=discord or PLATFORM=reminders (each prints one line of JSON and takes some 15 minutes), or PLATFORM=terminal,
-# which has the work of the night with it; KILLS= sets how often.
+# Kills the bot many times over; the ordinary tests do it a few times. One of five: make crash PLATFORM=telegram,
+# PLATFORM=discord or PLATFORM=reminders (each prints one line of JSON and takes some 15 minutes), PLATFORM=terminal,
+# which has the work of the night with it, or PLATFORM=page; KILLS= sets how often.
 crash: venv
-ifeq ($(filter telegram discord reminders,$(PLATFORM)),)
+ifeq ($(filter telegram discord reminders page,$(PLATFORM)),)
 	@REMORA_KILLS=$${KILLS:-100} $(BIN)/python -m pytest -q tests/crash/test_terminal_crash.py \
 	  tests/crash/test_night_crash.py >&2
 endif
-ifeq ($(filter terminal discord reminders,$(PLATFORM)),)
+ifeq ($(filter terminal discord reminders page,$(PLATFORM)),)
 	@$(BIN)/python -m tests.crash.telegram_world --kills $${KILLS:-200}
 endif
-ifeq ($(filter terminal telegram reminders,$(PLATFORM)),)
+ifeq ($(filter terminal telegram reminders page,$(PLATFORM)),)
 	@$(BIN)/python -m tests.crash.discord_world --kills $${KILLS:-200}
 endif
-ifeq ($(filter terminal telegram discord,$(PLATFORM)),)
+ifeq ($(filter terminal telegram discord page,$(PLATFORM)),)
 	@$(BIN)/python -m tests.crash.reminders_world --kills $${KILLS:-200}
+endif
+ifeq ($(filter terminal telegram discord reminders,$(PLATFORM)),)
+	@REMORA_KILLS=$${KILLS:-30} $(BIN)/python -m pytest -q tests/crash/test_page_crash.py >&2
 endif
 
 # Every operation of the store, the channel and the model fails once, in turn; and people, kills and clocks at random.

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +22,7 @@ from playwright.async_api import Browser, BrowserContext
 
 from tests.kit.browser import chromium
 from tests.kit.served import Served
-from tests.kit.visit import Guest, Page, paged
+from tests.kit.visit import USED, Guest, Page, paged
 
 ROOT: Final = Path(__file__).parents[1]
 PICTURES: Final = ROOT / "docs" / "pictures"
@@ -80,10 +81,22 @@ async def _lived_in(guest: Guest) -> dict[str, str]:
     name = (await guest.get("/entities")).text.partition('<a href="/entities/')[2].partition('"')[0]
     return {
         "in": "/in", "chat": "/chat/main", "memory": "/memory", "search": "/memory?q=Mira", "one": f"/memory/{found}",
-        "why": f"/why/{turns[-1].partition(chr(34))[0]}", "timeline": "/timeline", "entities": "/entities",
-        "entity": f"/entities/{name}", "night": "/night", "me": "/me", "refused": "/nowhere",
-        "empty": "/memory?q=Zebra",
+        "why": f"/why/{turns[-1].partition(chr(34))[0].partition('?')[0]}", "timeline": "/timeline",
+        "entities": "/entities", "entity": f"/entities/{name}", "night": "/night", "me": "/me", "refused": "/nowhere",
+        "empty": "/memory?q=Zebra", "wrong": f"/why/{turns[-1].partition(chr(34))[0].partition('?')[0]}?wrong=1",
+        "pinned": "/memory?show=pinned", "questions": "/questions",
     }  # fmt: skip
+
+
+async def _used(page: Page) -> dict[str, str]:
+    """Books what a model would have taken in three weeks, and returns the pages of admins."""
+    now, day = int(time.time() * 1000), 86_400_000
+    for back in range(21):
+        tokens = 9_000 + 4_000 * (back * 7 % 5)
+        at = now - back * day
+        await page.alter((USED, ["chat", tokens, tokens * 3e-6, at]), (USED, ["extract", tokens // 3, 0.004, at]))
+    named = ("jobs", "usage", "dead", "people")
+    return {"admin": "/admin"} | {f"admin-{name}": f"/admin/{name}" for name in named}
 
 
 async def _context(browser: Browser, page: Page, guest: Guest, size: str, theme: str) -> BrowserContext:
@@ -108,17 +121,27 @@ async def taken(folder: Path, *, write: bool) -> None:
     async with paged(installation, port=port, served=served) as page, chromium() as browser:
         guest = await page.signed_in("Ada")
         paths = await _lived_in(guest)
-        for size in WIDTHS:
-            for theme in ("light", "dark"):
-                context = await _context(browser, page, guest, size, theme)
-                shown = await context.new_page()
-                for name, path in paths.items():
-                    await shown.goto(page.url + path)
-                    await shown.wait_for_timeout(120)
-                    await shown.screenshot(path=folder / f"{name}-{size}-{theme}.png", full_page=name != "chat")
-                    if write and (name, size, theme) in (("chat", "wide", "light"), ("one", "wide", "dark")):
-                        await shown.screenshot(path=PICTURES / f"page-{name}.png")
-                await context.close()
+        await guest.told("/forget", at="/memory", value="coriander")
+        await _taken_of(browser, page, guest, paths, folder, write=write)
+        admin = await page.signed_in("you")
+        await _taken_of(browser, page, admin, await _used(page), folder, write=False)
+
+
+async def _taken_of(
+    browser: Browser, page: Page, guest: Guest, paths: dict[str, str], folder: Path, *, write: bool
+) -> None:
+    """Takes the pictures of somebody's pages."""
+    for size in WIDTHS:
+        for theme in ("light", "dark"):
+            context = await _context(browser, page, guest, size, theme)
+            shown = await context.new_page()
+            for name, path in paths.items():
+                await shown.goto(page.url + path)
+                await shown.wait_for_timeout(120)
+                await shown.screenshot(path=folder / f"{name}-{size}-{theme}.png", full_page=name != "chat")
+                if write and (name, size, theme) in (("chat", "wide", "light"), ("one", "wide", "dark")):
+                    await shown.screenshot(path=PICTURES / f"page-{name}.png")
+            await context.close()
 
 
 def main() -> None:

@@ -67,7 +67,7 @@ from memory.recall.embedders.remote import EmbeddingServer, Remote
 from memory.recall.rank import CLASSIC
 from memory.recall.rerank import Reranker
 from memory.service import AgentMemory, Embedders, Keeping, Rotation, Runtime, SearchSetup, Service, Triggers
-from memory.store.driver import Driver
+from memory.store.sqlite.driver import Driver
 from memory.text.guard import clean
 from memory.text.links import defang
 from memory.text.secrets.redact import redact

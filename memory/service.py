@@ -97,8 +97,7 @@ from memory.store.audit import Action as LookAction
 from memory.store.browsing import LISTED, TIERS
 from memory.store.chats import Session
 from memory.store.comparisons import DoubtAnswer
-from memory.store.database import Database, Durability, Reader, Transaction, one_moment
-from memory.store.driver import Driver
+from memory.store.database import Durability, Reader, Transaction, one_moment
 from memory.store.entities import Entity
 from memory.store.extractions import Afterwards
 from memory.store.history import Message, Utterance
@@ -112,10 +111,13 @@ from memory.store.questions import OpenQuestion, Question
 from memory.store.recalls import RecalledEntry
 from memory.store.reminders import MOST as MOST_REMINDERS
 from memory.store.reminders import Reminder, ReminderKind, ReminderTimes
+from memory.store.sqlite.database import SqliteDatabase
+from memory.store.sqlite.driver import Driver
 from memory.store.talks import Conversation, ConversationLine, Entered
 from memory.store.usage import Spent, Taken, Used
 from memory.text.language import language_of
 from memory.text.words import query_terms
+from memory.text.zones import zone_named, zones_like
 from memory.transfer.backups import Backups, Retention
 from memory.transfer.transfers import Transfer
 
@@ -134,7 +136,7 @@ __all__ = [
     "StoreFigures", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear", "Used", "Utterance",
     "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "days_named", "discloses", "due_of",
     "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares",
-    "takes_back", "to_forget",
+    "takes_back", "to_forget", "zone_named", "zones_like",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)
@@ -203,7 +205,7 @@ class Service:
 
     def __init__(
         self,
-        database: Database,
+        database: SqliteDatabase,
         *,
         agents: Agents,
         runtime: Runtime,
@@ -320,7 +322,7 @@ class Service:
         Raises `memory.errors.StorageError` or a subclass; each message says what to do.
         """
         runtime = replace(runtime, now=one_moment(runtime.now))
-        database = await Database.open(path, now=runtime.now(), durability=durability, driver=driver)
+        database = await SqliteDatabase.open(path, now=runtime.now(), durability=durability, driver=driver)
         try:
             service = cls(
                 database,
@@ -605,15 +607,11 @@ class Service:
         if self._embedding is not None and await self._embedding.opened():
             await self._embedding.idle()
 
-    async def memories(self, context: Context, *, limit: int, offset: int = 0) -> list[Memory]:
+    async def memories(self, context: Context, *, limit: int) -> list[Memory]:
         """Returns live facts, styles, events and reflections of the scope, the most important first."""
         return await self.database.read(
             lambda reader: memories.current(
-                reader,
-                anew(reader, context).scope,
-                ("fact", "style", "event", "reflection"),
-                limit=limit,
-                offset=offset,
+                reader, anew(reader, context).scope, ("fact", "style", "event", "reflection"), limit=limit
             )
         )
 

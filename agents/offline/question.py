@@ -124,7 +124,11 @@ def asked(text: str, speech: Speech, tokens: Tokens) -> AskedQuestion | None:
     if asks is not None:
         match = asks.pattern.search(asking)
         assert match is not None
-        rest = asking[match.end() :] + " " + (match.groupdict().get("kind") or "")
+        rest = (
+            asking[match.end() :]
+            + " "
+            + "".join(filter(None, (match.groupdict().get(name) for name in ("kind", "kind2"))))
+        )
     return AskedQuestion(
         text=asking,
         words=words,

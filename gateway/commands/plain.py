@@ -115,8 +115,8 @@ def _plainly(text: str) -> str:
 async def offer(call: Call, request: PlainRequest) -> bool:
     """Offers to forget what the request can refer to; False if there is nothing, and the words are ordinary talk.
 
-    "Wrong" can refer only to memories that the answer quoted: any other statement is between the person and the
-    model.
+    "Wrong" can refer only to memories that the answer quoted, without a model also to those that it says it noted: any
+    other statement is between the person and the model.
     """
     if request.kind == "unkept":
         # A request is no message of the talk, so nothing of it is written down.
@@ -130,7 +130,7 @@ async def offer(call: Call, request: PlainRequest) -> bool:
         return True
     at_hand = await call.memory.turns.at_hand(call.context)
     meant = at_hand.quoted
-    if request.kind == "forget":
+    if request.kind == "forget" or call.agent.offline:
         meant = tuple({memory.id: memory for memory in (*at_hand.learned, *at_hand.quoted)}.values())
     said = at_hand.turn_id if request.kind == "forget" else None
     if not meant and said is None:

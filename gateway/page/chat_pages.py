@@ -127,6 +127,7 @@ async def events(visit: Visit) -> web.StreamResponse:
             items = await _log(visit, place)
             if _hash(items) != visit.query.get("seen"):
                 await _send(response, "log", {"html": _shown(visit, items), "seen": _hash(items)})
+            shown = {item.key for item in items}
             visit.visitors.wake(visitor, place)
             looked = time.monotonic()
             while True:
@@ -138,10 +139,24 @@ async def events(visit: Visit) -> web.StreamResponse:
                     looked = time.monotonic()
                 if item is None:
                     await response.write(b": alive\n\n")
+                elif await _is_behind(visit, item, shown):
+                    items = await _log(visit, place)
+                    shown = {one.key for one in items}
+                    await _send(response, "log", {"html": _shown(visit, items), "seen": _hash(items)})
                 else:
+                    shown.add(item.key)
                     await _send(response, "item", {"key": item.key, "html": _one(visit, item)})
         except (EOFError, ConnectionError):  # too far behind, or gone; the page asks again
             return response
+
+
+async def _is_behind(visit: Visit, item: PageItem, shown: set[str]) -> bool:
+    """Returns whether an item answers what the tab does not show, because it was said before the server started."""
+    turn = _turn(item)
+    if not turn:
+        return False
+    lines = await visit.visitor.store.memory.browse.turn_lines(visit.visitor.context, int(turn))
+    return any(one.mine and one.platform_ref and said_key(one.platform_ref) not in shown for one in lines)
 
 
 async def _log(visit: Visit, place: Place) -> list[PageItem]:
@@ -173,11 +188,16 @@ def _shown(visit: Visit, items: list[PageItem]) -> str:
 
 
 def _one(visit: Visit, item: PageItem, *, day: str = "") -> str:
-    turn = item.key[1:] if item.key.startswith("t") and item.key[1:].isdecimal() and not item.growing else ""
     return visit.text(
-        "_item.html", item=item, day=day, turn=turn, rows=rows(item.buttons), typing=item.key == TYPING,
+        "_item.html", item=item, day=day, turn=_turn(item), rows=rows(item.buttons), typing=item.key == TYPING,
         thread=visit.path["thread"], clock=visit.texts.moment(item.at)[-5:],
     )  # fmt: skip
+
+
+def _turn(item: PageItem) -> str:
+    """Returns the number of the turn whose answer an item is; "" if it is none, or still growing."""
+    number = item.key.removeprefix("t")
+    return number if number != item.key and number.isdecimal() and not item.growing else ""
 
 
 async def _listed(visit: Visit) -> list[_Listed]:

@@ -28,9 +28,12 @@ async def why(visit: Visit) -> web.StreamResponse:
     if found is None:
         raise Refused(404, "page.no_answer")
     said = await visitor.store.memory.browse.turn_lines(visitor.context, int(turn))
+    answer = " ".join(one.text for one in said if not one.mine).casefold()
     groups = []
     for place, heading in _PLACES:
-        entries = [_entry(visit, found, entry, named) for entry, named in found.entries if entry.placed == place]
+        entries = [
+            _entry(visit, found, entry, named, answer) for entry, named in found.entries if entry.placed == place
+        ]
         if entries:
             groups.append((visit.texts(heading).rstrip(":："), place == "unused", entries))
     return visit.html(
@@ -44,8 +47,10 @@ async def why(visit: Visit) -> web.StreamResponse:
     )
 
 
-def _entry(visit: Visit, found: Why, entry: RecalledEntry, named: Memory | Message | None) -> dict[str, Any]:
-    """Returns one thing that entered the answer, as the template takes it."""
+def _entry(
+    visit: Visit, found: Why, entry: RecalledEntry, named: Memory | Message | None, answer: str
+) -> dict[str, Any]:
+    """Returns one thing that entered the `answer`, as the template takes it."""
     texts = visit.texts
     parts = [
         (texts(f"part.{name}"), value)
@@ -56,7 +61,10 @@ def _entry(visit: Visit, found: Why, entry: RecalledEntry, named: Memory | Messa
     if isinstance(named, Memory):
         now = found.replaced_by.get(named.id)
         may = named.live and not named.follows
+        # What the answer says is what may be wrong in it.
+        is_open = visit.query.get("wrong") == "1" and named.value.casefold() in answer
         shown |= {
+            "open": is_open,
             "memory": told(visit, named),
             "value": named.value,
             "may": may,

@@ -10,8 +10,10 @@ import hashlib
 import math
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import combinations
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from aiohttp import web
 
@@ -22,6 +24,8 @@ from memory.service import Entity, Memory
 #: Memories on the time line, and names in the picture.
 _SPAN: Final = 500
 _DRAWN: Final = 36
+#: Memories shown of each month among others.
+_OF_MONTH: Final = 6
 #: Memories that are read for the lines between names, and shown of one name.
 _LINKED: Final = 2_000
 _NAMED: Final = 60
@@ -33,9 +37,13 @@ _RINGS: Final = ((1, 0.0), (7, 0.36), (12, 0.68), (18, 1.0))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Month:
-    """A month with its memories; `share` is its number of them compared with the fullest month, from 0 to 1."""
+    """A month with its memories; `share` is its number of them compared with the fullest month, from 0 to 1.
+
+    `number` names it in addresses, such as "2026-03". `memories` are all of them where the month is shown by itself.
+    """
 
     name: str
+    number: str
     count: int
     share: float
     memories: list[ShownMemory]
@@ -58,14 +66,25 @@ async def timeline(visit: Visit) -> web.StreamResponse:
     visitor, texts = visit.visitor, visit.texts
     found = await visitor.store.memory.browse.newest(visitor.context, limit=_SPAN)
     months: dict[str, list[Memory]] = {}
+    zone = ZoneInfo(texts.timezone)
     for memory in found:
-        months.setdefault(texts.month(memory.valid_from), []).append(memory)
+        day = datetime.fromtimestamp(memory.valid_from / 1000, zone)
+        months.setdefault(f"{day:%Y-%m}", []).append(memory)
+    asked = visit.query.get("month", "")
+    alone = asked if asked in months else ""
     most = max(map(len, months.values()), default=1)
     shown = [
-        Month(name=name, count=len(of), share=len(of) / most, memories=[told(visit, memory) for memory in of])
-        for name, of in months.items()
+        Month(
+            name=texts.month(of[0].valid_from),
+            number=number,
+            count=len(of),
+            share=len(of) / most,
+            memories=[told(visit, memory) for memory in (of if alone else of[:_OF_MONTH])],
+        )
+        for number, of in months.items()
+        if not alone or number == alone
     ]
-    return visit.html("timeline.html", months=shown)
+    return visit.html("timeline.html", months=shown, alone=alone)
 
 
 async def entities(visit: Visit) -> web.StreamResponse:

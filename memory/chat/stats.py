@@ -12,7 +12,7 @@ from pathlib import Path
 
 from memory import dates
 from memory.chat.mailbox import Mailbox
-from memory.context import Context, anew, reads, sees
+from memory.context import Context, anew, in_read, reads, sees
 from memory.recall.embedding import Embedding, EmbeddingProgress
 from memory.scope import Scope
 from memory.store import extractions, figures, history, job_runs, mailbox, memories, passages, people, usage
@@ -186,21 +186,18 @@ class Stats:
         """Returns the moment up to which it is known what models took."""
         return await self._database.read(usage.last)
 
-    async def figures(self, *, since: int) -> StoreFigures:
+    @in_read
+    def figures(self, reader: Reader, *, since: int) -> StoreFigures:
         """Returns the figures of the store. What models took is counted from a moment of earlier figures on."""
-
-        def act(reader: Reader) -> StoreFigures:
-            until = usage.last(reader)
-            path = self._database.path
-            return StoreFigures(
-                waiting=figures.waiting(reader),
-                sizes={"database": path.stat().st_size, "log": self._database.wal_bytes},
-                runs=tuple(job_runs.latest(reader)),
-                used=tuple(usage.between(reader, since, until)),
-                used_until=until,
-            )
-
-        return await self._database.read(act)
+        until = usage.last(reader)
+        path = self._database.path
+        return StoreFigures(
+            waiting=figures.waiting(reader),
+            sizes={"database": path.stat().st_size, "log": self._database.wal_bytes},
+            runs=tuple(job_runs.latest(reader)),
+            used=tuple(usage.between(reader, since, until)),
+            used_until=until,
+        )
 
     async def rows(self) -> Mapping[str, int]:
         """Returns the number of rows of the largest tables, which takes a while."""
@@ -268,7 +265,7 @@ class Stats:
                 tokens_in=sum(one.input_tokens for one in used),
                 tokens_out=sum(one.output_tokens for one in used),
                 cost=sum(costs) if costs else None,
-                sqlite=str(self._database.driver),
+                sqlite=self._database.engine,
                 path=self._database.path,
                 embedding=progress,
             )

@@ -18,7 +18,7 @@ from memory.chat.identities import Identities, Where, Who
 from memory.chat.mailbox import Mailbox
 from memory.chat.retry import AtHand
 from memory.chat.window import TurnMaterial, WindowSize
-from memory.context import Context, anew
+from memory.context import Context, anew, in_read, in_write
 from memory.errors import Withdrawn
 from memory.learn import keep, revise
 from memory.learn.agents import Agents
@@ -123,86 +123,77 @@ class Turns:
         self._count_tokens = runtime.count_tokens
         self._changed = changed
 
-    async def begin(self, where: Where, who: Who, heard: Sequence[Said]) -> Turn:
+    @in_write
+    def begin(self, tx: Transaction, where: Where, who: Who, heard: Sequence[Said]) -> Turn:
         """Claims the inbox rows of `heard` for a new turn and puts their messages into history.
 
         Leaves out rows that were ended meanwhile. Raises `Withdrawn` if no row is left.
         """
+        now = self._now()
+        context = self._identities.enter(tx, where, who)
+        turn_id, answered_before = history.begin_turn(tx, context.session, now=now)
+        claimed = mailbox.claim(tx, [message.inbox_id for message in heard], turn_id)
+        said = [message for message in heard if message.inbox_id in claimed]
+        if not said:
+            raise Withdrawn
+        context = self._rotated(tx, context, said[0].said_at)
+        learning = context.session.learning and context.speaker.learning
+        recorded = history.record(
+            tx,
+            context.session,
+            turn_id,
+            owner_id=context.scope.writes_to,
+            utterances=[
+                Utterance(
+                    role="user",
+                    text=message.text,
+                    tokens=message.tokens,
+                    said_at=message.said_at,
+                    learn=message.learn and learning,
+                    recall=message.recall and learning,
+                    author_id=context.speaker.id,
+                    author_name=who.name,
+                    platform_ref=message.platform_ref,
+                    reply_to=message.reply_to,
+                )
+                for message in said
+            ],
+            now=now,
+        )
+        for message, one in zip(said, recorded, strict=True):
+            if claimed[message.inbox_id].has_attachments:
+                attachments.join(tx, message.inbox_id, one.id)
+        return Turn(
+            id=turn_id,
+            context=context,
+            inbox_ids=tuple(message.inbox_id for message in said),
+            said=tuple(recorded),
+            first=not answered_before,
+            is_task=claimed[said[0].inbox_id].is_task,
+        )
 
-        def act(tx: Transaction) -> Turn:
-            now = self._now()
-            context = self._identities.enter(tx, where, who)
-            turn_id, answered_before = history.begin_turn(tx, context.session, now=now)
-            claimed = mailbox.claim(tx, [message.inbox_id for message in heard], turn_id)
-            said = [message for message in heard if message.inbox_id in claimed]
-            if not said:
-                raise Withdrawn
-            context = self._rotated(tx, context, said[0].said_at)
-            learning = context.session.learning and context.speaker.learning
-            recorded = history.record(
-                tx,
-                context.session,
-                turn_id,
-                owner_id=context.scope.writes_to,
-                utterances=[
-                    Utterance(
-                        role="user",
-                        text=message.text,
-                        tokens=message.tokens,
-                        said_at=message.said_at,
-                        learn=message.learn and learning,
-                        recall=message.recall and learning,
-                        author_id=context.speaker.id,
-                        author_name=who.name,
-                        platform_ref=message.platform_ref,
-                        reply_to=message.reply_to,
-                    )
-                    for message in said
-                ],
-                now=now,
-            )
-            for message, one in zip(said, recorded, strict=True):
-                if claimed[message.inbox_id].has_attachments:
-                    attachments.join(tx, message.inbox_id, one.id)
-            return Turn(
-                id=turn_id,
-                context=context,
-                inbox_ids=tuple(message.inbox_id for message in said),
-                said=tuple(recorded),
-                first=not answered_before,
-                is_task=claimed[said[0].inbox_id].is_task,
-            )
-
-        return await self._database.write(act)
-
-    async def resume(self, where: Where, who: Who, turn_id: int, inbox_ids: Sequence[int]) -> Turn:
+    @in_write
+    def resume(self, tx: Transaction, where: Where, who: Who, turn_id: int, inbox_ids: Sequence[int]) -> Turn:
         """Resumes a turn that broke off, with the model steps it already got."""
+        context = self._identities.enter(tx, where, who)
+        return Turn(
+            id=turn_id,
+            context=context,
+            inbox_ids=tuple(inbox_ids),
+            said=tuple(history.messages_of_turn(tx, turn_id)),
+            steps=tuple(history.steps(tx, turn_id)),
+            attempts=history.retry_turn(tx, turn_id),
+            first=not history.answered_before(tx, context.session.chat_id),
+            is_task=mailbox.is_task(tx, inbox_ids[0]),
+        )
 
-        def act(tx: Transaction) -> Turn:
-            context = self._identities.enter(tx, where, who)
-            return Turn(
-                id=turn_id,
-                context=context,
-                inbox_ids=tuple(inbox_ids),
-                said=tuple(history.messages_of_turn(tx, turn_id)),
-                steps=tuple(history.steps(tx, turn_id)),
-                attempts=history.retry_turn(tx, turn_id),
-                first=not history.answered_before(tx, context.session.chat_id),
-                is_task=mailbox.is_task(tx, inbox_ids[0]),
-            )
-
-        return await self._database.write(act)
-
-    async def again(self, context: Context, inbox_id: int, *, failed: int | None = None) -> int | None:
+    @in_write
+    def again(self, tx: Transaction, context: Context, inbox_id: int, *, failed: int | None = None) -> int | None:
         """Has the speaker's last turn answered again, for this inbox row. Returns the new turn's id, or None.
 
         With `failed`, only if that is the last turn and it has brought no answer.
         """
-        return await self._database.write(
-            lambda tx: retry.again(
-                tx, context.session, anew(tx, context).scope, inbox_id, failed=failed, now=self._now()
-            )
-        )
+        return retry.again(tx, context.session, anew(tx, context).scope, inbox_id, failed=failed, now=self._now())
 
     async def said_last(self, context: Context) -> list[str]:
         """Returns the speaker's last words in the window of this session, the newest first."""
@@ -212,11 +203,10 @@ class Turns:
         )
         return [message.text for message in reversed(said) if message.author_id in authors]
 
-    async def at_hand(self, context: Context) -> AtHand:
+    @in_read
+    def at_hand(self, reader: Reader, context: Context) -> AtHand:
         """Returns what the speaker may mean by "that"."""
-        return await self._database.read(
-            lambda reader: retry.at_hand(reader, context.session, anew(reader, context).scope)
-        )
+        return retry.at_hand(reader, context.session, anew(reader, context).scope)
 
     async def asks_to_forget(self, text: str) -> str:
         """Returns what a message that no pattern reads asks to have forgotten in all likelihood; "" if nothing."""
@@ -253,18 +243,16 @@ class Turns:
             )
         # Memories learned from here on, also by this very turn, are newer than a snapshot taken now.
         now = self._now()
-        return await self._database.read(
-            lambda reader: window.take(
-                reader,
-                context,
-                turn.said,
-                budget,
-                hits,
-                WindowSize(tokens=window_tokens, messages=window_messages, lately=lately, compacted=compacted),
-                now=now,
-                count_tokens=self._count_tokens,
-            )
-        )
+        size = WindowSize(tokens=window_tokens, messages=window_messages, lately=lately, compacted=compacted)
+
+        def looked(reader: Reader) -> TurnMaterial:
+            scope = chats.scope_of(reader, context.session, context.speaker.id)
+            # What was found while an account was linked or taken out may not be the speaker's any more.
+            theirs = hits if scope == context.scope else []
+            seen = replace(context, scope=scope)
+            return window.take(reader, seen, turn.said, budget, theirs, size, now=now, count_tokens=self._count_tokens)
+
+        return await self._database.read(looked)
 
     async def understood(self, turn: Turn) -> Revision:
         """Returns what patterns find in this turn's own messages, and what these take back. Writes nothing.
@@ -279,14 +267,11 @@ class Turns:
 
         return await self._database.read(read)
 
-    async def keep_step(self, turn: Turn, n: int, completion: str, spent: Spent) -> None:
+    @in_write
+    def keep_step(self, tx: Transaction, turn: Turn, n: int, completion: str, spent: Spent) -> None:
         """Keeps a model's answer, and books its cost whatever the outcome of the turn."""
-
-        def act(tx: Transaction) -> None:
-            history.keep_step(tx, turn.id, n, completion, now=self._now())
-            self._book(tx, turn, spent)
-
-        await self._database.write(act)
+        history.keep_step(tx, turn.id, n, completion, now=self._now())
+        self._book(tx, turn, spent)
 
     async def act(self, turn: Turn, n: int, i: int, tool: str, act: Callable[[Edits], str]) -> str:
         """Runs a tool's change to memory and keeps its result, as one transaction.

@@ -89,11 +89,11 @@ def take(
     Without a budget the view holds no memory. Memories learned after `now` are newer than a snapshot taken here.
     """
     session = context.session
-    messages = history.after(reader, session.id, session.window_after, limit=size.messages * 2)
+    messages, with_files = history.window(reader, session, limit=size.messages * 2)
     window = _fit(messages, size, keep=said[0].id)
     trimmed = bool(window) and len(window) < len(messages) and not size.compacted
     trimmed_to = window[0].id - 1 if trimmed else None
-    attached = attachments.of_messages(reader, [message.id for message in window])
+    attached = attachments.of_messages(reader, [message.id for message in window if message.id in with_files])
     members = {} if session.private else chats.members(reader, session.id)
     question = questions.open_to(reader, session_id=session.id, asker_id=context.speaker.id, now=now)
     if budget is None:

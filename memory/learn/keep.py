@@ -68,6 +68,8 @@ def keep(
     slots = {_slot(scope, draft)} | {_slot(scope, memory) for memory in named}
     for owner_id, slot in sorted(filter(None, slots)):
         profile.refresh(tx, scope, owner_id, slot, now=now, new_id=new_id)
+        if slot == "timezone":
+            profile.follow_timezone(tx, scope, owner_id)
     return memory_id
 
 

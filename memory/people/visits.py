@@ -22,7 +22,7 @@ def _join(tx: Transaction, now: int, *, platform: str, user_id: str, page: str, 
     name = user_id if known is None else known.name
     own = people.speaker(tx, platform=platform, user_id=user_id, name=name, now=now)
     visitor = people.speaker(tx, platform=page, user_id=page_id, name=name, now=now)
-    people.link(tx, own.id, visitor.id)
+    people.keep_with(tx, own.id, visitor.id)
     return name
 
 

@@ -21,9 +21,10 @@ from memory.errors import IndexDamaged, StorageError, StoreBusy, StoreDamaged, S
 from memory.recall.cues import CUES_VERSION, category_cues, cues
 from memory.recall.rank import MessageSpot
 from memory.scope import Scope, partitions_of
-from memory.store import documents, health, postings, settings, vectors
+from memory.store import documents, postings, settings, vectors
 from memory.store.database import Database, Reader, Row, Transaction
 from memory.store.postings import Entry
+from memory.store.sqlite import health
 from memory.text import words
 
 log = structlog.get_logger(__name__)

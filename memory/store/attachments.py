@@ -64,6 +64,8 @@ def join(tx: Transaction, inbox_id: int, message_id: int) -> None:
 
 def of_messages(reader: Reader, message_ids: Sequence[int]) -> dict[int, tuple[Attached, ...]]:
     """Returns the attachments of each of these messages, in order."""
+    if not message_ids:
+        return {}
     found: dict[int, list[Attached]] = defaultdict(list)
     marks = ", ".join("?" for _ in message_ids)
     for row in reader.all(

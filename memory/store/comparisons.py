@@ -38,7 +38,8 @@ class FactPair:
 def keep(tx: Transaction, pair: FactPair, verdict: Verdict, *, why: Why | None = None, now: int) -> None:
     """Notes the verdict on a pair."""
     tx.run(
-        "insert or ignore into comparisons (older_id, newer_id, verdict, why, compared_at) values (?, ?, ?, ?, ?)",
+        "insert into comparisons (older_id, newer_id, verdict, why, compared_at) values (?, ?, ?, ?, ?)"
+        " on conflict do nothing",
         (pair.older, pair.newer, verdict, why or "", now),
     )
 

@@ -144,4 +144,8 @@ def after(reader: Reader, doc: int, *, limit: int) -> list[int]:
 
 def highest(reader: Reader) -> int:
     """Returns about the highest number of a document."""
-    return reader.number("select 2 * max((select ifnull(max(id), 0) from memories), ifnull(max(id), 0)) from messages")
+    return reader.number(
+        "select 2 * coalesce(max(id), 0) from (select max(id) as id from memories union all select max(id) from"
+        " messages)"
+        " newest"
+    )

@@ -276,7 +276,8 @@ def failed(tx: Transaction, work: Work, error: str, *, away: bool, now: int) -> 
 def postpone(tx: Transaction, session_id: int, *, until: int) -> None:
     """Postpones all due work of this session because no tokens are left for today; this counts as no failure."""
     tx.run(
-        "update extractions set not_before = max(not_before, ?), error = ? where session_id = ? and state = 'pending'",
+        "update extractions set not_before = case when not_before < ?1 then ?1 else not_before end, error = ?2"
+        " where session_id = ?3 and state = 'pending'",
         (until, _NO_BUDGET, session_id),
     )
 
@@ -285,14 +286,14 @@ def hasten(tx: Transaction) -> list[int]:
     """Makes all work due that waits after a failure, because the model answers again; returns its sessions."""
     rows = tx.all(
         "update extractions set not_before = 0 where state = 'pending' and attempts > 0 and not_before > 0"
-        " and error is not ? returning session_id",
+        " and error is distinct from ? returning session_id",
         (_NO_BUDGET,),
     )
     return sorted({int(row["session_id"]) for row in rows})
 
 
 def retry_parked(tx: Transaction) -> None:
-    """Gives all parked work another five tries."""
+    """Gives parked work another five tries."""
     tx.run(
         "update extractions set state = 'pending', attempts = 0, not_before = 0, error = null where state = 'parked'"
     )
@@ -320,14 +321,16 @@ def sessions_with_work(reader: Reader) -> list[int]:
 def standing(reader: Reader, session_id: int) -> ReadingState:
     """Returns the state of reading of one session, for the status line."""
     row = reader.one(
-        "select coalesce(sum(state = 'pending'), 0) as waiting, coalesce(sum(state = 'parked'), 0) as parked,"
-        " coalesce(sum(state = 'pending' and error = ?), 0) as over_budget, max(done_at) as learned_at"
+        "select count(*) filter (where state = 'pending') as waiting, count(*) filter (where state = 'parked') as"
+        " parked,"
+        " count(*) filter (where state = 'pending' and error = ?) as over_budget, max(done_at) as learned_at"
         " from extractions where session_id = ?",
         (_NO_BUDGET, session_id),
     )
     assert row is not None
     failed = reader.one(
-        "select error, iif(state = 'pending', not_before, null) as again_at from extractions where session_id = ?"
+        "select error, case when state = 'pending' then not_before end as again_at from extractions where session_id"
+        " = ?"
         " and state <> 'done' and attempts > 0 and error <> ? order by id desc limit 1",
         (session_id, _NO_BUDGET),
     )

@@ -111,7 +111,7 @@ def _recorded(
         "insert into messages (session_id, turn_id, role, author_id, author_name, platform_ref, reply_to,"
         " text, tool_calls, tool_call_id, tokens, learn, recall, owner_id, nth, sitting, said_at, recorded_at)"
         " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-        " case when ? then (select coalesce(max(nth), 0) + 1 from messages where session_id = ?) end, ?, ?, ?)"
+        " case when ? = 1 then (select coalesce(max(nth), 0) + 1 from messages where session_id = ?) end, ?, ?, ?)"
         f" returning {COLUMNS}",
         (
             session.id, turn_id, said.role, said.author_id, said.author_name, said.platform_ref,
@@ -130,6 +130,16 @@ def after(reader: Reader, session_id: int, message_id: int, *, limit: int) -> li
         (session_id, message_id, limit),
     )
     return [message(row) for row in reversed(rows)]
+
+
+def window(reader: Reader, session: Session, *, limit: int) -> tuple[list[Message], frozenset[int]]:
+    """Returns the newest `limit` messages of a session's window, oldest first, and the ids of those with files."""
+    rows = reader.all(
+        f"select {COLUMNS}, exists (select 1 from attachments a where a.message_id = messages.id) as has_files"
+        " from messages where session_id = ? and id > ? and erased_at is null order by id desc limit ?",
+        (session.id, session.window_after, limit),
+    )
+    return [message(row) for row in reversed(rows)], frozenset(row["id"] for row in rows if row["has_files"])
 
 
 def between(reader: Reader, session_id: int, first: int, last: int) -> list[Message]:
@@ -161,7 +171,7 @@ def newest_id(reader: Reader) -> int:
 
     Messages with lower ids may still be on their way, in transactions that are not committed yet.
     """
-    return reader.number("select ifnull(max(id), 0) from messages")
+    return reader.number("select coalesce(max(id), 0) from messages")
 
 
 def count_erased(reader: Reader) -> int:
@@ -216,7 +226,8 @@ def erase(tx: Transaction, message_ids: Sequence[int], *, now: int, by_age: bool
     """
     tx.run(
         f"update messages set {_EMPTY}, recall = 0, erased_at = coalesce(erased_at, ?1),"
-        " learn = learn and ?2 and id <= (select extracted_to from sessions s where s.id = session_id)"
+        " learn = case when ?2 = 1 and id <= (select extracted_to from sessions s where s.id = session_id)"
+        " then learn else 0 end"
         " where id in (select value from json_each(?3))",
         (now, int(by_age), message_ids),
     )
@@ -446,7 +457,7 @@ def steps(reader: Reader, turn_id: int) -> list[str]:
 def keep_effect(tx: Transaction, turn_id: int, n: int, i: int, tool: str, result: str, *, now: int) -> None:
     """Stores the result of a tool that ran to its end, in the transaction of the tool's own change if it made one."""
     tx.run(
-        "insert into effects values (?, ?, ?, ?, 'done', ?, ?) on conflict do update"
+        "insert into effects values (?, ?, ?, ?, 'done', ?, ?) on conflict (turn_id, n, i) do update"
         " set state = 'done', result = excluded.result",
         (turn_id, n, i, tool, result, now),
     )

@@ -158,7 +158,7 @@ def told_before(reader: Reader, platform: str, bot_id: str, prefixes: Sequence[s
         "select p.key as place, i.update_key, i.session_key, i.received_at,"
         " not exists (select 1 from inbox l where l.id > i.id and l.session_key = i.session_key"
         "  and l.platform = i.platform and l.bot_id = i.bot_id) as is_newest,"
-        " i.turn_id is (select m.turn_id from messages m join sessions s on s.id = m.session_id"
+        " i.turn_id is not distinct from (select m.turn_id from messages m join sessions s on s.id = m.session_id"
         "  where s.key = i.session_key order by m.id desc limit 1) as is_last"
         " from json_each(?) p join inbox i on i.id = (select max(j.id) from inbox j"
         "  where j.platform = ? and j.bot_id = ? and j.update_key >= p.value and j.update_key < p.value || '~')"
@@ -282,7 +282,7 @@ def answered(
     """
     ended = tx.all(
         "update inbox set state = ?, error = ?, finished_at = ?,"
-        " payload = case when ? and turn_id is null then payload else '' end"
+        " payload = case when ? = 1 and turn_id is null then payload else '' end"
         " where id in (select value from json_each(?)) and state in ('pending', 'claimed') returning id,"
         " exists (select 1 from attachments a where a.inbox_id = inbox.id and a.message_id is null) as leaves_files",
         ("done" if error is None else "failed", error, now, int(keep_words), inbox_ids),
@@ -309,7 +309,8 @@ def post(tx: Transaction, message: Outgoing, *, run: str, now: int) -> None:
             "insert into outbox (session_key, turn_id, inbox_id, kind, chunk, text, markup, buttons, reply_to, edits,"
             " ticket, in_place, state, run, created_at, file_name, file, reminder_id)"
             f" select ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(({_SHOWN}), ?), coalesce(i.payload ->> '$.ticket', ''),"
-            " ? and coalesce(i.payload ->> '$.ticket', '') <> '' and i.payload ->> '$.pressed' is null,"
+            " case when ? = 1 and i.payload ->> '$.ticket' <> '' and i.payload ->> '$.pressed' is null then 1 else 0"
+            " end,"
             " 'pending', ?, ?, ?, ?, ? from (select 1) left join inbox i on i.id = ? and i.payload <> ''",
             (
                 message.session_key, message.turn_id, message.inbox_id, message.kind, chunk, piece.text, piece.markup,
@@ -409,7 +410,8 @@ def take(tx: Transaction, now: int, session_key: str) -> OutboxRow | None:
     next wait is meaningful again.
     """
     row = tx.one(
-        "update outbox set state = 'sending', attempts = attempts + 1, created_at = min(created_at, ?1)"
+        "update outbox set state = 'sending', attempts = attempts + 1, created_at = case when created_at > ?1 then ?1"
+        " else created_at end"
         " where (not_before <= ?1 or created_at > ?1)"
         f" and id = (select min(id) from outbox where {_UNSENT} and session_key = ?2 and state = 'pending')"
         f" returning {_OUTBOX}",
@@ -421,7 +423,7 @@ def take(tx: Transaction, now: int, session_key: str) -> OutboxRow | None:
 def due(reader: Reader, now: int, session_key: str) -> int | None:
     """Returns when the session's next row may be sent, in milliseconds UTC, or None without one."""
     row = reader.one(
-        "select iif(created_at > ?1, 0, not_before) as not_before from outbox"
+        "select case when created_at > ?1 then 0 else not_before end as not_before from outbox"
         f" where {_UNSENT} and session_key = ?2 and state = 'pending' order by id limit 1",
         (now, session_key),
     )
@@ -446,9 +448,10 @@ def not_sent(tx: Transaction, outbox_id: int, state: str, error: str, *, not_bef
     """
     tx.run(
         # Once its fate was unknown, the row may have been shown, whatever the result of a later attempt.
-        "update outbox set state = ?1, error = iif(?1 = 'pending' and error = 'unknown', error, ?2), not_before = ?3,"
-        " ticket = iif(?1 = 'dead', '', ticket), file_name = iif(?1 = 'dead', '', file_name),"
-        " file = iif(?1 = 'dead', null, file) where id = ?4",
+        "update outbox set state = ?1, error = case when ?1 = 'pending' and error = 'unknown' then error else ?2 end,"
+        " not_before = ?3, ticket = case when ?1 = 'dead' then '' else ticket end,"
+        " file_name = case when ?1 = 'dead' then '' else file_name end,"
+        " file = case when ?1 <> 'dead' then file end where id = ?4",
         (state, error, not_before, outbox_id),
     )
 
@@ -600,12 +603,12 @@ def unanswered_in(reader: Reader, session_ids: Collection[int], identity_ids: Se
     """Returns inbox rows of these sessions that never came to a turn, with files and whether one of these sent them."""
     return reader.all(
         "select i.id, s.id as session_id, s.chat_id, c.kind = 'private' as private,"
-        " ifnull(iif(json_valid(i.payload), i.payload ->> '$.text', i.payload), '') as text,"
-        " ifnull((select group_concat(a.name || ' ' || a.text, ' ') from attachments a where a.inbox_id = i.id"
+        " coalesce(case when json_valid(i.payload) then i.payload ->> '$.text' else i.payload end, '') as text,"
+        " coalesce((select group_concat(a.name || ' ' || a.text, ' ') from attachments a where a.inbox_id = i.id"
         "   and a.message_id is null), '') as files,"
         " exists (select 1 from identities p where p.platform = i.platform and p.id in"
-        "   (select value from json_each(?2)) and p.user_id = iif(json_valid(i.payload),"
-        "   i.payload ->> '$.author_id', '')) as own"
+        "   (select value from json_each(?2)) and p.user_id ="
+        "   case when json_valid(i.payload) then i.payload ->> '$.author_id' else '' end) as own"
         " from inbox i join sessions s on s.key = i.session_key join chats c on c.id = s.chat_id"
         " where s.id in (select value from json_each(?1)) and i.payload <> ''"
         " and (i.state in ('failed', 'dead') or (i.state = 'pending' and i.held = 1))",

@@ -14,7 +14,7 @@ from typing import Final
 from memory.errors import IndexDamaged
 from memory.scope import Scope
 from memory.store.database import Reader, Row, Transaction
-from memory.store.migrate import migrations
+from memory.store.sqlite.migrate import migrations
 
 #: The number of the migration that creates the tables.
 _MIGRATION: Final = 25
@@ -125,11 +125,12 @@ def check(reader: Reader, *, thorough: bool) -> None:
     """
     is_sound = reader.number(
         "select (select count(*) from postings) = (select coalesce(sum(postings), 0) from indexed_documents)"
-        " and (select sum(doc) from postings) is (select sum(doc * postings) from indexed_documents where postings > 0)"
-        " and (not ? or not exists (select 1 from postings p where not exists (select 1 from indexed_documents d"
+        " and (select sum(doc) from postings) is not distinct from (select sum(doc * postings) from indexed_documents"
+        " where postings > 0)"
+        " and (? = 0 or not exists (select 1 from postings p where not exists (select 1 from indexed_documents d"
         "   where d.doc = p.doc and (d.partition = p.partition or d.other_partition = p.partition)"
         "   and instr(d.tokens, ' ' || p.term || ' ') > 0)))",
-        (thorough,),
+        (int(thorough),),
     )
     if not is_sound:
         raise IndexDamaged(_DAMAGED)

@@ -79,8 +79,9 @@ def own_thread(tx: Transaction, chat_id: int, thread: str | None) -> None:
     Without it the thread would write to the whole chat's memory.
     """
     tx.run(
-        "insert or ignore into owners (kind, chat_id, thread)"
-        " select 'thread', id, ?1 from chats where id = ?2 and kind = 'group' and threads_own and ?1 is not null",
+        "insert into owners (kind, chat_id, thread)"
+        " select 'thread', id, ?1 from chats where id = ?2 and kind = 'group' and threads_own = 1 and ?1 is not null"
+        " on conflict do nothing",
         (thread, chat_id),
     )
 
@@ -122,7 +123,8 @@ def owners_served(reader: Reader, agent_id: int, *, among: Sequence[int] | None 
         " join owners o on o.kind = 'chat' and o.chat_id = c.id where c.kind = 'group'"
         f" union all select o.id, {talked} from chats c join sessions s on s.chat_id = c.id"
         " join owners o on o.kind = 'thread' and o.chat_id = c.id and o.thread = s.thread))"
-        " where n = 1 and ?1 = iif(sleeps, ?2 ->> 0, agent_id) and left_at is null order by owner_id",
+        " where n = 1 and ?1 = case when sleeps then cast(?2 ->> 0 as integer) else agent_id end and left_at is null"
+        " order by owner_id",
         (agent_id, among),
     )
 
@@ -146,8 +148,8 @@ def learned_of(reader: Reader, owner_ids: Collection[int]) -> list[int]:
     return reader.ids(
         "select o.id from json_each(?) asked join owners o on o.id = asked.value"
         " left join identities i on i.id = o.identity_id left join people p on p.id = i.person_id"
-        " where coalesce(p.learning, 1) and coalesce((select c.learning from chats c where c.id = o.chat_id),"
-        " (select max(c.learning) from chats c where c.identity_id = o.identity_id and c.kind = 'private'), 1)",
+        " where coalesce(p.learning, 1) = 1 and coalesce((select c.learning from chats c where c.id = o.chat_id),"
+        " (select max(c.learning) from chats c where c.identity_id = o.identity_id and c.kind = 'private'), 1) = 1",
         (owner_ids,),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import time
 from typing import Any
 
 import pytest
@@ -14,14 +15,14 @@ from playwright.async_api import Page as Shown
 from gateway.page.visitors import leave_code
 from tests.browser.conftest import Opening
 from tests.kit.browser import MISSING, found
-from tests.kit.visit import Guest, Page
+from tests.kit.visit import USED, Guest, Page
 
 # One loop for all, as they share a browser and a served page.
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.skipif(found() is None, reason=MISSING),
 ]
-PATHS = ("/chat/main", "/memory", "/memory?q=Bern", "/timeline", "/entities", "/night", "/me", "/nowhere")
+PATHS = ("/chat/main", "/memory", "/memory?q=Bern", "/timeline", "/entities", "/night", "/questions", "/me", "/nowhere")
 
 
 async def lived_in(guest: Guest) -> list[str]:
@@ -226,6 +227,64 @@ async def test_nothing_is_cut_off_on_the_smallest_screen(opening: Opening) -> No
         assert low == [], path
     await shown.goto("/chat/main")
     assert await shown.locator("#text").is_visible() and await shown.locator("#send").is_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_the_pages_of_admins_have_no_barrier_and_fit_a_phone(page: Page, opening: Opening, theme: str) -> None:
+    """With tokens and costs to draw, and a question that waits."""
+    shown, guest = await opening("you", color_scheme=theme, viewport={"width": 320, "height": 600})
+    await guest.say("I play the oboe")
+    await guest.say("/forget oboe")
+    await page.alter((USED, ["chat", 7_000, 0.25, int(time.time() * 1000)]))
+    axe = Axe()
+    for path in ("/admin", "/admin/jobs", "/admin/usage", "/admin/dead", "/admin/people", "/questions"):
+        await shown.goto(path)
+        await expect(shown.locator("h1")).to_be_visible()
+        found = await axe.run(shown)
+        assert found.violations_count == 0, f"{path}: {found.generate_report()}"
+        assert await shown.evaluate("document.documentElement.scrollWidth") <= 320, path
+    await shown.get_by_role("button", name="no").click()
+    await expect(shown).to_have_url(re.compile("/chat/main"))
+    await shown.goto("/admin/usage")
+    await expect(shown.locator(".plot rect.answers").last).to_have_attribute("height", "100.0")
+    await shown.goto("/admin")
+    await shown.get_by_role("button", name="Back up now").click()
+    await expect(shown.locator(".receipt")).to_contain_text("Backed up")
+
+
+@pytest.mark.parametrize("locale", ["de-DE", "es-ES", "fr-FR"])
+async def test_the_menu_shows_all_of_itself_on_a_phone(opening: Opening, locale: str) -> None:
+    """At 360 pixels, for an admin, whose menu is the longest."""
+    shown, _ = await opening("you", locale=locale, viewport={"width": 360, "height": 640})
+    for path in ("/memory", "/chat/main"):
+        await shown.goto(path)
+        links = await shown.evaluate(
+            "[...document.querySelectorAll('.top nav a')].map(each => { const at = each.getBoundingClientRect();"
+            " return [each.textContent, at.left, at.right, at.height]; })"
+        )
+        assert len(links) == 8, links
+        assert [one for one in links if one[1] < 0 or one[2] > 360 or one[3] < 32] == []
+        assert await shown.evaluate("(nav => nav.scrollWidth <= nav.clientWidth)(document.querySelector('.top nav'))")
+
+
+async def test_what_was_said_is_forgotten_from_beside_its_answer(opening: Opening) -> None:
+    """And what is wrong is corrected from there."""
+    shown, _ = await opening("beside")
+    await shown.goto("/chat/main")
+    for number, text in enumerate(("My boat is called Nix", "I live in Bern", "Where do I live?")):
+        await say(shown, text)
+        await expect(shown.get_by_role("link", name="Why this answer?")).to_have_count(number + 1)
+    await shown.get_by_role("button", name="Forget what I said …").first.click()
+    await shown.locator(".buttons button").first.click()
+    await expect(shown.locator(".item.theirs").last).to_contain_text("Forgotten")
+    await expect(shown.locator("#log")).to_contain_text("Bern")
+    await shown.get_by_role("link", name="Something wrong?").last.click()
+    await expect(shown.locator("h1")).to_have_text("Which of these is wrong?")
+    await shown.locator(".correct input[name=value]").first.fill("Thun")
+    await shown.get_by_role("button", name="Save").first.click()
+    await shown.goto("/memory")
+    await expect(shown.locator("main")).to_contain_text("Thun")
+    await expect(shown.locator("main")).not_to_contain_text("Nix")
 
 
 async def test_without_a_script_one_reads_talks_and_forgets(opening: Opening) -> None:

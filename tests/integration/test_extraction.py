@@ -218,7 +218,7 @@ async def test_a_failing_model_is_asked_again_later_and_then_left_alone(
     model.answers.append(fact("polka"))
     await read(reads, await say(memory, ada, "I like polka", clock=clock))
     model.answers.append(fact("jazz"))
-    await reads.flush_all(memory.agents.ids["assistant"])
+    await reads.flush_all(turn.context.session.agent_id)
     assert await facts(memory, turn.context) == [("likes", "jazz"), ("likes", "polka")]
     assert await standing(memory) == (0, 0)
 

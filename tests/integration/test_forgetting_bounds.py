@@ -20,7 +20,7 @@ from memory.store.database import Reader, Transaction
 from memory.store.mailbox import Outgoing
 from tests.kit.fakes import Clock, counting_ids
 from tests.kit.forgetting import carried_out, forgotten
-from tests.kit.stores import link, opened, planted, rows, wrote
+from tests.kit.stores import connection_of, link, opened, planted, rows, wrote
 from tests.kit.talk import exchange, group, private, received
 
 Place = tuple[Where, Who]
@@ -264,11 +264,11 @@ async def steps_of(memory: Service, act: Callable[[Transaction], object]) -> int
         return 0
 
     def counted(tx: Transaction) -> None:
-        tx._connection.set_progress_handler(step, 1_000)
+        connection_of(tx).set_progress_handler(step, 1_000)
         try:
             act(tx)
         finally:
-            tx._connection.set_progress_handler(None, 0)
+            connection_of(tx).set_progress_handler(None, 0)
 
     await wrote(memory, counted)
     return count

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from memory.service import Context, Service
-from memory.store.migrate import migrations
+from memory.store.sqlite.migrate import migrations
 from memory.transfer import backups
 from tests.kit.fakes import DAY, Clock
 from tests.kit.forgetting import forgotten

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-import sqlite3
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import closing
 from importlib import resources
 from pathlib import Path
 
@@ -20,7 +18,7 @@ import pytest
 
 from gateway.page.visitors import CODE_FILE, leave_code
 from tests.kit.served import ANN, BOB, TELEGRAM_TOKEN, Clock, Served
-from tests.kit.visit import Guest, Page, paged, until, words
+from tests.kit.visit import USED, Guest, Page, paged, until, words
 from tests.platforms.telegram import Control as Telegram
 from tests.platforms.telegram import serving as serving_telegram
 
@@ -243,6 +241,13 @@ async def test_names_time_and_self_are_shown(page: Page) -> None:
     assert "Memories that mention it" in await ada.text(f"/entities/{number}")
     assert (await ada.get("/entities/999999")).status_code == 404
     assert "Marta" in await ada.text("/timeline")
+    for nth in range(8):
+        await ada.told("/memory", at="/memory", value=f"I like tune number {nth}")
+    line = (await ada.get("/timeline")).text
+    month = line.partition('href="/timeline?')[2].partition('"')[0]
+    assert line.count('href="/memory/') == 6 and month.startswith("month=")
+    assert (await ada.get(f"/timeline?{month}")).text.count('href="/memory/') > 8
+    assert (await ada.get("/timeline?month=1999-01")).text.count('href="/memory/') == 6
     assert "I learn from what you say" in await ada.text("/me")
     await ada.told("/me", at="/me", action="out")
     assert "I learn nothing from what you say" in await ada.text("/me")
@@ -404,17 +409,12 @@ async def test_what_was_not_delivered_is_sent_again_or_dropped(tmp_path: Path, u
             await telegram.say("/remember I keep bees", user=BOB, name="Bob")
             await telegram.wait(chat=BOB, bot_messages=1)
             assert "Everything was delivered" in await ann.text("/admin/dead")
-            with closing(sqlite3.connect(page.data / "remora.db", timeout=10)) as store:
-                for text in ("lost one", "lost two", "lost three"):
-                    store.execute(
-                        "insert into outbox (session_key, kind, text, markup, buttons, state, error, run, attempts,"
-                        " not_before, created_at, chunk) select session_key, 'message', ?, '', '[]', 'dead', 'blocked',"
-                        " run, 3, 0, created_at, 0 from outbox where session_key like '%:7:%' or session_key like '%:8:%'"
-                        " order by session_key desc, id desc limit 1",
-                        (text,),
-                    )
-                store.commit()
-                numbers = [str(one) for (one,) in store.execute("select id from outbox where text like 'lost%'")]
+            lost = (
+                "insert into outbox (session_key, kind, text, markup, buttons, state, error, run, attempts, not_before,"
+                " created_at, chunk) select session_key, 'message', ?, '', '[]', 'dead', 'blocked', run, 3, 0,"
+                " created_at, 0 from outbox where session_key like 'telegram:8:%' order by id desc limit 1 returning id"
+            )
+            numbers = [str((await page.alter((lost, [text])))[0][0]) for text in ("lost one", "lost two", "lost three")]
             assert "Not delivered on telegram: 3" in await ann.text("/admin/dead")
             assert "sent again" in await ann.told("/admin/dead", at="/admin/dead", action="retry", id=numbers[0])
             await telegram.wait(chat=BOB, bot_messages=2)
@@ -449,18 +449,8 @@ async def test_usage_is_shown_by_day_with_its_cost(page: Page) -> None:
     you = await page.signed_in("you")
     await you.say("hello")
     day, now = 86_400_000, int(time.time() * 1000)
-    with closing(sqlite3.connect(page.data / "remora.db", timeout=10)) as store:
-        for back, purpose, tokens, cost in (
-            (0, "chat", 700, 0.25),
-            (3, "extract", 300, 0.5),
-            (90, "chat", 999_999, 9.0),
-        ):
-            store.execute(
-                "insert into usage (agent_id, purpose, model, input_tokens, output_tokens, cached_tokens, estimated,"
-                " cost, created_at) select id, ?, 'm-1', ?, 11, 0, 0, ?, ? from agents limit 1",
-                (purpose, tokens, cost, now - back * day),
-            )
-        store.commit()
+    for back, purpose, tokens, cost in ((0, "chat", 700, 0.25), (3, "extract", 300, 0.5), (90, "chat", 999_999, 9.0)):
+        await page.alter((USED, [purpose, tokens, cost, now - back * day]))
     html = (await you.get("/admin/usage")).text
     shown = words(html)
     assert "711" in shown and "311" in shown and "0.2500" in shown and "0.5000" in shown and "999999" not in shown
@@ -580,9 +570,7 @@ async def test_the_list_shows_what_is_pinned_fading_or_of_a_place(page: Page) ->
     pinned = await ada.text("/memory?show=pinned")
     assert "1 found · Pinned" in pinned and "chess" in pinned and "Bern" not in pinned
     assert "Nothing found" in await ada.text("/memory?show=fading")
-    with closing(sqlite3.connect(page.data / "remora.db", timeout=10)) as store:
-        store.execute("update memories set last_reinforced_at = last_reinforced_at - 86400000 * 400")
-        store.commit()
+    await page.alter(("update memories set last_reinforced_at = last_reinforced_at - 86400000 * ?", [400]))
     fading = await ada.text("/memory?show=fading")
     assert "Fading" in fading and "chess" not in fading and "Nothing found" not in fading
     assert "chess" in await ada.text("/memory?show=other"), "what is no state is none"
@@ -608,7 +596,6 @@ async def test_a_quote_leads_to_the_platforms_own_message(tmp_path: Path, unused
             oboe = await memory_of(bob, "oboe")
             html = (await bob.get(f"/memory/{oboe}")).text
             assert "from telegram" in html and "t.me" not in html
-            with closing(sqlite3.connect(page.data / "remora.db", timeout=10)) as store:
-                store.execute("update sessions set key = ? where key like 'telegram:8:%'", (f"telegram:{group}:-",))
-                store.commit()
+            moved = "update sessions set key = ? where key like 'telegram:8:%'"
+            await page.alter((moved, [f"telegram:{group}:-"]))
             assert 'href="https://t.me/c/1234567890/' in (await bob.get(f"/memory/{oboe}")).text

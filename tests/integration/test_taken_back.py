@@ -137,3 +137,21 @@ async def test_a_correction_that_names_what_was_wrong_changes_nothing_else() -> 
         assert "7th" not in plans
         (told,) = await person.say("when do I start at skyscanner?")
         assert "7th december" in told
+
+
+async def test_a_timezone_that_is_told_sets_the_clock_until_it_is_forgotten() -> None:
+    async with talk() as person:
+        await person.say("my timezone is Berlin")
+        (clock,) = await person.say("what time is it?")
+        assert "Europe/Berlin" in clock
+        await person.say("forget my timezone")
+        await person.say("yes")
+        (clock,) = await person.say("what time is it?")
+        assert "UTC" in clock
+
+
+async def test_wrong_means_what_was_just_noted() -> None:
+    async with talk() as person:
+        await person.say("I live in Rom")
+        (told,) = await person.say("that's wrong")
+        assert "you live in Rom" in told and "/correct" in told

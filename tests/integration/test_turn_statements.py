@@ -6,8 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from gateway.pipeline.policy import Rules
-from memory.store import driver as drivers
-from memory.store.driver import Driver
+from memory.store.sqlite import driver as drivers
+from memory.store.sqlite.driver import Driver
 from tests.kit.pipeline import pipeline
 from tests.kit.stores import Counted
 

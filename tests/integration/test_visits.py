@@ -89,3 +89,26 @@ async def test_an_account_on_the_page_is_the_person_who_signed_in(memory: Servic
     [(web,)] = await rows(memory, "select id from identities where platform = 'web'")
     await memory.database.write(lambda tx: people.unlink(tx, web))
     assert await memory.visits.name(**PAGE) is None
+
+
+async def test_who_signs_in_again_is_joined_with_nobody_from_before(memory: Service) -> None:
+    """An account that was taken out left its page with the others: it leaves them now."""
+    ada, bob = [
+        await memory.context(
+            Where(
+                session_key=f"telegram:{user}:-", platform="telegram", chat=user, chat_kind="private", thread=None,
+                agent="assistant",
+            ),
+            Who(platform="telegram", user_id=user, name=user),
+        )
+        for user in ("7", "8")
+    ]  # fmt: skip
+    await memory.visits.join(**PAGE)
+    await memory.database.write(lambda tx: people.link(tx, bob.speaker.id, ada.speaker.id))
+    await memory.database.write(lambda tx: people.unlink(tx, ada.speaker.id))
+    await memory.privacy.learn_from(bob, False)
+    await memory.visits.join(**PAGE)
+    learning = "select p.learning from people p join identities i on i.person_id = p.id where i.user_id = '7'"
+    assert await rows(memory, learning) == [(1,)]
+    assert [one.user_id for one in await memory.privacy.accounts(ada)] == ["7", "telegram.7"]
+    assert [one.user_id for one in await memory.privacy.accounts(bob)] == ["8"]

@@ -14,7 +14,9 @@ import asyncio
 import json
 import re
 import secrets
-from collections.abc import AsyncIterator
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from html import unescape
 from pathlib import Path
@@ -26,6 +28,18 @@ from gateway.page.visitors import leave_code
 from tests.kit.served import Served
 
 _NONCE = re.compile(r'name="nonce" value="([^"]+)"')
+_ALTERING = """
+import json, sqlite3, sys
+with sqlite3.connect(sys.argv[1], timeout=20) as store:
+    for sql, values in json.loads(sys.argv[2]):
+        rows = store.execute(sql, values).fetchall()
+print(json.dumps(rows))
+"""
+#: Books a model call, for `Page.alter`: purpose, tokens, cost and time.
+USED = (
+    "insert into usage (agent_id, purpose, model, input_tokens, output_tokens, cached_tokens, estimated, cost,"
+    " created_at) select id, ?, 'a-model-with-a-rather-long-name', ?, 11, 0, 0, ?, ? from agents limit 1"
+)
 _BUTTON = re.compile(r'name="key" value="([^"]+)">.*?<button name="data" value="([^"]+)"[^>]*>([^<]*)<', re.DOTALL)
 
 
@@ -110,6 +124,19 @@ class Page:
         answer = await guest.post("/in", code=code)
         assert answer.status_code == 303, answer.text
         return guest
+
+    async def alter(self, *statements: tuple[str, Sequence[Any]]) -> list[list[Any]]:
+        """Changes the database behind the program's back; returns the rows of the last statement.
+
+        In a process of its own: two copies of SQLite in one process lose each other's locks.
+        """
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-I", "-c", _ALTERING, str(self.data / "remora.db"), json.dumps(statements), stdout=PIPE
+        )
+        out, _ = await process.communicate()
+        assert process.returncode == 0
+        rows: list[list[Any]] = json.loads(out)
+        return rows
 
     async def close(self) -> None:
         await asyncio.gather(*(client.aclose() for client in self._clients))

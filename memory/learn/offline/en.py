@@ -413,8 +413,10 @@ _SLOTS = {
     "ONE": r"(?P<v>[^\n,]{1,80}?)@END",
     "ORG": r"(?P<e>[^\n,]{2,50}?)@END",
     # "A chef with an allergy" works for nobody by that name.
-    "AT": r"(?: (?:at|for|in|with(?! an? (?!(?:[\w-]+ ){0,2}(?:startup|company|firm|agency|bank|charity)\b))) @ORG"
-    r"|@END)",
+    # Who works "in Bremen" is employed by somebody there, "in a bank" by that.
+    "AT": r"(?: (?:at|for|in(?= (?:an?|the|our|my)\b)|with(?! an? (?!(?:[\w-]+ ){0,2}"
+    r"(?:startup|company|firm|agency|bank|charity)\b))) @ORG"
+    r"| in (?!an?\b|the\b|our\b|my\b)[\w' -]{2,40}?@END|@END)",
     "IN": r"(?!(?:my|your|our|his|her|their|this|that|some|one)\b)(?P<v>(?:an? (?:\w+ ){0,3}(?:village|town|city|suburb"
     r"|island|farm) (?:near|outside|in|of|on) |(?!an? ))[^\n,]{2,60}?(?:, ?(?:(?-i:[A-Z]{2})|(?-i:[A-Z])\w+"
     r"(?=$)))?)@END",

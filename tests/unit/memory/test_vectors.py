@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from memory.recall.embed import normalised, sign_bits
 from memory.store import vectors as index
 from memory.store.database import Database, Reader, Transaction
+from memory.store.sqlite.database import SqliteDatabase
 from memory.store.vectors import Vectors
 
 DIMENSION = 64
@@ -25,7 +26,7 @@ T = TypeVar("T")
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    opened = await Database.open(tmp_path / "remora.db", now=1)
+    opened = await SqliteDatabase.open(tmp_path / "remora.db", now=1)
     yield opened
     await opened.close()
 
