@@ -9,6 +9,7 @@ import pytest
 
 from memory.service import Service, Where, Who
 from memory.store import people
+from memory.store.database import Reader, Transaction
 from tests.kit.fakes import Clock
 from tests.kit.stores import opened, rows
 
@@ -89,3 +90,26 @@ async def test_an_account_on_the_page_is_the_person_who_signed_in(memory: Servic
     [(web,)] = await rows(memory, "select id from identities where platform = 'web'")
     await memory.database.write(lambda tx: people.unlink(tx, web))
     assert await memory.visits.name(**PAGE) is None
+
+
+async def test_the_page_leaves_with_the_account_that_was_unlinked(memory: Service) -> None:
+    """Else signing in again would link, unasked, what its person has just separated."""
+    await memory.visits.join(**PAGE)
+    ids: dict[str, int] = {}
+
+    def linked(tx: Transaction) -> None:
+        other = people.speaker(tx, platform="discord", user_id="9", name="Ada", now=1)
+        own = people.speaker(tx, platform="telegram", user_id="7", name="Ada", now=1)
+        people.link(tx, own.id, other.id)
+        people.unlink(tx, own.id)
+        ids.update(own=own.id, other=other.id)
+
+    await memory.database.write(linked)
+    assert await memory.visits.name(**PAGE) is None, "the session ends with the link"
+    await memory.visits.join(**PAGE)
+
+    def together(reader: Reader) -> list[set[str]]:
+        return [{one.platform for one in people.accounts(reader, ids[which])} for which in ("own", "other")]
+
+    assert await memory.database.read(together) == [{"telegram", "web"}, {"discord"}]
+    assert await memory.visits.name(**PAGE) is not None
