@@ -9,7 +9,7 @@ REAL := bench/.real
 # Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-year bench-peers real-model crash faults fuzz leaks attack container requirements docs pictures page-pictures clean
+.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-year soak drill bench-peers real-model crash faults fuzz leaks attack container requirements docs pictures page-pictures clean
 
 chat: $(VENV)/.runtime
 	@$(BIN)/remora chat
@@ -80,6 +80,14 @@ bench-scale: venv
 # The whole process under load; some twelve minutes. One scenario: make bench-load SCENARIOS=flooder
 bench-load: venv
 	$(BIN)/python -m bench.load $(SCENARIOS)
+
+# Three days of 50 people in some ten minutes, while models, network, disk and clock fail: make soak SOAK="--hours 24"
+soak: venv
+	$(BIN)/python -m bench.soak $(SOAK)
+
+# A lost machine and the way back, by the commands that an operator types; some minutes: make drill DRILL="--messages 1000"
+drill: venv
+	$(BIN)/python -m bench.drill $(DRILL)
 
 # A simulated year of 20 people, with the work of its nights; some twenty minutes: make bench-year DATA="FILE ..."
 bench-year: venv

@@ -244,7 +244,7 @@ def affordable(tools: Sequence[ToolSpec], tokens: int, count: Count) -> tuple[To
 def shortened(text: str, tokens: int, count: Count) -> str:
     """Returns `text` in at most `tokens` tokens: its beginning and its end, with a line between that says so.
 
-    Returns "" if not even that line fits.
+    Returns "" if not even that line fits. `count` must not fall when text grows.
     """
     if count(text) <= tokens:
         return text

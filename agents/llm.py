@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Literal, Protocol, TypeAlias
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 OnText: TypeAlias = Callable[[str], Awaitable[None]]
+#: The first and the last day, both included.
+Days: TypeAlias = tuple[date, date]
 #: Whether anything is learned from a person's words: "on", "off" in this session, "out" if the person has opted out,
 #: "never" if the agent has no memory.
 Learning: TypeAlias = Literal["on", "off", "out", "never"]
@@ -67,7 +69,7 @@ class Remembered:
     person it is about if that is not the asker. A fact that is `superseded` held until the day `until`. `by` names the
     author of a message if that is not the asker. `cues` are words by which people ask for a fact of this key.
     `nearness` tells how near in meaning it is to the message: above 0 nearer than ordinary sentences are, 0 where that
-    is not known.
+    is not known. `days` are the first and the last day to come that it names, if the message asks for such days.
     """
 
     said: str
@@ -83,14 +85,16 @@ class Remembered:
     by: str = ""
     cues: str = ""
     nearness: float = 0.0
+    days: Days | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reminded:
-    """A reminder to come: the words of its text, and it `said` to the person with its time."""
+    """A reminder to come: the words of its text, it `said` to the person with its time, and the day it comes next."""
 
     text: str
     said: str
+    day: date
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +105,9 @@ class Request:
     for a provider without a model; vendors' adapters ignore them. `noted` lists what this turn stores and `ended` what
     it ends, `reminders` the reminders to come, the next first. `attached` lists the labels of what came beside the
     words and was not spoken. `learning` tells whether anything could have been noted. `language` is the code of the
-    language to answer in, `moment` the present time in the person's zone, and `agent` the name to go by. `model` names
-    the one to ask first, if any. `on_aborted` is told what a call without an answer has cost.
+    language to answer in, `days` the days to come that the last message names and `days_said` what they are called,
+    `moment` the present time in the person's zone, and `agent` the name to go by. `model` names the one to ask first,
+    if any. `on_aborted` is told what a call without an answer has cost.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -118,6 +123,8 @@ class Request:
     attached: tuple[str, ...] = ()
     learning: Learning = "on"
     language: str = "en"
+    days: Days | None = None
+    days_said: str = ""
     moment: datetime | None = None
     agent: str = ""
     model: str = ""

@@ -418,7 +418,8 @@ class MemorySpec(Section):
 
     With `patterns_while_down`, what patterns read is enough while the model can't be reached; otherwise the messages
     wait for the model, too. With `manner`, the agent learns how each person and group likes to be talked to. With
-    `threads: own`, each thread or topic of a group keeps what is learned in it to itself.
+    `threads: own`, each thread or topic of a group keeps what is learned in it to itself. `entities` says who finds
+    names of people, places and organizations in what is learned.
     """
 
     enabled: bool = True
@@ -429,6 +430,7 @@ class MemorySpec(Section):
     patterns_while_down: bool = False
     manner: bool = True
     threads: Literal["shared", "own"] = "shared"
+    entities: Literal["auto", "spacy", "model", "patterns", "none"] = "auto"
 
 
 class BackgroundSpec(Section):

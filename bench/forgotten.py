@@ -18,13 +18,14 @@ from pathlib import Path
 from memory.forgetting import ledger
 from memory.store import erasure, people
 from memory.store.database import Database, Reader, Transaction
+from memory.store.sqlite.database import SqliteDatabase
 
 _ASKED = 1_000
 
 
 async def measure(folder: Path, entries: int) -> dict[str, float]:
     """Milliseconds by what they were taken for."""
-    database = await Database.open(folder / "remora.db", now=1)
+    database = await SqliteDatabase.open(folder / "remora.db", now=1)
 
     def made(tx: Transaction) -> None:
         people.speaker(tx, platform="console", user_id="ada", name="Ada", now=1)

@@ -303,7 +303,7 @@ async def soak(bench: Bench, folder: Path) -> Mapping[str, float]:
             await asyncio.gather(*(one(person, n) for person in people))
             log_mb = max(log_mb, _wal_mb(folder))
             await asyncio.sleep(0.05)  # senders that are done go
-            rest.append((_resident_mb(), _open_files(), len(asyncio.all_tasks())))
+            rest.append((resident_mb(), open_files(), len(asyncio.all_tasks())))
     half = rest[len(rest) // 2 :]
     turns = [len(people) * n / 1_000 for n in range(len(half))]
     return {
@@ -469,12 +469,14 @@ def _wal_mb(folder: Path) -> float:
     return max((file.stat().st_size for file in folder.rglob("*.db-wal")), default=0) / 1e6
 
 
-def _resident_mb() -> float:
+def resident_mb() -> float:
+    """Returns how much memory this process holds, in MB."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 1e6
 
 
-def _open_files() -> int:
+def open_files() -> int:
+    """Returns how many files and connections this process has open."""
     return len(list(Path("/proc/self/fd").iterdir()))
 
 

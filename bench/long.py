@@ -169,7 +169,7 @@ async def played(folder: Path, context: int, messages: int, plants: int) -> Mapp
         await memory.compaction.settled()
 
     compacted_at: list[int] = []
-    async with prompt.serving(server) as base_url:
+    async with prompt.serving(server.chat) as base_url:
         config = prompt.configured(folder, base_url, context)
         async with (
             app.opened(config, {screen.id: screen}, now=now) as parts,

@@ -18,7 +18,7 @@ import random
 import re
 import statistics
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count, pairwise
@@ -115,10 +115,10 @@ class Screen(Channel):
 
 
 @asynccontextmanager
-async def serving(server: Server) -> AsyncIterator[str]:
-    """Serves it on a free port; yields its base_url."""
+async def serving(chat: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncIterator[str]:
+    """Serves a model's answers on a free port; yields its base_url."""
     application = web.Application(client_max_size=64 * 1024 * 1024)
-    application.router.add_post("/v1/chat/completions", server.chat)
+    application.router.add_post("/v1/chat/completions", chat)
     runner = web.AppRunner(application)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -156,7 +156,7 @@ async def played(folder: Path, context: int, turns: int, ratio: float) -> Mappin
         moment[0] += 1
         return moment[0]
 
-    async with serving(server) as base_url:
+    async with serving(server.chat) as base_url:
         config = configured(folder, base_url, context)
         async with (
             app.opened(config, {screen.id: screen}, now=now) as parts,

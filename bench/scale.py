@@ -43,8 +43,10 @@ from memory.recall.embed import Tokens, normalised
 from memory.recall.embedding import ORDINARY, Embedders, Embedding
 from memory.recall.search import Search
 from memory.scope import Scope, partitions_of
-from memory.store import chats, documents, driver, people, scopes
+from memory.store import chats, documents, people, scopes
 from memory.store.database import Database, Reader, Transaction
+from memory.store.sqlite import driver
+from memory.store.sqlite.database import SqliteDatabase
 from memory.store.vectors import Vectors, rounded
 from memory.text import words
 
@@ -284,7 +286,7 @@ async def brute(store: Store, asked: Asked) -> tuple[float, list[int]]:
 
 async def opened(path: Path, size: Size, language: Language, searches: int) -> Store:
     """The store as the product opens it, with its questions."""
-    database = await Database.open(path, now=START)
+    database = await SqliteDatabase.open(path, now=START)
     random = np.random.default_rng(size.rows + size.people)
     made = Clusters(clusters=1_000, spread=0.5, seed=1)
     questions = await database.read(lambda reader: _questions(reader, size, language, made, random, 2 * searches + 2))
@@ -313,7 +315,7 @@ async def opened(path: Path, size: Size, language: Language, searches: int) -> S
 
 async def fill(path: Path, size: Size, language: Language) -> None:
     """Make a store of this size. People, chats and sessions by the product's own functions, the rows in bulk."""
-    database = await Database.open(path, now=START)
+    database = await SqliteDatabase.open(path, now=START)
     try:
         await index.Mending(database).begin()
         await database.write(_vectors(Clusters(clusters=1_000, spread=0.5, seed=1).centre).prepare)

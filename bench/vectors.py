@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from memory.recall.embed import normalised
 from memory.store.database import Database, Reader, Transaction
+from memory.store.sqlite.database import SqliteDatabase
 from memory.store.vectors import Vectors
 
 DIMENSION = 384
@@ -73,7 +74,7 @@ async def run(*, owners: int, each: int, clusters: int, spread: float, searches:
     vectors = Vectors(model="bench", centre=made.centre)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "remora.db")
-        database = await Database.open(path, now=0)
+        database = await SqliteDatabase.open(path, now=0)
         try:
             begun = time.perf_counter()
             exact = await fill(database, vectors, made, owners=owners, each=each)

@@ -13,13 +13,27 @@ from collections.abc import AsyncIterator, Callable
 from typing import Final
 from weakref import WeakValueDictionary
 
-from channels.base import Capabilities, Channel, ChannelUnavailable, Health, Host, Inbound, NotTaken, Outbound, Place
+from channels.base import (
+    Attachment,
+    Capabilities,
+    Channel,
+    ChannelUnavailable,
+    Health,
+    Host,
+    Inbound,
+    NotTaken,
+    Outbound,
+    Place,
+)
+from channels.carried import carried
 
 #: The channel's id, which is also the name of its platform.
 API: Final = "api"
 #: The most answers that are kept for a repetition, and the most requests that are known to have been answered.
 _KEPT: Final = 200
 _KNOWN: Final = 5_000
+#: Stands before what an earlier run may have shown already.
+_EARLIER: Final = "(from earlier)"
 
 
 class ApiReply:
@@ -29,33 +43,34 @@ class ApiReply:
         self.over = False
         #: The id of the turn that made it, once that is known.
         self.turn: int | None = None
-        #: The reason why the request was not taken; "" if it was.
+        #: The reason why there is no answer; "" if there is one.
         self.refused = ""
-        self.unsaved = False
-        self._rows: list[str] = []
+        #: Whether the request is committed.
+        self.taken = False
+        self._rows: dict[str, str] = {}
         self._growing = ""
-        self._beside: list[str] = []
+        self._beside: dict[str, str] = {}
         self._changed = asyncio.Event()
 
     @property
     def text(self) -> str:
-        beside = self._beside if self.over else []
-        return "\n\n".join([*self._rows, *([self._growing] if self._growing else []), *beside])
+        beside = self._beside if self.over else {}
+        return "\n\n".join([*self._rows.values(), *([self._growing] if self._growing else []), *beside.values()])
 
     def grow(self, text: str) -> None:
         """Takes the whole answer so far."""
         self._growing = text
         self._tell()
 
-    def add(self, text: str) -> None:
-        """Takes a complete message of the answer, in place of what has grown."""
+    def add(self, text: str, *, reference: str = "") -> None:
+        """Takes a complete message of the answer, in place of what has grown, or of the message of that reference."""
         self._growing = ""
-        self._rows.append(text)
+        self._rows[reference] = text
         self._tell()
 
-    def add_beside(self, text: str) -> None:
+    def add_beside(self, text: str, *, reference: str) -> None:
         """Takes a message that answers something else. It is shown when the answer is complete."""
-        self._beside.append(text)
+        (self._rows if reference in self._rows else self._beside)[reference] = text
 
     def close(self) -> None:
         self.over = True
@@ -111,6 +126,7 @@ class ApiChannel(Channel):
         self._answered: dict[str, None] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._crashes: asyncio.Queue[BaseException] = asyncio.Queue()
 
     async def ask(self, inbound: Inbound) -> ApiReply:
         """Takes a request and returns its answer, which begins to grow. Its `ticket` is what it is known by.
@@ -127,7 +143,7 @@ class ApiChannel(Channel):
                 self._replies.pop(oldest or "", None)
             task = asyncio.create_task(self._answer(self._host, inbound, reply))
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(self._ended)
         return reply
 
     def delivered(self, ticket: str) -> None:
@@ -148,13 +164,22 @@ class ApiChannel(Channel):
             self._current[key] = reply
             try:
                 await host.on_inbound(inbound)
+                reply.taken = True
                 await host.settled(inbound.place)
             except NotTaken as exc:
-                reply.refused, reply.unsaved = str(exc), True
-                self._replies.pop(inbound.ticket, None)
+                reply.refused = str(exc)
             finally:
+                if not reply.taken:
+                    reply.refused = reply.refused or "The message was not taken. Send it again."
+                    self._replies.pop(inbound.ticket, None)
                 del self._current[key]
                 reply.close()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Has `run` end with the error that kept a request from being taken."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._crashes.put_nowait(error)
 
     def reachable(self, place: Place) -> bool:
         return place.channel == self.id and place.session_key in self._current
@@ -165,21 +190,25 @@ class ApiChannel(Channel):
     async def run(self, host: Host) -> None:
         self._host = host
         try:
-            await asyncio.Event().wait()
+            raise await self._crashes.get()
         finally:
             self._host = None
+
+    async def fetch(self, inbound: Inbound, attachment: Attachment, *, limit: int) -> bytes:
+        return carried(attachment, limit=limit)
 
     def drafts(self, place: Place) -> bool:
         return True
 
     async def revise(self, place: Place, reference: str, text: str) -> None:
         reply = self._current.get(place.session_key)
-        if reply is not None:
+        if reply is not None and reference.isdecimal():
             reply.turn = int(reference)
             reply.grow(text)
 
     async def send(self, outbound: Outbound) -> str:
         current = self._current.get(outbound.place.session_key)
+        reference = outbound.edits or f"api-{outbound.id}"
         if outbound.ticket:
             # An answer that nobody waits for: the next request that repeats the question finds it in history.
             reply = self._replies.get(outbound.ticket)
@@ -187,9 +216,10 @@ class ApiChannel(Channel):
                 reply.refused = outbound.text
             elif reply is not None:
                 reply.turn = outbound.turn or reply.turn
-                reply.add(outbound.text)
+                reply.add(outbound.text, reference=reference)
         elif current is not None:
-            current.add_beside(outbound.text)
+            mark = f"{_EARLIER} " if outbound.earlier_run else ""
+            current.add_beside(mark + outbound.text, reference=reference)
         else:
             raise ChannelUnavailable("Nobody waits for an answer there.")
-        return f"api-{outbound.id}"
+        return reference

@@ -155,6 +155,8 @@ class Inbound:
     channel answer this very message in place or in private; it is opaque and a secret. `language` is the code of the
     language in which the author uses the platform, such as "pt-BR"; empty if it doesn't say. With `task` nobody said
     this now: it is the text of the author's task of this id, whose time has come, or of a standing one if that is 0.
+    `instructions` are what the author's program wants for this answer alone. `earlier` is what was said before in a
+    conversation that this is a branch of, as pairs of role and text; with `told` so were these words themselves.
     `instructions` are what the author's program wants for this answer alone. `as_admin` is the page's word that its
     visitor signed in lately enough to use the rights of the account they signed in with.
     """
@@ -183,6 +185,8 @@ class Inbound:
     language: str = ""
     task: int | None = None
     instructions: str = ""
+    earlier: tuple[tuple[str, str], ...] = ()
+    told: bool = False
     as_admin: bool = False
 
     @property
@@ -202,7 +206,8 @@ class Inbound:
         if version != INBOUND_VERSION:
             raise ValueError(f"stored message has version {version}, this Remora reads {INBOUND_VERSION}")
         attachments = tuple(Attachment(**attachment) for attachment in fields.pop("attachments", ()))
-        return cls(**fields, attachments=attachments)
+        earlier = tuple((role, said) for role, said in fields.pop("earlier", ()))
+        return cls(**fields, attachments=attachments, earlier=earlier)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,6 @@ held: once it is forgotten there, it is gone. A tab shows nothing of another pla
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,11 +17,9 @@ from typing import Final
 
 from channels.base import (
     Attachment,
-    AttachmentKind,
     Button,
     Capabilities,
     Channel,
-    ChannelError,
     Chunk,
     File,
     Health,
@@ -34,6 +30,7 @@ from channels.base import (
     Place,
     TooLarge,
 )
+from channels.carried import carried
 
 #: The markup of a row whose text is Markdown.
 MARKDOWN: Final = "md"
@@ -45,10 +42,7 @@ _HELD: Final = 60
 #: Changes that a tab may be behind before it has to begin anew, and the most tabs of one person.
 _BEHIND: Final = 500
 _TABS: Final = 8
-#: What stands before the bytes of an attachment in its reference. They go with the inbox row that holds them.
-_BYTES: Final = "b64:"
 _FILE_BYTES: Final = 20_000_000
-_KINDS: Final[dict[str, AttachmentKind]] = {"image": "image", "audio": "audio", "video": "video"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,15 +206,7 @@ class WebChannel(Channel):
                     taken.set_result(None)
 
     async def fetch(self, inbound: Inbound, attachment: Attachment, *, limit: int) -> bytes:
-        if not attachment.reference.startswith(_BYTES):
-            raise ChannelError("this attachment has no bytes")
-        try:
-            data = base64.b64decode(attachment.reference.removeprefix(_BYTES), validate=True)
-        except binascii.Error as exc:
-            raise ChannelError("the bytes of this attachment can't be read") from exc
-        if len(data) > limit:
-            raise TooLarge(f"{attachment.name} has {len(data)} bytes, more than the {limit} that are read")
-        return data
+        return carried(attachment, limit=limit)
 
     async def revise(self, place: Place, reference: str, text: str) -> None:
         key = answer_key(int(reference)) if reference.isdecimal() else reference
@@ -304,13 +290,6 @@ def said_key(message_id: str) -> str:
 def answer_key(turn: int) -> str:
     """Returns the key of a turn's answer."""
     return f"t{turn}"
-
-
-def attached(name: str, media_type: str, data: bytes) -> Attachment:
-    """Returns a file that a person sends with a message, holding its bytes."""
-    kind = _KINDS.get(media_type.partition("/")[0], "file")
-    reference = _BYTES + base64.b64encode(data).decode("ascii")
-    return Attachment(kind=kind, name=name, media_type=media_type, size=len(data), reference=reference)
 
 
 def _fail(taken: asyncio.Future[None], error: Exception) -> None:

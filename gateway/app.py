@@ -38,16 +38,17 @@ from channels.ids import FORMATS
 from gateway.api.places import agent_in
 from gateway.cli.replay import Setup
 from gateway.config.loading import WEB_PREFIX, Config, ConfigError, Problem
-from gateway.config.settings import DiscordSettings, EmbeddingSettings, RerankSettings, Settings
+from gateway.config.settings import BotSettings, DiscordSettings, EmbeddingSettings, RerankSettings, Settings
 from gateway.internet.pages import Pages
 from gateway.internet.reach import PublicWeb
 from gateway.internet.search import SearxSearch
 from gateway.internet.tools import Web
 from gateway.ops.learned import remembered
 from gateway.ops.night_clock import Worker, timetables
+from gateway.ops.reloading import Reload
 from gateway.ops.reminder_clock import ReminderClock, reminding
 from gateway.ops.rights import close_to_others
-from gateway.ops.standing import standing
+from gateway.ops.standing import StandingTask, standing
 from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.delivery import Delivery
 from gateway.pipeline.dispatch import Speakers
@@ -58,13 +59,15 @@ from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner, spent_on
+from memory.learn.entities import SPACY_INSTALL
+from memory.learn.entities import trained as trained_names
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
 from memory.recall.embedders.local import Local
 from memory.recall.embedders.remote import EmbeddingServer, Remote
 from memory.recall.rank import CLASSIC
 from memory.recall.rerank import Reranker
 from memory.service import AgentMemory, Embedders, Keeping, Rotation, Runtime, SearchSetup, Service, Triggers
-from memory.store.driver import Driver
+from memory.store.sqlite.driver import Driver
 from memory.text.guard import clean
 from memory.text.links import defang
 from memory.text.secrets.redact import redact
@@ -104,10 +107,18 @@ def new_id() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """The agents of a configuration with their stores. `attachments` reads what comes with a message's text."""
+    """The agents of a configuration with their stores, and what they are made with.
+
+    `attachments` reads what comes with a message's text. `policy` says who may speak. `clocks` are those of the
+    reminders, once the pipeline runs.
+    """
 
     roster: Roster
     attachments: Attachments
+    policy: Policy
+    models: Models
+    clocks: list[ReminderClock] = field(default_factory=list)
+    replaced: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def workers(self) -> list[Worker]:
@@ -163,13 +174,7 @@ async def opened(
             )
             stack.push_async_callback(memory.close, seconds=settings.memory.exit_seconds)
             for name, spec in served.items():
-                agent = _agent(spec, models, settings.limits.turn_seconds)
-                made[name] = replace(
-                    agent,
-                    sources=await _tool_sources(spec, config, memory),
-                    skills=_usable(config, partial(skills.load, spec.skills, config.skills_dir)),
-                )
-            stack.push_async_callback(_close_sources, [made[name] for name in served])
+                made[name] = await _equipped(spec, config, models, memory)
             delivery = Delivery(memory.mailbox, channels, language=language, now=now)
             store = Store(
                 memory=memory,
@@ -201,7 +206,48 @@ async def opened(
             api=api_address(config),
             pages=dict.fromkeys(config.page_agents, settings.page_url),
         )
-        yield Opened(roster=roster, attachments=_attachments(config, client))
+        parts = Opened(
+            roster=roster,
+            attachments=_attachments(config, client),
+            policy=Policy(rules(config), monotonic=time.monotonic),
+            models=models,
+        )
+        stack.push_async_callback(_close_sources, parts)
+        yield parts
+
+
+async def renew(running: Config, config: Config, parts: Opened) -> None:
+    """Has open parts go by `config` from now on. What is being answered goes on as it began.
+
+    `config` differs from the `running` one only in what can be changed while the bot runs: agents, but neither their
+    databases nor that any is missing, and who may speak. Raises `ConfigError` before anything has changed, or
+    `memory.errors.StorageError`.
+    """
+    roster, models, seconds = parts.roster, parts.models, config.settings.limits.turn_seconds
+    stores = {name: store.memory for name, store in roster.stores.items()}
+    databases = {spec.database: stores[name] for name, spec in running.agents.items()}
+    changed = {name: spec for name, spec in config.agents.items() if spec != running.agents.get(name)}
+    made = {name: await _equipped(spec, config, models, databases[spec.database]) for name, spec in changed.items()}
+    for database, memory in databases.items():
+        own = {name: _agent_memory(spec, models) for name, spec in changed.items() if spec.database == database}
+        if own:
+            await memory.renew_agents(own)
+    for agent in [roster.agents[name] for name in made if name in roster.agents]:
+        closing = asyncio.create_task(_close_later(agent.sources, seconds + _STOP_SECONDS))
+        parts.replaced.add(closing)
+        closing.add_done_callback(parts.replaced.discard)
+    agents = {name: made.get(name) or roster.agents[name] for name in config.agents}
+    roster.renew(agents, routing(config), config.default_agent)
+    parts.policy.renew(rules(config))
+    web = _web(config, models.client)
+    for store in roster.each_store:
+        specs = {name: spec for name, spec in config.agents.items() if roster.stores[name] is store}
+        if web is not None:
+            store.turns.renew(web)
+        if store.nights is not None:
+            store.nights.renew(timetables(specs))
+    for clock in parts.clocks:
+        clock.renew(*_tasks(config, roster, clock.store))
 
 
 def by_database(config: Config) -> dict[str, dict[str, AgentSpec]]:
@@ -220,23 +266,27 @@ async def answering(
     *,
     now: Callable[[], int] = now,
     admission: Mapping[str, Rules] | None = None,
+    reload: Reload | None = None,
 ) -> AsyncIterator[Router]:
     """Runs the pipeline over open stores. Takes up what was left unanswered, and ends the running work on exit.
 
-    `admission` says who may speak on which channel. None means the rules of `config`.
+    `admission` says who may speak on which channel. None means the rules of `config`. `reload` reads the configuration
+    anew, where that can be done.
     """
-    limits, access = config.settings.limits, parts.roster.stores[config.default_agent].memory.access
+    limits, roster = config.settings.limits, parts.roster
+    access = roster.stores[config.default_agent].memory.access
     router = Router(
-        roster=parts.roster,
+        roster=roster,
         channels=channels,
         speakers=Speakers(
             access=access,
-            policy=Policy(rules(config) if admission is None else admission, monotonic=time.monotonic),
+            policy=parts.policy if admission is None else Policy(admission, monotonic=time.monotonic),
             buckets=Buckets(
                 per_minute=limits.person_messages_per_minute, burst=limits.person_burst, monotonic=time.monotonic
             ),
             new_code=lambda: new_code(secrets.choice),
         ),
+        reload=reload,
         attachments=parts.attachments,
         mask=MASK,
         flow=Flow(
@@ -247,28 +297,32 @@ async def answering(
         ),
         now=now,
     )
-    clocks = [
-        ReminderClock(
-            store,
-            channels,
-            access=access,
-            answer=router.begin_task,
-            tokens_per_day={name: spec.background.tokens_per_day for name, spec in config.agents.items()},
-            now=now,
-            standing=[
-                one
-                for one in standing(config.agents, config.agents_dir)
-                if parts.roster.stores[one.agent.name] is store
-            ],
+    for store in roster.each_store:
+        tokens_per_day, tasks = _tasks(config, roster, store)
+        parts.clocks.append(
+            ReminderClock(
+                store,
+                channels,
+                access=access,
+                answer=router.begin_task,
+                tokens_per_day=tokens_per_day,
+                now=now,
+                standing=tasks,
+            )
         )
-        for store in parts.roster.each_store
-    ]
     try:
         await router.take_up()
-        async with reminding(clocks):
+        async with reminding(parts.clocks):
             yield router
     finally:
         await router.drain(seconds=_STOP_SECONDS)
+
+
+def _tasks(config: Config, roster: Roster, store: Store) -> tuple[dict[str, int | None], list[StandingTask]]:
+    """Returns the tokens that agents may spend in the background on a day, and the standing tasks of one store."""
+    tokens_per_day = {name: spec.background.tokens_per_day for name, spec in config.agents.items()}
+    tasks = standing(config.agents, config.agents_dir)
+    return tokens_per_day, [one for one in tasks if roster.stores[one.agent.name] is store]
 
 
 def rules(config: Config) -> dict[str, Rules]:
@@ -300,38 +354,36 @@ def everybody(names: Iterable[str]) -> dict[str, Rules]:
 def channels(config: Config, *, now: Callable[[], int] = now) -> dict[str, Channel]:
     """Returns the channels of the platforms in `config`, by channel id. The terminal is not among them."""
     made: dict[str, Channel] = {API: ApiChannel(now=now)} if config.settings.api.enabled else {}
-    # Imported here, so that the terminal chat does not pay for loading them.
-    if config.settings.channels.telegram:
-        from channels.telegram import TelegramChannel, Webhook
-
-        for bot in config.settings.channels.telegram:
-            hook = bot.webhook
-            made[bot.id] = TelegramChannel(
-                id=bot.id,
-                token=bot.token.get_secret_value(),
-                base_url=bot.base_url,
-                mention=bot.mention,
-                stream=bot.stream,
-                webhook=None if hook is None else Webhook(url=hook.url, secret=hook.secret.get_secret_value()),
-                now=now,
-            )
-    if config.settings.channels.discord:
-        from channels.discord import DiscordChannel
-
-        for one in config.settings.channels.discord:
-            made[one.id] = DiscordChannel(
-                id=one.id,
-                token=one.token.get_secret_value(),
-                base_url=one.base_url,
-                mention=one.mention,
-                now=now,
-            )
+    made |= {bot.id: channel(bot, now=now) for bot in config.settings.channels.bots}
     if config.page_agents:
+        # Imported here, so that the terminal chat does not pay for loading it.
         from channels.web import WebChannel
 
         ids = [f"{WEB_PREFIX}{name}" for name in config.page_agents]
         made |= {name: WebChannel(name, now=now) for name in ids}
     return made
+
+
+def channel(bot: BotSettings, *, now: Callable[[], int] = now) -> Channel:
+    """Returns the channel of a bot."""
+    token = bot.token.get_secret_value()
+    # Imported here, so that nobody pays for loading a platform that they don't use.
+    if isinstance(bot, DiscordSettings):
+        from channels.discord import DiscordChannel
+
+        return DiscordChannel(id=bot.id, token=token, base_url=bot.base_url, mention=bot.mention, now=now)
+    from channels.telegram import TelegramChannel, Webhook
+
+    hook = bot.webhook
+    return TelegramChannel(
+        id=bot.id,
+        token=token,
+        base_url=bot.base_url,
+        mention=bot.mention,
+        stream=bot.stream,
+        webhook=None if hook is None else Webhook(url=hook.url, secret=hook.secret.get_secret_value()),
+        now=now,
+    )
 
 
 def doors(
@@ -348,7 +400,7 @@ def doors(
     from gateway.api.operations import Operations
     from gateway.api.tools import ToolDoor
 
-    settings, policy = config.settings, Policy(rules(config), monotonic=time.monotonic)
+    settings = config.settings
     completions = Completions(
         parts.roster,
         channel,
@@ -357,7 +409,7 @@ def doors(
         now=now,
         new_id=lambda: secrets.token_hex(12),
     )
-    callers = Callers(parts.roster, settings.api.front_ends, policy, now=now)
+    callers = Callers(parts.roster, settings.api.front_ends, parts.policy, now=now)
     operations = Operations(parts.roster, channels, mask=MASK, now=now, new_id=lambda: secrets.token_hex(12))
     tools = ToolDoor(operations, version=version, body_bytes=settings.api.body_bytes)
     return Doors(settings.api, callers, completions, operations, tools, monotonic=time.monotonic, now=now)
@@ -553,6 +605,15 @@ def _agent(spec: AgentSpec, models: Models, seconds: float) -> Agent:
     return Agent(spec=spec, provider=models.chain(spec.models, seconds=seconds), offline=False, gauge=gauge)
 
 
+async def _equipped(spec: AgentSpec, config: Config, models: Models, memory: Service) -> Agent:
+    """Returns the agent of a spec with its tools and skills. Raises `ConfigError` if one of them can't be used."""
+    return replace(
+        _agent(spec, models, config.settings.limits.turn_seconds),
+        sources=await _tool_sources(spec, config, memory),
+        skills=_usable(config, partial(skills.load, spec.skills, config.skills_dir)),
+    )
+
+
 async def _tool_sources(spec: AgentSpec, config: Config, memory: Service) -> tuple[ToolSource, ...]:
     """Returns where an agent has tools from that are not ours; nothing is started yet."""
     sources: list[ToolSource] = []
@@ -591,8 +652,19 @@ def _usable(config: Config, made: Callable[[], T]) -> T:
         ) from exc
 
 
-async def _close_sources(agents: Sequence[Agent]) -> None:
-    await asyncio.gather(*(source.close() for agent in agents for source in agent.sources))
+async def _close_sources(parts: Opened) -> None:
+    for closing in parts.replaced:
+        closing.cancel()
+    await asyncio.gather(*parts.replaced, return_exceptions=True)
+    await asyncio.gather(*(source.close() for agent in parts.roster.agents.values() for source in agent.sources))
+
+
+async def _close_later(sources: Sequence[ToolSource], seconds: float) -> None:
+    """Closes tools that were replaced, when no turn that began before can be using them."""
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        await asyncio.gather(*(source.close() for source in sources))
 
 
 def _keeping(config: Config) -> Keeping:
@@ -600,6 +672,8 @@ def _keeping(config: Config) -> Keeping:
     return Keeping(
         retention=Retention(folder=backup.within(config.data_dir), keep_days=backup.keep_days, daily=backup.daily),
         transcript_days=memory.transcript_days,
+        left_chat_days=memory.left_chat_days,
+        export_days=memory.export_days,
         admins_read=memory.admins_read,
     )
 
@@ -611,6 +685,7 @@ def _agent_memory(spec: AgentSpec, shared: Models) -> AgentMemory:
         learns_style=spec.memory.enabled and spec.memory.manner,
         nightly=spec.memory.enabled,
         rotation=_rotation(spec.session),
+        entities=spec.memory.entities,
     )
 
 
@@ -621,9 +696,31 @@ def _rotation(session: SessionSpec) -> Rotation:
     )
 
 
+def without_names(config: Config) -> list[str]:
+    """Returns a sentence for each agent whose names are to be found by a part that is missing."""
+    found = []
+    for name, spec in config.agents.items():
+        if spec.memory.entities == "spacy" and trained_names() is None:
+            found.append(
+                f"Agent {name} is to find names with spaCy (memory.entities), which is not installed here, so patterns "
+                f"alone find them. {SPACY_INSTALL}"
+            )
+        elif spec.memory.entities == "model" and not _background_specs(spec):
+            found.append(
+                f"Agent {name} is to find names with its model (memory.entities), but has none, so patterns alone find "
+                "them. Give it a model, or set memory.entities to auto."
+            )
+    return found
+
+
+def _background_specs(spec: AgentSpec) -> list[ModelSpec]:
+    """Returns the models that read an agent's conversations, the first choice first."""
+    return [model for model in spec.background.models or spec.models if model.provider != "offline"]
+
+
 def _background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None:
     """Returns the models that read an agent's conversations for memories and sum them up; None if it has none."""
-    models = [model for model in spec.background.models or spec.models if model.provider != "offline"]
+    models = _background_specs(spec)
     if not models:
         return None
     chain = shared.chain(models, background=True)

@@ -15,12 +15,12 @@ PACKAGES = ("gateway", "channels", "memory", "agents")
 _MARK = '"""Part of Remora'
 
 
-def foreign(packages: Sequence[str] = PACKAGES, *, search: Sequence[str] | None = None) -> list[str]:
-    """Returns the names of those packages whose __init__.py is missing or not Remora's.
+def foreign(*, search: Sequence[str] | None = None) -> list[str]:
+    """Returns the names of Remora's packages whose __init__.py is missing or not Remora's.
 
     `search` lists the folders to look in; without it the packages are looked up as an import would.
     """
-    return [name for name in packages if not _is_ours(_init_file(name, search))]
+    return [name for name in PACKAGES if not _is_ours(_init_file(name, search))]
 
 
 def complaint(names: Sequence[str]) -> str:

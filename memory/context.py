@@ -18,6 +18,7 @@ from memory.store.people import Speaker
 
 P = ParamSpec("P")
 T = TypeVar("T")
+S = TypeVar("S", bound="Stored")
 Method: TypeAlias = Callable[Concatenate["Stored", P], Coroutine[Any, Any, T]]
 TimedMethod: TypeAlias = Callable[Concatenate["Timed", P], Coroutine[Any, Any, T]]
 
@@ -107,5 +108,25 @@ def sees(
     @wraps(act)
     async def method(self: Stored, context: Context, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._database.read(lambda reader: act(reader, anew(reader, context).scope, *args, **kwargs))
+
+    return method
+
+
+def in_read(act: Callable[Concatenate[S, Reader, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """Returns a method all of which is one read; written as a plain method that takes the reader first."""
+
+    @wraps(act)
+    async def method(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._database.read(lambda reader: act(self, reader, *args, **kwargs))
+
+    return method
+
+
+def in_write(act: Callable[Concatenate[S, Transaction, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """Returns a method all of which is one write; written as a plain method that takes the transaction first."""
+
+    @wraps(act)
+    async def method(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._database.write(lambda tx: act(self, tx, *args, **kwargs))
 
     return method

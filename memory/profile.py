@@ -13,9 +13,10 @@ from dataclasses import replace
 
 from memory import keys
 from memory.scope import Scope
-from memory.store import memories
+from memory.store import memories, people
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory
+from memory.text.zones import zone_named
 
 #: Characters of a whole profile (DESIGN 5.1), and the equal share of each slot.
 LIMIT = 1_500
@@ -53,6 +54,15 @@ def refresh_all(
     for slot, facts in feeding.items():
         held = [memory for memory in filled if memory.key == slot]
         _fill(tx, owner_id, slot, facts, held, now=now, new_id=new_id)
+
+
+def follow_timezone(tx: Transaction, scope: Scope, owner_id: int) -> None:
+    """Sets a person's clock by the time zone that they told last, and to the agent's if they told none."""
+    told = [one for one in memories.current_of_owner(tx, scope, owner_id, "fact") if one.key == "timezone"]
+    latest = max(told, key=lambda one: (one.learned_at, one.id), default=None)
+    zone = None if latest is None else zone_named(latest.value)
+    if zone is not None or latest is None:
+        people.set_timezone_of(tx, owner_id, zone)
 
 
 def read(reader: Reader, scope: Scope) -> list[Memory]:

@@ -29,7 +29,7 @@ from memory.chat.outside_calls import CALL, AgreedCall, OutsideCalls
 from memory.chat.reminding import LONGEST as LONGEST_REMINDER
 from memory.chat.reminding import Reminding
 from memory.chat.shown import Shown
-from memory.chat.stats import Spending, Stats, Status, StoreHealth
+from memory.chat.stats import Spending, Stats, Status, StoreFigures, StoreHealth
 from memory.chat.summary import SECTIONS as SUMMARY_SECTIONS
 from memory.chat.turns import Outcome, Said, Turn, Turns
 from memory.chat.window import OLD_RESULT, TurnMaterial, WindowSize
@@ -65,6 +65,7 @@ from memory.recall.rank import Weights
 from memory.recall.recall import Budget, Recall, Recalled, excerpt, shares
 from memory.recall.rerank import Reranker
 from memory.recall.search import Hit, Search
+from memory.reminders.days import days_named
 from memory.reminders.followups import HOURS as FOLLOW_UP_HOURS
 from memory.reminders.followups import FollowUp, FollowUps
 from memory.reminders.orders import Action, Order, is_beside, reworded, takes_back
@@ -96,9 +97,9 @@ from memory.store.audit import Action as LookAction
 from memory.store.browsing import LISTED, TIERS
 from memory.store.chats import Session
 from memory.store.comparisons import DoubtAnswer
-from memory.store.database import Database, Durability, Reader, Transaction, one_moment
-from memory.store.driver import Driver
+from memory.store.database import Durability, Reader, Transaction, one_moment
 from memory.store.entities import Entity
+from memory.store.extractions import Afterwards
 from memory.store.history import Message, Utterance
 from memory.store.job_runs import Run
 from memory.store.lineage import Source
@@ -110,29 +111,32 @@ from memory.store.questions import OpenQuestion, Question
 from memory.store.recalls import RecalledEntry
 from memory.store.reminders import MOST as MOST_REMINDERS
 from memory.store.reminders import Reminder, ReminderKind, ReminderTimes
+from memory.store.sqlite.database import SqliteDatabase
+from memory.store.sqlite.driver import Driver
 from memory.store.talks import Conversation, ConversationLine, Entered
 from memory.store.usage import Spent, Taken, Used
 from memory.text.language import language_of
 from memory.text.words import query_terms
+from memory.text.zones import zone_named, zones_like
 from memory.transfer.backups import Backups, Retention
 from memory.transfer.transfers import Transfer
 
 __all__ = [
     "CALL", "DOUBT", "FOLLOW_UP_HOURS", "KEY_PLATFORM", "KEY_SCOPES", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST",
     "MANNER_LIMIT", "MOST_KEYS", "MOST_REMINDERS", "NO_FILTERS", "OLD_RESULT", "RELATIONS", "SUMMARY_SECTIONS",
-    "TASK_BOT", "TIERS", "Access", "Account", "Action", "AgentMemory", "AgreedCall", "ApiKey", "ApiKeys", "Attached",
-    "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context", "Conversation", "ConversationLine",
-    "DoubtAnswer", "Doubts", "Draft", "Edits", "Embedders", "Entered", "Entity", "Erased", "FactDoubt", "FilledSlot",
-    "Filter", "FilterName", "Filters", "Firing", "FollowUp", "ForgetPreview", "Group", "Hit", "How", "InboxRow",
-    "Keeping", "Kept", "KeyHolder", "KeyScope", "Kind", "Linking", "LookAction", "Mailbox", "Memory", "Message", "Note",
-    "OpenQuestion", "Order", "OutboxRow",
-    "Outcome", "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question", "Reading",
-    "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder", "ReminderKind", "ReminderTimes", "Reminding",
-    "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection", "Service", "Session", "Shown", "SignedIn",
-    "Source", "Spending", "Spent", "Status", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear",
-    "Used", "Utterance", "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "discloses", "due_of",
+    "TASK_BOT", "TIERS", "Access", "Account", "Action", "Afterwards", "AgentMemory", "AgreedCall", "ApiKey",
+    "ApiKeys", "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context",
+    "Conversation", "ConversationLine", "DoubtAnswer", "Doubts", "Draft", "Edits", "Embedders", "Entered", "Entity",
+    "Erased", "FactDoubt", "FilledSlot", "Filter", "FilterName", "Filters", "Firing", "FollowUp", "ForgetPreview",
+    "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "KeyHolder", "KeyScope", "Kind", "Linking", "LookAction",
+    "Mailbox", "Memory", "Message", "Note", "OpenQuestion", "Order", "OutboxRow", "Outcome", "OutsideCalls",
+    "Overseer", "Part", "Party", "Passage", "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt",
+    "Reminder", "ReminderKind", "ReminderTimes", "Reminding", "Revision", "Rotation", "Runtime", "Said",
+    "SearchSetup", "Selection", "Service", "Session", "Shown", "SignedIn", "Source", "Spending", "Spent", "Status",
+    "StoreFigures", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear", "Used", "Utterance",
+    "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "days_named", "discloses", "due_of",
     "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares",
-    "takes_back", "to_forget",
+    "takes_back", "to_forget", "zone_named", "zones_like",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)
@@ -157,11 +161,15 @@ class Keeping:
     """The retention settings of a store, and whether admins may read it.
 
     Backups go where `retention` says, otherwise to a folder named backups beside the store. With `transcript_days`,
-    `housekeeping` erases words that were said that many days ago. With `admins_read`, admins see what memories say.
+    `housekeeping` erases words that were said that many days ago, and with `export_days` removes exports beside the
+    store that are as old. What was said and learned in a chat is erased `left_chat_days` after the bot has left it.
+    With `admins_read`, admins see what memories say.
     """
 
     retention: Retention | None = None
     transcript_days: int | None = None
+    left_chat_days: int = 30
+    export_days: int | None = None
     admins_read: bool = False
 
 
@@ -197,7 +205,7 @@ class Service:
 
     def __init__(
         self,
-        database: Database,
+        database: SqliteDatabase,
         *,
         agents: Agents,
         runtime: Runtime,
@@ -210,6 +218,7 @@ class Service:
         self.agents = agents
         self.now = now
         self.new_id = runtime.memory_id
+        self.keeping = keeping
         self._count_tokens = runtime.count_tokens
         self.mailbox = Mailbox(database, now=now, run_id=runtime.new_id())
         self.access = Access(database, now=now)
@@ -258,6 +267,7 @@ class Service:
             backups=self.backups,
             erase_left=self.erase_left,
             transcript_days=keeping.transcript_days,
+            export_days=keeping.export_days,
             now=now,
         )
         self.style_updates = StyleUpdates(database, agents=agents, now=now, new_id=self.new_id)
@@ -312,7 +322,7 @@ class Service:
         Raises `memory.errors.StorageError` or a subclass; each message says what to do.
         """
         runtime = replace(runtime, now=one_moment(runtime.now))
-        database = await Database.open(path, now=runtime.now(), durability=durability, driver=driver)
+        database = await SqliteDatabase.open(path, now=runtime.now(), durability=durability, driver=driver)
         try:
             service = cls(
                 database,
@@ -358,6 +368,11 @@ class Service:
                 await self._embedding.close()
         finally:
             await self.database.close()
+
+    async def renew_agents(self, agents: Mapping[str, AgentMemory]) -> None:
+        """Takes other settings for some agents, which may be new to the store."""
+        entered = await self.database.write(lambda tx: enter_agents(tx, agents, now=self.now()))
+        self.agents.renew(entered.ids, agents)
 
     async def context(self, where: Where, who: Who) -> Context:
         """Returns the context of a speaker in a place. Creates rows for people and places seen for the first time."""
@@ -439,7 +454,7 @@ class Service:
                     author_id=fresh.speaker.id, author_name=author,
                 )  # fmt: skip
                 session, owner = chats.session_by_id(tx, fresh.session.id), fresh.scope.writes_to
-                sources = history.record(tx, session, None, [utterance], owner_id=owner, now=now)
+                sources = [one.id for one in history.record(tx, session, None, [utterance], owner_id=owner, now=now)]
             result = act(Edits(tx, fresh, now=now, new_id=self.new_id, source_ids=sources))
             if tell is not None:
                 self.mailbox.post(tx, Outgoing(session_key=context.session.key, pieces=tell(result)))
@@ -551,13 +566,13 @@ class Service:
             await index.keep_up(self.database)
         return count
 
-    async def erase_left(self, days: int = 30) -> Erased:
-        """Erases what was said and learned in chats that the bot left more than `days` ago. Called at start and daily.
+    async def erase_left(self) -> Erased:
+        """Erases what was said and learned in chats that the bot left long enough ago. Called at start and daily.
 
         If stopped half-way, it continues the next time. A chat to which the bot came back keeps what is still there.
         """
         now = self.now()
-        return await left_chats.erase_left(self.database, before=now - days * _DAY_MS, now=now)
+        return await left_chats.erase_left(self.database, before=now - self.keeping.left_chat_days * _DAY_MS, now=now)
 
     def learn_soon(self, context: Context, reason: str) -> None:
         """Starts reading this session's unread messages, without waiting: a model may take a minute."""
@@ -592,15 +607,11 @@ class Service:
         if self._embedding is not None and await self._embedding.opened():
             await self._embedding.idle()
 
-    async def memories(self, context: Context, *, limit: int, offset: int = 0) -> list[Memory]:
+    async def memories(self, context: Context, *, limit: int) -> list[Memory]:
         """Returns live facts, styles, events and reflections of the scope, the most important first."""
         return await self.database.read(
             lambda reader: memories.current(
-                reader,
-                anew(reader, context).scope,
-                ("fact", "style", "event", "reflection"),
-                limit=limit,
-                offset=offset,
+                reader, anew(reader, context).scope, ("fact", "style", "event", "reflection"), limit=limit
             )
         )
 

@@ -40,13 +40,15 @@ def test_every_remora_command_that_is_named_exists() -> None:
 
 
 def test_every_command_that_is_named_exists() -> None:
-    """Besides those of the bot there are @BotFather's; `/app` is a folder, `/healthz` a page."""
+    """Besides those of the bot there are @BotFather's; `/app` is a folder; `/healthz`, `/readyz` and `/metrics` are pages."""
     known = {str(command.name) for command in TABLE} | {
         "newbot",
         "setprivacy",
         "token",
         "app",
         "healthz",
+        "readyz",
+        "metrics",
         "quit",
         "exit",
         "attach",

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from agents.llm import Remembered, Reminded
+from agents.llm import Days, Remembered, Reminded, Request
 from agents.offline.question import (
     AskedQuestion,
     Tokens,
@@ -22,7 +22,7 @@ from agents.offline.question import (
     known_by,
     lacking,
 )
-from agents.offline.speech import Speech, plain
+from agents.offline.speech import Asks, Speech, plain
 
 #: The share of a question's words that an answer must hold. Chosen on dialogues written for that
 #: (`python -m bench.offline`): with half of them, what is near but different passes for an answer.
@@ -42,6 +42,8 @@ _MOST: Final = 6
 _MOST_LISTED: Final = 12
 #: Longest quotation, in characters; of a longer message only the sentence that answers is quoted.
 _QUOTATION: Final = 240
+#: A date that was added to what was told.
+_ADDED: Final = re.compile(r"\(\d{4}-\d\d(?:-\d\d)?\)")
 _CLAUSE: Final = re.compile(r"(?<=[,，、;；])")
 #: How long after a message the next may refer to it or say that it holds no more, in milliseconds.
 _SOON: Final = 600_000
@@ -78,12 +80,14 @@ def answer(question: AskedQuestion, remembered: Sequence[Remembered], speech: Sp
     facts = [one for one in remembered if not one.verbatim]
     if question.everything:
         return _all(facts, speech)
+    if speech.talked.search(question.text.strip(" ?？.!")):
+        return _talked(remembered, speech)
     if question.about:
         told = _about(question, remembered, speech, tokens)
         if told.text:
             return told
-    if question.asks is not None and not question.before:
-        told = _by_key(question, facts, speech, tokens)
+    if question.asks is not None:
+        told = (_earlier if question.before else _by_key)(question, facts, speech, tokens)
         if told.text:
             return told
     return _by_words(question, remembered, speech, tokens)
@@ -102,6 +106,31 @@ def reminded(question: AskedQuestion, reminders: Sequence[Reminded], speech: Spe
     return "\n".join(said[:_MOST])
 
 
+def planned(request: Request, days: Days, speech: Speech) -> Told:
+    """Returns the plans of the asker and the reminders that fall on `days`; says so if there are none."""
+    here = [one for one in request.remembered if one.days is not None and _overlap(one.days, days)]
+    plans = [one for one in here if not (one.verbatim or one.superseded) and not one.about]
+    values = [one.value for one in plans]
+    quotes = [
+        one for one in _quotes(here, speech) if not (one.memory.by or any(_holds(one.words, value) for value in values))
+    ]
+    lines = [sentence(one.said) for one in plans[:_MOST]]
+    lines += [_quoted(one, speech) for one in quotes[: _MOST - len(lines)]]
+    lines += [one.said for one in request.reminders if _overlap((one.day, one.day), days)][:_MOST]
+    if not lines:
+        return Told(speech.texts["nothing_planned"].format(days=request.days_said))
+    return Told("\n".join(lines), (*plans[:_MOST], *(one.memory for one in quotes)))
+
+
+def _overlap(one: Days, other: Days) -> bool:
+    return one[0] <= other[1] and other[0] <= one[1]
+
+
+def _holds(words: str, value: str) -> bool:
+    """Returns whether words say a plan's value, which has dates in brackets added."""
+    return all(piece.strip().casefold() in words.casefold() for piece in _ADDED.split(value))
+
+
 def nearest(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:
     """Returns what comes nearest to a question that nothing answers, to be told with doubt.
 
@@ -117,6 +146,9 @@ def nearest(question: AskedQuestion, remembered: Sequence[Remembered], speech: S
     near = []
     for one in found:
         if question.musts and not question.musts & one.held:
+            continue
+        # A favourite beer is near to anything that is best of its kind.
+        if question.asks is not None and question.asks.object and not question.rest & one.held:
             continue
         share = 1 - len(lacking(question.words, one.held, inflected=speech.inflected)) / len(question.words)
         # A long message holds some word of every question.
@@ -141,6 +173,12 @@ def _all(facts: Sequence[Remembered], speech: Speech) -> Told:
     return Told(text, tuple(live[:_MOST_LISTED]))
 
 
+def _talked(remembered: Sequence[Remembered], speech: Speech) -> Told:
+    """Tells what was said of late, or in the time that the question names: of anything else nothing was found."""
+    quotes = _quotes(remembered, speech)[-_MOST:]
+    return Told("\n".join(_quoted(one, speech) for one in quotes), tuple(one.memory for one in quotes))
+
+
 def _about(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:
     """Tells all facts and sentences that hold a name."""
     wanted = content(question.about, speech, tokens) or frozenset(tokens(question.about))
@@ -162,11 +200,7 @@ def _about(question: AskedQuestion, remembered: Sequence[Remembered], speech: Sp
 def _by_key(question: AskedQuestion, facts: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:
     asks = question.asks
     assert asks is not None
-    meant = [
-        one
-        for one in facts
-        if not one.about and _has_key(one, asks.keys | asks.no) and (not asks.value or asks.value.search(one.value))
-    ]
+    meant = _meant(facts, asks)
     if asks.object and question.rest:
         meant = [
             one
@@ -185,10 +219,33 @@ def _by_key(question: AskedQuestion, facts: Sequence[Remembered], speech: Speech
         wanted = sorted(wanted, key=lambda one: one.at)[:_MOST]
         return Told(_said(wanted, speech), tuple(wanted))
     ended = [one for one in meant if one.superseded and _has_key(one, asks.keys)]
-    if ended:
-        latest = max(ended, key=lambda one: one.at)
-        return Told(speech.texts["ended"].format(said=latest.said, when=latest.until), (latest,))
-    return NOTHING
+    return _over(sorted(ended, key=lambda one: one.at)[-1:], speech.texts["ended"])
+
+
+def _earlier(question: AskedQuestion, facts: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:
+    """Tells what was so before, the latest first; nothing where the question names anything else."""
+    asks = question.asks
+    assert asks is not None
+    over = [one for one in _meant(facts, asks) if one.superseded and _has_key(one, asks.keys)]
+    known = {token for one in over for token in known_by(one, speech, tokens)}
+    if question.musts & (question.rest - known):
+        return NOTHING
+    return _over(sorted(over, key=lambda one: one.at, reverse=True)[:_MOST], speech.texts["earlier"])
+
+
+def _meant(facts: Sequence[Remembered], asks: Asks) -> list[Remembered]:
+    """Returns the asker's facts under the keys that a question asks for."""
+    return [
+        one
+        for one in facts
+        if not one.about and _has_key(one, asks.keys | asks.no) and (not asks.value or asks.value.search(one.value))
+    ]
+
+
+def _over(facts: Sequence[Remembered], form: str) -> Told:
+    """Tells facts that hold no more, each with its end."""
+    lines = [form.format(said=one.said, when=one.until) for one in facts]
+    return Told("\n".join(lines), tuple(facts))
 
 
 def _has_key(memory: Remembered, keys: Iterable[str]) -> bool:

@@ -12,8 +12,8 @@ from typing import Final
 from babel.dates import format_date
 
 from agents.llm import Completion, OnText, Remembered, Request
-from agents.offline.answer import NOTHING, Told, answer, nearest, reminded, sentence
-from agents.offline.question import AskedQuestion, Tokens, asked, social
+from agents.offline.answer import NOTHING, Told, answer, nearest, planned, reminded, sentence
+from agents.offline.question import AskedQuestion, Tokens, asked, asks_plans, social
 from agents.offline.speech import OneForm, Speech, Split, speech
 
 #: Reminders that are told where somebody asks what they have planned.
@@ -50,11 +50,16 @@ def _reply(request: Request, spoken: Speech, tokens: Tokens) -> Told:
     lines = []
     if request.noted:
         lines.append(texts["noted"].format(list=texts["and"].join(request.noted)))
+    if (request.noted or request.ended) and spoken.grief.search(spoken.read(request.said)):
+        lines.insert(0, texts["sorry"])
     if request.ended:
         lines.append(texts["over"].format(list=texts["and"].join(request.ended)))
     attached = texts["attached"].format(list=texts["and"].join(request.attached)) if request.attached else ""
     used: tuple[Remembered, ...] = ()
-    if request.said.strip():
+    if request.days is not None and asks_plans(request.said, spoken):
+        plans, used = planned(request, request.days, spoken)
+        lines.append(plans)
+    elif request.said.strip():
         told, used = _answered(request, spoken, tokens, noted=bool(lines))
         lines += told
     elif not attached:

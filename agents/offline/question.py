@@ -26,6 +26,7 @@ _KINDS: Final = 2
 #: Words of a greeting that may end in a question mark.
 _GREETING: Final = 3
 _EDGES: Final = " .!?¡¿。！？…~～,，:;)（(\"'“”"
+_CLAUSE: Final = re.compile(r"[,，、]")
 #: What may follow the sign or the word that shows a question.
 _TRAILING: Final = " …~～〜)）"
 #: A word of a script that is written without blanks.
@@ -67,7 +68,9 @@ def social(text: str, speech: Speech) -> tuple[str, ...]:
     """Returns the names of the small talk that a message consists of; none for any other message."""
     said = speech.read(text)
     if len(said.strip(_EDGES)) <= _SOCIAL:
-        whole = next((name for name, form in speech.social.items() if form.fullmatch(said.strip(_EDGES))), "")
+        hello, *rest = _CLAUSE.split(said.strip(_EDGES), maxsplit=1)
+        greeted = rest and _whole(hello, speech) == "greeting"
+        whole = _whole(said, speech) or (greeted and _whole(rest[0], speech))
         if whole:
             return (whole,)
     if len(said) > _TALK or speech.everything.search(said) or any(one.pattern.search(said) for one in speech.asks):
@@ -81,6 +84,18 @@ def social(text: str, speech: Speech) -> tuple[str, ...]:
             return ()
         kinds.append(kind)
     return tuple(dict.fromkeys(filter(None, kinds)))[:_KINDS]
+
+
+def _whole(said: str, speech: Speech) -> str:
+    """Returns the name of the small talk that is all of what was said; empty if it is none."""
+    bare = said.strip(_EDGES)
+    return next((name for name, form in speech.social.items() if form.fullmatch(bare)), "")
+
+
+def asks_plans(text: str, speech: Speech) -> bool:
+    """Returns whether a short message, which names days, asks what is planned on them."""
+    said = speech.read(text)
+    return len(said) <= _SOCIAL and speech.agenda.search(said.strip(_EDGES)) is not None
 
 
 def is_question(text: str, speech: Speech) -> bool:
@@ -109,7 +124,11 @@ def asked(text: str, speech: Speech, tokens: Tokens) -> AskedQuestion | None:
     if asks is not None:
         match = asks.pattern.search(asking)
         assert match is not None
-        rest = asking[match.end() :] + " " + (match.groupdict().get("kind") or "")
+        rest = (
+            asking[match.end() :]
+            + " "
+            + "".join(filter(None, (match.groupdict().get(name) for name in ("kind", "kind2"))))
+        )
     return AskedQuestion(
         text=asking,
         words=words,

@@ -61,8 +61,9 @@ class Speech:
     into another. `tag` is what makes a statement sound like a question, as in "lovely, isn't it?". `kind` fits the kind
     of thing that is asked for; `light` are words that an answer need not hold if it holds others. `refers` fits
     messages that speak of what the one before names, `changed` those which say that what was said before holds no more,
-    `own` questions about the person who asks, `personal` those about that person's life and people, `other` sentences
-    about somebody else. A question that fits `before` is
+    `own` questions about the person who asks, `personal` those about that person's life and people, `agenda` those
+    about what is planned on certain days, `talked` those about what was talked of, `grief` news of a loss, `other`
+    sentences about somebody else. A question that fits `before` is
     answered by what fits `past`. With `capitals` a capital letter within a sentence shows a name; the words of an
     `inflected` language have many endings. `particles` are letters between which the words of an unspaced script stand.
     """
@@ -88,6 +89,9 @@ class Speech:
     changed: re.Pattern[str]
     own: re.Pattern[str]
     personal: re.Pattern[str]
+    agenda: re.Pattern[str]
+    talked: re.Pattern[str]
+    grief: re.Pattern[str]
     other: re.Pattern[str]
     yes_no: re.Pattern[str]
     kind: re.Pattern[str] | None
@@ -159,6 +163,9 @@ def speech(code: str, simplified: OneForm, split: Split) -> Speech:
         changed=pattern(data.get("changed", _NOTHING)),
         own=pattern(data.get("own", _NOTHING)),
         personal=pattern(data.get("personal", "")),
+        agenda=pattern(data["agenda"]),
+        talked=pattern(data.get("talked", _NOTHING)),
+        grief=pattern(data["grief"]),
         other=pattern(data.get("other", _NOTHING)),
         yes_no=pattern(data["yes_no"]),
         kind=pattern(data["kind"]) if "kind" in data else None,

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import httpx
 import structlog
 
+from agents.budget import size
 from agents.llm import (
     BadCompletion,
     ChatMessage,
@@ -33,7 +34,6 @@ from agents.llm import (
     ModelUnavailable,
     OnText,
     Request,
-    ToolSpec,
     Usage,
 )
 from agents.output import Output
@@ -57,10 +57,6 @@ _MOST_TEXT = 1_000_000
 _MOST_CALLS = 32
 #: Seconds to wait for the end of the body after the end of the answer, so that the connection can be reused.
 _DRAIN = 0.25
-#: The estimated tokens of a message beyond its text. OpenAI's cookbook counts 3 to 4.
-_TOKENS_PER_MESSAGE = 4
-#: The estimated tokens of a picture. OpenAI's guide to vision counts 765 for a photo in high detail.
-_TOKENS_PER_PICTURE = 800
 #: The text that replaces a picture for a model that is not shown it.
 UNSEEN = "[A picture was sent here that this model cannot see.]"
 #: The most characters of a refusal that are examined. Some servers append the whole conversation to their own words.
@@ -93,6 +89,8 @@ class Adapter(ABC):
         self._server = Server.at(model.base_url, self.path, model=model.model, key=key)
         self._where = self._server.where
         self._model = model
+        #: The model's name as a word of its own: a name like "m" stands in many words.
+        self._named = re.compile(rf"(?<!\w){re.escape(model.model)}(?!\w)")
         self._count_tokens = count_tokens
         known: Learned = {} if learned is None else learned
         self._quirks = known.setdefault(f"{self._server.url} {model.model}", set())
@@ -179,7 +177,7 @@ class Adapter(ABC):
                 await response.aclose()
             status, refusal = response.status_code, Refusal.parse(raw, self._server.key)
             # The model's name is cut out: a name that contains "vision" says nothing about the refusal.
-            said = f"{refusal.code} {refusal.param} {refusal.text[:_MOST_SAID]}".replace(self._model.model, "").lower()
+            said = self._named.sub("", f"{refusal.code} {refusal.param} {refusal.text[:_MOST_SAID]}").lower()
             shown = "pictures" not in quirks and any(one.pictures for one in messages)
             unseen = shown and not refusal.overflow and signs.refuses_pictures(status, said)
             asked = {**body, "system": any(one.role == "system" for one in messages)}
@@ -364,14 +362,10 @@ class Adapter(ABC):
 
     def read_tokens(self, request: Request) -> int:
         """Returns an estimate of the tokens that the model reads of a request."""
-        count = self._count_tokens
-        read = sum(_TOKENS_PER_MESSAGE + count(message.content) for message in request.messages)
-        read += sum(count(call.name + call.arguments) for m in request.messages for call in m.tool_calls)
-        if self._model.sees and "pictures" not in self._quirks:
-            read += _TOKENS_PER_PICTURE * sum(len(message.pictures) for message in request.messages)
-        if "tools" not in self._quirks:
-            read += sum(count(json.dumps(_as_dict(tool), ensure_ascii=False)) for tool in request.tools)
-        return read
+        seen = self._model.sees and "pictures" not in self._quirks
+        messages = request.messages if seen else [replace(message, pictures=()) for message in request.messages]
+        tools = () if "tools" in self._quirks else request.tools
+        return size(replace(request, messages=tuple(messages), tools=tools), self._count_tokens)
 
     def _too_long(self) -> ModelError:
         return BadCompletion(
@@ -439,7 +433,3 @@ async def _drained(lines: AsyncGenerator[bytes, None]) -> None:
         async with asyncio.timeout(_DRAIN):
             async for _ in lines:
                 pass
-
-
-def _as_dict(tool: ToolSpec) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}

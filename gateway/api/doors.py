@@ -165,9 +165,7 @@ class Doors:
             if request.stream:
                 return await self._streamed(knock, request, begun, shape)
             said = await begun.finish()
-            turn = {} if begun.reply.turn is None else {"X-Remora-Turn": str(begun.reply.turn)}
-            response = _json(shape.whole(said), headers=turn)
-            return await _sent(knock, response, begun)
+            return await _sent(knock, _json(shape.whole(said), headers=_turn(begun)), begun)
 
     async def _streamed(self, knock: Knock, request: Asked, begun: Begun, shape: Answering) -> web.StreamResponse:
         """Streams an answer. A refusal that comes before its first piece is an answer of its own."""
@@ -178,6 +176,7 @@ class Doors:
         try:
             async for piece in begun.reply.pieces(self._quiet):
                 if not response.prepared:
+                    response.headers.update(_turn(begun))
                     await _write(response, knock, *shape.begin())
                 await response.write(shape.piece(piece))
                 streamed = streamed or bool(piece)
@@ -189,6 +188,7 @@ class Doors:
                 await response.write(shape.broken(exc))
                 return response
             if not response.prepared:
+                response.headers.update(_turn(begun))
                 await _write(response, knock, *shape.begin())
             await self._ended(response, shape, said, streamed=streamed)
             begun.delivered()
@@ -265,6 +265,11 @@ async def _sent(knock: Knock, response: web.Response, begun: Begun) -> web.Respo
     except ConnectionError:
         log.info("api.cut", path=knock.raw.path)
     return response
+
+
+def _turn(begun: Begun) -> dict[str, str]:
+    """Returns the header that names the turn which made an answer, if that is known yet."""
+    return {} if begun.reply.turn is None else {"X-Remora-Turn": str(begun.reply.turn)}
 
 
 def _about(name: str) -> JSON:

@@ -22,6 +22,11 @@ def agent_in(thread: str | None) -> str:
     return (thread or "").partition(".")[0]
 
 
+def conversation_in(thread: str | None) -> str:
+    """Returns the conversation that a thread is."""
+    return (thread or "").partition(".")[2]
+
+
 def conversation(named: str) -> str:
     """Returns what a conversation is called here, whatever a program calls it."""
     return named if _CONVERSATION.fullmatch(named) else digest(named)[:16]

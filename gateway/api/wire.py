@@ -6,37 +6,33 @@ Invariants: what is not understood is refused by name, never left out. Both form
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from agents.llm import ChatMessage, Role, ToolCall, ToolSpec
+from agents.llm import ChatMessage, Picture, Role, ToolCall, ToolSpec
 from gateway.api.callers import ApiRefusal
+from gateway.pipeline.attachments import picture_type
 from memory.service import Spent
 
 JSON: TypeAlias = dict[str, Any]
 Form: TypeAlias = Literal["chat", "response"]
 
 _PLAIN: Final = ("text", "input_text", "output_text")
+_SEEN: Final = ("image_url", "input_image")
 _MOST_MESSAGES: Final = 2_000
 _ROLES: Final[Mapping[str, Role]] = {one: one for one in get_args(Role)} | {"developer": "system"}
-#: The beginnings of prompts by which front ends have titles, tags and questions made, and phrases only they have.
-_TASKS: Final = (
-    "### task:",
-    "create a concise, 3-5 word title",
-    "generate a concise, 3-5 word title",
-    "provide a concise, 5-word-or-less title",
-    "please generate a concise, 5-word-or-less title",
-    "write a concise title for the conversation",
-    "analyze the chat history to determine the necessity of generating search queries",
-)
-_TASK_HEADERS: Final = ("x-openwebui-task", "x-remora-task")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A request for an answer, in either form. `conversation` is what its body names; "" if it names none."""
+    """A request for an answer, in either form. `conversation` is what its body names; "" if it names none.
+
+    With `must_call` the answer is to call one of the `tools`. With a `json_schema` it is to be JSON of that schema.
+    """
 
     form: Form
     model: str
@@ -46,6 +42,8 @@ class Asked:
     user: str
     conversation: str
     tools: tuple[ToolSpec, ...] = ()
+    must_call: bool = False
+    json_schema: JSON | None = None
     temperature: float | None = None
     max_tokens: int | None = None
 
@@ -57,30 +55,31 @@ class Asked:
     @property
     def said(self) -> str:
         """The person's newest words. Raises `ApiRefusal` if the last message is no person's."""
-        if not self.messages or self.messages[-1].role != "user" or not self.messages[-1].content.strip():
-            raise ApiRefusal(400, "no_message", "The last message must be the person's, with text.", param="messages")
-        return self.messages[-1].content
+        last = self.messages[-1] if self.messages else None
+        if last is None or last.role != "user" or not (last.content.strip() or last.pictures):
+            told = "The last message must be the person's, with text or a picture."
+            raise ApiRefusal(400, "no_message", told, param="messages")
+        return last.content
+
+    @property
+    def talk(self) -> list[ChatMessage]:
+        """The messages that are no wishes of the program."""
+        return [one for one in self.messages if one.role != "system"]
 
     @property
     def has_history(self) -> bool:
-        return sum(one.role != "system" for one in self.messages) > 1
-
-    def is_task(self, headers: Mapping[str, str]) -> bool:
-        """Returns whether the front end asks for itself: a title, tags, what may be asked next."""
-        if any(headers.get(name) for name in _TASK_HEADERS):
-            return True
-        last = self.messages[-1].content.lstrip().casefold() if self.messages else ""
-        return last.startswith(_TASKS)
+        return len(self.talk) > 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiAnswer:
-    """A complete answer."""
+    """A complete answer. `turn` is that of the agent; None if the model answered alone."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
     spent: Spent | None = None
     cut: bool = False
+    turn: int | None = None
 
 
 def asked(body: JSON, form: Form) -> Asked:
@@ -107,6 +106,8 @@ def asked(body: JSON, form: Form) -> Asked:
         user=_text(body, "user", ""),
         conversation=_conversation(body),
         tools=tuple(_tool(one) for one in body.get("tools") or ()),
+        must_call=body.get("tool_choice") not in (None, "auto", "none"),
+        json_schema=_schema(body),
         temperature=_number(body, "temperature"),
         max_tokens=int(most) if isinstance(most, int) and most > 0 else None,
     )
@@ -137,7 +138,7 @@ class Answering:
         if said.calls:
             message["tool_calls"] = [_call(one) for one in said.calls]
         choice = {"index": 0, "message": message, "finish_reason": _finish(said), "logprobs": None}
-        return self._chat("chat.completion", [choice], usage=_usage(said.spent))
+        return self._chat("chat.completion", [choice], usage=_usage(said.spent), **_turn(said))
 
     def begin(self) -> Iterator[bytes]:
         """Yields the first events of a stream."""
@@ -162,7 +163,7 @@ class Answering:
         if self._request.form == "chat":
             if said.calls:
                 yield self._chunk({"tool_calls": [{"index": n, **_call(one)} for n, one in enumerate(said.calls)]})
-            yield self._chunk({}, finish=_finish(said))
+            yield self._chunk({}, finish=_finish(said), **_turn(said))
             if self._request.usage:
                 yield _data(self._chat("chat.completion.chunk", [], usage=_usage(said.spent)))
             yield b"data: [DONE]\n\n"
@@ -185,9 +186,9 @@ class Answering:
             return _data(failed(refusal))
         return self._event("error", code=refusal.code, message=str(refusal), param=None)
 
-    def _chunk(self, delta: JSON, *, finish: str | None = None) -> bytes:
+    def _chunk(self, delta: JSON, *, finish: str | None = None, **more: Any) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
-        return _data(self._chat("chat.completion.chunk", [choice]))
+        return _data(self._chat("chat.completion.chunk", [choice], **more))
 
     def _chat(self, kind: str, choices: list[JSON], **more: Any) -> JSON:
         head = {"id": self._id, "object": kind, "created": self._at, "model": self._request.model}
@@ -213,11 +214,11 @@ class Answering:
 
     def _response(self, status: str, said: ApiAnswer | None = None) -> JSON:
         output = [] if said is None else [self._item("completed", said.text), *(_called(one) for one in said.calls)]
-        usage = None if said is None else _usage(said.spent, form="response")
+        usage, turn = (None, {}) if said is None else (_usage(said.spent, form="response"), _turn(said))
         return {
             "id": self._id, "object": "response", "created_at": self._at, "status": status,
             "model": self._request.model, "output": output, "usage": usage, "error": None,
-            "incomplete_details": None, "instructions": None, "metadata": {}, "parallel_tool_calls": True,
+            "incomplete_details": None, "instructions": None, "metadata": turn, "parallel_tool_calls": True,
             "previous_response_id": None, "temperature": self._request.temperature, "tool_choice": "auto",
             "tools": [], "top_p": None,
         }  # fmt: skip
@@ -242,13 +243,14 @@ def _message(item: object, param: str) -> ChatMessage:
     return ChatMessage(
         role=role,
         content=_words(item.get("content")),
+        pictures=_pictures(item.get("content")) if role == "user" else (),
         tool_calls=tuple(_wanted(one) for one in item.get("tool_calls") or ()),
         tool_call_id=item.get("tool_call_id") if role == "tool" else None,
     )
 
 
 def _words(content: object) -> str:
-    """Returns the text of a message. Raises `ApiRefusal` for a picture or a file, which would be lost."""
+    """Returns the text of a message. Raises `ApiRefusal` for a part that would be lost."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -258,10 +260,36 @@ def _words(content: object) -> str:
     found = []
     for part in content:
         kind = part.get("type") if isinstance(part, dict) else None
-        if kind not in _PLAIN:
-            raise ApiRefusal(400, "unsupported", f"Only text can be read here, and this message has a part {kind!r}.")
-        found.append(_text(part, "text"))
+        if kind not in (*_PLAIN, *_SEEN):
+            told = f"Only text and pictures can be read here, and this message has a part {kind!r}."
+            raise ApiRefusal(400, "unsupported", told)
+        if kind in _PLAIN:
+            found.append(_text(part, "text"))
     return "\n".join(found)
+
+
+def _pictures(content: object) -> tuple[Picture, ...]:
+    """Returns the pictures of a message. Raises `ApiRefusal` unless it holds them itself."""
+    found = []
+    for part in content if isinstance(content, list) else ():
+        if part["type"] not in _SEEN:
+            continue
+        named = part.get("image_url")
+        url = named.get("url") if isinstance(named, dict) else named
+        if not isinstance(url, str) or not url.startswith("data:"):
+            told = "Send the picture itself, as a data: URL. Pictures are not fetched from other addresses."
+            raise ApiRefusal(400, "unsupported", told, param="image_url")
+        head, _, body = url.partition(",")
+        try:
+            data = base64.b64decode(body, validate=True) if head.endswith(";base64") else b""
+        except binascii.Error:
+            data = b""
+        media_type = picture_type(data)
+        if media_type is None:
+            told = "A picture must be a PNG, JPEG, GIF or WebP in base64."
+            raise ApiRefusal(400, "invalid_image", told, param="image_url")
+        found.append(Picture(media_type=media_type, data=data))
+    return tuple(found)
 
 
 def _wanted(call: object) -> ToolCall:
@@ -282,6 +310,23 @@ def _tool(tool: object) -> ToolSpec:
         description=str(spec.get("description") or ""),
         parameters=spec.get("parameters") or {},
     )
+
+
+def _schema(body: JSON) -> JSON | None:
+    """Returns the schema of the JSON that is asked for, {} for any; None if words are."""
+    text = body.get("text")
+    wanted = body.get("response_format") or (text.get("format") if isinstance(text, dict) else None)
+    match wanted:
+        case None | {"type": "text"}:
+            return None
+        case {"type": "json_object"}:
+            return {}
+        case {"type": "json_schema", "json_schema": {"schema": dict(schema)}} | {
+            "type": "json_schema",
+            "schema": dict(schema),
+        }:
+            return schema
+    raise ApiRefusal(400, "unsupported", "This format of an answer is not known here.", param="response_format")
 
 
 def _conversation(body: JSON) -> str:
@@ -317,6 +362,11 @@ def _number(body: JSON, name: str) -> float | None:
 
 def _finish(said: ApiAnswer) -> str:
     return "tool_calls" if said.calls else "length" if said.cut else "stop"
+
+
+def _turn(said: ApiAnswer) -> dict[str, str]:
+    """Returns the member that names the turn which made an answer: a stream may begin before that is known."""
+    return {} if said.turn is None else {"remora_turn": str(said.turn)}
 
 
 def _call(call: ToolCall) -> JSON:

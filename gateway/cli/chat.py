@@ -10,6 +10,7 @@ import os
 import secrets
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from channels.ids import FORMATS
 from gateway.cli.bar import progress
 from gateway.cli.exits import EX_CANTCREAT, EX_DATAERR, EX_NOT_RUNNING, EX_SOFTWARE, fail, storage_code
 from gateway.cli.start import CONFIG, loaded, set_up_logs, tell_errors
-from gateway.config.loading import EX_CONFIG, Config, is_reference
+from gateway.config.loading import EX_CONFIG, Config, find, is_reference, load
 from gateway.pipeline.policy import OPERATOR
 from memory.errors import StorageError
 
@@ -74,7 +75,7 @@ def serve(config_path: Path | None) -> None:
             EX_CONFIG,
         )
     try:
-        code = asyncio.run(_served(config))
+        code = asyncio.run(_served(config, config_path))
     except StorageError as exc:
         fail(str(exc), storage_code(exc))
     except http.AddressUnusable as exc:
@@ -220,28 +221,22 @@ async def _talk(config: Config, channel: ConsoleChannel) -> None:
             asyncio.get_running_loop().call_later(_SILENT, channel.remark, _LEAVING)
 
 
-async def _served(config: Config) -> int:
+async def _served(config: Config, config_path: Path | None) -> int:
     from gateway import app
     from gateway.ops import serve as serving
-    from gateway.pipeline import policy
+    from gateway.ops.reloading import Sources
 
     set_up_logs(config)
     _offer_notes(config)
-    stop = asyncio.Event()
-    warnings = policy.warnings(app.rules(config))
-    if config.page_agents and not config.settings.channels.bots:
-        warnings.append(
-            "no chat platform is set up, so there is the web page alone. `remora channels add telegram` takes two "
-            "minutes."
-        )
-    with serving.signals(stop):
-        return await serving.serve(
-            config,
-            app.channels(config),
-            stop=stop,
-            say=partial(click.echo, err=True),
-            warnings=warnings,
-        )
+    stop, home, cwd = asyncio.Event(), Path.home(), Path.cwd()
+    sources = Sources(lambda: load(find(config_path, os.environ, cwd, home), os.environ, home), asyncio.Event())
+    with serving.signals(stop, sources.asked):
+        return await serving.serve(config, app.channels(config), stop=stop, say=_tell_operator, sources=sources)
+
+
+def _tell_operator(text: str) -> None:
+    with suppress(OSError):  # the terminal may have been closed
+        click.echo(text, err=True)
 
 
 async def _replay(config: Config, recorded: Recording, record_only: bool) -> None:

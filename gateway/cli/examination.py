@@ -67,7 +67,7 @@ async def examine(
 ) -> AsyncIterator[Diagnosis]:
     """Yields the findings, the quick ones first. Without `outside`, no model and no platform is asked."""
     yield _configuration(config)
-    for sentence in misplaced(config, Path.cwd(), Path.home()):
+    for sentence in [*misplaced(config, Path.cwd(), Path.home()), *app.without_names(config)]:
         yield Diagnosis(about="configuration", state="warning", text=sentence)
     yield disk(config.data_dir, _free(config.data_dir))
     yield _permissions(config)

@@ -29,7 +29,7 @@ _AGENT = click.option(
 
 @click.group()
 def keys() -> None:
-    """List, make and revoke the keys of a person's programs. While `remora serve` is running, use /keys in a chat."""
+    """List, make and revoke the keys of a person's programs. While `remora serve` runs, use /keys in a chat."""
 
 
 @keys.command("list")
@@ -102,7 +102,8 @@ def _at_store(
     except Unusable as exc:
         fail(str(exc), EX_DATAERR)
     except StoreInUse as exc:
-        fail(f"{exc} Send /keys in a private chat instead.", storage_code(exc))
+        beside = "Or leave it running: type /keys in a private chat, or open You on the web page (`remora web`)."
+        fail(f"{exc} {beside}", storage_code(exc))
     except StorageError as exc:
         fail(str(exc), storage_code(exc))
 

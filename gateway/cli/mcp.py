@@ -69,8 +69,12 @@ class StdioProxy:
         try:
             status, body = self._posted(line, self._headers(message))
         except (OSError, HTTPException) as exc:
+            told = (
+                f"Nothing answers at {self._url.geturl()} ({exc}). Start `remora serve`, or name its address by --url."
+            )
+            click.echo(told, err=True)  # where programs keep what their servers complain of
             if "id" in message:
-                yield _error(message["id"], f"Remora can't be reached at {self._url.geturl()}: {exc}. Is it running?")
+                yield _error(message["id"], told)
             return
         answer = body.decode("utf-8", "replace").strip()
         if status >= 400 and "id" in message and "jsonrpc" not in answer:

@@ -39,6 +39,8 @@ def status(config_path: Path | None) -> None:
 @CONFIG
 def check(config_path: Path | None) -> None:
     """Check config.yaml and the agents' files, and list every mistake."""
+    from gateway import app
+
     config = loaded(config_path)
     where = config.source or "no config.yaml found, so all defaults apply"
     click.echo(f"The configuration is fine ({where}).")
@@ -51,5 +53,5 @@ def check(config_path: Path | None) -> None:
         click.echo(f"  agent {name}{chosen}: {models or 'offline, no language model'}")
     for sentence in notes.offers(config):
         click.echo(f"  {sentence}")
-    for sentence in misplaced(config, Path.cwd(), Path.home()):
+    for sentence in [*misplaced(config, Path.cwd(), Path.home()), *app.without_names(config)]:
         click.echo(f"Warning: {sentence}", err=True)

@@ -1,4 +1,4 @@
-"""Commands that only admins have about the installation: who may speak, agents, backups, what was not delivered."""
+"""Commands that only admins have: who may speak, agents, the configuration, backups, what was not delivered."""
 
 from __future__ import annotations
 
@@ -139,6 +139,17 @@ async def backup(call: Call) -> None:
             days=backups.keep_days,
         )
     )
+
+
+async def reload(call: Call) -> None:
+    """Read the configuration anew, and say what has changed and what needs a restart."""
+    if call.inbound.chat_kind != "private" or call.reload is None:
+        await call.say(call.texts("reload.private"))
+        return
+    done = await call.reload()
+    parts = (("problem", done.problem), ("changed", ", ".join(done.changed)), ("restart", ", ".join(done.restart)))
+    told = [call.texts(f"reload.{what}", what=named) for what, named in parts if named]
+    await call.say("\n".join(told or [call.texts("reload.same")]))
 
 
 def told_agents(texts: Texts, specs: Sequence[AgentSpec], *, default: str) -> str:

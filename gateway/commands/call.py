@@ -18,6 +18,7 @@ from gateway.commands import phrases
 from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.texts import Texts
 from gateway.ops.night_clock import Worker
+from gateway.ops.reloading import Reload
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster
@@ -54,7 +55,8 @@ class Call:
     channel that this person's rights as an admin are for, and `account` their id there: on the page those of the
     account that signed in. `is_admin` recognises an admin of that channel by id; `ids` is its id format. `wake` has
     the queue of another session sent. `rerun` answers the messages of a turn that was made for them. `roster` holds
-    all agents with their stores. `nights` runs the night jobs. `observes` is True where what people say to others is
+    all agents with their stores. `nights` runs the night jobs. `reload` reads the configuration
+    anew. `observes` is True where what people say to others is
     context. With `discreet` the answer is for the asker's eyes alone; `aside` is added below it.
     """
 
@@ -80,6 +82,7 @@ class Call:
     trusted: bool
     roster: Roster
     nights: Worker | None = None
+    reload: Reload | None = None
     observes: bool = False
     usage: str = ""
     discreet: bool = False

@@ -81,7 +81,7 @@ async def _give(call: Call, code: str) -> None:
         if not maker.present:
             return [_here(call, before + call.texts("link.away"))]
         payload = {"account": given.identity_id, "session": given.session_id}
-        question = linking.ask(JOIN, payload, given.identity_id, choices=_YES_NO, preset="no")
+        question = linking.ask(JOIN, payload, given.identity_id, choices=_YES_NO)
         both = [*linking.accounts(), *linking.accounts(given.identity_id)]
         text = call.texts("link.join", account=called(call.texts, maker.account), list=_listed(call.texts, both))
         return [_here(call, before + text, buttons(question, call.texts, alone=True))]
@@ -113,7 +113,7 @@ async def answer_join(call: Call, question: Question, taken: str) -> None:
             return [_here(call, call.texts("link.changed"))]
         me = linking.account()
         payload = {"account": me.id, "session": call.context.session.id}
-        asked = linking.ask(LINK, payload, maker.account.id, choices=_YES_NO, preset="no", of=maker)
+        asked = linking.ask(LINK, payload, maker.account.id, choices=_YES_NO, of=maker)
         theirs = _texts_of(call, maker.account)
         both = [*linking.accounts(maker.account.id), *linking.accounts()]
         text = theirs("link.ask", account=called(theirs, me), list=_listed(theirs, both))

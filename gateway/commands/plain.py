@@ -13,15 +13,16 @@ from typing import Final, Literal
 from channels.base import Button
 from gateway.commands.call import Asking, Call
 from gateway.commands.forget import forget, offered
+from gateway.commands.session import undo
 from memory.service import to_forget
 
 
 @dataclass(frozen=True, slots=True)
 class PlainRequest:
     """A request in plain words: to forget what was just said, that it is wrong, not to keep the message that it stands
-    in, or to forget `what` it names."""
+    in, to take back the last message, or to forget `what` it names."""
 
-    kind: Literal["forget", "wrong", "unkept", "topic"]
+    kind: Literal["forget", "wrong", "unkept", "undo", "topic"]
     what: str = ""
 
 
@@ -57,6 +58,12 @@ _NOT_KEEP = (
     r")(?: please| pls| anywhere| bitte| por favor)?"
 )
 _UNKEPT: Final = re.compile(rf"(?s:.+[,.;:!、，。；！\n–—-]) ?{_NOT_KEEP}|{_NOT_KEEP} ?(?s:[,.;:!、，。；！\n–—-].+)")
+_UNDO: Final = re.compile(
+    rf"{_PLEASE}(?:undo(?: (?:{_THAT}|it|the last (?:one|message)))?|take (?:that|it) back)(?:,? please)?"
+    r"|(?:bitte )?(?:mach(?:e)? (?:das|es) )?(?:bitte )?(?:wieder )?rückgängig(?: machen)?(?: bitte)?"
+    r"|deshacer|deshaz(?:lo| eso)|défaire|défais (?:ça|cela)|(?:请|帮我)?(?:撤销|撤回)(?:这个|那个|上一条|这条)?(?:吧)?"
+    r"|(?:それを?)?元に戻して(?:ください|ね)?"
+)
 #: No more questions how plans went.
 _ENOUGH: Final = re.compile(
     r"(?:please |ok,? |no,? )?(?:stop|quit) asking(?: me)?(?: (?:that|this|about (?:that|this|it|my plans)|such things"
@@ -83,8 +90,9 @@ def ends_questions(text: str) -> bool:
 def requested(text: str, *, modelless: bool) -> PlainRequest | None:
     """Returns the request that a message makes if it consists of nothing but such words, else None.
 
-    Only for an agent without a model a request to forget something by name, or not to keep the message that it stands
-    in, is read here: a model has a tool for the one and answers the rest of the other.
+    Only for an agent without a model a request to forget something by name, not to keep the message that it stands in,
+    or to undo is read here: a model has a tool for the first, answers the rest of the second, and may have done
+    something itself that is to be undone.
     """
     if len(text) <= _LONGEST:
         said = _plainly(text)
@@ -92,6 +100,8 @@ def requested(text: str, *, modelless: bool) -> PlainRequest | None:
             return PlainRequest("forget")
         if _WRONG.fullmatch(said):
             return PlainRequest("wrong")
+        if modelless and _UNDO.fullmatch(said):
+            return PlainRequest("undo")
     if modelless and _UNKEPT.fullmatch(_plainly(text)):
         return PlainRequest("unkept")
     what = to_forget(text) if modelless else None
@@ -105,19 +115,22 @@ def _plainly(text: str) -> str:
 async def offer(call: Call, request: PlainRequest) -> bool:
     """Offers to forget what the request can refer to; False if there is nothing, and the words are ordinary talk.
 
-    "Wrong" can refer only to memories that the answer quoted: any other statement is between the person and the
-    model.
+    "Wrong" can refer only to memories that the answer quoted, without a model also to those that it says it noted: any
+    other statement is between the person and the model.
     """
     if request.kind == "unkept":
         # A request is no message of the talk, so nothing of it is written down.
         await call.say(call.texts("plain.unkept"))
+        return True
+    if request.kind == "undo":
+        await undo(call)
         return True
     if request.kind == "topic":
         await forget(replace(call, arguments=request.what))
         return True
     at_hand = await call.memory.turns.at_hand(call.context)
     meant = at_hand.quoted
-    if request.kind == "forget":
+    if request.kind == "forget" or call.agent.offline:
         meant = tuple({memory.id: memory for memory in (*at_hand.learned, *at_hand.quoted)}.values())
     said = at_hand.turn_id if request.kind == "forget" else None
     if not meant and said is None:

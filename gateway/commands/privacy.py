@@ -195,7 +195,25 @@ async def _where(call: Call) -> list[str]:
     where = texts("privacy.where")
     if call.admin:
         where = texts("privacy.where_admin", path=(await call.memory.stats.status(call.context)).path)
-    return [texts("privacy.until"), where]
+    return [*_until(call), where]
+
+
+def _until(call: Call) -> list[str]:
+    """Returns lines telling how long words, backups, exports and left chats are kept, and when a talk begins anew."""
+    texts, keeping, session = call.texts, call.memory.keeping, call.agent.spec.session
+    words = texts("privacy.until") if keeping.transcript_days is None else ""
+    exports = "privacy.exports" if keeping.export_days is None else "privacy.exports_days"
+    lines = [
+        words or texts("privacy.until_days", days=keeping.transcript_days),
+        texts("privacy.backups", days=call.memory.backups.keep_days),
+        texts(exports, days=keeping.export_days),
+        texts("privacy.left", days=keeping.left_chat_days),
+    ]
+    if session.idle_hours is not None:
+        lines.append(texts("privacy.anew_idle", hours=f"{session.idle_hours:g}"))
+    if session.at is not None:
+        lines.append(texts("privacy.anew_at", time=session.at))
+    return lines
 
 
 def _model(call: Call) -> str:

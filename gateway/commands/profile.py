@@ -1,21 +1,19 @@
 """/profile: a person's profile in short, and their settings: language, timezone, name, manner of talking.
 
-Invariants: language and timezone are settings, not memories. A name is a memory like any other. No part of a person's
-profile is shown in a group. A group has a manner of its own, which every member may see and an admin may set.
+Invariants: language and timezone are settings; a timezone that is told like any other fact sets it too. A name is a
+memory like any other. No part of a person's profile is shown in a group. A group has a manner of its own, which every
+member may see and an admin may set.
 """
 
 from __future__ import annotations
 
-import difflib
-from functools import cache
 from typing import Final
-from zoneinfo import available_timezones
 
 from gateway.commands.call import Call, excerpt
 from gateway.commands.memory import keep
 from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken
-from memory.service import MANNER_LEAST, MANNER_LIMIT, Edits, FilledSlot
+from memory.service import MANNER_LEAST, MANNER_LIMIT, Edits, FilledSlot, zone_named, zones_like
 
 #: Words that reset a setting.
 _AUTO = frozenset({"auto", "none", "off", "-", "自动"})
@@ -179,9 +177,9 @@ async def _timezone(call: Call, value: str) -> None:
     if value.casefold() in _AUTO:
         wanted, said = None, texts("profile.timezone.auto", timezone=call.agent.spec.timezone)
     else:
-        wanted = timezone_named(value)
+        wanted = zone_named(value)
         if wanted is None:
-            names = ", ".join(timezones_like(value, limit=_NAMED))
+            names = ", ".join(zones_like(value, limit=_NAMED))
             near = texts("profile.timezone.near", names=names) if names else ""
             await call.say(texts("profile.timezone.unknown", typed=excerpt(value), near=near))
             return
@@ -193,36 +191,3 @@ async def _timezone(call: Call, value: str) -> None:
         return said
 
     await call.do(act)
-
-
-def timezone_named(typed: str) -> str | None:
-    """Returns the IANA timezone with this name or with a city of this name, ignoring case; None for none or several."""
-    name = _folded(typed)
-    if name in _zones():
-        return _zones()[name]
-    cities = {zone for folded, zone in _zones().items() if folded.rpartition("/")[2] == name}
-    return cities.pop() if len(cities) == 1 else None
-
-
-def timezones_like(typed: str, *, limit: int) -> list[str]:
-    """Returns timezones whose name begins with or holds what is typed, or is spelled nearly so, likeliest first."""
-    name = _folded(typed)
-    zones = _zones()
-    held = sorted((folded for folded in zones if name in folded), key=lambda one: (not _begins(one, name), one))
-    near = difflib.get_close_matches(name, zones, n=limit, cutoff=0.6) if len(held) < limit else []
-    return [zones[folded] for folded in dict.fromkeys([*held, *near])][:limit]
-
-
-def _begins(zone: str, name: str) -> bool:
-    """Returns whether a timezone or its city begins with `name`."""
-    return zone.startswith(name) or zone.rpartition("/")[2].startswith(name)
-
-
-def _folded(typed: str) -> str:
-    return "_".join(typed[:64].casefold().split())
-
-
-@cache
-def _zones() -> dict[str, str]:
-    """Returns the system's timezones by their folded names, without those that stand for the machine's own clock."""
-    return {zone.casefold(): zone for zone in sorted(available_timezones() - {"localtime", "Factory", "posixrules"})}

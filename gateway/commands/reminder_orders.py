@@ -16,11 +16,12 @@ from memory.service import Action, Order, Reading, Reminder, Unclear, is_beside,
 class Meant:
     """An order about the reminder with a number, and its words of time; without a number it asks for the list.
 
-    `text` are the words that are to stand in it from now on.
+    With `every` it is about all reminders. `text` are the words that are to stand in it from now on.
     """
 
     action: Action
     number: int | None = None
+    every: bool = False
     time: str = ""
     text: str = ""
 
@@ -49,8 +50,9 @@ async def meant(call: Call, said: str, *, certain: bool) -> Meant | None:
 
 def _of(call: Call, order: Order, every: Sequence[Reminder], last: Reminder | None, *, certain: bool) -> Meant | None:
     """Returns what an order means here; None if it is talk of something else."""
-    if order.action == "list":
-        return Meant(action="list")
+    every_one = order.every and not order.rest and order.action == "cancel" and (order.named or certain)
+    if order.action == "list" or every_one:
+        return Meant(action=order.action, every=every_one)
     number, about = order.number, order.named or certain
     if order.place is not None:
         at_place = [one.number for one in every[order.place - 1 :]][:1]
@@ -64,7 +66,8 @@ def _of(call: Call, order: Order, every: Sequence[Reminder], last: Reminder | No
         return Meant(action=order.action, number=number, time=order.rest) if number is not None or about else None
     if order.rest:
         named = [one.number for one in every if order.speaks_of(one.text)]
-        known = number is None and (order.named or (certain and bool(named)))
+        # "Cancel the plumber" can mean nothing else where a reminder speaks of the plumber.
+        known = number is None and (order.named or (bool(named) and (certain or order.calls_off)))
         return Meant(action=order.action, number=named[0] if len(named) == 1 else None) if known else None
     if number is None and order.place is None and last is not None:
         number = last.number

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
@@ -33,7 +34,7 @@ from memory.service import (
 )
 
 USAGE: Final = (
-    "/remind [<text with a time>|cancel <n>|change <n> <time>|snooze <n> [time]|done <n>|private <text>"
+    "/remind [<text with a time>|cancel <n>|cancel all|change <n> <time>|snooze <n> [time]|done <n>|private <text>"
     "|task <text with a time>|cron <rule> <text>]"
 )
 #: The purpose of the question for the time of a reminder, and the choice that a typed time stands for.
@@ -46,6 +47,7 @@ _BESIDE: Final = 25
 #: Characters of a reminder's text in a list.
 _LINE: Final = 75
 _CHANGE: Final = re.compile(r"(cancel|change|snooze|done)\s+#?(\d{1,6})\b\s*([\s\S]*)", re.IGNORECASE)
+_CANCEL_EVERY: Final = re.compile(r"cancel\s+all", re.IGNORECASE)
 _LIST: Final = re.compile(r"list(?:\s+(\d{1,3}))?", re.IGNORECASE)
 _CRON: Final = re.compile(r"cron\s+((?:\S+\s+){5})([\s\S]+)", re.IGNORECASE)
 _PRIVATE: Final = re.compile(r"private\s+([\s\S]+)", re.IGNORECASE)
@@ -56,7 +58,9 @@ _PRESSED: Final = re.compile(rf"{PRESS}(cancel|done|snooze):(\d{{1,18}})(?::(\d{
 async def remind(call: Call) -> None:
     """Handles the command: lists, or does what its first word says, or sets a reminder."""
     said = call.arguments.strip()
-    if not said or (listed := _LIST.fullmatch(said)) is not None:
+    if _CANCEL_EVERY.fullmatch(said):
+        await _cancel_every(call)
+    elif not said or (listed := _LIST.fullmatch(said)) is not None:
         await _list(call, int((said and listed and listed[1]) or 1))
     elif (changed := _CHANGE.fullmatch(said)) is not None:
         await _change(call, changed[1].lower(), int(changed[2]), changed[3].strip())
@@ -78,7 +82,9 @@ async def ordered(call: Call, said: str, *, certain: bool = False) -> bool:
     meant = await reminder_orders.meant(call, said, certain=certain)
     if meant is None:
         return False
-    if meant.number is None:
+    if meant.every:
+        await _cancel_every(call)
+    elif meant.number is None:
         await _list(call, 1)
     elif meant.text:
         await _reword(call, meant.number, meant.text)
@@ -305,6 +311,22 @@ async def _change(call: Call, action: str, number: int, said: str) -> None:
         if action == "snooze":
             return _set_back(call, edits, edits.reminding.snooze(meant, due_of(reading).at), "remind.snoozed")
         return call.usage_line()
+
+    await call.do(act)
+
+
+async def _cancel_every(call: Call) -> None:
+    """Cancels all reminders that can be reached from here, and lists them."""
+    every = [one for one in await call.memory.reminders.every(call.context) if one.next_at is not None]
+    if not every:
+        await call.say(call.texts("remind.none"))
+        return
+
+    def act(edits: Edits) -> str:
+        for one in every:
+            with suppress(NotFound):  # it was cancelled meanwhile
+                edits.reminding.cancel(edits.reminding.of_id(one.id))
+        return "\n".join(call.texts("remind.cancelled", n=one.number, text=one.text) for one in every)
 
     await call.do(act)
 

@@ -14,7 +14,7 @@ from gateway.commands import profile
 from gateway.commands.call import EXCERPT, excerpt
 from gateway.commands.jobs import job_name
 from gateway.commands.texts import Texts
-from memory.service import LISTED, Context, Memory, Service, query_terms
+from memory.service import LISTED, Context, Memory, Service, query_terms, zones_like
 
 #: Characters shown of a memory to choose.
 _LABEL = 100
@@ -60,7 +60,7 @@ async def completions(
 def _settings(what: str, typed: str) -> list[Suggestion]:
     """Returns values for a setting of the profile."""
     if what == "timezone":
-        return [Suggestion(value=zone, label=zone) for zone in profile.timezones_like(typed, limit=_SUGGESTED)]
+        return [Suggestion(value=zone, label=zone) for zone in zones_like(typed, limit=_SUGGESTED)]
     if what == "language":
         return [Suggestion(value=code, label=label) for code, label in profile.LANGUAGES.items()]
     if what == "manner":

@@ -287,6 +287,7 @@ TABLE: tuple[Command, ...] = (
     Command(name="block", usage="/block <user id>|here", run=admin.block, options=(_option("who"),), admin=True),
     Command(name="pair", usage="/pair", run=admin.pair, admin=True, private=True),
     Command(name="agents", usage="/agents", run=admin.agents, admin=True, private=True),
+    Command(name="reload", usage="/reload", run=admin.reload, admin=True, private=True),
     Command(name="backup", usage="/backup", run=admin.backup, admin=True, private=True),
     Command(
         name="jobs", usage="/jobs [run <job> [agent]]", run=jobs.jobs, admin=True, private=True, options=(

@@ -78,7 +78,8 @@ class Config:
     """The whole configuration, checked as a whole; all paths are absolute.
 
     `source` is None when there is no config.yaml and all settings are defaults. `default_agent` names the agent that
-    answers where no rule says otherwise: the agent with `routing.default`, else the one in the settings.
+    answers where no rule says otherwise: the agent with `routing.default`, else the one in the settings. `page_agents`
+    are the agents with a web page; there are none if it isn't served.
     """
 
     source: Path | None
@@ -90,11 +91,7 @@ class Config:
     log_file: Path | None
     default_agent: str
     agents: dict[str, AgentSpec]
-
-    @property
-    def page_agents(self) -> tuple[str, ...]:
-        """The agents with a web page; none if it isn't served."""
-        return (self.settings.web.agents or (self.default_agent,)) if self.settings.has_page else ()
+    page_agents: tuple[str, ...]
 
 
 def reference() -> Path:
@@ -207,6 +204,7 @@ def load(path: Path | None, env: Mapping[str, str], home: Path) -> Config:
         log_file=log_file,
         default_agent=default_agent,
         agents={agent.name: agent.spec for agent in agents if agent.spec is not None},
+        page_agents=(settings.web.agents or (default_agent,)) if settings.has_page else (),
     )
 
 

@@ -344,7 +344,7 @@ class ApiSettings(Section):
     front_ends: tuple[FrontEndSettings, ...] = Field(default_factory=tuple, max_length=20)
     requests_per_minute: Whole = whole(60, "requests", 1, 100_000)
     concurrent: Whole = whole(4, "requests", 1, 100)
-    body_bytes: Whole = whole(1_000_000, "bytes", 1_000, 20_000_000)
+    body_bytes: Whole = whole(10_000_000, "bytes", 1_000, 50_000_000)
 
     def host(self) -> str:
         """Returns the host in `url`, without its port; "" without a `url`."""
@@ -431,7 +431,8 @@ class MemorySettings(Section):
 
     With `admins_read`, a channel's admins see what is remembered about its people and groups; without it they can only
     count and forget memories. Messages older than `transcript_days` lose their text (null: never), but what was learned
-    from them stays.
+    from them stays. What was said and learned in a chat is erased `left_chat_days` after the bot has left it. Exports
+    beside the databases are removed after `export_days` (null: never).
     """
 
     quiet_seconds: Number = seconds(60.0, 86_400, zero=True)
@@ -440,6 +441,8 @@ class MemorySettings(Section):
     exit_seconds: Number = seconds(20.0, 600, zero=True)
     admins_read: bool = True
     transcript_days: Whole | None = whole(None, "days", 1, 36_500)
+    left_chat_days: Whole = whole(30, "days", 1, 36_500)
+    export_days: Whole | None = whole(None, "days", 1, 36_500)
 
 
 class RecallSettings(Section):

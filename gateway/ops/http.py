@@ -30,6 +30,11 @@ from channels.base import ChannelError, Hook
 log = structlog.get_logger(__name__)
 
 PATH = "/healthz"
+READY = "/readyz"
+METRICS = "/metrics"
+_FRESH = {"Cache-Control": "no-store"}
+#: The type of the text format of Prometheus, which its client gives it too.
+_METRICS_TYPE = "text/plain; version=1.0.0; charset=utf-8"
 #: Seconds that `ask` waits for the running process.
 _PATIENCE = 10.0
 #: Seconds in which the head of a request must arrive, and then the body of a webhook.
@@ -122,46 +127,52 @@ async def serving(
     *,
     host: str,
     port: int,
-    hooks: Sequence[Hook] = (),
+    hooks: Callable[[], Sequence[Hook]] = tuple,
     hearing: Callable[[], bool] = lambda: True,
     doors: Callable[[], Sequence[Door]] = tuple,
+    metrics: Callable[[], Awaitable[bytes]] | None = None,
     bounds: ServerBounds | None = None,
 ) -> AsyncIterator[str]:
     """Serves the page at `host` and `port` while the block runs, and gives its address. Port 0 takes any free port.
 
-    The page is JSON, with status 200 when green and 503 when red. A POST to the path of one of `hooks` is handed to
-    that hook and answered with its status: 413 when the body is too large, 408 when it takes longer than
-    `body_seconds`, 503 while `hearing` says that nothing is taken, 500 when the hook raises. A head that takes longer
-    than `head_seconds` gets no answer. Beyond `most` connections the one that has been sending its request longest is
-    closed, so that slow senders keep nobody out. Requests to the paths that one of `doors` takes are answered there
-    while `hearing`. Addresses are not told apart, since behind a proxy all requests come from one. Raises
+    The page is JSON, with status 200 when green and 503 when red. Beside it `READY` has status 200 while `hearing`,
+    else 503, and `METRICS` gives `metrics`. A POST to the path of one of `hooks` is handed to that hook and answered
+    with its status: 413 when the body is too large, 408 when it takes longer than `body_seconds`, 503 while `hearing`
+    says that nothing is taken, 500 when the hook raises. A head that takes longer than `head_seconds` gets no answer.
+    Beyond `most` connections the one that has been sending its request longest is closed, so that slow senders keep
+    nobody out. Requests to the paths that one of `doors` takes are answered there while `hearing`. Addresses are not
+    told apart, since behind a proxy all requests come from one. Raises
     `AddressUnusable`.
     """
     bounds = bounds or ServerBounds()
     local = _loopback(host)
-    taking = {hook.path: hook for hook in hooks}
 
     async def health(request: web.BaseRequest) -> web.Response:
         if request.method not in ("GET", "HEAD"):
             return web.Response(status=405, headers={"Allow": "GET, HEAD"})
         if local and not _loopback(_name(request.host)):
             return web.Response(status=421, text="Ask for this page by localhost or an address of this machine.\n")
+        if request.path == READY:
+            return web.json_response({"ready": hearing()}, status=200 if hearing() else 503, headers=_FRESH)
+        if request.path == METRICS and metrics is not None:
+            return web.Response(body=await metrics(), headers={"Content-Type": _METRICS_TYPE, **_FRESH})
         now = await report()
         return web.json_response(
             {"status": now.status, **asdict(now)},
             status=200 if now.status == "green" else 503,
-            headers={"Cache-Control": "no-store"},
+            headers=_FRESH,
         )
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
-        hook = taking.get(request.path)
+        hook = next((one for one in hooks() if one.path == request.path), None)
         door = next((one for one in doors() if one.takes(request.path)), None)
-        if door is not None and hook is None and request.path != PATH:
+        own = request.path in (PATH, READY) or (request.path == METRICS and metrics is not None)
+        if door is not None and hook is None and not own:
             return await _behind(door, request, server, bounds.body_seconds, hearing)
         if hook is None:
             server.came(request)
             # Behind a path that is unknown yet, a door may open when the bot has started.
-            return await health(request) if request.path == PATH else web.Response(status=404 if hearing() else 503)
+            return await health(request) if own else web.Response(status=404 if hearing() else 503)
         if request.method != "POST":
             return web.Response(status=405, headers={"Allow": "POST"})
         body = await _body(request, hook.limit, bounds.body_seconds)
@@ -194,7 +205,7 @@ async def serving(
             raise AddressUnusable(
                 f"The health page can't be served at {host}:{port}: {error.strerror}. Choose another http.port in "
                 "config.yaml (perhaps another Remora uses this one), or turn it off with http: {enabled: false}."
-                + (" Webhooks need it, so remove them as well if you turn it off." if hooks else "")
+                + (" Webhooks need it, so remove them as well if you turn it off." if hooks() else "")
             ) from error
         yield address(host, runner.addresses[0][1])
     finally:

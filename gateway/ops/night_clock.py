@@ -111,6 +111,11 @@ class Worker:
         """The names of all jobs, in the order of the night."""
         return (*self._memory.jobs.names, TIDY)
 
+    def renew(self, agents: Sequence[Timetable]) -> None:
+        """Takes other timetables and has the worker check what is due."""
+        self.agents = tuple(agents)
+        self._woken.set()
+
     async def wake(self) -> None:
         """Has the worker check what is due."""
         self._woken.set()
@@ -258,8 +263,8 @@ def by_hand(zone: ZoneInfo, now: int) -> str:
 @asynccontextmanager
 async def ticking(
     workers: Sequence[Worker], *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-) -> AsyncIterator[None]:
-    """Runs the workers while the block runs.
+) -> AsyncIterator[Callable[[], None]]:
+    """Runs the workers while the block runs, and gives a function to call when their timetables have changed.
 
     At its end they are stopped where they are; the next start goes on from there.
     """
@@ -270,19 +275,24 @@ async def ticking(
     # By default APScheduler drops a job that is a second late; here it only wakes, so late is as good as in time.
     defaults = {"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
     scheduler = AsyncIOScheduler(timezone=UTC, job_defaults=defaults)
-    for worker in workers:
-        for agent in worker.agents:
-            for job in agent.jobs:
-                at = CronTrigger(
-                    day_of_week=job.weekday, hour=job.at.hour, minute=job.at.minute, second=0, timezone=agent.zone
-                )
-                scheduler.add_job(worker.wake, at)
+
+    def plan() -> None:
+        scheduler.remove_all_jobs()
+        for worker in workers:
+            for agent in worker.agents:
+                for job in agent.jobs:
+                    at = CronTrigger(
+                        day_of_week=job.weekday, hour=job.at.hour, minute=job.at.minute, second=0, timezone=agent.zone
+                    )
+                    scheduler.add_job(worker.wake, at)
+
+    plan()
     scheduler.start()
     tasks = [asyncio.create_task(worker.work(sleep)) for worker in workers]
     for task in tasks:
         task.add_done_callback(_log_end)
     try:
-        yield
+        yield plan
     finally:
         scheduler.shutdown(wait=False)
         for task in tasks:

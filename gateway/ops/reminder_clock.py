@@ -61,6 +61,16 @@ class ReminderClock:
         self._standing = standing
         self._begun: dict[str, int] = {}
 
+    @property
+    def store(self) -> Store:
+        """The store whose reminders are shown."""
+        return self._store
+
+    def renew(self, tokens_per_day: Mapping[str, int | None], standing: Sequence[StandingTask]) -> None:
+        """Takes other limits and other tasks of the agents' files."""
+        self._tokens_per_day = tokens_per_day
+        self._standing = standing
+
     async def work(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Shows what is due whenever it becomes due. Never ends."""
         while True:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-import random
 import signal
 import time
 import traceback
@@ -19,18 +18,24 @@ from contextlib import AsyncExitStack, contextmanager
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as package_version
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from channels.base import Channel, Health
-from channels.supervision import supervise
+from channels.base import Channel, Health, Hook
 from gateway import app
 from gateway.config.loading import Config
 from gateway.ops import http
 from gateway.ops.night_clock import ticking
+from gateway.ops.receiving import Receiving
+from gateway.ops.reloading import Reloaded, Reloader, Sources
+from gateway.pipeline import policy
+from gateway.pipeline.store import Store
 from memory.errors import StorageError
 from memory.service import Service, StoreHealth
+
+if TYPE_CHECKING:
+    from gateway.ops.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
@@ -52,7 +57,7 @@ async def serve(
     *,
     stop: asyncio.Event,
     say: Callable[[str], None],
-    warnings: Sequence[str] = (),
+    sources: Sources | None = None,
     now: Callable[[], int] = app.now,
     monotonic: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -60,15 +65,24 @@ async def serve(
     """Serves `channels` until `stop` is set or all of them have ended. Returns the exit code.
 
     The exit code is 0, or 1 if health was bad for longer than `http.exit_after_minutes`. `say` is called with a few
-    lines for the operator, among them `warnings`. Raises `memory.errors.StorageError` if a store can't be opened, and
-    `http.AddressUnusable`.
+    lines for the operator. With `sources`, a changed configuration is taken up. Raises `memory.errors.StorageError` if
+    a store can't be opened, and `http.AddressUnusable`.
     """
-    began = monotonic()
+    began, channels = monotonic(), dict(channels)
     # Read once, because it is a file, and the process may later be unable to open files.
     running = version()
     hearing = asyncio.Event()
     files = _Files(monotonic)
-    hooks = {name: hook for name, channel in channels.items() if (hook := channel.hook()) is not None}
+    receiving: Receiving | None = None
+    reloader: Reloader | None = None
+
+    def hooks() -> dict[str, Hook]:
+        return {name: hook for name, channel in channels.items() if (hook := channel.hook()) is not None}
+
+    async def reload() -> Reloaded:
+        assert reloader is not None
+        return await reloader.reload()
+
     async with AsyncExitStack() as stack:
         stack.enter_context(files.counted(asyncio.get_running_loop()))
         parts = await stack.enter_async_context(app.opened(config, channels, now=now))
@@ -84,10 +98,12 @@ async def serve(
                 process=files.trouble(),
                 now=now(),
                 uptime=monotonic() - began,
+                connecting={} if receiving is None else {name: receiving.seconds(name) for name in channels},
                 turn_seconds=config.settings.limits.turn_seconds,
                 version=running,
             )
 
+        metrics = await _metrics(report, memories, parts.roster.each_store)
         page, doors, api = None, list[http.Door](), app.doors(config, channels, parts, version=running, now=now)
         if api is not None:
             stack.push_async_callback(api.close)
@@ -98,34 +114,43 @@ async def serve(
                     report,
                     host=config.settings.http.host,
                     port=config.settings.http.port,
-                    hooks=tuple(hooks.values()),
+                    hooks=lambda: tuple(hooks().values()),
                     doors=lambda: doors,
                     hearing=hearing.is_set,
+                    metrics=metrics,
                 )
             )
         # Entered after the page, so that the page reports health until all is answered and puts off late requests.
-        router = await stack.enter_async_context(app.answering(config, channels, parts, now=now))
+        answering = app.answering(config, channels, parts, now=now, reload=None if sources is None else reload)
+        router = await stack.enter_async_context(answering)
         if config.page_agents:
             # Imported here, so that nobody pays for a page that is off.
             from gateway.page.routes import assembled
 
             doors.append(assembled(config, parts.roster, channels, router, report=report, now=now))
-        say(_greeting(config, running, channels, page, {name: hook.path for name, hook in hooks.items()}))
-        for warning in warnings:
+        say(_greeting(config, running, channels, page, {name: hook.path for name, hook in hooks().items()}))
+        for warning in _warnings(config):
             say(f"Warning: {warning}")
+        plan_nights = await stack.enter_async_context(ticking(parts.workers, sleep=sleep))
+        receiving = Receiving(channels, router, sleep=sleep, monotonic=monotonic)
+
+        async def apply(before: Config, after: Config) -> None:
+            await app.renew(before, after, parts)
+            bots = before.settings.channels.bots, after.settings.channels.bots
+            await receiving.renew(*bots, lambda bot: app.channel(bot, now=now))
+            plan_nights()
 
         async def receive() -> None:
             hearing.set()
-            async with asyncio.TaskGroup() as group:
-                for channel in channels.values():
-                    group.create_task(supervise(channel, router, sleep=sleep, random=random.random))
-
-        await stack.enter_async_context(ticking(parts.workers, sleep=sleep))
+            await receiving.run()
 
         async def stopped() -> None:
             await stop.wait()
             hearing.clear()
 
+        if sources is not None:
+            reloader = Reloader(config, sources, apply)
+            stack.push_async_callback(_cancelled, asyncio.create_task(reloader.watch(sleep)))
         code = await _first(
             receive(),
             stopped(),
@@ -144,12 +169,14 @@ def judge(
     uptime: float,
     turn_seconds: float,
     version: str,
+    connecting: Mapping[str, float] | None = None,
     process: str = "",
 ) -> http.Report:
     """Returns the health of the process, in numbers and reasons.
 
-    `now` is in milliseconds UTC, `uptime` in seconds. `process` says what is wrong with the process itself. For a store
-    that could not report its health, `stores` holds the reason as a text.
+    `now` is in milliseconds UTC, `uptime` in seconds, and `connecting` the seconds since each channel was begun, if
+    that was later. `process` says what is wrong with the process itself. For a store that could not report its health,
+    `stores` holds the reason as a text.
     """
     reasons = [process] if process else []
     polls: dict[str, http.ChannelReport] = {}
@@ -158,7 +185,7 @@ def judge(
         polls[name] = http.ChannelReport(last_poll_seconds_ago=silent, trouble=health.trouble)
         if health.trouble:
             reasons.append(f"{name}: {health.trouble}")
-        elif (uptime if silent is None else silent) > SILENCE:
+        elif ((connecting or {}).get(name, uptime) if silent is None else silent) > SILENCE:
             since = "since the start" if silent is None else f"for {silent} s"
             reasons.append(f"{name}: no contact with the platform {since}.")
     states: list[http.StoreReport] = []
@@ -189,13 +216,18 @@ def judge(
 
 
 @contextmanager
-def signals(stop: asyncio.Event) -> Iterator[None]:
+def signals(stop: asyncio.Event, reload: asyncio.Event) -> Iterator[None]:
     """Makes the first SIGINT or SIGTERM set `stop`, and the second end the process at once (exit 130 or 143).
 
-    Must be entered in the main thread with the loop running.
+    SIGHUP sets `reload`, or `stop` if it comes because the terminal was closed. Must be entered in the main thread with
+    the loop running.
     """
     loop = asyncio.get_running_loop()
-    asked = False
+    asked, on_terminal = False, os.isatty(2)
+
+    def on_hangup(number: int, frame: FrameType | None) -> None:
+        closed = on_terminal and not os.isatty(2)
+        loop.call_soon_threadsafe((stop if closed else reload).set)
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         nonlocal asked
@@ -206,6 +238,7 @@ def signals(stop: asyncio.Event) -> Iterator[None]:
         loop.call_soon_threadsafe(stop.set)
 
     before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    before[signal.SIGHUP] = signal.signal(signal.SIGHUP, on_hangup)
     try:
         yield
     finally:
@@ -226,6 +259,42 @@ def describe(config: Config, name: str) -> str:
     models = ", ".join(f"{model.provider}/{model.model}".rstrip("/") for model in config.agents[name].models)
     chosen = " (default)" if name == config.default_agent and len(config.agents) > 1 else ""
     return f"{name}{chosen}: {models or 'offline, no language model'}"
+
+
+async def _metrics(
+    report: Callable[[], Awaitable[http.Report]], memories: Mapping[str, Service], stores: Sequence[Store]
+) -> Callable[[], Awaitable[bytes]]:
+    """Returns what makes the metrics page of stores whose memories are given by name."""
+    used_until = {name: await memory.stats.used_until() for name, memory in memories.items()}
+    counted: Metrics | None = None
+
+    async def page() -> bytes:
+        nonlocal counted
+        if counted is None:
+            # Imported here, so that nobody pays for it who has no Prometheus.
+            from gateway.ops.metrics import Metrics
+
+            named = {name: next(one for one in stores if one.memory is own) for name, own in memories.items()}
+            counted = Metrics(report, named, used_until)
+        return await counted.page()
+
+    return page
+
+
+def _warnings(config: Config) -> list[str]:
+    """Returns what the operator should know at the start."""
+    told = policy.warnings(app.rules(config))
+    if config.page_agents and not config.settings.channels.bots:
+        told.append(
+            "no chat platform is set up, so there is the web page alone. `remora channels add telegram` takes two "
+            "minutes."
+        )
+    return told
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def _first(receiving: Awaitable[None], stopping: Awaitable[object], watching: Awaitable[None]) -> int:

@@ -24,7 +24,7 @@ from aiohttp.base_protocol import BaseProtocol
 from markupsafe import Markup
 
 from channels.base import Attachment, NotTaken
-from channels.web import attached
+from channels.carried import carrying
 from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken
@@ -371,7 +371,7 @@ async def _form(request: web.BaseRequest, body: bytes) -> tuple[dict[str, str], 
             if part.filename is None:
                 fields[part.name or ""] = data.decode("utf-8")
             elif data and len(files) < _FILES:
-                files.append(attached(part.filename[:200], part.headers.get("Content-Type", ""), data))
+                files.append(carrying(part.filename[:200], part.headers.get("Content-Type", ""), data))
     except (ValueError, web.HTTPException) as exc:
         raise Refused(400, "page.bad_form") from exc
     return fields, tuple(files)

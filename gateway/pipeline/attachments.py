@@ -22,6 +22,7 @@ from typing import Protocol
 
 import structlog
 
+from agents.budget import shortened
 from agents.llm import ModelError
 from channels.base import Attachment, Channel, ChannelError, Inbound, TooLarge
 from gateway.pipeline.apart import read_apart
@@ -272,32 +273,6 @@ def plain_name(name: str) -> str:
     return name
 
 
-def excerpt(text: str, tokens: int, count_tokens: Callable[[str], int]) -> str:
-    """Returns `text` in at most `tokens` tokens.
-
-    A longer text is cut to its head and tail, with a line between that says what is left out; to "" when not even
-    that line would fit. `count_tokens` must not fall when text grows.
-    """
-    if count_tokens(text) <= tokens:
-        return text
-
-    def cut(kept: int) -> str:
-        # The beginning of a text mostly says what it is about, its end how it came out.
-        tail = kept // 3
-        head = kept - tail
-        gap = f"\n[… {len(text) - kept} characters left out …]\n"
-        return f"{text[:head].rstrip()}{gap}{text[len(text) - tail :].lstrip()}"
-
-    least, most = 0, len(text)
-    while most - least > 1:
-        middle = (least + most) // 2
-        if count_tokens(cut(middle)) <= tokens:
-            least = middle
-        else:
-            most = middle
-    return cut(least) if least else ""
-
-
 def inline(kept: Sequence[tuple[int, str]], budget_tokens: int, count_tokens: Callable[[str], int]) -> tuple[str, ...]:
     """Returns the part of each of the `kept` texts that is shown; empty where there is no room left.
 
@@ -318,7 +293,7 @@ def inline(kept: Sequence[tuple[int, str]], budget_tokens: int, count_tokens: Ca
                 shown[index] = kept[index][1]
                 left -= cost
             elif share >= _LEAST_TOKENS:
-                shown[index] = excerpt(kept[index][1], share, count_tokens)
+                shown[index] = shortened(kept[index][1], share, count_tokens)
                 left -= count_tokens(shown[index])
     return tuple(shown)
 

@@ -28,6 +28,7 @@ from channels.base import (
 )
 from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, written_in
+from gateway.pipeline.tally import WorkTally
 from memory.errors import StorageError
 from memory.service import Mailbox, OutboxRow, Part
 
@@ -95,11 +96,12 @@ class Delivery:
         self._language = language
         self._now = now
         self._retry_seconds = retry_seconds
+        self.tally = WorkTally()
         self._senders: dict[str, asyncio.Task[None]] = {}
         self._woken: set[str] = set()
         self._alarms: dict[str, asyncio.TimerHandle] = {}
         # Records of what became of a row, to be made once the store can be written again.
-        self._unrecorded: dict[str, Callable[[], Awaitable[None]]] = {}
+        self._unrecorded: dict[str, Callable[[], Awaitable[object]]] = {}
         self._moved: dict[str, str] = {}
         self._closing = False
 
@@ -224,11 +226,14 @@ class Delivery:
             reference = await channel.send(outbound)
         except ChannelError as exc:
             log.warning("send.failed", row=row.id, code=exc.code, error=str(exc), attempts=row.attempts)
+            self.tally.counts[channel.id, exc.code] += 1
             await self._recorded(row, partial(self._not_sent, channel, place, row, exc))
         except Exception:  # the channel's boundary: a fault in an adapter ends one row, not the others
             log.exception("send.broken", row=row.id)
+            self.tally.counts[channel.id, "broken"] += 1
             await self._recorded(row, partial(self._in_doubt, channel, row))
         else:
+            self.tally.counts[channel.id, "sent"] += 1
             try:
                 return await self._mailbox.sent(row, reference), True
             except StorageError:
@@ -236,7 +241,7 @@ class Delivery:
                 raise
         return await self._mailbox.take(row.session_key), False
 
-    async def _recorded(self, row: OutboxRow, record: Callable[[], Awaitable[None]]) -> None:
+    async def _recorded(self, row: OutboxRow, record: Callable[[], Awaitable[object]]) -> None:
         """Records what became of a row.
 
         If the store can't be written, the record is made before anything else is sent in this session.
@@ -264,6 +269,7 @@ class Delivery:
             case _ if error.retryable and self._now() - row.created_at < _LIFETIME_MS:
                 await self._mailbox.not_sent(row.id, "pending", error.code, not_before=self._next_try(row, error))
             case _:
+                self.tally.counts[channel.id, "given_up"] += 1
                 log.error("send.dead", row=row.id, session=row.session_key, code=error.code, kept="see /dead")
                 await self._mailbox.fail_and_notify(row, error.code, self._said("dead.told", row))
 

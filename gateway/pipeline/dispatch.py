@@ -19,6 +19,7 @@ from gateway.commands import plain, privacy, reminders, table
 from gateway.commands.call import Call
 from gateway.commands.people import LINK
 from gateway.commands.texts import Texts, spoken, told_by, written_in
+from gateway.ops.reloading import Reload
 from gateway.pipeline import questions
 from gateway.pipeline.delivery import AGAIN, pieces
 from gateway.pipeline.limits import Buckets
@@ -70,10 +71,11 @@ class Dispatch:
         speakers: Speakers,
         stop: Callable[[Store, Inbound, Callable[[], Awaitable[None]]], Awaitable[bool]],
         unhear: Callable[[Inbound], None],
+        reload: Reload | None = None,
     ) -> None:
         """Takes `stop`, which ends the running answer in the place of a message, after a word to the person.
 
-        `unhear` drops what the author of a message said to others.
+        `unhear` drops what the author of a message said to others. `reload` reads the configuration anew.
         """
         self._roster = roster
         self._channels = channels
@@ -82,6 +84,7 @@ class Dispatch:
         self._new_code = speakers.new_code
         self._stop = stop
         self._unhear = unhear
+        self._reload = reload
 
     async def answered(self, waiting: Waiting) -> bool:
         """Handles a command, a press, or the person's answer to a question.
@@ -158,7 +161,7 @@ class Dispatch:
         replied = await self._replies_to_reminder(inbound, waiting.store.memory)
         written = written_in(inbound.text, served.spec.language)
         wished = served.offline and asks_reminder(inbound.text, language=written)
-        orders = served.offline and (asked is None or asked.kind == "topic")
+        orders = served.offline and (asked is None or asked.kind in ("topic", "undo"))
         if asked is None and not (replied or wished or orders):
             return False
         call = _as_written(await self._call(waiting))
@@ -258,6 +261,7 @@ class Dispatch:
             rerun=partial(self._rerun, waiting),
             roster=self._roster,
             nights=store.nights,
+            reload=self._reload,
         )
 
     async def _rerun(self, waiting: Waiting, turn_id: int) -> None:

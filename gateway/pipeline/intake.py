@@ -193,6 +193,7 @@ class Intake:
             ),
             chat_title=self._mask(inbound.chat_title),
             instructions=self._mask(inbound.instructions),
+            earlier=tuple((role, self._mask(said)) for role, said in inbound.earlier),
         )
         return Heard(inbox_id=0, inbound=safe, original=clean if clean != masked else None)
 

@@ -80,6 +80,10 @@ class Policy:
         self._rules = dict(rules)
         self._strangers = Buckets(per_minute=1 / 60, burst=1, monotonic=monotonic)
 
+    def renew(self, rules: Mapping[str, Rules]) -> None:
+        """Takes other rules for all channels."""
+        self._rules = dict(rules)
+
     def ids(self, channel: str) -> IdFormat:
         """Returns the format of a channel's ids of people and chats."""
         return self._rules[channel].ids if channel in self._rules else NUMERIC

@@ -17,6 +17,7 @@ import structlog
 from channels.base import Channel, ChannelError, CommandSpec, Form, Inbound, NotTaken, Outbound, Place, Suggestion
 from gateway.commands import plain, table
 from gateway.commands.texts import Texts, heard_in
+from gateway.ops.reloading import Reload
 from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.dispatch import Dispatch, Speakers
@@ -68,8 +69,9 @@ class Router:
         mask: Mask,
         flow: Flow,
         now: Callable[[], int],
+        reload: Reload | None = None,
     ) -> None:
-        """Takes the parts of the pipeline. `now` returns milliseconds UTC."""
+        """Takes the parts of the pipeline. `now` returns milliseconds UTC. `reload` reads the configuration anew."""
         self._roster = roster
         self._channels = channels
         self._access = speakers.access
@@ -89,7 +91,12 @@ class Router:
         self._observed = Observed(mask, now)
         self._fetching = Fetching(channels, attachments)
         self._dispatch = Dispatch(
-            roster=roster, channels=channels, speakers=speakers, stop=self._stop, unhear=self._observed.forget
+            roster=roster,
+            channels=channels,
+            speakers=speakers,
+            stop=self._stop,
+            unhear=self._observed.forget,
+            reload=reload,
         )
 
     @property

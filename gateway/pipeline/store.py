@@ -29,14 +29,15 @@ class Store:
     nights: Worker | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Roster:
     """The agents by name, each with its store.
 
     `route` returns the name of the agent that the rules give a message: `default`, unless one says otherwise. `chosen`
     holds the agents that people chose instead, by session key; a choice counts only within the store that the rules
     give, because memory must not cross stores. `api` is the address at which programs reach the
-    agents; "" if they can't. `pages` holds the addresses of the agents' web pages.
+    agents; "" if they can't. `pages` holds the addresses of the agents' web pages. Only `renew` changes the agents: a
+    message that is being answered keeps the one it began with.
     """
 
     agents: Mapping[str, Agent]
@@ -46,6 +47,14 @@ class Roster:
     api: str = ""
     chosen: dict[str, str] = field(default_factory=dict)
     pages: Mapping[str, str] = field(default_factory=dict)
+
+    def renew(self, agents: Mapping[str, Agent], route: Callable[[Inbound], str], default: str) -> None:
+        """Takes other agents and rules. All that are there must be among them; others must share a database."""
+        self.stores = {name: self.stores.get(name) or self._store_of(agent.spec) for name, agent in agents.items()}
+        self.agents, self.route, self.default = agents, route, default
+
+    def _store_of(self, spec: AgentSpec) -> Store:
+        return next(self.stores[name] for name, one in self.agents.items() if one.spec.database == spec.database)
 
     def name_for(self, inbound: Inbound) -> str:
         """Returns the name of the agent that answers a message."""

@@ -13,7 +13,7 @@ from typing import Literal
 
 from memory import dates, profile
 from memory.chat.shown import Shown, shown
-from memory.context import Context, anew, sees
+from memory.context import Context, anew, in_read, sees
 from memory.errors import NotFound
 from memory.filters import NO_FILTERS, Filters, GroupOf
 from memory.scope import Scope
@@ -95,8 +95,10 @@ class Browse:
             lambda reader: filtered.read(reader, anew(reader, context).scope, text, today, group_of=group_of)
         )
 
-    async def shelf(
+    @in_read
+    def shelf(
         self,
+        reader: Reader,
         context: Context,
         kinds: Sequence[Kind],
         *,
@@ -111,25 +113,20 @@ class Browse:
         With `filters`, only those that meet all of them and hold all their words. With a `state`, only those that are
         pinned, or that have less than half of their strength left.
         """
+        scope = anew(reader, context).scope
+        only = None
+        if filters.given:
+            only = filtered.holding(reader, scope, filters, context.timezone)
+        if state:
+            is_fading = state == "fading"
+            some = fading.fading(reader, scope, now=self._now()) if is_fading else browsing.pinned(reader, scope)
+            only = frozenset(some) if only is None else only.intersection(some)
+        return browsing.shelf(reader, scope, kinds, category=category, limit=limit, page=page, only=only)
 
-        def act(reader: Reader) -> Shelf:
-            scope = anew(reader, context).scope
-            only = None
-            if filters.given:
-                only = filtered.holding(reader, scope, filters, context.timezone)
-            if state:
-                is_fading = state == "fading"
-                some = fading.fading(reader, scope, now=self._now()) if is_fading else browsing.pinned(reader, scope)
-                only = frozenset(some) if only is None else only.intersection(some)
-            return browsing.shelf(reader, scope, kinds, category=category, limit=limit, page=page, only=only)
-
-        return await self._database.read(act)
-
-    async def shown(self, context: Context, short_id: str) -> Shown:
+    @in_read
+    def shown(self, reader: Reader, context: Context, short_id: str) -> Shown:
         """Returns a memory in full. Raises `NotFound`."""
-        return await self._database.read(
-            lambda reader: shown(reader, anew(reader, context).scope, short_id, now=self._now())
-        )
+        return shown(reader, anew(reader, context).scope, short_id, now=self._now())
 
     async def held_at(self, context: Context, day: date, *, limit: int) -> list[Memory]:
         """Returns the memories that held on a day of the person's, as it was known then, newest first."""

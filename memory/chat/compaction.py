@@ -31,6 +31,7 @@ from memory.runtime import Runtime
 from memory.store import chats, history, usage
 from memory.store.chats import Session
 from memory.store.database import Database, Reader, Transaction
+from memory.store.extractions import Afterwards
 from memory.store.history import Message
 from memory.store.mailbox import Outgoing, Part
 
@@ -72,6 +73,10 @@ class Bounds:
     @property
     def threshold(self) -> WindowSize:
         return replace(self.size, tokens=int(self.size.tokens * self.at), messages=int(self.size.messages * self.at))
+
+    def may_be_reached(self, after: Afterwards) -> bool:
+        """Returns whether a window may be nearly full after a turn; it may not be if long messages are shortened."""
+        return after.window_messages > self.threshold.messages or after.window_tokens > self.threshold.tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,11 +184,6 @@ class Compaction:
 
     def _cut(self, reader: Reader, session_id: int, bounds: Bounds, *, asked: bool = False) -> _Cut | None:
         """Returns where to cut a session's window; None if it has room, unless somebody has `asked`."""
-        if not asked:
-            # Every turn comes here, and most windows have room.
-            number, tokens = history.load(reader, session_id)
-            if number <= bounds.threshold.messages and tokens <= bounds.threshold.tokens:
-                return None
         session = chats.session_by_id(reader, session_id)
         messages = history.after(reader, session_id, session.window_after, limit=_LOOKED_AT)
         if not asked and _fits(messages, bounds.threshold, bounds.size):

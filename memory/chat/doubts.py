@@ -52,7 +52,7 @@ class Doubts:
         `compose` makes the question's message; a plain "yes" takes the choice `preset`. Another open question comes
         first: then the doubt goes on waiting.
         """
-        # Nearly always there is none, which must not cost a write.
+        # Often there is none, which must not cost a write.
         if await self._database.read(lambda reader: _next(reader, context, now=self._now())) is None:
             return False
 
@@ -79,8 +79,6 @@ def of_question(reader: Reader, scope: Scope, question: Question) -> FactDoubt |
 
 def _next(reader: Reader, context: Context, *, now: int) -> FactDoubt | None:
     session, speaker = context.session, context.speaker
-    if not comparisons.is_any_waiting(reader):
-        return None
     if questions.open_to(reader, session_id=session.id, asker_id=speaker.id, now=now) is not None:
         return None
     scope = anew(reader, context).scope

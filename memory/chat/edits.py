@@ -55,11 +55,6 @@ _MORE: Final = 3
 Compose: TypeAlias = Callable[[str, Sequence[Attached]], str]
 
 
-def may_change(memory: Memory, context: Context) -> bool:
-    """Returns whether the speaker may change or erase a memory: it is theirs alone, or said by or about them."""
-    return choose.may_change(memory, context.scope)
-
-
 class Edits:
     """The edits that `Service.answer` and `Turns.act` hand to a request; never kept beyond it."""
 

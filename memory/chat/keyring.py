@@ -52,7 +52,7 @@ class Keyring:
             return None
         speaker = self._context.speaker
         program = people.speaker(self._tx, platform=PLATFORM, user_id=str(speaker.id), name=speaker.name, now=self._now)
-        people.link(self._tx, speaker.id, program.id)
+        people.keep_with(self._tx, speaker.id, program.id)
         secret = PREFIX + secrets.token_urlsafe(32)
         channel = self._context.session.key.partition(":")[0]
         named = " ".join(label.split())[:_LABEL]

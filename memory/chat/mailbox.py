@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from memory.context import reads, reads_at, writes, writes_at
+from memory.context import in_write, reads, reads_at, writes, writes_at
 from memory.store import attachments, chats, history, mailbox, questions
 from memory.store.database import Database, Reader, Transaction
 from memory.store.mailbox import InboxRow, OutboxRow, Outgoing, Part
@@ -26,6 +26,7 @@ class Mailbox:
         self._noted: set[str] = set()
 
     told_before = reads(mailbox.told_before)
+    answer_before = reads(mailbox.answer_before)
     unanswered = reads(mailbox.unanswered)
     attach = writes_at(attachments.keep)
     attached = reads(attachments.of_inbox)
@@ -109,37 +110,38 @@ class Mailbox:
         self._noted.discard(session_key)  # a message that comes too late from here on gets its own notice
         return rows
 
-    async def reword(self, session_key: str, change: Callable[[str], str | None]) -> InboxRow | None:
+    @in_write
+    def reword(self, tx: Transaction, session_key: str, change: Callable[[str], str | None]) -> InboxRow | None:
         """Changes the payload of one message that waits in the session, and returns the changed row.
 
         `change` returns the new payload for the right message and None for any other. Returns None if no message was
         the right one.
         """
+        for row in mailbox.waiting(tx, session_key):
+            if (payload := change(row.payload)) is not None:
+                mailbox.reword(tx, row.id, payload)
+                return replace(row, payload=payload)
+        return None
 
-        def act(tx: Transaction) -> InboxRow | None:
-            for row in mailbox.waiting(tx, session_key):
-                if (payload := change(row.payload)) is not None:
-                    mailbox.reword(tx, row.id, payload)
-                    return replace(row, payload=payload)
-            return None
-
-        return await self._database.write(act)
-
-    async def refuse(
-        self, inbox_ids: Sequence[int], session_key: str, notice: Part, *, error: str, keep_words: bool = False
+    @in_write
+    def refuse(
+        self,
+        tx: Transaction,
+        inbox_ids: Sequence[int],
+        session_key: str,
+        notice: Part,
+        *,
+        error: str,
+        keep_words: bool = False,
     ) -> None:
         """Ends open inbox rows without an answer, and tells the person why, once."""
-
-        def act(tx: Transaction) -> None:
-            now = self._now()
-            edits = None
-            for turn_id in history.abandon_turns(tx, inbox_ids, error=error, now=now):
-                questions.withdraw(tx, turn_id)
-                edits = mailbox.shown_placeholder(tx, turn_id)
-            self._notice(tx, session_key, inbox_ids[0], notice, edits=edits)
-            mailbox.answered(tx, inbox_ids, error=error, now=now, keep_words=keep_words)
-
-        await self._database.write(act)
+        now = self._now()
+        edits = None
+        for turn_id in history.abandon_turns(tx, inbox_ids, error=error, now=now):
+            questions.withdraw(tx, turn_id)
+            edits = mailbox.shown_placeholder(tx, turn_id)
+        self._notice(tx, session_key, inbox_ids[0], notice, edits=edits)
+        mailbox.answered(tx, inbox_ids, error=error, now=now, keep_words=keep_words)
 
     async def withdraw(self, session_key: str, deleted: Callable[[str], bool]) -> list[int]:
         """Ends the waiting messages of the session whose payload was `deleted`. Returns the ids of their rows.
@@ -166,107 +168,94 @@ class Mailbox:
 
     # Out --------------------------------------------------------------------------------------------------------
 
-    async def sent(self, row: OutboxRow, platform_ref: str) -> OutboxRow | None:
+    @in_write
+    def sent(self, tx: Transaction, row: OutboxRow, platform_ref: str) -> OutboxRow | None:
         """Records that a row was shown, and takes the session's next row."""
+        goes_on = mailbox.sent(tx, self._now(), row.id, platform_ref)
+        return mailbox.take(tx, self._now(), row.session_key) if goes_on else None
 
-        def act(tx: Transaction) -> OutboxRow | None:
-            mailbox.sent(tx, self._now(), row.id, platform_ref)
-            return mailbox.take(tx, self._now(), row.session_key)
-
-        return await self._database.write(act)
-
-    async def fail_and_notify(self, row: OutboxRow, error: str, notice: Part) -> None:
+    @in_write
+    def fail_and_notify(self, tx: Transaction, row: OutboxRow, error: str, notice: Part) -> None:
         """Gives up a row and tells the person with `notice`.
 
         For a row that is itself a notice nobody is told, because that would never end.
         """
+        mailbox.not_sent(tx, row.id, "dead", error)
+        if row.kind == "message":
+            self._notice(tx, row.session_key, None, notice, reply_to=mailbox.asked_by(tx, row))
 
-        def act(tx: Transaction) -> None:
-            mailbox.not_sent(tx, row.id, "dead", error)
-            if row.kind == "message":
-                self._notice(tx, row.session_key, None, notice, reply_to=mailbox.asked_by(tx, row))
-
-        await self._database.write(act)
-
-    async def offer(self, row: OutboxRow, notice: Part) -> None:
+    @in_write
+    def offer(self, tx: Transaction, row: OutboxRow, notice: Part) -> None:
         """Asks the person with `notice` whether to show a row of unknown fate again.
 
         Nobody is asked about a placeholder, because its answer comes in any case.
         """
+        if row.kind == "placeholder":
+            mailbox.not_sent(tx, row.id, "dead", "orphan")
+        else:
+            mailbox.offered(tx, row.id)
+            reply_to = row.reply_to or mailbox.asked_by(tx, row)
+            self._notice(tx, row.session_key, None, notice, reply_to=reply_to)
 
-        def act(tx: Transaction) -> None:
-            if row.kind == "placeholder":
-                mailbox.not_sent(tx, row.id, "dead", "orphan")
-            else:
-                mailbox.offered(tx, row.id)
-                reply_to = row.reply_to or mailbox.asked_by(tx, row)
-                self._notice(tx, row.session_key, None, notice, reply_to=reply_to)
-
-        await self._database.write(act)
-
-    async def show_again(self, session_key: str, outbox_id: int, *, inbox_id: int, gone: Part) -> None:
+    @in_write
+    def show_again(self, tx: Transaction, session_key: str, outbox_id: int, *, inbox_id: int, gone: Part) -> None:
         """Queues a row of unknown fate again at a person's request. If its fate is settled, the person gets `gone`."""
+        row = mailbox.by_id(tx, session_key, outbox_id)
+        if row is None or not mailbox.repost(tx, outbox_id, now=self._now()):
+            self._notice(tx, session_key, inbox_id, gone)
+        mailbox.answered(tx, [inbox_id], error=None, now=self._now())
 
-        def act(tx: Transaction) -> None:
-            row = mailbox.by_id(tx, session_key, outbox_id)
-            if row is None or not mailbox.repost(tx, outbox_id, now=self._now()):
-                self._notice(tx, session_key, inbox_id, gone)
-            mailbox.answered(tx, [inbox_id], error=None, now=self._now())
-
-        await self._database.write(act)
-
-    async def place_holder(self, session_key: str, turn_id: int, text: str, reply_to: str | None) -> OutboxRow:
+    @in_write
+    def place_holder(
+        self, tx: Transaction, session_key: str, turn_id: int, text: str, reply_to: str | None
+    ) -> OutboxRow:
         """Adds a row for the message that the turn's answer will replace. The caller sends it at once."""
-        return await self._database.write(
-            lambda tx: mailbox.place_holder(
-                tx,
-                session_key=session_key,
-                turn_id=turn_id,
-                text=text,
-                reply_to=reply_to,
-                run=self.run_id,
-                now=self._now(),
-            )
+        return mailbox.place_holder(
+            tx,
+            session_key=session_key,
+            turn_id=turn_id,
+            text=text,
+            reply_to=reply_to,
+            run=self.run_id,
+            now=self._now(),
         )
 
     # Places -----------------------------------------------------------------------------------------------------
 
-    async def presence(self, platform: str, channel: str, chat: str, *, present: bool) -> None:
+    @in_write
+    def presence(self, tx: Transaction, platform: str, channel: str, chat: str, *, present: bool) -> None:
         """Records whether a channel's bot is in a chat. Rows still to be shown in a chat that it left become dead.
 
         `channel` is named as in session keys. Only this channel is affected, because another bot may still be there.
         """
+        left_at = None if present else self._now()
+        keys = chats.present(tx, platform=platform, channel=channel, reference=chat, left_at=left_at)
+        for key in () if present else keys:
+            mailbox.give_up(tx, key, "blocked")
 
-        def act(tx: Transaction) -> None:
-            left_at = None if present else self._now()
-            keys = chats.present(tx, platform=platform, channel=channel, reference=chat, left_at=left_at)
-            for key in () if present else keys:
-                mailbox.give_up(tx, key, "blocked")
-
-        await self._database.write(act)
-
-    async def move(
-        self, platform: str, chat: str, new_chat: str, rename: Callable[[str], str], keys: Sequence[str] = ()
+    @in_write
+    def move(
+        self,
+        tx: Transaction,
+        platform: str,
+        chat: str,
+        new_chat: str,
+        rename: Callable[[str], str],
+        keys: Sequence[str] = (),
     ) -> dict[str, str]:
         """Moves the sessions of a chat, with everything open in them, to the chat's new id.
 
         Returns the new session keys by old key. `rename` returns the new session key for an old one. `keys` are further
         session keys known to be the chat's.
         """
-
-        def act(tx: Transaction) -> dict[str, str]:
-            found = chats.move_chat(tx, platform=platform, reference=chat, new_reference=new_chat, now=self._now())
-            for key in {*found, *keys}:
-                chats.rename_session(tx, key, rename(key))
-                mailbox.rename(tx, key, rename(key), chat=new_chat)
-            return {key: rename(key) for key in {*found, *keys}}
-
-        return await self._database.write(act)
+        found = chats.move_chat(tx, platform=platform, reference=chat, new_reference=new_chat, now=self._now())
+        for key in {*found, *keys}:
+            chats.rename_session(tx, key, rename(key))
+            mailbox.rename(tx, key, rename(key), chat=new_chat)
+        return {key: rename(key) for key in {*found, *keys}}
 
     def post(self, tx: Transaction, message: Outgoing) -> None:
         """Queues a message inside the caller's transaction. A turn's answer replaces the turn's placeholder."""
-        if message.turn_id is not None:
-            message = replace(message, edits=mailbox.shown_placeholder(tx, message.turn_id))
         mailbox.post(tx, message, run=self.run_id, now=self._now())
 
     def _notice(

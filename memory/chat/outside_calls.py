@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memory.chat.turns import TAKEN_BACK, Turn
+from memory.context import in_read, in_write
 from memory.store import history, questions, settings
 from memory.store.database import Database, Reader, Transaction
 from memory.store.questions import Question
@@ -42,45 +43,36 @@ class OutsideCalls:
         self._database = database
         self._now = now
 
-    async def begin(self, turn: Turn, n: int, i: int, tool: str) -> str | None:
+    @in_write
+    def begin(self, tx: Transaction, turn: Turn, n: int, i: int, tool: str) -> str | None:
         """Notes that a call begins. Returns what the model is told instead if it must not be made."""
-
-        def act(tx: Transaction) -> str | None:
-            found = history.effect(tx, turn.id, n, i)
-            if found is not None:
-                return found[1] or _CUT_OFF
-            said = tuple(message.id for message in turn.said)
-            if not history.between(tx, turn.context.session.id, said[0], said[-1]):
-                return TAKEN_BACK
-            history.begin_effect(tx, turn.id, n, i, tool, now=self._now())
-            return None
-
-        return await self._database.write(act)
+        found = history.effect(tx, turn.id, n, i)
+        if found is not None:
+            return found[1] or _CUT_OFF
+        said = tuple(message.id for message in turn.said)
+        if not history.between(tx, turn.context.session.id, said[0], said[-1]):
+            return TAKEN_BACK
+        history.begin_effect(tx, turn.id, n, i, tool, now=self._now())
+        return None
 
     async def end(self, turn: Turn, n: int, i: int, tool: str, result: str) -> None:
         """Keeps the result of a call."""
         await self._database.write(lambda tx: history.keep_effect(tx, turn.id, n, i, tool, result, now=self._now()))
 
-    async def agree(self, question: Question, answer: str, inbox_id: int) -> bool:
+    @in_write
+    def agree(self, tx: Transaction, question: Question, answer: str, inbox_id: int) -> bool:
         """Closes a question with a yes for the turn that answers this inbox row. Returns False if it is closed."""
-
-        def act(tx: Transaction) -> bool:
-            return questions.settle(tx, question.id, answer, inbox_id=inbox_id)
-
-        return await self._database.write(act)
+        return questions.settle(tx, question.id, answer, inbox_id=inbox_id)
 
     async def is_agreed(self, inbox_ids: Sequence[int]) -> bool:
         """Returns whether one of these inbox rows gave its yes to a call."""
         return await self._database.read(lambda reader: questions.settled_by(reader, CALL, inbox_ids)) is not None
 
-    async def agreed(self, turn: Turn) -> AgreedCall | None:
+    @in_read
+    def agreed(self, reader: Reader, turn: Turn) -> AgreedCall | None:
         """Returns the call that the messages of this turn agree to; None if there is none, or if it was forgotten."""
-
-        def act(reader: Reader) -> AgreedCall | None:
-            payload = questions.settled_by(reader, CALL, turn.inbox_ids)
-            return None if payload is None else _named(reader, payload)
-
-        return await self._database.read(act)
+        payload = questions.settled_by(reader, CALL, turn.inbox_ids)
+        return None if payload is None else _named(reader, payload)
 
     async def asked(self, question: Question) -> AgreedCall | None:
         """Returns the call that a question to a person is about; None if it was forgotten."""

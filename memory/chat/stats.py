@@ -5,19 +5,20 @@ Invariants: This module changes nothing and returns no remembered words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
 from memory import dates
 from memory.chat.mailbox import Mailbox
-from memory.context import Context, anew, reads, sees
+from memory.context import Context, anew, in_read, reads, sees
 from memory.recall.embedding import Embedding, EmbeddingProgress
 from memory.scope import Scope
-from memory.store import extractions, history, mailbox, memories, passages, people, usage
+from memory.store import extractions, figures, history, job_runs, mailbox, memories, passages, people, usage
 from memory.store.database import Database, Reader, Transaction
 from memory.store.extractions import ReadingState
+from memory.store.job_runs import Run
 from memory.store.usage import Spent, Taken, Used, UsedQuarter
 
 _DAY_MS = 24 * 3_600_000
@@ -114,6 +115,21 @@ def _day(day: date, of: Sequence[UsedQuarter]) -> UsedDay:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreFigures:
+    """The figures of a whole store.
+
+    `waiting` and `sizes`, in bytes, are by name. `runs` are the newest of each night job. `used` is what models took
+    between two moments, the second of which is `used_until`.
+    """
+
+    waiting: Mapping[str, int]
+    sizes: Mapping[str, int]
+    runs: tuple[Run, ...]
+    used: tuple[Used, ...]
+    used_until: int
+
+
 def _stats(reader: Reader, scope: Scope) -> ScopeStats:
     live = memories.kinds(reader, scope)
     return ScopeStats(
@@ -165,6 +181,27 @@ class Stats:
             words_only="" if self._embedding is None else self._embedding.trouble,
             wal_bytes=self._database.wal_bytes,
         )
+
+    async def used_until(self) -> int:
+        """Returns the moment up to which it is known what models took."""
+        return await self._database.read(usage.last)
+
+    @in_read
+    def figures(self, reader: Reader, *, since: int) -> StoreFigures:
+        """Returns the figures of the store. What models took is counted from a moment of earlier figures on."""
+        until = usage.last(reader)
+        path = self._database.path
+        return StoreFigures(
+            waiting=figures.waiting(reader),
+            sizes={"database": path.stat().st_size, "log": self._database.wal_bytes},
+            runs=tuple(job_runs.latest(reader)),
+            used=tuple(usage.between(reader, since, until)),
+            used_until=until,
+        )
+
+    async def rows(self) -> Mapping[str, int]:
+        """Returns the number of rows of the largest tables, which takes a while."""
+        return await self._database.read(figures.rows)
 
     async def usage(self, context: Context, *, days: int, everywhere: bool = False) -> list[Used]:
         """Returns what model calls used in the last `days`, by purpose and model.
@@ -228,7 +265,7 @@ class Stats:
                 tokens_in=sum(one.input_tokens for one in used),
                 tokens_out=sum(one.output_tokens for one in used),
                 cost=sum(costs) if costs else None,
-                sqlite=str(self._database.driver),
+                sqlite=self._database.engine,
                 path=self._database.path,
                 embedding=progress,
             )

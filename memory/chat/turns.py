@@ -8,7 +8,7 @@ the end of these rows are committed together. An effect happens once, however of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -18,7 +18,7 @@ from memory.chat.identities import Identities, Where, Who
 from memory.chat.mailbox import Mailbox
 from memory.chat.retry import AtHand
 from memory.chat.window import TurnMaterial, WindowSize
-from memory.context import Context, anew
+from memory.context import Context, anew, in_read, in_write
 from memory.errors import Withdrawn
 from memory.learn import keep, revise
 from memory.learn.agents import Agents
@@ -30,9 +30,9 @@ from memory.recall.recall import Budget, Recall
 from memory.recall.search import Hit, Search
 from memory.runtime import Runtime
 from memory.scope import Scope
-from memory.store import attachments, chats, documents, extractions, history, mailbox, people, questions, usage
+from memory.store import attachments, chats, extractions, history, mailbox, people, questions, usage
 from memory.store.database import Database, Reader, Transaction
-from memory.store.extractions import Unread
+from memory.store.extractions import Afterwards, Unread
 from memory.store.history import Message, Utterance
 from memory.store.mailbox import Outgoing, Part
 from memory.store.usage import Spent
@@ -61,7 +61,8 @@ class Said:
 class Turn:
     """A turn under way. `steps` holds the completions that an earlier attempt already got, as JSON.
 
-    `first` is True if nothing was answered in this chat before.
+    `first` is True if nothing was answered in this chat before. `is_task` is True if it answers a task whose time has
+    come.
     """
 
     id: int
@@ -71,6 +72,7 @@ class Turn:
     steps: tuple[str, ...] = ()
     attempts: int = 1
     first: bool = False
+    is_task: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,83 +123,77 @@ class Turns:
         self._count_tokens = runtime.count_tokens
         self._changed = changed
 
-    async def begin(self, where: Where, who: Who, heard: Sequence[Said]) -> Turn:
+    @in_write
+    def begin(self, tx: Transaction, where: Where, who: Who, heard: Sequence[Said]) -> Turn:
         """Claims the inbox rows of `heard` for a new turn and puts their messages into history.
 
         Leaves out rows that were ended meanwhile. Raises `Withdrawn` if no row is left.
         """
+        now = self._now()
+        context = self._identities.enter(tx, where, who)
+        turn_id, answered_before = history.begin_turn(tx, context.session, now=now)
+        claimed = mailbox.claim(tx, [message.inbox_id for message in heard], turn_id)
+        said = [message for message in heard if message.inbox_id in claimed]
+        if not said:
+            raise Withdrawn
+        context = self._rotated(tx, context, said[0].said_at)
+        learning = context.session.learning and context.speaker.learning
+        recorded = history.record(
+            tx,
+            context.session,
+            turn_id,
+            owner_id=context.scope.writes_to,
+            utterances=[
+                Utterance(
+                    role="user",
+                    text=message.text,
+                    tokens=message.tokens,
+                    said_at=message.said_at,
+                    learn=message.learn and learning,
+                    recall=message.recall and learning,
+                    author_id=context.speaker.id,
+                    author_name=who.name,
+                    platform_ref=message.platform_ref,
+                    reply_to=message.reply_to,
+                )
+                for message in said
+            ],
+            now=now,
+        )
+        for message, one in zip(said, recorded, strict=True):
+            if claimed[message.inbox_id].has_attachments:
+                attachments.join(tx, message.inbox_id, one.id)
+        return Turn(
+            id=turn_id,
+            context=context,
+            inbox_ids=tuple(message.inbox_id for message in said),
+            said=tuple(recorded),
+            first=not answered_before,
+            is_task=claimed[said[0].inbox_id].is_task,
+        )
 
-        def act(tx: Transaction) -> Turn:
-            now = self._now()
-            waiting = mailbox.still_waiting(tx, [message.inbox_id for message in heard])
-            said = [message for message in heard if message.inbox_id in waiting]
-            if not said:
-                raise Withdrawn
-            context = self._rotated(tx, self._identities.enter(tx, where, who), said[0].said_at)
-            turn_id = history.begin_turn(tx, context.session, now=now)
-            mailbox.claim(tx, [message.inbox_id for message in said], turn_id)
-            learning = context.session.learning and context.speaker.learning
-            ids = history.record(
-                tx,
-                context.session,
-                turn_id,
-                owner_id=context.scope.writes_to,
-                utterances=[
-                    Utterance(
-                        role="user",
-                        text=message.text,
-                        tokens=message.tokens,
-                        said_at=message.said_at,
-                        learn=message.learn and learning,
-                        recall=message.recall and learning,
-                        author_id=context.speaker.id,
-                        author_name=who.name,
-                        platform_ref=message.platform_ref,
-                        reply_to=message.reply_to,
-                    )
-                    for message in said
-                ],
-                now=now,
-            )
-            for message, message_id in zip(said, ids, strict=True):
-                attachments.join(tx, message.inbox_id, message_id)
-            return Turn(
-                id=turn_id,
-                context=context,
-                inbox_ids=tuple(message.inbox_id for message in said),
-                said=tuple(history.between(tx, context.session.id, ids[0], ids[-1])),
-                first=not history.answered_before(tx, context.session.chat_id),
-            )
-
-        return await self._database.write(act)
-
-    async def resume(self, where: Where, who: Who, turn_id: int, inbox_ids: Sequence[int]) -> Turn:
+    @in_write
+    def resume(self, tx: Transaction, where: Where, who: Who, turn_id: int, inbox_ids: Sequence[int]) -> Turn:
         """Resumes a turn that broke off, with the model steps it already got."""
+        context = self._identities.enter(tx, where, who)
+        return Turn(
+            id=turn_id,
+            context=context,
+            inbox_ids=tuple(inbox_ids),
+            said=tuple(history.messages_of_turn(tx, turn_id)),
+            steps=tuple(history.steps(tx, turn_id)),
+            attempts=history.retry_turn(tx, turn_id),
+            first=not history.answered_before(tx, context.session.chat_id),
+            is_task=mailbox.is_task(tx, inbox_ids[0]),
+        )
 
-        def act(tx: Transaction) -> Turn:
-            context = self._identities.enter(tx, where, who)
-            return Turn(
-                id=turn_id,
-                context=context,
-                inbox_ids=tuple(inbox_ids),
-                said=tuple(history.messages_of_turn(tx, turn_id)),
-                steps=tuple(history.steps(tx, turn_id)),
-                attempts=history.retry_turn(tx, turn_id),
-                first=not history.answered_before(tx, context.session.chat_id),
-            )
-
-        return await self._database.write(act)
-
-    async def again(self, context: Context, inbox_id: int, *, failed: int | None = None) -> int | None:
+    @in_write
+    def again(self, tx: Transaction, context: Context, inbox_id: int, *, failed: int | None = None) -> int | None:
         """Has the speaker's last turn answered again, for this inbox row. Returns the new turn's id, or None.
 
         With `failed`, only if that is the last turn and it has brought no answer.
         """
-        return await self._database.write(
-            lambda tx: retry.again(
-                tx, context.session, anew(tx, context).scope, inbox_id, failed=failed, now=self._now()
-            )
-        )
+        return retry.again(tx, context.session, anew(tx, context).scope, inbox_id, failed=failed, now=self._now())
 
     async def said_last(self, context: Context) -> list[str]:
         """Returns the speaker's last words in the window of this session, the newest first."""
@@ -207,11 +203,10 @@ class Turns:
         )
         return [message.text for message in reversed(said) if message.author_id in authors]
 
-    async def at_hand(self, context: Context) -> AtHand:
+    @in_read
+    def at_hand(self, reader: Reader, context: Context) -> AtHand:
         """Returns what the speaker may mean by "that"."""
-        return await self._database.read(
-            lambda reader: retry.at_hand(reader, context.session, anew(reader, context).scope)
-        )
+        return retry.at_hand(reader, context.session, anew(reader, context).scope)
 
     async def asks_to_forget(self, text: str) -> str:
         """Returns what a message that no pattern reads asks to have forgotten in all likelihood; "" if nothing."""
@@ -232,14 +227,12 @@ class Turns:
         So many messages that the speaker said `lately` are looked at as well, whatever their words. With `compacted`,
         what the prompt has no room for stays in the window until it is summed up.
         """
-        context, is_behind = await self._database.read(
-            lambda reader: (anew(reader, turn.context), documents.has_changes(reader))
-        )
+        context = turn.context
         query = "\n".join(message.text for message in turn.said)
         hits: list[Hit] = []
         if budget is not None and should_search(query):
-            if is_behind:
-                await self._search.feed()
+            # The beginning of the turn has left changes.
+            await self._search.feed()
             hits = await self._search.find(
                 context.scope,
                 query,
@@ -250,18 +243,16 @@ class Turns:
             )
         # Memories learned from here on, also by this very turn, are newer than a snapshot taken now.
         now = self._now()
-        return await self._database.read(
-            lambda reader: window.take(
-                reader,
-                context,
-                turn.said,
-                budget,
-                hits,
-                WindowSize(tokens=window_tokens, messages=window_messages, lately=lately, compacted=compacted),
-                now=now,
-                count_tokens=self._count_tokens,
-            )
-        )
+        size = WindowSize(tokens=window_tokens, messages=window_messages, lately=lately, compacted=compacted)
+
+        def looked(reader: Reader) -> TurnMaterial:
+            scope = chats.scope_of(reader, context.session, context.speaker.id)
+            # What was found while an account was linked or taken out may not be the speaker's any more.
+            theirs = hits if scope == context.scope else []
+            seen = replace(context, scope=scope)
+            return window.take(reader, seen, turn.said, budget, theirs, size, now=now, count_tokens=self._count_tokens)
+
+        return await self._database.read(looked)
 
     async def understood(self, turn: Turn) -> Revision:
         """Returns what patterns find in this turn's own messages, and what these take back. Writes nothing.
@@ -276,14 +267,11 @@ class Turns:
 
         return await self._database.read(read)
 
-    async def keep_step(self, turn: Turn, n: int, completion: str, spent: Spent) -> None:
+    @in_write
+    def keep_step(self, tx: Transaction, turn: Turn, n: int, completion: str, spent: Spent) -> None:
         """Keeps a model's answer, and books its cost whatever the outcome of the turn."""
-
-        def act(tx: Transaction) -> None:
-            history.keep_step(tx, turn.id, n, completion, now=self._now())
-            self._book(tx, turn, spent)
-
-        await self._database.write(act)
+        history.keep_step(tx, turn.id, n, completion, now=self._now())
+        self._book(tx, turn, spent)
 
     async def act(self, turn: Turn, n: int, i: int, tool: str, act: Callable[[Edits], str]) -> str:
         """Runs a tool's change to memory and keeps its result, as one transaction.
@@ -314,24 +302,23 @@ class Turns:
         outcome: Outcome,
         *,
         ending: Callable[[Transaction], None] | None = None,
-    ) -> None:
+    ) -> Afterwards:
         """Commits a turn's results: its answer, recall entries, learned memories, outbox rows and inbox row ends.
 
-        `ending` does in the same transaction what else ends with the turn.
+        `ending` does in the same transaction what else ends with the turn. Returns what is left to do.
         """
         session = turn.context.session
 
-        def act(tx: Transaction) -> Unread:
+        def act(tx: Transaction) -> Afterwards:
             now = self._now()
-            # A message that was deleted during its turn teaches nothing, and neither does the answer to it.
-            said = history.between(tx, session.id, turn.said[0].id, turn.said[-1].id)
-            standing = {message.id for message in said}
+            erased = history.end_turn(tx, turn.id, error=outcome.error, now=now)
             if outcome.utterances:
-                findable = all(message.recall and message.id in standing for message in turn.said)
+                # The answer to a message that was deleted during its turn is not found again.
+                findable = not erased and all(message.recall for message in turn.said)
                 utterances = [replace(one, recall=one.recall and findable) for one in outcome.utterances]
                 history.record(tx, session, turn.id, utterances, owner_id=turn.context.scope.writes_to, now=now)
             if outcome.learned is not None:
-                self._learn(tx, turn, outcome.learned, standing)
+                self._learn(tx, turn, outcome.learned)
             if view is not None:
                 looked = view if outcome.recall is None else replace(view, recall=outcome.recall)
                 window.keep(tx, looked, turn_id=turn.id, session_id=session.id, now=now)
@@ -350,15 +337,16 @@ class Turns:
             self._mailbox.post(tx, answer)
             if view is not None and any(one.data for beside in view.attached.values() for one in beside):
                 attachments.fade(tx, session.id, session.window_after, keep_pictures=outcome.pictures)
-            history.end_turn(tx, turn.id, error=outcome.error, now=now)
             mailbox.answered(tx, turn.inbox_ids, error=outcome.error, now=now)
             if ending is not None:
                 ending(tx)
-            return extractions.unread(tx, session.id)
+            return extractions.afterwards(tx, session.id)
 
-        self._learner.heard(session.id, await self._database.write(act))
+        after = await self._database.write(act)
+        self._learner.heard(session.id, after.unread)
         if outcome.learned:
             self._changed(turn.context.scope)
+        return after
 
     async def record(
         self, where: Where, who: Who | None, utterances: Sequence[Utterance], *, inbox_ids: Sequence[int] = ()
@@ -421,16 +409,17 @@ class Turns:
             session_id=turn.context.session.id,
             agent_id=turn.context.session.agent_id,
             identity_id=turn.context.speaker.id,
-            purpose="task" if mailbox.is_task(tx, turn.inbox_ids[0]) else "chat",
+            purpose="task" if turn.is_task else "chat",
             now=self._now(),
         )
 
-    def _learn(self, tx: Transaction, turn: Turn, learned: Revision, standing: Set[int]) -> None:
+    def _learn(self, tx: Transaction, turn: Turn, learned: Revision) -> None:
         """Keeps what this turn's messages say within its last transaction, so that they need not be read again.
 
-        `standing` are the ids of the messages that were not deleted meanwhile.
+        A message that was deleted during its turn teaches nothing.
         """
         session = turn.context.session
+        standing = {one.id for one in history.between(tx, session.id, turn.said[0].id, turn.said[-1].id)}
         if turn.said[-1].id in standing:
             at = turn.said[-1].said_at
             revise.end(tx, turn.context.scope, learned.ended, at=at, now=self._now(), new_id=self._new_id)

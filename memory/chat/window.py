@@ -6,6 +6,7 @@ that `/why` shows) is kept in the transaction that ends its turn.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -13,7 +14,7 @@ from typing import Final
 from memory.context import Context
 from memory.recall.recall import Budget, Recall, Recalled, Snapshot, recall, stored_snapshot, take_snapshot
 from memory.recall.search import Hit
-from memory.store import attachments, chats, history, memories, passages, questions, recalls, scopes
+from memory.store import attachments, chats, history, memories, passages, questions, recalls
 from memory.store.attachments import Attached
 from memory.store.database import Reader, Transaction
 from memory.store.history import Message
@@ -25,6 +26,12 @@ from memory.store.recalls import RecalledEntry
 OLD_RESULT: Final = 300
 #: A snapshot is taken anew when the person comes back after this silence (DESIGN 5.5).
 _SNAPSHOT_IDLE_MS: Final = 5 * 60 * 1000
+#: Words by which people speak of a picture.
+_PICTURE: Final = re.compile(
+    r"\b(?:pictures?|photos?|photographs?|images?|pics?|screenshots?|selfies?|fotos?|bild(?:er|ern|es)?|im[áa]gen(?:es)?"
+    r"|capturas?|captures?)\b|写真|画像|スクショ|[图圖]片|照片|相片|截[图圖]",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +58,9 @@ class TurnMaterial:
     """The material of a turn's prompt.
 
     `snapshot_taken_at` is set if the snapshot was taken for this turn. `trimmed_to` is set if older messages have just
-    left the window. `attached` holds the attachments of the window's messages, by message id. `members` holds the names
-    of a group's people, including those who have said nothing in the window. `question` is open to the person.
+    left the window. `attached` holds the attachments of the window's messages, by message id, and `again` those that
+    left it and are spoken of now. `members` holds the names of a group's people, including those who have said nothing
+    in the window. `question` is open to the person.
     """
 
     window: tuple[Message, ...]
@@ -60,6 +68,7 @@ class TurnMaterial:
     snapshot_taken_at: int | None = None
     trimmed_to: int | None = None
     attached: Mapping[int, tuple[Attached, ...]] = field(default_factory=dict)
+    again: Mapping[int, tuple[Attached, ...]] = field(default_factory=dict)
     members: Mapping[int, str] = field(default_factory=dict)
     question: Question | None = None
 
@@ -80,11 +89,11 @@ def take(
     Without a budget the view holds no memory. Memories learned after `now` are newer than a snapshot taken here.
     """
     session = context.session
-    messages = history.after(reader, session.id, session.window_after, limit=size.messages * 2)
+    messages, with_files = history.window(reader, session, limit=size.messages * 2)
     window = _fit(messages, size, keep=said[0].id)
     trimmed = bool(window) and len(window) < len(messages) and not size.compacted
     trimmed_to = window[0].id - 1 if trimmed else None
-    attached = attachments.of_messages(reader, [message.id for message in window])
+    attached = attachments.of_messages(reader, [message.id for message in window if message.id in with_files])
     members = {} if session.private else chats.members(reader, session.id)
     question = questions.open_to(reader, session_id=session.id, asker_id=context.speaker.id, now=now)
     if budget is None:
@@ -107,7 +116,7 @@ def take(
         in_window=frozenset(message.id for message in window),
         budget=budget,
         count_tokens=count_tokens,
-        assistant=scopes.agent_name(reader, session.agent_id),
+        assistant=session.agent,
     )
     found = replace(found, items=(*found.items, *_said_lately(reader, context, said, found, limit=size.lately)))
     return TurnMaterial(
@@ -116,9 +125,32 @@ def take(
         snapshot_taken_at=now if taken else None,
         trimmed_to=trimmed_to,
         attached=attached,
+        again=_spoken_of(reader, session.id, said, found, window, attached),
         members=members,
         question=question,
     )
+
+
+def _spoken_of(
+    reader: Reader,
+    session_id: int,
+    said: Sequence[Message],
+    found: Recall,
+    window: Sequence[Message],
+    attached: Mapping[int, Sequence[Attached]],
+) -> dict[int, tuple[Attached, ...]]:
+    """Returns the attachments of messages before the window that are spoken of.
+
+    Those are messages that are recalled or were answered by a recalled one, and the last ones with pictures if this
+    turn speaks of a picture and brings none.
+    """
+    passages = [item.passage for item in found.items if item.passage is not None and item.placed == "recalled"]
+    wanted = [one.id for passage in passages for one in (passage.message, *passage.before[-1:])]
+    if any(_PICTURE.search(one.text) and one.id not in attached for one in said):
+        wanted += attachments.last_pictured(reader, session_id, window[0].id)
+    shown = {message.id for message in window}
+    left = [one for one in dict.fromkeys(wanted) if one not in shown]
+    return attachments.of_messages(reader, left) if left else {}
 
 
 def _said_lately(

@@ -196,6 +196,8 @@ def show_change(
     }
     for owner_id, slot in sorted(slots):
         profile.refresh(tx, scope, owner_id, slot, now=now, new_id=new_id)
+        if slot == "timezone":
+            profile.follow_timezone(tx, scope, owner_id)
     authors = {memory.author_id for memory in changed if memory.author_id is not None}
     if changed:
         chats.drop_snapshots_of(tx, {memory.owner_id for memory in changed}, authors)

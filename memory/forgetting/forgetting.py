@@ -18,7 +18,7 @@ from typing import Final
 import structlog
 
 from memory import dates
-from memory.context import Context, anew
+from memory.context import Context, anew, in_read
 from memory.errors import StorageError, StoreBusy
 from memory.filters import Filters
 from memory.forgetting import blanking, choose, erase, plan
@@ -202,13 +202,12 @@ class Forgetting:
         today = dates.local_date(self._now(), context.timezone)
         return await self._database.read(lambda reader: filtered.read(reader, context.scope, said, today))
 
-    async def preview_of(
-        self, context: Context, selection: Selection, *, limit: int = 10, may_all: bool = False
+    @in_read
+    def preview_of(
+        self, reader: Reader, context: Context, selection: Selection, *, limit: int = 10, may_all: bool = False
     ) -> ForgetPreview:
         """Returns what a selection comes to now."""
-        return await self._database.read(
-            lambda reader: _preview(reader, _asker(reader, context, may_all), selection, limit)
-        )
+        return _preview(reader, _asker(reader, context, may_all), selection, limit)
 
     async def forget(
         self,

@@ -9,7 +9,7 @@ again while it stays. Nothing here calls a model.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
@@ -31,11 +31,14 @@ _READ: Final = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """The bot's messages in `sessions` that hold one of `quotes`, up to id `upto`: a later look reads on from there."""
+    """The bot's messages in `sessions` that hold one of `quotes`.
+
+    `upto` holds the id of the last message that was read of each session: a later look reads on from there.
+    """
 
     quotes: Quotes = field(default_factory=lambda: Quotes(()))
     sessions: frozenset[int] = frozenset()
-    upto: int = 0
+    upto: Mapping[int, int] = field(default_factory=dict)
     quoting: frozenset[int] = frozenset()
 
 
@@ -206,12 +209,12 @@ def _look(reader: Reader, asker: Asker, going: Sequence[Memory], messages: froze
         for row in _answers(reader, asker, going, sessions, after=before.upto)
         if before.quotes.stand_in(f"{row['text']} {row['tool_calls'] or ''}")
     }
-    upto = history.newest_id(reader)
+    upto = history.last_ids(reader, sessions)
     return Looked(quotes=before.quotes, sessions=sessions, upto=upto, quoting=before.quoting | quoting)
 
 
 def _answers(
-    reader: Reader, asker: Asker, going: Sequence[Memory], sessions: Collection[int], *, after: int
+    reader: Reader, asker: Asker, going: Sequence[Memory], sessions: Collection[int], *, after: Mapping[int, int]
 ) -> Iterator[Row]:
     """Yields the bot's messages in these sessions; in a group those to this person, or given a memory that goes.
 
@@ -220,7 +223,7 @@ def _answers(
     governed = choose.governed(reader, asker)
     given = {turn for memory in going for turn in recalls.turns_with(reader, memory.id)}
     for session_id in sessions:
-        last = after
+        last = after.get(session_id, 0)
         while rows := forgettable.answers(
             reader, session_id, after=last, owners=governed, turns=given, authors=asker.selves, limit=_READ
         ):

@@ -29,6 +29,7 @@ async def erase_words(database: Database, *, before: int, now: int) -> int:
     Returns how many messages that were. Raises `StorageError` and its subclasses; what is done stays done.
     """
     gone = 0
+    # What is committed meanwhile under a lower id is found the next time, which begins from the first id again.
     newest = await database.read(history.newest_id)
     for start in range(0, newest, _LOOKED_AT):
         old = await database.read(partial(said_before, before=before, after=start))

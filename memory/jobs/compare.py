@@ -2,8 +2,8 @@
 
 Invariants: only facts of one owner, author and subject meet, and each pair once. A newer fact ends an older one only
 if it is sure, was said later, and the older one was neither pinned nor confirmed by a person; it ends from the newer
-one's day, with the reason, and can be undone. Of what is left in doubt the person is asked (`memory.chat.doubts`); few
-doubts wait at a time. Without a model nothing is done: patterns have ended what they can when a fact was told.
+one's day, with the reason, and can be undone. Of what is left in doubt the person is asked (`memory.chat.doubts`), one
+question a day at most. Without a model nothing is done: patterns have ended what they can when a fact was told.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ _QUESTIONS: Final = 5
 #: Of a new fact's pairs, so many of the nearest by meaning are compared, and so many by key and words.
 _NEAREST: Final = 3
 _LIKEST: Final = 4
-#: Doubts that may wait for one person or group; a model that doubts everything must not keep people busy.
-_DOUBTS: Final = 3
 _ANSWER_TOKENS: Final = 1_500
 
 
@@ -206,9 +204,6 @@ def _settle(
             continue
         older, newer = there[pair.older], there[pair.newer]
         outcome = _outcome(verdicts.get(n), older, newer)
-        if outcome == "doubt" and comparisons.count_waiting(tx, scope.writes_to) >= _DOUBTS:
-            # Both stand, and the pair stays uncompared: a later night asks again, when fewer doubts may wait.
-            continue
         why = _why(verdicts[n]) if outcome == "replaces" else None
         comparisons.keep(tx, pair, outcome, why=why, now=night.now)
         if outcome == "replaces":

@@ -48,16 +48,17 @@ _NOTHING: Final = re.compile(r"\{\s{0,100}\}")
 def job(trained: Callable[[], Reads | None]) -> Job:
     """Returns the job, with a trained model of names for Latin script if `trained` returns one when it is called.
 
-    What that model can't read, the agent's own model reads. Without either, a memory is left as it is, and counted.
+    What that model can't read, the agent's own model reads. Without either, a memory is left as it is, and counted. An
+    agent's setting may leave out either, or the whole job.
     """
 
     def owners(reader: Reader, night: Night) -> Sequence[int]:
-        share = _share(reader, night, latin=trained() is not None)
+        share = _share(reader, night, trained=trained() is not None)
         return sorted({*share.latin, *share.other, *share.left})
 
     def steps(reader: Reader, scope: Scope, night: Night) -> Sequence[Step]:
         reads = trained()
-        share = _share(reader, night, latin=reads is not None)
+        share = _share(reader, night, trained=reads is not None)
         owner_id = scope.writes_to
         latin = memories.by_ids(reader, scope, share.latin[owner_id])
         size = min(_ASK_BYTES, night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS))
@@ -90,14 +91,18 @@ class _Share:
     left: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
 
 
-def _share(reader: Reader, night: Night, *, latin: bool) -> _Share:
+def _share(reader: Reader, night: Night, *, trained: bool) -> _Share:
     """Returns the newest readable memories with few names of an agent's people, as many as are left for the day."""
     share = _Share()
+    finder = scopes.name_finder(reader, night.agent_id)
+    if finder in ("patterns", "none"):
+        return share
+    latin, model = trained and finder != "model", night.model and finder != "spacy"
     room = PER_DAY - job_runs.sum_on(reader, _NAME, night.agent_id, night.day, "read")
     for memory_id, owner_id, text in _waiting(reader, night) if room > 0 else ():
         if latin and finding.is_latin(text):
             share.latin[owner_id].append(memory_id)
-        elif night.model:
+        elif model:
             share.other[owner_id].append(memory_id)
         else:
             share.left[owner_id] += 1

@@ -7,6 +7,7 @@ holds nothing that had to be dropped today.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -19,6 +20,7 @@ from memory.forgetting.forgetting import Forgetting
 from memory.forgetting.left_chats import Erased
 from memory.store import erasure, job_runs, reminders, vectors
 from memory.store.database import Database, Transaction
+from memory.transfer import exported_files
 from memory.transfer.backups import Backups
 
 log = structlog.get_logger(__name__)
@@ -49,14 +51,19 @@ class Housekeeping:
         backups: Backups,
         erase_left: Callable[[], Awaitable[Erased]],
         transcript_days: int | None,
+        export_days: int | None,
         now: Callable[[], int],
     ) -> None:
-        """Messages said more than `transcript_days` ago lose their words; with None no message does because of age."""
+        """Messages said more than `transcript_days` ago lose their words; with None no message does because of age.
+
+        Exports beside the store that are older than `export_days` are removed; with None none is.
+        """
         self._database = database
         self._forgetting = forgetting
         self._backups = backups
         self._erase_left = erase_left
         self._transcript_days = transcript_days
+        self._export_days = export_days
         self._now = now
 
     async def tidy(self) -> Mapping[str, int]:
@@ -64,13 +71,14 @@ class Housekeeping:
 
         "chats" and "memories" count what was erased in places that the bot has left. "messages" counts messages that
         lost their words, in these places or because of their age. "runs" and "backups_dropped" count what was dropped,
-        "backups" what was made. Raises the first `StorageError`, once everything else is done.
+        "exports" too, "backups" what was made. Raises the first `StorageError`, once everything else is done.
         """
         parts = (
             _Part(name="left", act=self._left),
             _Part(name="words", act=self._old_words),
             _Part(name="cache", act=self._own_notes),
             _Part(name="traces", act=self._traces),
+            _Part(name="exports", act=self._old_exports),
             _Part(name="old backups", act=self._old_backups),
             _Part(name="backup", act=self._backup),
         )
@@ -121,6 +129,12 @@ class Housekeeping:
                 "turn is running. Nothing is lost; Remora tries again later."
             )
         return {}
+
+    async def _old_exports(self) -> Mapping[str, int]:
+        if self._export_days is None:
+            return {}
+        folder, before = self._database.path.parent / exported_files.FOLDER, self._now() - self._export_days * _DAY_MS
+        return {"exports": await asyncio.to_thread(exported_files.drop_old, folder, before=before)}
 
     async def _old_backups(self) -> Mapping[str, int]:
         return {"backups_dropped": await self._backups.drop_old()}

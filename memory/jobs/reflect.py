@@ -92,7 +92,8 @@ def _new(reader: Reader, scope: Scope, night: Night) -> list[Memory]:
     facts = [memory for memory in found if memory.kind == "fact"]
     if len(facts) < _NEW_FACTS:
         return []
-    # A reflection that somebody has undone is not concluded from the same facts again.
+    # A reflection that somebody has undone is not concluded from the same facts again. A fact that was being written
+    # just then may count as one of these, and does no harm.
     since = max((row for done in job_runs.undone(reader, _NAME, scope.writes_to) for row in _made(done)), default=0)
     return found if sum(memory.id > since for memory in facts) >= _NEW_FACTS else []
 

@@ -20,7 +20,7 @@ from typing import Final, Literal, TypeAlias
 import structlog
 
 from memory import dates, keys, profile
-from memory.context import Context, anew
+from memory.context import Context, anew, in_read
 from memory.errors import MemoryFault, NotFound, StorageError
 from memory.jobs import journal
 from memory.jobs.base import FIGURES, Job, Night, Step
@@ -33,9 +33,10 @@ from memory.recall import index
 from memory.scope import Scope
 from memory.store import chats, comparisons, job_runs, lineage, memories, scopes, usage
 from memory.store.comparisons import Why
-from memory.store.database import Database, Reader, Transaction, look
+from memory.store.database import Database, Reader, Transaction
 from memory.store.job_runs import OwnerResult, Run
 from memory.store.memories import Memory
+from memory.store.sqlite.database import look
 
 __all__ = ["Change", "Jobs", "NoUndo", "OwnerResult", "Run", "RunProgress", "UndoneRun", "What"]
 
@@ -168,11 +169,10 @@ class Jobs:
         agent_id = self._agents.ids[agent]
         return await self._database.read(lambda reader: job_runs.last_period(reader, job, agent_id, until=until))
 
-    async def unfinished(self, agent: str) -> list[Run]:
+    @in_read
+    def unfinished(self, reader: Reader, agent: str) -> list[Run]:
         """Returns runs that broke off, or that failed and may be retried by now, in the order they were begun."""
-        return await self._database.read(
-            lambda reader: job_runs.unfinished(reader, self._agents.ids[agent], now=self._now())
-        )
+        return job_runs.unfinished(reader, self._agents.ids[agent], now=self._now())
 
     async def run(self, agent: str, job: str, period: str) -> Run | None:
         """Runs a job for a period, or resumes its run.
@@ -225,60 +225,48 @@ class Jobs:
         log.info("job.ended", job=job, agent=agent, period=period, error=error, **figures)
         return await self._database.read(lambda reader: job_runs.of_id(reader, run.id))
 
-    async def newest(self, *, limit: int) -> list[RunProgress]:
+    @in_read
+    def newest(self, reader: Reader, *, limit: int) -> list[RunProgress]:
         """Returns the newest runs of all agents of this store, newest first, as figures only."""
-
-        def act(reader: Reader) -> list[RunProgress]:
-            return [
-                RunProgress(run=run, done=done, of=of)
-                for run in job_runs.newest(reader, limit=limit)
-                for done, of in [job_runs.progress(reader, run.id)]
-            ]
-
-        return await self._database.read(act)
+        return [
+            RunProgress(run=run, done=done, of=of)
+            for run in job_runs.newest(reader, limit=limit)
+            for done, of in [job_runs.progress(reader, run.id)]
+        ]
 
     async def latest(self) -> list[RunProgress]:
         """Returns the newest run of each job and agent of this store, as figures only."""
         return await self._database.read(_latest)
 
-    async def mine(self, context: Context, *, limit: int) -> list[OwnerResult]:
+    @in_read
+    def mine(self, reader: Reader, context: Context, *, limit: int) -> list[OwnerResult]:
         """Returns the runs that visibly changed the asker's rows, newest first."""
+        scope = anew(reader, context).scope
+        found: list[OwnerResult] = []
+        for offset in count(0, limit):
+            page = job_runs.items_of(reader, _owned(scope), limit=limit, offset=offset)
+            found += [item for item in page if _is_seen(reader, scope, item)]
+            if len(page) < limit or len(found) >= limit:
+                break
+        return found[:limit]
 
-        def act(reader: Reader) -> list[OwnerResult]:
-            scope = anew(reader, context).scope
-            found: list[OwnerResult] = []
-            for offset in count(0, limit):
-                page = job_runs.items_of(reader, _owned(scope), limit=limit, offset=offset)
-                found += [item for item in page if _is_seen(reader, scope, item)]
-                if len(page) < limit or len(found) >= limit:
-                    break
-            return found[:limit]
-
-        return await self._database.read(act)
-
-    async def item(self, context: Context, run_id: int) -> list[OwnerResult]:
+    @in_read
+    def item(self, reader: Reader, context: Context, run_id: int) -> list[OwnerResult]:
         """Returns, in figures, what a run did to the asker's rows: an item for each of several linked accounts.
 
         Returns [] if there is no such run.
         """
+        try:
+            return _items(reader, anew(reader, context).scope, run_id)
+        except NotFound:
+            return []
 
-        def act(reader: Reader) -> list[OwnerResult]:
-            try:
-                return _items(reader, anew(reader, context).scope, run_id)
-            except NotFound:
-                return []
-
-        return await self._database.read(act)
-
-    async def did(self, context: Context, run_id: int) -> list[Change]:
+    @in_read
+    def did(self, reader: Reader, context: Context, run_id: int) -> list[Change]:
         """Returns what a run did to the asker's rows, as far as these still exist. Raises `NotFound`."""
-
-        def act(reader: Reader) -> list[Change]:
-            scope = anew(reader, context).scope
-            items = _items(reader, scope, run_id)
-            return [change for item in items for change in _changes(reader, scope, Journal.from_json(item.undo or ""))]
-
-        return await self._database.read(act)
+        scope = anew(reader, context).scope
+        items = _items(reader, scope, run_id)
+        return [change for item in items for change in _changes(reader, scope, Journal.from_json(item.undo or ""))]
 
     async def undo(self, context: Context, run_id: int) -> UndoneRun:
         """Restores the asker's rows to their state before a run. The run's job won't do the same to them again.
@@ -409,12 +397,10 @@ class Jobs:
         if unread is not None:
             raise unread
 
-    async def _steps(self, work: Job, night: Night, owner_id: int) -> tuple[Scope, Sequence[Step]]:
-        def act(reader: Reader) -> tuple[Scope, Sequence[Step]]:
-            scope = scopes.scope_of_owner(reader, owner_id, agent_id=night.agent_id)
-            return scope, work.steps(reader, scope, night)
-
-        return await self._database.read(act)
+    @in_read
+    def _steps(self, reader: Reader, work: Job, night: Night, owner_id: int) -> tuple[Scope, Sequence[Step]]:
+        scope = scopes.scope_of_owner(reader, owner_id, agent_id=night.agent_id)
+        return scope, work.steps(reader, scope, night)
 
     async def _asked(self, step: Step, night: Night) -> ModelAnswer | None:
         """Returns the model's answer for a step. Returns None if the step asks for none or there is no model."""

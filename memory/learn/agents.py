@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from memory.learn.model import BackgroundModel
 from memory.store import scopes
 from memory.store.database import Transaction
+from memory.store.scopes import NameFinder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,7 @@ class AgentMemory:
     """The memory settings of one agent. Its `model` reads for it in the background; without a model, patterns do.
 
     With `learns_style` it learns a manner of talking to people. With `nightly`, night jobs work on people's memories.
-    `rotation` says when a conversation with it begins anew by itself.
+    `rotation` says when a conversation with it begins anew by itself, `entities` who finds names in what it learns.
     """
 
     timezone: str = "UTC"
@@ -49,6 +50,7 @@ class AgentMemory:
     learns_style: bool = True
     nightly: bool = True
     rotation: Rotation = Rotation()
+    entities: NameFinder = "auto"
 
 
 #: The settings of an agent that is no longer configured. Messages to it may still have to be read.
@@ -62,14 +64,19 @@ class Agents:
     `by_id` also holds agents that are no longer configured.
     """
 
-    ids: Mapping[str, int]
-    by_id: Mapping[int, AgentMemory]
+    ids: dict[str, int]
+    by_id: dict[int, AgentMemory]
 
     def timezone(self, agent_id: int) -> str:
         return self.by_id[agent_id].timezone
 
     def model(self, agent_id: int) -> BackgroundModel | None:
         return self.by_id[agent_id].model
+
+    def renew(self, ids: Mapping[str, int], settings: Mapping[str, AgentMemory]) -> None:
+        """Takes other settings for some agents, which may be new. `ids` holds the id of each."""
+        self.ids.update(ids)
+        self.by_id.update({ids[name]: agent for name, agent in settings.items()})
 
     @property
     def nightly(self) -> list[int]:
@@ -79,5 +86,7 @@ class Agents:
 def enter(tx: Transaction, configured: Mapping[str, AgentMemory], *, now: int) -> Agents:
     """Returns the agents of a store, after adding rows for new agents."""
     ids = {name: scopes.agent(tx, name, now=now) for name in configured}
+    for name, agent in configured.items():
+        scopes.find_names(tx, ids[name], agent.entities)
     gone = dict.fromkeys(scopes.agents(tx), _GONE)
     return Agents(ids, gone | {ids[name]: agent for name, agent in configured.items()})

@@ -82,6 +82,10 @@ def standing(found: Iterable[Named], text: str) -> list[Named]:
     )
 
 
+#: How an operator gets the model of `trained`.
+SPACY_INSTALL: Final = f"Install it: pip install 'remora[entities]' && python -m spacy download {spacy_names.MODEL}"
+
+
 def trained() -> Reads | None:
     """Returns `by_spacy` if the extra `remora[entities]` and spaCy's English model are installed."""
     return by_spacy if find_spec("spacy") and find_spec(spacy_names.MODEL) else None

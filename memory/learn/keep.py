@@ -18,7 +18,7 @@ from memory import keys, profile
 from memory.learn.entities import extract, of_fact
 from memory.recall.cues import cues
 from memory.scope import Scope
-from memory.store import entities, erasure, fading, history, lineage, memories, opt_outs, people
+from memory.store import entities, erasure, fading, history, lineage, memories, opt_outs, people, scopes
 from memory.store.database import Transaction
 from memory.store.entities import Named
 from memory.store.memories import Draft, Memory
@@ -46,9 +46,9 @@ def keep(
     """Writes `draft` in the open transaction and brings the profile up to date.
 
     `replaces` are ids of rows that are no longer true because of it; rows that the speaker may not change are skipped.
-    `names` are entities that the reader of the draft found, besides those seen in the draft itself. Returns the id of
-    the row that holds the draft, new or not; None if it was forgotten since, or is not to be learned (see
-    `memory.store.opt_outs`).
+    `names` are entities that the reader of the draft found, besides those seen in the draft itself; which of them are
+    noted is the agent's setting. Returns the id of the row that holds the draft, new or not; None if it was forgotten
+    since, or is not to be learned (see `memory.store.opt_outs`).
     """
     if not may_be_kept(tx, draft, source_ids, names=names, now=now):
         return None
@@ -60,11 +60,16 @@ def keep(
     memories.add_sources(tx, memory_id, source_ids)
     if draft.kind == "style":
         fading.set_aside_rest(tx, scope, memory_id, now=now)
-    seen = of_fact(draft.key, draft.value, subject=draft.subject) if draft.kind == "fact" else extract(draft.value)
-    entities.note(tx, draft.owner_id, memory_id, [*names, *seen], now=now)
+    finder = scopes.name_finder(tx, scope.agent_id)
+    if finder != "none":
+        seen = of_fact(draft.key, draft.value, subject=draft.subject) if draft.kind == "fact" else extract(draft.value)
+        told = names if finder in ("auto", "model") else ()
+        entities.note(tx, draft.owner_id, memory_id, [*told, *seen], now=now)
     slots = {_slot(scope, draft)} | {_slot(scope, memory) for memory in named}
     for owner_id, slot in sorted(filter(None, slots)):
         profile.refresh(tx, scope, owner_id, slot, now=now, new_id=new_id)
+        if slot == "timezone":
+            profile.follow_timezone(tx, scope, owner_id)
     return memory_id
 
 
@@ -83,13 +88,17 @@ def keep_new(
 
     Returns what `keep` does, and whether the row is new.
     """
-    newest = memories.last_id(tx)
+    made: set[str] = set()
+
+    def noted() -> str:
+        made.add(short_id := new_id())
+        return short_id
 
     def act() -> int | None:
-        return keep(tx, scope, draft, source_ids=source_ids, now=now, new_id=new_id, replaces=replaces, names=names)
+        return keep(tx, scope, draft, source_ids=source_ids, now=now, new_id=noted, replaces=replaces, names=names)
 
     def is_new(memory_id: int | None) -> bool:
-        return memory_id is not None and memory_id > newest
+        return memory_id is not None and memories.short_id(tx, memory_id) in made
 
     memory_id = tx.attempt(act, keep=is_new)
     return memory_id, is_new(memory_id)

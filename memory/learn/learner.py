@@ -144,13 +144,6 @@ class Learner:
         for session_id in await self._database.read(extractions.sessions_with_work):
             self._arm(session_id, self._triggers.quiet_seconds, "left over")
 
-    async def retry_parked(self, session_id: int | None = None) -> int:
-        """Reads the pieces that were set aside once more, in one session or in all. Returns the number of sessions."""
-        sessions = await self._database.write(lambda tx: extractions.retry_parked(tx, session_id=session_id))
-        for parked_in in sessions:
-            self.soon(parked_in, "retried")
-        return len(sessions)
-
     async def flush_all(self, agent_id: int) -> None:
         """Reads the unread messages of every session of an agent now, also those that were set aside."""
         await self._database.write(extractions.retry_parked)

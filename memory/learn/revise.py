@@ -136,7 +136,8 @@ def _revised(
     elif back.corrects:
         left = [memory for memory in live if memory.id not in gone]
         found = [_replacing(one, left) for one in found]
-        if not (found or over):
+        # What was wrong is named: only what holds it can be put right.
+        if not (found or over or any(one.new for one in back.denied)):
             found = _put_right(back, left, message, scope)
     return found, over
 
@@ -152,8 +153,8 @@ def _put_right(back: Changes, live: Sequence[Memory], message: Message, scope: S
         value = changed(_DAY.sub("", memory.value), said, near=near, slips=back.sure)
         if value is None and share and back.new and not _shares_value(memory, message.text):
             value = back.new
-        elif value is None and back.new and not share and memory is live[0] and _is_named(memory):
-            value = " ".join([*memory.value.split()[:-1], back.new])
+        elif value is None and back.new and not share and memory is live[0]:
+            value = _with_name(memory, back.new)
         if value is not None and keys.normalise_value(value) != keys.normalise_value(memory.value):
             return [
                 Proposal(draft=_with_value(memory, value, message, scope), message_id=message.id, replaces=(memory.id,))
@@ -172,9 +173,11 @@ def _from_now(
     return extract.noted(back.now, message, scope=scope, timezone=timezone) if near else []
 
 
-def _is_named(memory: Memory) -> bool:
-    """Returns whether the last word of a fact is a name: of a pet or a relative."""
-    return memory.key == "pet" or memory.key in keys.RELATIONS
+def _with_name(memory: Memory, name: str) -> str | None:
+    """Returns the value of a fact about a pet, a relative or a favourite with another name; None for other facts."""
+    if memory.key == "pet" or memory.key in keys.RELATIONS:
+        return " ".join([*memory.value.split()[:-1], name])
+    return name if memory.key.startswith("favourite") else None
 
 
 def _shares_value(memory: Memory, text: str) -> bool:

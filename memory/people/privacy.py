@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from memory.chat.mailbox import Mailbox
-from memory.context import Context, anew, writes
+from memory.context import Context, anew, in_read, writes
 from memory.recall import index
 from memory.store import (
     audit,
@@ -35,6 +36,9 @@ from memory.store.mailbox import Outgoing, Part
 from memory.store.people import Account, Speaker
 from memory.store.questions import Question
 
+#: The platforms of accounts that stand for others.
+_PROGRAMS: Final = "api"
+_PAGE: Final = "web"
 __all__ = ["Account", "AuditEntry", "Given", "HeldCounts", "Kept", "Linking", "Note", "Party", "Privacy"]
 
 
@@ -101,14 +105,11 @@ class Privacy:
         """Returns all identities of the speaker, the current one included, in a stable order."""
         return await self._database.read(lambda reader: people.accounts(reader, context.speaker.id))
 
-    async def speakers(self, platform: str, user_ids: Sequence[str]) -> dict[str, Speaker]:
+    @in_read
+    def speakers(self, reader: Reader, platform: str, user_ids: Sequence[str]) -> dict[str, Speaker]:
         """Returns those of some users of a platform who are known, by their id there."""
-
-        def act(reader: Reader) -> dict[str, Speaker]:
-            found = {one: people.known_speaker(reader, platform=platform, user_id=one) for one in user_ids}
-            return {user_id: speaker for user_id, speaker in found.items() if speaker is not None}
-
-        return await self._database.read(act)
+        found = {one: people.known_speaker(reader, platform=platform, user_id=one) for one in user_ids}
+        return {user_id: speaker for user_id, speaker in found.items() if speaker is not None}
 
     async def learn_from(self, context: Context, learning: bool) -> None:
         """Sets whether anything is learned from what the speaker says from now on, anywhere in this store."""
@@ -122,17 +123,14 @@ class Privacy:
         """Sets between which hours the speaker wants to be asked how plans went, such as "10-20"; "" for never."""
         await self._database.write(lambda tx: people.set_follow_ups(tx, anew(tx, context).speaker.person_id, hours))
 
-    async def maker(self, code: str) -> Party | None:
+    @in_read
+    def maker(self, reader: Reader, code: str) -> Party | None:
         """Returns the maker of an open code, or None.
 
         Use it to decide how to proceed with the code. Never reveal the maker before the code was taken.
         """
-
-        def act(reader: Reader) -> Party | None:
-            made = links.maker(reader, code)
-            return None if made is None else _party(reader, *made)
-
-        return await self._database.read(act)
+        made = links.maker(reader, code)
+        return None if made is None else _party(reader, *made)
 
     async def is_code(self, context: Context, code: str) -> bool:
         """Returns whether the speaker's words are somebody's code. If not, they count as a wrong code."""
@@ -196,7 +194,6 @@ class Linking:
         other: int,
         *,
         choices: Sequence[str],
-        preset: str,
         of: Party | None = None,
     ) -> Question:
         """Asks the speaker, or the other side `of`, whether they are the same person as the identity `other`."""
@@ -204,7 +201,7 @@ class Linking:
         session = self._context.session.id if of is None else of.session_id
         asker = self._context.speaker.id if of is None else of.account.id
         named = {**payload, "accounts": sorted(each.id for each in both)}
-        return questions.ask(self._tx, self._now, session, asker, purpose, named, choices=choices, preset=preset)
+        return questions.ask(self._tx, self._now, session, asker, purpose, named, choices=choices, preset="no")
 
     def lapsed(self, *, asked: str, waiting: str) -> bool:
         """Returns whether a link that the speaker began expired lately, unanswered. A second call returns False.
@@ -246,8 +243,21 @@ class Linking:
         people.link(self._tx, self._context.speaker.id, identity_id)
 
     def unlink(self, identity_id: int) -> None:
-        """Separates this identity of the speaker, which stands for a person of its own from now on."""
+        """Separates this identity of the speaker, which stands for a person of its own from now on.
+
+        The accounts that stand for it leave with it: that of its programs, and its own on the page.
+        """
+        together = self.accounts(identity_id)
+        leaving = next(each for each in together if each.id == identity_id)
+        theirs = [
+            each.id
+            for each in together
+            if (each.platform, each.user_id) == (_PROGRAMS, str(leaving.id))
+            or (each.platform == _PAGE and each.user_id.partition(".")[2] == leaving.user_id)
+        ]
         people.unlink(self._tx, identity_id)
+        for each in theirs:
+            people.keep_with(self._tx, identity_id, each)
 
     def private_place(self, identity_id: int) -> str | None:
         """Returns the key of the session where only this identity reads what it is told, or None without one."""

@@ -17,17 +17,12 @@ __all__ = ["SignedIn", "Visits"]
 
 
 def _join(tx: Transaction, now: int, *, platform: str, user_id: str, page: str, page_id: str) -> str:
-    """Makes a visitor's account on the page one person with their account elsewhere. Returns the person's name.
-
-    Where the account elsewhere was unlinked since, its page leaves the others with it.
-    """
+    """Makes a visitor's account on the page one person with their account elsewhere. Returns the person's name."""
     known = people.known_speaker(tx, platform=platform, user_id=user_id)
     name = user_id if known is None else known.name
     own = people.speaker(tx, platform=platform, user_id=user_id, name=name, now=now)
     visitor = people.speaker(tx, platform=page, user_id=page_id, name=name, now=now)
-    if visitor.person_id != own.person_id:
-        people.unlink(tx, visitor.id)
-    people.link(tx, own.id, visitor.id)
+    people.keep_with(tx, own.id, visitor.id)
     return name
 
 

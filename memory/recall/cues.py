@@ -9,13 +9,14 @@ from __future__ import annotations
 from memory import keys
 
 #: Raised with every change of the words below: the index is then built anew.
-CUES_VERSION = 3
+CUES_VERSION = 4
 
 _CUES = {
     "name": "name called who 名字 姓名 叫 谁 heiße name nombre llamo nom appelle 名前",
     "called": "call called nickname name 叫 称呼 名字",
     "home": "live lives living home house city town country address where 住 家 城市 哪里 哪儿 居住"
-    " wohne wohnort wohnen adresse stadt vivo dónde vives domicilio ciudad habite habites ville 住所 住んで 住む",
+    " wohne wohnort wohnen wohnte gewohnt gelebt adresse stadt vivo vivía vivido dónde vives domicilio ciudad habite"
+    " habites habitais habité vécu ville 住所 住んで 住む",
     "hometown": "from hometown grew born raised where 老家 家乡 来自 出生 长大 哪里人"
     " komme herkunft heimat origen pueblo origine 出身",
     "birthday": "birthday born birth date when 生日 出生日期 哪天"
@@ -28,7 +29,8 @@ _CUES = {
     " sprache sprachen spreche idiomas hablo langues parle 言語 話せる",
     "timezone": "timezone time zone clock 时区",
     "occupation": "job work profession occupation do living career 工作 职业 做什么"
-    " beruf arbeit job arbeite trabajo profesión empleo métier travail boulot profession 仕事 職業",
+    " beruf arbeit job arbeite gearbeitet trabajo trabajaba profesión empleo métier travail boulot"
+    " profession 仕事 職業",
     "employer": "work job company employer office where 公司 上班 工作 单位 哪里"
     " arbeitgeber firma arbeit arbeite job stelle trabajo empresa empleo travail boulot entreprise 勤め先 会社 職場",
     "studies": "study studies student school university major college 学习 专业 学校 大学 读"

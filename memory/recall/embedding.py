@@ -339,7 +339,8 @@ class Embedding:
         return looked_at, jobs
 
     def _look_again(self, tx: Transaction, docs: Iterable[int]) -> None:
-        vectors.enqueue(tx, {doc: self._text_of(tx, doc) for doc in docs})
+        found = {doc: self._text_of(tx, doc) for doc in docs}
+        vectors.enqueue(tx, found, vectors.hashes(tx, found))
 
     async def _embed(self, jobs: Sequence[_Job]) -> None:
         """Embeds documents and stores the results.

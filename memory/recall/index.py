@@ -21,9 +21,10 @@ from memory.errors import IndexDamaged, StorageError, StoreBusy, StoreDamaged, S
 from memory.recall.cues import CUES_VERSION, category_cues, cues
 from memory.recall.rank import MessageSpot
 from memory.scope import Scope, partitions_of
-from memory.store import documents, health, postings, settings, vectors
+from memory.store import documents, postings, settings, vectors
 from memory.store.database import Database, Reader, Row, Transaction
 from memory.store.postings import Entry
+from memory.store.sqlite import health
 from memory.text import words
 
 log = structlog.get_logger(__name__)
@@ -53,7 +54,7 @@ class Match:
     """A document that holds at least one of the terms, with all its tokens counted.
 
     `message` is the position of a message, or None for a memory. `about` is the identity that said the message or that
-    the memory is about. `at` is when the message was said or the memory learned.
+    the memory is about, and `name` its name. `at` is when the message was said or the memory learned.
     """
 
     doc: int
@@ -61,6 +62,7 @@ class Match:
     length: int
     message: MessageSpot | None
     about: int | None
+    name: str | None
     at: int
 
 
@@ -208,10 +210,21 @@ def is_whole(reader: Reader) -> bool:
     return _upto(reader) == _ALL
 
 
-def state(reader: Reader) -> tuple[bool, bool]:
-    """Returns whether the index holds everything up to the change log, and whether there is more in that log."""
-    made_of, is_behind = documents.state(reader, _VERSION)
-    return made_of == _MADE_OF, is_behind
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexState:
+    """The state of the index for a scope, which can find so many `documents`.
+
+    The index `is_whole` if it holds everything up to the change log, and `is_behind` if there is more in that log.
+    """
+
+    is_whole: bool
+    is_behind: bool
+    documents: int
+
+
+def state(reader: Reader, scope: Scope) -> IndexState:
+    row = documents.state(reader, scope, _VERSION)
+    return IndexState(is_whole=row["made_of"] == _MADE_OF, is_behind=bool(row["is_behind"]), documents=row["documents"])
 
 
 async def catch_up(database: Database) -> None:
@@ -222,12 +235,11 @@ async def catch_up(database: Database) -> None:
 
 def catch_up_some(tx: Transaction) -> None:
     """Indexes the oldest changes, as many as fit a short transaction."""
-    changes = documents.changes(tx, limit=_STRETCH)
+    changes = documents.take_changes(tx, limit=_STRETCH)
     if not all(isinstance(row["doc"], int) for row in changes):
         raise IndexDamaged("The log of changes is damaged. Nothing is lost: the index is rebuilt.")
-    _index(tx, {row["doc"] for row in changes})
     if changes:
-        documents.forget_changes(tx, upto=changes[-1]["id"])
+        _index(tx, {row["doc"] for row in changes})
 
 
 async def keep_up(database: Database) -> None:
@@ -347,10 +359,13 @@ def _end(tx: Transaction) -> None:
 
 
 def _index(tx: Transaction, docs: Collection[int]) -> None:
-    postings.remove(tx, docs)
+    held = documents.indexed(tx, docs)
+    postings.remove(tx, [row for row in held if row["has_words"]])
     found = _found(tx, docs)
     vectors.enqueue(
-        tx, {doc: (found[doc].partitions, found[doc].text) if doc in found else None for doc in sorted(docs)}
+        tx,
+        {doc: (found[doc].partitions, found[doc].text) if doc in found else None for doc in sorted(docs)},
+        {row["doc"]: row["hash"] for row in held if row["hash"] is not None},
     )
     postings.put(
         tx,
@@ -368,6 +383,7 @@ def _match(row: Row) -> Match:
         counts=Counter(tokens),
         length=len(tokens),
         about=row["about"],
+        name=row["name"],
         at=row["at"],
         message=None
         if row["session_id"] is None

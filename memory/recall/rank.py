@@ -76,11 +76,12 @@ class MessageSpot:
 class Candidate:
     """A document that may answer. `counts` are its own tokens; `spot` is None for a memory.
 
-    `about` is the identity that said a message or that a memory is about; `at` is when it was said. `speaks` says
-    whether that identity is the one the question names. `named` says whether a memory is linked with whom or what the
-    question names. `dated` says how well its time fits the time that the question names, 0 to 2. `cosine` is None if
-    the document has no vector; `nearness` is by how much it exceeds the question's likeness to ordinary lines. `late`
-    holds the best match for each token of the question; None if the document has no token vectors.
+    `about` is the identity that said a message or that a memory is about, and `name` its name; `at` is when it was
+    said. `speaks` says whether that identity is the one the question names. `named` says whether a memory is linked
+    with whom or what the question names. `dated` says how well its time fits the time that the question names, 0 to 2.
+    `cosine` is None if the document has no vector; `nearness` is by how much it exceeds the question's likeness to
+    ordinary lines. `late` holds the best match for each token of the question; None if the document has no token
+    vectors.
     """
 
     doc: int
@@ -88,6 +89,7 @@ class Candidate:
     length: float
     spot: MessageSpot | None = None
     about: int | None = None
+    name: str | None = None
     at: int = 0
     speaks: bool = False
     named: bool = False

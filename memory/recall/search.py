@@ -30,7 +30,7 @@ from memory.recall.embedding import EmbeddedQuestion, Embedding
 from memory.recall.rank import Candidate, MessageSpot, Ranked, Statistics, Weights
 from memory.recall.rerank import Reranker
 from memory.scope import Scope
-from memory.store import documents, entities, filtered, memories, passages, people
+from memory.store import documents, entities, filtered, memories, passages
 from memory.store.database import Database, Reader, Row
 from memory.store.fading import left
 from memory.store.memories import Memory
@@ -129,7 +129,7 @@ class Query:
 
     The first of `parts` is the whole question; the others are the single questions in it, if it has several. `times`
     are the times it asks about; `only_time` is True if it asks for nothing else. `besides` are documents to pass over;
-    if `only` is set, all others are passed over, too.
+    if `only` is set, all others are passed over, too. So many `documents` can be found.
     """
 
     text: str
@@ -139,6 +139,7 @@ class Query:
     asker_id: int | None
     besides: frozenset[int]
     only: frozenset[int] | None = None
+    documents: int = 0
 
     def passes(self, doc: int) -> bool:
         """Returns whether a document may answer."""
@@ -225,12 +226,13 @@ class Search:
             return replace(narrowed, besides=query.besides.union(older))
 
         def by_index(reader: Reader) -> list[Hit]:
-            is_whole, is_behind = index.state(reader)
-            if not is_whole:
+            state = index.state(reader, scope)
+            if not state.is_whole:
                 raise _NotWhole
-            if is_behind:
+            if state.is_behind:
                 raise _Behind
-            return _by_index(reader, scope, looked_for(reader), weights, vectors, limit=limit, now=self._now())
+            query = replace(looked_for(reader), documents=state.documents)
+            return _by_index(reader, scope, query, weights, vectors, limit=limit, now=self._now())
 
         def by_substring(reader: Reader) -> list[Hit]:
             asked = looked_for(reader)
@@ -425,9 +427,8 @@ def _candidates(
     somebody the question names, and of the messages around these.
     """
     matches = index.match(reader, scope, query.terms) if query.terms else index.NONE
-    total = memories.count(reader, scope, live_only=False) + passages.count(reader, scope)
     statistics = Statistics(
-        documents=max(total, len(matches.found)),
+        documents=max(query.documents, len(matches.found)),
         average_length=sum(match.length for match in matches.found) / max(len(matches.found), 1),
         # If there are more matches, only the best are scored, and frequencies can't be counted among those.
         frequencies=matches.frequencies if len(matches.found) > _SCORED else None,
@@ -440,6 +441,7 @@ def _candidates(
             length=match.length,
             spot=match.message,
             about=match.about,
+            name=match.name,
             at=match.at,
         )
         for match in _best_by_words(query.terms, matching, statistics)
@@ -455,7 +457,7 @@ def _candidates(
     for doc, candidate in found.items():
         candidate.named = doc in named
     candidates = list(found.values())
-    _mark(reader, query, candidates)
+    _mark(query, candidates)
     return candidates, statistics
 
 
@@ -464,7 +466,14 @@ def _add(reader: Reader, scope: Scope, found: dict[int, Candidate], docs: Sequen
     rows = [documents.row_id(doc) for doc in docs if not documents.is_message(doc)]
     for memory in memories.by_ids(reader, scope, rows):
         doc = documents.of_memory(memory.id)
-        found[doc] = Candidate(doc=doc, counts={}, length=usual_length, about=memory.subject_id, at=memory.learned_at)
+        found[doc] = Candidate(
+            doc=doc,
+            counts={},
+            length=usual_length,
+            about=memory.subject_id,
+            name=memory.subject_name,
+            at=memory.learned_at,
+        )
     rows = [documents.row_id(doc) for doc in docs if documents.is_message(doc)]
     for row in passages.standing(reader, scope, rows):
         found[documents.of_message(row["id"])] = _said(row)
@@ -526,6 +535,7 @@ def _said(row: Row) -> Candidate:
         counts={},
         length=float(row["tokens"]),
         about=row["author_id"],
+        name=row["name"],
         at=row["said_at"],
         spot=MessageSpot(
             session_id=row["session_id"],
@@ -537,11 +547,11 @@ def _said(row: Row) -> Candidate:
     )
 
 
-def _mark(reader: Reader, query: Query, candidates: Sequence[Candidate]) -> None:
+def _mark(query: Query, candidates: Sequence[Candidate]) -> None:
     """Marks the candidates that are by or about somebody the question names, and those of a time it asks about."""
-    names = people.names(reader, {c.about for c in candidates if c.about is not None})
     said = query.text.casefold()
-    named = {identity_id for identity_id, name in names.items() if _names(said, name)}
+    people = {(candidate.about, candidate.name) for candidate in candidates}
+    named = {identity_id for identity_id, name in people if name and _names(said, name)}
     if _SELF.search(said) and query.asker_id is not None:
         named.add(query.asker_id)
     for candidate in candidates:
@@ -595,7 +605,7 @@ def _fetched(reader: Reader, scope: Scope, best: Sequence[_Bent], *, limit: int)
         some = best[start : start + limit - len(hits)]
         start += len(some)
         ids = [documents.row_id(one.doc) for one in some if one.memory is None]
-        said = passages.passages(reader, scope, passages.by_ids(reader, scope, ids))
+        said = passages.with_neighbours(reader, scope, ids)
         passage_of = {documents.of_message(passage.message.id): passage for passage in said}
         for one in some:
             passage = passage_of.get(one.doc)

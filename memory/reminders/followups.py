@@ -15,6 +15,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from memory.chat.mailbox import Mailbox
+from memory.context import in_write
 from memory.learn.agents import Agents
 from memory.reminders import occasions
 from memory.reminders.occasions import Occasion
@@ -72,29 +73,26 @@ class FollowUps:
         """Returns what may be asked now, one question a person at most."""
         return await self._database.read(self._due)
 
-    async def ask(self, follow_up: FollowUp, show: Callable[[FollowUp], Sequence[Part]]) -> str | None:
+    @in_write
+    def ask(self, tx: Transaction, follow_up: FollowUp, show: Callable[[FollowUp], Sequence[Part]]) -> str | None:
         """Queues what `show` returns, notes the date and adds the words to the conversation, as one transaction.
 
         Returns the key of the session in whose queue it is. Returns None if there is nothing to ask any more.
         """
-
-        def act(tx: Transaction) -> str | None:
-            still, speaker = self._of(tx, follow_up.whose.id), people.speaker_by_id(tx, follow_up.whose.id)
-            if still is None or (still.plan, still.today) != (follow_up.plan, follow_up.today):
-                return None
-            session, parts = still.session, show(still)
-            self._mailbox.post(tx, Outgoing(session_key=session.key, pieces=parts))
-            said = "\n".join(part.text for part in parts)
-            # The model sees what the person's next words answer. Nothing is learned from it.
-            spoken = Utterance(
-                role="assistant", text=said, tokens=self._count_tokens(said), said_at=self._now(), recall=False
-            )
-            owner_id = chats.scope_of(tx, session, speaker.id).writes_to
-            history.record(tx, session, None, [spoken], owner_id=owner_id, now=self._now())
-            people.note_follow_up(tx, speaker.person_id, still.today.isoformat())
-            return session.key
-
-        return await self._database.write(act)
+        still, speaker = self._of(tx, follow_up.whose.id), people.speaker_by_id(tx, follow_up.whose.id)
+        if still is None or (still.plan, still.today) != (follow_up.plan, follow_up.today):
+            return None
+        session, parts = still.session, show(still)
+        self._mailbox.post(tx, Outgoing(session_key=session.key, pieces=parts))
+        said = "\n".join(part.text for part in parts)
+        # The model sees what the person's next words answer. Nothing is learned from it.
+        spoken = Utterance(
+            role="assistant", text=said, tokens=self._count_tokens(said), said_at=self._now(), recall=False
+        )
+        owner_id = chats.scope_of(tx, session, speaker.id).writes_to
+        history.record(tx, session, None, [spoken], owner_id=owner_id, now=self._now())
+        people.note_follow_up(tx, speaker.person_id, still.today.isoformat())
+        return session.key
 
     def _due(self, reader: Reader) -> list[FollowUp]:
         found = [self._of(reader, identity_id) for identity_id in people.followed_up(reader)]

@@ -25,19 +25,24 @@ _SIGNS: Final = re.compile(r"[\s,.:;!?#'\"“”„«»，。：！？、¿¡]+"
 class Order:
     """An order about a reminder: the one with this `number`, at this `place` of the list, or the last shown.
 
-    `rest` are the words that the order leaves: a time, or words of the reminder. `named` says that the order speaks of
-    reminders; others are orders only where reminders were just talked of.
+    With `every` it is about all of them. `rest` are the words that the order leaves: a time, or words of the reminder.
+    `named` says that the order speaks of reminders; others are orders only where reminders were just talked of.
+    `calls_off` says that its verb is used of plans and appointments, and not of what somebody knows.
     """
 
     action: Action
     number: int | None = None
     place: int | None = None
+    every: bool = False
     rest: str = ""
     named: bool = False
+    calls_off: bool = False
 
     def speaks_of(self, text: str) -> bool:
         """Tells whether the words that the order leaves stand in a reminder's text."""
-        return bool(self.rest) and self.rest in fold(text)
+        # Letters of the word's own script must not go on beside it: "all" does not stand in "call".
+        edge = r"[a-z\d]"
+        return bool(self.rest) and re.search(rf"(?<!{edge}){re.escape(self.rest)}(?!{edge})", fold(text)) is not None
 
 
 def read(text: str, *, language: str) -> Iterator[Order]:
@@ -91,10 +96,21 @@ def _read(action: Action, said: str, words: Table) -> Order | None:
         place, rest = words.ordinal(ordinal["n"]), _cut(rest, ordinal)
     elif cardinal := words.text("order_number").search(rest):
         number, rest = int(cardinal["n"]), _cut(rest, cardinal)
+    every = number is None and place is None and words.text("order_every").search(rest)
+    if every:
+        rest = _cut(rest, every)
     rest = re.sub(r"\s+", " ", words.text("order_beside").sub(" ", rest)).strip()
     if action in ("cancel", "done"):
         rest = words.text("opening").sub("", rest)
-    return Order(action=action, number=number, place=place, rest=rest, named=bool(named))
+    return Order(
+        action=action,
+        number=number,
+        place=place,
+        every=bool(every),
+        rest=rest,
+        named=bool(named),
+        calls_off=bool(rest) and action == "cancel" and words.text("order_call_off").search(said) is not None,
+    )
 
 
 def _is_whole(order: Order) -> bool:

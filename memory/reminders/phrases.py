@@ -18,7 +18,7 @@ from memory.reminders.readings import Reading, Unclear
 from memory.reminders.tables import LANGUAGES, Table, fold, table
 from memory.reminders.together import together
 
-__all__ = ["Reading", "Unclear", "is_request", "languages", "read", "read_time"]
+__all__ = ["Reading", "Unclear", "is_request", "languages", "piece_reader", "read", "read_time"]
 
 _KANA, _HAN = re.compile("[ぁ-ゖァ-ヺ]"), re.compile("[一-鿿]")
 #: Zones in whose English the month stands before the day.
@@ -102,8 +102,7 @@ def _read(
     text: str, folded: str, words: Table, request: list[tuple[int, int]], now: datetime
 ) -> tuple[int, Reading | Unclear]:
     """Returns how many characters the language explains, and its reading."""
-    reader = PieceReader(words, now.date(), month_first=_is_month_first(now.tzinfo))
-    pieces = reader.pieces(_without(folded, request))
+    pieces = piece_reader(words, now).pieces(_without(folded, request))
     used = _meant(pieces)
     spans = [*request, *((piece.start, piece.end) for piece in used)]
     what = _what(text, words, spans)
@@ -145,6 +144,11 @@ def _what(text: str, words: Table, spans: list[tuple[int, int]]) -> str:
             # What stood between a word and a sign is gone.
             return re.sub(r" +(?=[,.;!])", "", what)
         what = shorter
+
+
+def piece_reader(words: Table, now: datetime) -> PieceReader:
+    """Returns what reads the pieces of a text in the language of `words` that is said at `now` (aware and local)."""
+    return PieceReader(words, now.date(), month_first=_is_month_first(now.tzinfo))
 
 
 def _is_month_first(zone: tzinfo | None) -> bool:

@@ -265,7 +265,7 @@ class PieceReader:
 
     def _read_weekend(self, key: str, match: re.Match[str]) -> Day:
         saturday = week_at(self._today, int(key))[0] + timedelta(days=5)
-        return Day(max(saturday, self._today), "date")
+        return Day(max(saturday, self._today), "weekend")
 
     def _read_day_ahead(self, key: str, match: re.Match[str]) -> Day:
         groups = match.groupdict()

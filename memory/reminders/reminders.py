@@ -18,7 +18,7 @@ import structlog
 
 from memory import dates
 from memory.chat.mailbox import Mailbox
-from memory.context import Context, anew
+from memory.context import Context, anew, in_read, in_write
 from memory.learn.agents import Agents
 from memory.reminders import phrases, rules
 from memory.reminders.phrases import Reading, Unclear
@@ -151,39 +151,30 @@ class Reminders:
         """Returns the time that comes after a delay, in milliseconds UTC."""
         return self._now() + int(delay.total_seconds() * 1000)
 
-    async def every(self, context: Context) -> list[Reminder]:
+    @in_read
+    def every(self, reader: Reader, context: Context) -> list[Reminder]:
         """Returns the speaker's reminders that can be reached from here, the next first."""
-
-        def act(reader: Reader) -> list[Reminder]:
-            scope = anew(reader, context).scope
-            return [one for one in reminders.of_reach(reader, reminders.reach(scope, context.session)) if one.first]
-
-        return await self._database.read(act)
+        scope = anew(reader, context).scope
+        return [one for one in reminders.of_reach(reader, reminders.reach(scope, context.session)) if one.first]
 
     async def is_shown(self, session_key: str, platform_ref: str) -> bool:
         """Returns whether a message that was shown in a session is about a reminder, anybody's."""
         found = await self._database.read(lambda reader: mailbox.reminder_shown(reader, session_key, platform_ref))
         return found is not None
 
-    async def meant(self, context: Context, platform_ref: str) -> Reminder | None:
+    @in_read
+    def meant(self, reader: Reader, context: Context, platform_ref: str) -> Reminder | None:
         """Returns the reminder of the speaker that a message shown here is about; None if it is about none."""
+        found = mailbox.reminder_shown(reader, context.session.key, platform_ref)
+        within = reminders.reach(anew(reader, context).scope, context.session)
+        return next((one for one in reminders.of_reach(reader, within) if one.id == found), None)
 
-        def act(reader: Reader) -> Reminder | None:
-            found = mailbox.reminder_shown(reader, context.session.key, platform_ref)
-            within = reminders.reach(anew(reader, context).scope, context.session)
-            return next((one for one in reminders.of_reach(reader, within) if one.id == found), None)
-
-        return await self._database.read(act)
-
-    async def last_shown(self, context: Context) -> Reminder | None:
+    @in_read
+    def last_shown(self, reader: Reader, context: Context) -> Reminder | None:
         """Returns the speaker's reminder that the last message shown here is about; None if it is about none."""
-
-        def act(reader: Reader) -> Reminder | None:
-            found = mailbox.last_reminder(reader, context.session.key)
-            within = reminders.reach(anew(reader, context).scope, context.session)
-            return next((one for one in reminders.of_reach(reader, within) if one.id == found), None)
-
-        return await self._database.read(act)
+        found = mailbox.last_reminder(reader, context.session.key)
+        within = reminders.reach(anew(reader, context).scope, context.session)
+        return next((one for one in reminders.of_reach(reader, within) if one.id == found), None)
 
     async def next_due(self) -> Reminder | None:
         """Returns the reminder that is due first, whether its time has come or not."""
@@ -193,50 +184,44 @@ class Reminders:
         """Returns whose a reminder is, and the session in which it is to be shown."""
         return await self._database.read(lambda reader: _whose(reader, reminder))
 
-    async def fire(self, reminder: Reminder, show: Callable[[Firing], Sequence[Part]]) -> str | None:
+    @in_write
+    def fire(self, tx: Transaction, reminder: Reminder, show: Callable[[Firing], Sequence[Part]]) -> str | None:
         """Queues what `show` returns for a reminder whose time has come, and moves it on, as one transaction.
 
         Returns the key of the session in whose queue it is. Returns None if the reminder is not due any more.
         """
+        now, still = self._now(), reminders.of_id(tx, reminder.id)
+        if still is None or still.next_at is None or still.next_at > now:
+            return None
+        firing = _firing(tx, still, now)
+        reply_to = still.asked_ref if firing.session.id == still.session_id and not firing.session.private else None
+        parts = [replace(part, reminder_id=still.id) for part in show(firing)]
+        self._mailbox.post(tx, Outgoing(session_key=firing.session.key, pieces=parts, reply_to=reply_to))
+        _move_on(tx, still, firing)
+        return firing.session.key
 
-        def act(tx: Transaction) -> str | None:
-            now, still = self._now(), reminders.of_id(tx, reminder.id)
-            if still is None or still.next_at is None or still.next_at > now:
-                return None
-            firing = _firing(tx, still, now)
-            reply_to = still.asked_ref if firing.session.id == still.session_id and not firing.session.private else None
-            parts = [replace(part, reminder_id=still.id) for part in show(firing)]
-            self._mailbox.post(tx, Outgoing(session_key=firing.session.key, pieces=parts, reply_to=reply_to))
-            _move_on(tx, still, firing)
-            return firing.session.key
-
-        return await self._database.write(act)
-
-    async def begin_task(self, reminder: Reminder, message: Callable[[Firing], str]) -> InboxRow | None:
+    @in_write
+    def begin_task(self, tx: Transaction, reminder: Reminder, message: Callable[[Firing], str]) -> InboxRow | None:
         """Takes in a task whose time has come, as the message that `message` returns, and moves it on.
 
         That is one transaction. Returns None if the task is not due any more.
         """
-
-        def act(tx: Transaction) -> InboxRow | None:
-            now, still = self._now(), reminders.of_id(tx, reminder.id)
-            if still is None or still.next_at is None or still.next_at > now:
-                return None
-            firing = _firing(tx, still, now)
-            key, payload = firing.session.key, message(firing)
-            inbox_id = mailbox.receive(
-                tx,
-                platform=firing.whose.platform,
-                bot_id=mailbox.TASK,
-                update_key=f"{still.id}:{firing.at}",
-                session_key=key,
-                payload=payload,
-                now=now,
-            )
-            _move_on(tx, still, firing)
-            return None if inbox_id is None else InboxRow(id=inbox_id, session_key=key, payload=payload, turn_id=None)
-
-        return await self._database.write(act)
+        now, still = self._now(), reminders.of_id(tx, reminder.id)
+        if still is None or still.next_at is None or still.next_at > now:
+            return None
+        firing = _firing(tx, still, now)
+        key, payload = firing.session.key, message(firing)
+        inbox_id = mailbox.receive(
+            tx,
+            platform=firing.whose.platform,
+            bot_id=mailbox.TASK,
+            update_key=f"{still.id}:{firing.at}",
+            session_key=key,
+            payload=payload,
+            now=now,
+        )
+        _move_on(tx, still, firing)
+        return None if inbox_id is None else InboxRow(id=inbox_id, session_key=key, payload=payload, turn_id=None)
 
     def reached(self, rule: str, zone: str) -> int | None:
         """Returns the latest time of a rule if it has come within the last minutes, in milliseconds UTC."""
@@ -247,50 +232,43 @@ class Reminders:
             at, found = _ms(found), rules.following(rule, after=found, first=first)
         return at
 
-    async def told_by(self, agent: str, platform: str, user_id: str) -> tuple[Account, Session] | None:
+    @in_read
+    def told_by(self, reader: Reader, agent: str, platform: str, user_id: str) -> tuple[Account, Session] | None:
         """Returns the account of a person and their private chat, if that agent answers there; otherwise None."""
+        speaker = people.known_speaker(reader, platform=platform, user_id=user_id)
+        session = None if speaker is None else chats.private_session(reader, speaker.id)
+        if speaker is None or session is None or session.agent != agent:
+            return None
+        account = people.account(reader, speaker.id)
+        assert account is not None
+        return account, session
 
-        def act(reader: Reader) -> tuple[Account, Session] | None:
-            speaker = people.known_speaker(reader, platform=platform, user_id=user_id)
-            session = None if speaker is None else chats.private_session(reader, speaker.id)
-            if speaker is None or session is None or scopes.agent_name(reader, session.agent_id) != agent:
-                return None
-            account = people.account(reader, speaker.id)
-            assert account is not None
-            return account, session
-
-        return await self._database.read(act)
-
-    async def begin_standing(self, whose: Account, session: Session, update_key: str, payload: str) -> InboxRow | None:
+    @in_write
+    def begin_standing(
+        self, tx: Transaction, whose: Account, session: Session, update_key: str, payload: str
+    ) -> InboxRow | None:
         """Takes in a standing task whose time has come, as a message. Returns None if it was taken in before."""
+        inbox_id = mailbox.receive(
+            tx,
+            platform=whose.platform,
+            bot_id=mailbox.TASK,
+            update_key=update_key,
+            session_key=session.key,
+            payload=payload,
+            now=self._now(),
+        )
+        key = session.key
+        return None if inbox_id is None else InboxRow(id=inbox_id, session_key=key, payload=payload, turn_id=None)
 
-        def act(tx: Transaction) -> InboxRow | None:
-            inbox_id = mailbox.receive(
-                tx,
-                platform=whose.platform,
-                bot_id=mailbox.TASK,
-                update_key=update_key,
-                session_key=session.key,
-                payload=payload,
-                now=self._now(),
-            )
-            key = session.key
-            return None if inbox_id is None else InboxRow(id=inbox_id, session_key=key, payload=payload, turn_id=None)
-
-        return await self._database.write(act)
-
-    async def put_off(self, reminder: Reminder) -> None:
+    @in_write
+    def put_off(self, tx: Transaction, reminder: Reminder) -> None:
         """Leaves a task out until its next time; one that has none is tried again an hour later."""
-
-        def act(tx: Transaction) -> None:
-            now, still = self._now(), reminders.of_id(tx, reminder.id)
-            if still is None or still.next_at is None or still.next_at > now:
-                return
-            next_at = _firing(tx, still, now).next_at
-            again = None if next_at is not None else now + _AGAIN_MS
-            reminders.shown(tx, still.id, due_at=next_at, snoozed_to=again, now=now)
-
-        await self._database.write(act)
+        now, still = self._now(), reminders.of_id(tx, reminder.id)
+        if still is None or still.next_at is None or still.next_at > now:
+            return
+        next_at = _firing(tx, still, now).next_at
+        again = None if next_at is not None else now + _AGAIN_MS
+        reminders.shown(tx, still.id, due_at=next_at, snoozed_to=again, now=now)
 
     def task_ending(
         self, reminder_id: int, *, error: str | None, told: Callable[[Reminder], Sequence[Part]]

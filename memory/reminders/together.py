@@ -152,7 +152,7 @@ class _Pieces:
         found = self._on(day.day)
         if found.first.astimezone(UTC) > self._now.astimezone(UTC):
             return found
-        if day.kind == "date":
+        if day.kind in ("date", "weekend"):
             return self._on(day.day.replace(year=day.day.year + 1))
         raise Doubt("past" if self._clocks or self._part else "vague")
 

@@ -110,7 +110,7 @@ def decided(reader: Reader) -> list[Row]:
 def take_over(tx: Transaction, rows: Iterable[Row]) -> None:
     """Puts decisions of another copy of the store in the place of those here."""
     for row in rows:
-        tx.run("insert or replace into access values (?, ?, ?, ?, ?, ?)", tuple(row))
+        tx.run(f"insert into access values (?, ?, ?, ?, ?, ?){_INSTEAD}", tuple(row))
 
 
 def drop_pairings(tx: Transaction) -> None:
@@ -168,8 +168,8 @@ def _decide(
     if state(tx, channel, subject, reference) == decided:
         return False
     tx.run(
-        "insert or replace into access (channel, subject, reference, state, granted_by, created_at)"
-        " values (?, ?, ?, ?, ?, ?)",
+        "insert into access (channel, subject, reference, state, granted_by, created_at)"
+        f" values (?, ?, ?, ?, ?, ?){_INSTEAD}",
         (channel, subject, reference, decided, by, now),
     )
     return True
@@ -180,7 +180,8 @@ def _wrong(tx: Transaction, channel: str, user_id: str, *, now: int) -> Taken:
     tx.run("delete from pairings where tries >= ?", (GUESSES,))
     row = tx.one(
         "insert into pairing_tries (channel, user_id, count, expires_at) values (?, ?, 1, ?)"
-        " on conflict do update set count = count + 1, expires_at = excluded.expires_at returning count",
+        " on conflict (channel, user_id) do update set count = count + 1, expires_at = excluded.expires_at returning"
+        " count",
         (channel, user_id, now + LOCKED_MS),
     )
     assert row is not None
@@ -190,3 +191,10 @@ def _wrong(tx: Transaction, channel: str, user_id: str, *, now: int) -> Taken:
 def _hash(salt: bytes, code: str) -> bytes:
     # A slow hash would add nothing: whoever can read this file during a code's ten minutes can read everything.
     return hmac.digest(salt, code.encode(), "sha256")
+
+
+#: A decision takes the place of an earlier one about the same.
+_INSTEAD = (
+    " on conflict (channel, subject, reference) do update set state = excluded.state, granted_by = excluded.granted_by,"
+    " created_at = excluded.created_at"
+)

@@ -1,8 +1,8 @@
 """Attachments of messages, as they were understood: texts of files, transcribed voice messages, pictures.
 
 Invariants: An attachment is understood once per inbox row, so that nothing is paid for twice. It is shown only with the
-message it came with, which a scope or session names. Only the newest pictures of a session are kept. The words of a
-file are not those of the person who sent it: nothing is learned from them.
+message it came with, which a scope or session names. Only a session's newest pictures are kept, in its window and
+before. The words of a file are not those of the person who sent it: nothing is learned from them.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from memory.store.database import Reader, Row, Transaction
 
 #: "text": a readable file; "spoken": a transcribed voice message; "named": nothing but the name is known.
 AttachedState: TypeAlias = Literal["text", "picture", "spoken", "named"]
+#: Pictures of a session that are kept when their messages have left the window.
+_EARLIER: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,8 @@ def join(tx: Transaction, inbox_id: int, message_id: int) -> None:
 
 def of_messages(reader: Reader, message_ids: Sequence[int]) -> dict[int, tuple[Attached, ...]]:
     """Returns the attachments of each of these messages, in order."""
+    if not message_ids:
+        return {}
     found: dict[int, list[Attached]] = defaultdict(list)
     marks = ", ".join("?" for _ in message_ids)
     for row in reader.all(
@@ -71,20 +75,36 @@ def of_messages(reader: Reader, message_ids: Sequence[int]) -> dict[int, tuple[A
     return {message_id: tuple(attached) for message_id, attached in found.items()}
 
 
+def last_pictured(reader: Reader, session_id: int, before: int) -> list[int]:
+    """Returns the session's last messages below the id `before` whose pictures are kept and which may be recalled."""
+    return reader.ids(
+        "select distinct a.message_id from attachments a join messages m on m.id = a.message_id"
+        " where a.data is not null and m.session_id = ? and m.id < ? and m.recall = 1 order by 1 desc limit ?",
+        (session_id, before, _EARLIER),
+    )
+
+
 def fade(tx: Transaction, session_id: int, after: int, *, keep_pictures: int) -> None:
-    """Drops all but the newest pictures of a session's messages above the id `after`; their names stay."""
-    shown = tx.all(
-        "select a.id from attachments a join messages m on m.id = a.message_id"
-        " where a.data is not null and a.message_id > ? and m.session_id = ? order by a.id desc",
+    """Drops all but the newest pictures of a session's messages above the id `after`, and all but a few below it.
+
+    Their names stay.
+    """
+    rows = tx.all(
+        "select a.id, a.message_id > ? as shown from attachments a join messages m on m.id = a.message_id"
+        " where a.data is not null and m.session_id = ? order by a.id desc",
         (after, session_id),
     )
-    for row in shown[keep_pictures:]:
-        tx.run("update attachments set data = null where id = ?", (row["id"],))
+    shown, earlier = ([row["id"] for row in rows if row["shown"] == each] for each in (1, 0))
+    for picture in (*shown[keep_pictures:], *earlier[_EARLIER:]):
+        tx.run("update attachments set data = null where id = ?", (picture,))
 
 
-def drop(tx: Transaction, inbox_id: int) -> None:
-    """Deletes the attachments of an inbox row that has ended without becoming a message."""
-    tx.run("delete from attachments where inbox_id = ? and message_id is null", (inbox_id,))
+def drop(tx: Transaction, inbox_ids: Sequence[int]) -> None:
+    """Deletes the attachments of inbox rows that have ended without becoming a message."""
+    tx.run(
+        "delete from attachments where inbox_id in (select value from json_each(?)) and message_id is null",
+        (inbox_ids,),
+    )
 
 
 def drop_of_messages(tx: Transaction, message_ids: Sequence[int]) -> None:

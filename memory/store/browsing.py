@@ -159,7 +159,7 @@ def _rank(column: str, order: Sequence[str]) -> str:
 
 #: The rule of `Edits`: what is the person's own, said by them or about them.
 _THEIRS: Final = (
-    "(? or m.owner_id in (select value from json_each(?)) or m.author_id in (select value from json_each(?))"
+    "(? = 1 or m.owner_id in (select value from json_each(?)) or m.author_id in (select value from json_each(?))"
     " or m.subject_id in (select value from json_each(?)))"
 )
 #: One of the given ids; any if none are given.

@@ -26,7 +26,8 @@ def keep(tx: Transaction, channel: str, values: Mapping[str, str | None]) -> Non
             tx.run("delete from channel_state where channel = ? and name = ?", (channel, name))
         else:
             tx.run(
-                "insert into channel_state values (?, ?, ?) on conflict do update set value = excluded.value",
+                "insert into channel_state values (?, ?, ?) on conflict (channel, name) do update set value ="
+                " excluded.value",
                 (channel, name, value),
             )
 

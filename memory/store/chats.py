@@ -22,7 +22,8 @@ class Session:
     """The conversation in one place. `snapshot` names the memories in its prompt; None if none was taken yet.
 
     `manner` says whether a manner of talking is learned in a group; in private the person's own setting counts.
-    `chosen_model` is the model that was chosen with /model.
+    `chosen_model` is the model that was chosen with /model. `identity_id` is whose private chat it is noted to be, and
+    `left_at` since when the bot is noted to be gone from it. `agent` is the agent's name.
     """
 
     id: int
@@ -41,6 +42,9 @@ class Session:
     last_message_at: int | None = None
     manner: bool = True
     chosen_model: str | None = None
+    identity_id: int | None = None
+    left_at: int | None = None
+    agent: str = ""
 
 
 def chat(tx: Transaction, *, platform: str, reference: str, kind: ChatKind, title: str, now: int) -> int:
@@ -86,12 +90,13 @@ def present(tx: Transaction, *, platform: str, channel: str, reference: str, lef
     keys = _session_keys(tx, platform=platform, reference=reference)
     own = [key for key in keys if key.startswith(f"{channel}:")]
     tx.run(
-        "update sessions set left_at = iif(?1 is null, null, coalesce(left_at, ?1))"
+        "update sessions set left_at = case when ?1 is not null then coalesce(left_at, ?1) end"
         " where key in (select value from json_each(?2))",
         (left_at, own),
     )
     tx.run(
-        "update chats set left_at = (select iif(count(*) = count(s.left_at), max(s.left_at), null) from sessions s"
+        "update chats set left_at = (select case when count(*) = count(s.left_at) then max(s.left_at) end from"
+        " sessions s"
         " where s.chat_id = chats.id)"
         " where id = (select chat_id from chat_aliases where platform = ? and reference = ?)",
         (platform, reference),
@@ -101,12 +106,14 @@ def present(tx: Transaction, *, platform: str, channel: str, reference: str, lef
 
 def heard_in(tx: Transaction, session: Session, speaker_id: int) -> None:
     """Notes that somebody speaks in a session, so the bot is there, whatever was noted; a private chat is theirs."""
+    if session.left_at is None and (not session.private or session.identity_id == speaker_id):
+        return
     tx.run(
-        "update chats set left_at = null, identity_id = case when kind = 'private' then ?1 else identity_id end"
-        " where id = ?2 and (left_at is not null or (kind = 'private' and identity_id is not ?1))",
+        "update chats set left_at = null, identity_id = case when kind = 'private' then ? else identity_id end"
+        " where id = ?",
         (speaker_id, session.chat_id),
     )
-    tx.run("update sessions set left_at = null where id = ? and left_at is not null", (session.id,))
+    tx.run("update sessions set left_at = null where id = ?", (session.id,))
 
 
 def is_present(reader: Reader, session: Session) -> bool:
@@ -124,7 +131,8 @@ def move_chat(tx: Transaction, *, platform: str, reference: str, new_reference: 
     if row is None:
         return []
     tx.run(
-        "insert into chat_aliases values (?, ?, ?, ?) on conflict do update set chat_id = excluded.chat_id",
+        "insert into chat_aliases values (?, ?, ?, ?) on conflict (platform, reference) do update set chat_id ="
+        " excluded.chat_id",
         (platform, new_reference, row["chat_id"], now),
     )
     return _session_keys(tx, platform=platform, reference=reference)
@@ -132,7 +140,11 @@ def move_chat(tx: Transaction, *, platform: str, reference: str, new_reference: 
 
 def rename_session(tx: Transaction, key: str, new_key: str) -> None:
     """Moves a session to another key, unless a session exists there already."""
-    tx.run("update or ignore sessions set key = ? where key = ?", (new_key, key))
+    tx.run(
+        "update sessions set key = ?1 where key = ?2 and not exists (select 1 from sessions there where there.key ="
+        " ?1)",
+        (new_key, key),
+    )
 
 
 def _session_keys(reader: Reader, *, platform: str, reference: str) -> list[str]:
@@ -158,7 +170,8 @@ def session_by_key(reader: Reader, key: str) -> Session | None:
 def session_elsewhere(reader: Reader, key: str, *, chat_id: int, thread: str | None) -> Session | None:
     """Returns the session of this channel and place that continues under another key, because the chat's id changed."""
     row = reader.one(
-        _SESSION + " where s.chat_id = ? and s.thread is ? and substr(s.key, 1, instr(s.key, ':')) = ?",
+        _SESSION
+        + " where s.chat_id = ? and s.thread is not distinct from ? and substr(s.key, 1, instr(s.key, ':')) = ?",
         (chat_id, thread, key[: key.index(":") + 1]),
     )
     return None if row is None else _session(row)
@@ -280,7 +293,7 @@ def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
         agent, *rows = reader.all(
             f"{_AGENTS} union all select o.id, null, case o.kind when 'chat' then 1 else 2 end from owners o"
             " join chats c on c.id = o.chat_id where o.chat_id = ?"
-            " and (o.kind = 'chat' or (c.threads_own and o.thread = ?)) order by place, id",
+            " and (o.kind = 'chat' or (c.threads_own = 1 and o.thread = ?)) order by place, id",
             (session.agent_id, session.chat_id, session.thread),
         )
         # A thread with its own memory sorts last, and what is said in it is kept there.
@@ -318,11 +331,15 @@ def compact(tx: Transaction, session_id: int, *, after: int, summary: str | None
     """
     tx.run(
         "update sessions set summary_after = coalesce(summary_after, window_after), window_after = ?1, summary = ?2,"
-        " active_task = iif(?3 is null or (active_task is not null and not task_found), active_task, nullif(?3, '')),"
-        " task_found = iif(?3 is null or (active_task is not null and not task_found), task_found, 1),"
+        f" active_task = case when {_TASK_STAYS} then active_task else nullif(?3, '') end,"
+        f" task_found = case when {_TASK_STAYS} then task_found else 1 end,"
         " snapshot = null, snapshot_at = null where id = ?4",
         (after, summary, task, session_id),
     )
+
+
+#: A summary says nothing of a task, or a person has set the task.
+_TASK_STAYS: Final = "?3 is null or (active_task is not null and task_found = 0)"
 
 
 def set_task(tx: Transaction, session_id: int, task: str | None) -> None:
@@ -398,15 +415,15 @@ def note_end(tx: Transaction, session_id: int, *, sitting: int, last_message_at:
 def end_import(tx: Transaction, session_id: int, last_message_at: int | None) -> None:
     """Ends the sitting of imported messages; the newest of all messages counts as the session's last."""
     tx.run(
-        "update sessions set sitting = sitting + 1, last_message_at = max(last_message_at, coalesce(?, 0))"
-        " where id = ?",
+        "update sessions set sitting = sitting + 1,"
+        " last_message_at = case when ?1 > last_message_at then ?1 else last_message_at end where id = ?2",
         (last_message_at, session_id),
     )
 
 
 def mark_read(tx: Transaction, session_id: int, message_id: int) -> None:
     """Marks everything up to `message_id` as read or queued to be read."""
-    tx.run("update sessions set extracted_to = max(extracted_to, ?) where id = ?", (message_id, session_id))
+    tx.run("update sessions set extracted_to = ?1 where id = ?2 and extracted_to < ?1", (message_id, session_id))
 
 
 def sessions_of_chat(reader: Reader, chat_id: int) -> list[int]:
@@ -420,7 +437,7 @@ def all_sessions(reader: Reader) -> list[int]:
 def summaries(reader: Reader, session_ids: Sequence[int]) -> list[Row]:
     """Returns these sessions' summaries and tasks, as rows of id and text."""
     return reader.all(
-        "select id, ifnull(summary, '') || ' ' || ifnull(active_task, '') as text from sessions"
+        "select id, coalesce(summary, '') || ' ' || coalesce(active_task, '') as text from sessions"
         f" where {_HOLDING} and id in (select value from json_each(?))",
         (session_ids,),
     )
@@ -461,7 +478,8 @@ def drop_spent_summaries(tx: Transaction, *, before: int) -> int:
     """
     return len(
         tx.ids(
-            f"update sessions set {_EMPTY} where {_HOLDING} and ifnull(last_message_at, created_at) < ? and not exists"
+            f"update sessions set {_EMPTY} where {_HOLDING} and coalesce(last_message_at, created_at) < ? and not"
+            " exists"
             " (select 1 from messages m where m.session_id = sessions.id and m.erased_at is null) returning id",
             (before,),
         )
@@ -519,7 +537,7 @@ def take_over_silence(tx: Transaction, rows: Iterable[Row]) -> None:
     """Applies what another copy of the store knows of left and silent chats."""
     for row in rows:
         tx.run(
-            "update chats set learning = min(learning, ?), left_at = coalesce(left_at, ?)"
+            "update chats set learning = learning * ?, left_at = coalesce(left_at, ?)"
             " where id = (select chat_id from chat_aliases where platform = ? and reference = ?)",
             (row["learning"], row["left_at"], row["platform"], row["reference"]),
         )
@@ -548,7 +566,8 @@ _UNTITLED = erasure.emptied("chats")
 _SESSION = (
     "select s.id, s.key, s.chat_id, s.thread, s.agent_id, s.window_after, s.sitting, s.summary,"
     " s.active_task, s.chosen_model, s.snapshot, s.snapshot_at, s.last_message_at, c.kind = 'private' as private,"
-    " c.learning, c.manner"
+    " c.learning, c.manner, c.identity_id, coalesce(s.left_at, c.left_at) as left_at,"
+    " (select name from agents where id = s.agent_id) as agent"
     " from sessions s join chats c on c.id = s.chat_id"
 )
 

@@ -23,6 +23,8 @@ DoubtAnswer: TypeAlias = Literal["older", "newer", "both"]
 _APART_MS: Final = 20 * 3_600_000
 #: The condition for a doubt, c, that waits, as long as both facts, o and m, hold.
 _WAITING: Final = f"c.verdict = 'doubt' and c.asked_at is null and {LIVE} and {LIVE.replace('m.', 'o.')}"
+#: All doubts that nobody was asked about. Some may be over, because a fact no longer holds.
+DOUBTS: Final = "select 1 from comparisons where verdict = 'doubt' and asked_at is null"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,8 @@ class FactPair:
 def keep(tx: Transaction, pair: FactPair, verdict: Verdict, *, why: Why | None = None, now: int) -> None:
     """Notes the verdict on a pair."""
     tx.run(
-        "insert or ignore into comparisons (older_id, newer_id, verdict, why, compared_at) values (?, ?, ?, ?, ?)",
+        "insert into comparisons (older_id, newer_id, verdict, why, compared_at) values (?, ?, ?, ?, ?)"
+        " on conflict do nothing",
         (pair.older, pair.newer, verdict, why or "", now),
     )
 
@@ -59,20 +62,6 @@ def replaced(reader: Reader, memory_ids: Collection[int]) -> dict[int, tuple[int
         (memory_ids,),
     )
     return {row["older_id"]: (row["newer_id"], row["why"]) for row in rows}
-
-
-def count_waiting(reader: Reader, owner_id: int) -> int:
-    """Returns the number of an owner's doubts that nobody was asked about."""
-    return reader.number(
-        "select count(*) from comparisons c join memories o on o.id = c.older_id join memories m on m.id = c.newer_id"
-        f" where {_WAITING} and m.owner_id = ?",
-        (owner_id,),
-    )
-
-
-def is_any_waiting(reader: Reader) -> bool:
-    """Returns whether anybody's doubt waits, which is nearly always known at once."""
-    return reader.one("select 1 from comparisons where verdict = 'doubt' and asked_at is null limit 1") is not None
 
 
 def waiting(reader: Reader, scope: Scope, owner_ids: Sequence[int], *, now: int) -> list[FactPair]:

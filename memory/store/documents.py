@@ -7,8 +7,9 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+from memory.scope import Scope
 from memory.store.database import Reader, Row, Transaction
 
 
@@ -59,24 +60,46 @@ def has_changes(reader: Reader) -> bool:
     return reader.one("select 1 from changes limit 1") is not None
 
 
-def state(reader: Reader, setting: str) -> tuple[str | None, bool]:
-    """Returns the store setting that says what an index is made of, and whether there are changes it has not read."""
+def state(reader: Reader, scope: Scope, setting: str) -> Row:
+    """Returns the state of an index for a scope, as a row of made_of, is_behind and documents.
+
+    These are the store setting that says what the index is made of, whether there are changes that it has not read, and
+    the number of memories and messages that the scope can find.
+    """
+    seen, owned = scope.predicate("m"), scope.owned("s")
     row = reader.one(
-        "select (select value from store_settings where name = ?) as made_of, exists(select 1 from changes) as behind",
-        (setting,),
+        "select (select value from store_settings where name = ?) as made_of, exists (select 1 from changes) as"
+        " is_behind, (select count(*) from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
+        f" and {seen.sql}) + (select count(*) from messages s where s.nth is not null and s.recall = 1"
+        f" and s.erased_at is null and {owned.sql}) as documents",
+        (setting, *seen.parameters, *owned.parameters),
     )
     assert row is not None
-    return row["made_of"], bool(row["behind"])
+    return row
 
 
-def changes(reader: Reader, *, limit: int) -> list[Row]:
-    """Returns the oldest changes as rows of id and doc. Damage may have left any value in `doc`."""
-    return reader.all("select id, doc from changes order by id limit ?", (limit,))
+def take_changes(tx: Transaction, *, limit: int) -> list[Row]:
+    """Removes the oldest changes from the log, for indexes that read them now. Returns them as rows of doc.
+
+    Damage may have left any value in `doc`.
+    """
+    return tx.all(
+        "delete from changes where id in (select id from changes order by id limit ?) returning doc", (limit,)
+    )
 
 
-def forget_changes(tx: Transaction, *, upto: int) -> None:
-    """Deletes the changes up to an id, because the indexes have read them."""
-    tx.run("delete from changes where id <= ?", (upto,))
+def indexed(reader: Reader, docs: Collection[int]) -> list[Row]:
+    """Returns what the indexes hold of those of the documents that they hold.
+
+    The rows are of doc, of its partition, other_partition and tokens in the word index, and of the hash of what was
+    embedded. Documents that only one index holds have no values of the other.
+    """
+    return reader.all(
+        "select d.value as doc, w.doc is not null as has_words, w.partition, w.other_partition, w.tokens, e.hash"
+        " from json_each(?) d left join indexed_documents w on w.doc = d.value left join embedded e on e.doc = d.value"
+        " where w.doc is not null or e.doc is not null",
+        (docs,),
+    )
 
 
 def messages(reader: Reader, docs: Iterable[int]) -> dict[int, Row]:
@@ -121,4 +144,8 @@ def after(reader: Reader, doc: int, *, limit: int) -> list[int]:
 
 def highest(reader: Reader) -> int:
     """Returns about the highest number of a document."""
-    return reader.number("select 2 * max((select ifnull(max(id), 0) from memories), ifnull(max(id), 0)) from messages")
+    return reader.number(
+        "select 2 * coalesce(max(id), 0) from (select max(id) as id from memories union all select max(id) from"
+        " messages)"
+        " newest"
+    )

@@ -94,7 +94,7 @@ def note(tx: Transaction, owner_id: int, memory_id: int, found: Iterable[Named],
             )
         else:
             _spelled(tx, entity_id, named)
-        tx.run("insert or ignore into memory_entities values (?, ?)", (memory_id, entity_id))
+        tx.run("insert into memory_entities values (?, ?) on conflict do nothing", (memory_id, entity_id))
         _count(tx, entity_id)
 
 
@@ -229,7 +229,7 @@ def relink(tx: Transaction, pairs: Iterable[tuple[int, int]]) -> None:
     """Puts back links between memories and those of the entities that are still there."""
     for pair in pairs:
         tx.run(
-            "insert or ignore into memory_entities select ?1, ?2 where exists (select 1 from entities where id = ?2)",
+            "insert into memory_entities select ?1, id from entities where id = ?2 on conflict do nothing",
             pair,
         )
 
@@ -257,7 +257,11 @@ def withdraw(tx: Transaction, pairs: Iterable[tuple[int, int]], *, made: Collect
 def restore_types(tx: Transaction, types: Mapping[int, tuple[str, str]]) -> None:
     """Gives each entity, by id, the first of its two types back if it still has the second."""
     for entity_id, (before, after) in types.items():
-        tx.run("update or ignore entities set type = ? where id = ? and type = ?", (before, entity_id, after))
+        tx.run(
+            "update entities set type = ?1 where id = ?2 and type = ?3 and not exists (select 1 from entities other"
+            " where other.owner_id = entities.owner_id and other.type = ?1 and other.norm = entities.norm)",
+            (before, entity_id, after),
+        )
 
 
 def _check(tx: Transaction, entity_id: int) -> None:
@@ -289,17 +293,21 @@ def _check(tx: Transaction, entity_id: int) -> None:
         return
     tx.run("update entities set name = ?, norm = ? where id = ?", (name, norm, entity_id))
     for alias in kept[1:]:
-        tx.run("insert or ignore into entity_aliases values (?, ?)", (entity_id, alias))
+        tx.run("insert into entity_aliases values (?, ?) on conflict do nothing", (entity_id, alias))
     _count(tx, entity_id)
 
 
 def _move(tx: Transaction, entity_id: int, into_id: int, *, aliases: Iterable[str]) -> None:
     """Moves one entity's memories and these spellings to another entity, and deletes the first."""
-    tx.run("update or ignore memory_entities set entity_id = ? where entity_id = ?", (into_id, entity_id))
+    tx.run(
+        "insert into memory_entities select memory_id, ? from memory_entities where entity_id = ?"
+        " on conflict do nothing",
+        (into_id, entity_id),
+    )
     tx.run("delete from entities where id = ?", (entity_id,))
     for alias in aliases:
         tx.run(
-            "insert or ignore into entity_aliases select id, ? from entities where id = ? and name <> ?",
+            "insert into entity_aliases select id, ? from entities where id = ? and name <> ? on conflict do nothing",
             (alias, into_id, alias),
         )
     _count(tx, into_id)
@@ -339,7 +347,7 @@ def _spelled(tx: Transaction, entity_id: int, named: Named) -> None:
         shown, alias = alias, shown
         tx.run("update entities set name = ? where id = ?", (shown, entity_id))
         tx.run("delete from entity_aliases where entity_id = ? and alias = ?", (entity_id, shown))
-    tx.run("insert or ignore into entity_aliases values (?, ?)", (entity_id, alias))
+    tx.run("insert into entity_aliases values (?, ?) on conflict do nothing", (entity_id, alias))
 
 
 def _fullness(name: str) -> tuple[int, int]:
@@ -376,24 +384,21 @@ def _names(reader: Reader, scope: Scope, *, within: str | None = None) -> list[_
     """Returns the entities of the scope's owners, merged by type and name; at least those in the text `within`."""
     owned = scope.owned("e")
     rows = reader.all(
-        f"select e.id, e.type, e.name, e.norm from entities e where {owned.sql} order by e.mention_count desc, e.id",
-        owned.parameters,
-    )
-    aliases = reader.all(
-        f"select a.entity_id, a.alias from entity_aliases a join entities e on e.id = a.entity_id where {owned.sql}"
-        " order by a.alias",
+        "select e.id, e.type, e.name, e.norm, a.alias from entities e"
+        f" left join entity_aliases a on a.entity_id = e.id where {owned.sql}"
+        " order by e.mention_count desc, e.id, a.alias",
         owned.parameters,
     )
     spelled: dict[int, list[str]] = {}
-    for row in aliases:
-        spelled.setdefault(row["entity_id"], []).append(row["alias"])
-    groups: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str], dict[int, Row]] = {}
     for row in rows:
-        groups.setdefault((row["type"], row["norm"]), []).append(row)
+        groups.setdefault((row["type"], row["norm"]), {})[row["id"]] = row
+        if row["alias"] is not None:
+            spelled.setdefault(row["id"], []).append(row["alias"])
     return [
-        _one(group, spelled)
+        _one(list(group.values()), spelled)
         for (_, norm), group in groups.items()
-        if within is None or any(word in within for word in norm.split()) or any(row["id"] in spelled for row in group)
+        if within is None or any(word in within for word in norm.split()) or any(one in spelled for one in group)
     ]
 
 

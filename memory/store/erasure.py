@@ -53,7 +53,7 @@ NULLABLE: Final = frozenset(
 PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "store_settings": ("name", "value"),
     "migrations": ("name",),
-    "agents": ("name",),
+    "agents": ("name", "entities"),
     "people": ("language", "timezone", "follow_ups", "followed_up_on"),
     "identities": ("platform", "user_id"),
     "chats": ("platform", "kind"),
@@ -97,9 +97,9 @@ def emptied(table: str, *, besides: Sequence[str] = ()) -> str:
     return ", ".join(f"{name} = null" if (table, name) in NULLABLE else f"{name} = ''" for name in columns)
 
 
-def holding(table: str, *, besides: Sequence[str] = ()) -> str:
+def holding(table: str) -> str:
     """Returns the SQL condition that any of these columns holds anything."""
-    columns = [name for name in (*WORDS[table], *BYTES.get(table, ())) if name not in besides]
+    columns = (*WORDS[table], *BYTES.get(table, ()))
     held = (f"{name} is not null" if (table, name) in NULLABLE else f"{name} <> ''" for name in columns)
     return f"({' or '.join(held)})"
 
@@ -136,13 +136,13 @@ def record(tx: Transaction, inbox_id: int | None, what: str, counts: str, *, now
     )
 
 
-def note_reworded(tx: Transaction, *, now: int, what: str = "{}") -> None:
+def note_reworded(tx: Transaction, *, now: int) -> None:
     """Records that words were removed which must leave no trace in the files. The ledger gets no entry.
 
     It needs none, because no restore brings these words back for good. Each call adds a row: an earlier row may belong
     to the scrub that is cleaning the files at this moment.
     """
-    tx.run("insert into erasures (what, counts, erased_at, listed_at) values (?1, '{}', ?2, ?2)", (what, now))
+    tx.run("insert into erasures (what, counts, erased_at, listed_at) values ('{}', '{}', ?1, ?1)", (now,))
 
 
 def of_inbox(reader: Reader, inbox_id: int) -> Erasure | None:
@@ -208,7 +208,8 @@ def put_forgotten(tx: Transaction, owner_id: int, under: str, sealed: bytes, *, 
     """Notes a sealed hash, if the owner exists. The later of two times wins."""
     tx.run(
         "insert into forgotten (owner_id, hash, key_id, created_at) select id, ?2, ?3, ?4 from owners where id = ?1"
-        " on conflict do update set created_at = max(created_at, excluded.created_at)",
+        " on conflict (owner_id, hash) do update set created_at = excluded.created_at"
+        " where excluded.created_at > forgotten.created_at",
         (owner_id, sealed, under, at),
     )
 
@@ -259,7 +260,8 @@ def put_named(tx: Transaction, under: str, sealed: bytes, *, at: int) -> None:
     """Notes a sealed hash that applies whether or not its owner is known here. The later of two times wins."""
     tx.run(
         "insert into forgotten_named values (?, ?, ?)"
-        " on conflict do update set created_at = max(created_at, excluded.created_at)",
+        " on conflict (hash) do update set created_at = excluded.created_at"
+        " where excluded.created_at > forgotten_named.created_at",
         (sealed, under, at),
     )
 
@@ -364,7 +366,7 @@ def _names_of(reader: Reader, owner_id: int) -> list[str]:
     rows = reader.all(
         "select i.platform, i.user_id as reference, null as thread from owners o"
         " join identities a on a.id = o.identity_id join identities i on i.person_id = a.person_id where o.id = ?1"
-        " union all select c.platform, c.reference, ifnull(o.thread, '') from owners o join chat_aliases c"
+        " union all select c.platform, c.reference, coalesce(o.thread, '') from owners o join chat_aliases c"
         " on c.chat_id = o.chat_id where o.id = ?1",
         (owner_id,),
     )

@@ -38,7 +38,7 @@ def messages(reader: Reader, scope: Scope, wanted: Collection[int], *, everythin
         "select m.id, m.role, m.author_id, m.author_name, m.text, m.said_at, m.recall, s.thread, a.platform, a.user_id"
         " from messages m join sessions s on s.id = m.session_id left join identities a on a.id = m.author_id"
         " where m.role in ('user', 'assistant') and m.erased_at is null and m.text <> ''"
-        " and (m.id in (select value from json_each(?)) or ?)"
+        " and (m.id in (select value from json_each(?)) or ? = 1)"
         f" and ({within.sql} or (m.author_id in ({selves}) and m.id in (select value from json_each(?))))"
         " order by m.said_at, m.id",
         (wanted, int(everything), *within.parameters, *scope.selves, wanted),

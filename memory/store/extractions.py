@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memory.store import chats
+from memory.store import chats, comparisons
 from memory.store.database import Reader, Row, Transaction
 
 #: The number of failures after which a piece of work is parked for a human to look at.
@@ -29,7 +29,11 @@ _READABLE = (
     "(m.learn = 1 or (m.role = 'assistant' and m.text <> '' and m.turn_id is not null and not exists"
     " (select 1 from messages u where u.turn_id = m.turn_id and u.role = 'user' and u.learn = 0)))"
 )
-
+_IN_SESSION = (
+    "select count(*) as messages, coalesce(sum(m.tokens), 0) as tokens from messages m"
+    " join sessions s on s.id = m.session_id where s.id = ?"
+)
+_IS_UNREAD = "m.id > s.extracted_to and m.learn = 1"
 #: The bot is still in the session's chat.
 _PRESENT = (
     "exists (select 1 from sessions s join chats c on c.id = s.chat_id where s.id = session_id and c.left_at is null)"
@@ -78,14 +82,40 @@ class ReadingState:
     failure: Failure | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Afterwards:
+    """What a turn leaves to do: what is unread in its session, and the messages and tokens in its window.
+
+    `is_any_doubt` is True if anybody's doubt waits to be asked about, which is rare.
+    """
+
+    unread: Unread
+    window_messages: int
+    window_tokens: int
+    is_any_doubt: bool
+
+
 def unread(reader: Reader, session_id: int) -> Unread:
-    row = reader.one(
-        "select count(*) as messages, coalesce(sum(m.tokens), 0) as tokens from messages m"
-        " join sessions s on s.id = m.session_id where s.id = ? and m.id > s.extracted_to and m.learn = 1",
-        (session_id,),
-    )
+    row = reader.one(f"{_IN_SESSION} and {_IS_UNREAD}", (session_id,))
     assert row is not None
     return Unread(messages=row["messages"], tokens=row["tokens"])
+
+
+def afterwards(reader: Reader, session_id: int) -> Afterwards:
+    """Returns what a turn that ends leaves to do in its session."""
+    row = reader.one(
+        "select u.messages, u.tokens, w.messages as window_messages, w.tokens as window_tokens,"
+        f" exists ({comparisons.DOUBTS}) as is_any_doubt from ({_IN_SESSION} and {_IS_UNREAD}) u"
+        f" cross join ({_IN_SESSION} and m.id > s.window_after and m.erased_at is null) w",
+        (session_id, session_id),
+    )
+    assert row is not None
+    return Afterwards(
+        unread=Unread(messages=row["messages"], tokens=row["tokens"]),
+        window_messages=row["window_messages"],
+        window_tokens=row["window_tokens"],
+        is_any_doubt=bool(row["is_any_doubt"]),
+    )
 
 
 def unread_before(reader: Reader, session_id: int, message_id: int) -> bool:
@@ -246,7 +276,8 @@ def failed(tx: Transaction, work: Work, error: str, *, away: bool, now: int) -> 
 def postpone(tx: Transaction, session_id: int, *, until: int) -> None:
     """Postpones all due work of this session because no tokens are left for today; this counts as no failure."""
     tx.run(
-        "update extractions set not_before = max(not_before, ?), error = ? where session_id = ? and state = 'pending'",
+        "update extractions set not_before = case when not_before < ?1 then ?1 else not_before end, error = ?2"
+        " where session_id = ?3 and state = 'pending'",
         (until, _NO_BUDGET, session_id),
     )
 
@@ -255,20 +286,17 @@ def hasten(tx: Transaction) -> list[int]:
     """Makes all work due that waits after a failure, because the model answers again; returns its sessions."""
     rows = tx.all(
         "update extractions set not_before = 0 where state = 'pending' and attempts > 0 and not_before > 0"
-        " and error is not ? returning session_id",
+        " and error is distinct from ? returning session_id",
         (_NO_BUDGET,),
     )
     return sorted({int(row["session_id"]) for row in rows})
 
 
-def retry_parked(tx: Transaction, *, session_id: int | None = None) -> list[int]:
-    """Gives parked work, in one session or everywhere, another five tries; returns the sessions that had any."""
-    rows = tx.all(
-        "update extractions set state = 'pending', attempts = 0, not_before = 0, error = null"
-        " where state = 'parked' and (?1 is null or session_id = ?1) returning session_id",
-        (session_id,),
+def retry_parked(tx: Transaction) -> None:
+    """Gives parked work another five tries."""
+    tx.run(
+        "update extractions set state = 'pending', attempts = 0, not_before = 0, error = null where state = 'parked'"
     )
-    return sorted({int(row["session_id"]) for row in rows})
 
 
 def spent_since(reader: Reader, agent_id: int, since: int) -> int:
@@ -293,14 +321,16 @@ def sessions_with_work(reader: Reader) -> list[int]:
 def standing(reader: Reader, session_id: int) -> ReadingState:
     """Returns the state of reading of one session, for the status line."""
     row = reader.one(
-        "select coalesce(sum(state = 'pending'), 0) as waiting, coalesce(sum(state = 'parked'), 0) as parked,"
-        " coalesce(sum(state = 'pending' and error = ?), 0) as over_budget, max(done_at) as learned_at"
+        "select count(*) filter (where state = 'pending') as waiting, count(*) filter (where state = 'parked') as"
+        " parked,"
+        " count(*) filter (where state = 'pending' and error = ?) as over_budget, max(done_at) as learned_at"
         " from extractions where session_id = ?",
         (_NO_BUDGET, session_id),
     )
     assert row is not None
     failed = reader.one(
-        "select error, iif(state = 'pending', not_before, null) as again_at from extractions where session_id = ?"
+        "select error, case when state = 'pending' then not_before end as again_at from extractions where session_id"
+        " = ?"
         " and state <> 'done' and attempts > 0 and error <> ? order by id desc limit 1",
         (session_id, _NO_BUDGET),
     )

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from memory.store import health, postings
-from memory.store.database import Transaction
-from memory.store.driver import Driver
+from memory.store import postings
+from memory.store.sqlite import health
+from memory.store.sqlite.database import SqliteTransaction
+from memory.store.sqlite.driver import Driver
 
 #: Called with the bytes copied so far and their total. An exception raised in it ends the copy.
 Progress: TypeAlias = Callable[[int, int], None]
@@ -79,7 +80,7 @@ def write_anew(file: Path, target: Path, driver: Driver) -> None:
     """Writes a database to a new file from its rows, without what the word index still holds of removed rows."""
     with connected(file, driver) as copy:
         copy.row_factory = driver.module.Row
-        postings.remove_changed(Transaction(copy))
+        postings.remove_changed(SqliteTransaction(copy))
         copy.execute("vacuum into ?", (str(target),))
 
 

@@ -60,9 +60,10 @@ def naming(reader: Reader, reach: Reach, spellings: Sequence[str]) -> list[Row]:
     The text holds the tool calls of a message, too.
     """
     return reader.all(
-        "select m.id, m.text || ' ' || ifnull(m.tool_calls, '') as text from messages m where m.erased_at is null"
-        " and exists (select 1 from json_each(?4) s where instr(m.text || ' ' || ifnull(m.tool_calls, ''), s.value) > 0"
-        "   or instr(lower(m.text || ' ' || ifnull(m.tool_calls, '')), s.value) > 0) and"
+        "select m.id, m.text || ' ' || coalesce(m.tool_calls, '') as text from messages m where m.erased_at is null"
+        " and exists (select 1 from json_each(?4) s where instr(m.text || ' ' || coalesce(m.tool_calls, ''), s.value)"
+        " > 0"
+        "   or instr(lower(m.text || ' ' || coalesce(m.tool_calls, '')), s.value) > 0) and"
         " (m.owner_id in (select value from json_each(?1)) or m.owner_id in (select value from json_each(?2))"
         " and m.role = 'user' and m.author_id in (select value from json_each(?3)))",
         (*reach, spellings),
@@ -255,10 +256,11 @@ def told_in(reader: Reader, turn_ids: Collection[int], memory_ids: Collection[in
     """Returns what these turns produced, shown or not, as rows of turn_id, text and whether a memory was `given`."""
     return reader.all(
         "with told (turn_id, text) as ("
-        " select turn_id, text || ' ' || ifnull(tool_calls, '') from messages where role <> 'user'"
+        " select turn_id, text || ' ' || coalesce(tool_calls, '') from messages where role <> 'user'"
         "   and turn_id in (select value from json_each(?1))"
         " union all select turn_id, completion from steps where turn_id in (select value from json_each(?1))"
-        " union all select turn_id, ifnull(result, '') from effects where turn_id in (select value from json_each(?1))"
+        " union all select turn_id, coalesce(result, '') from effects where turn_id in (select value from"
+        " json_each(?1))"
         " union all select turn_id, text || ' ' || markup || ' ' || buttons || ' ' || file_name from outbox"
         "   where turn_id in (select value from json_each(?1)))"
         " select turn_id, text, exists (select 1 from recalls r where r.turn_id = t.turn_id and r.item = 'memory'"

@@ -69,35 +69,58 @@ def record(
     tx: Transaction,
     session: Session,
     turn_id: int | None,
-    utterances: Iterable[Utterance],
+    utterances: Sequence[Utterance],
     *,
     owner_id: int,
     now: int,
-) -> list[int]:
-    """Appends messages to a session's history as talk of `owner_id`; returns the new ids in order."""
+) -> list[Message]:
+    """Appends messages to a session's history as talk of `owner_id`; returns them in order.
+
+    The session's row is written first, and so held until the end of the transaction: a second writer to this session
+    waits before it is given an id or a position, and both follow the order of the commits.
+    """
     sitting, last = session.sitting, session.last_message_at
-    ids = []
+    sittings = []
     for said in utterances:
         if last is not None and said.said_at - last > SITTING_GAP_MS:
             sitting += 1
         last = max(said.said_at, last or 0)
-        seen = said.role in ("user", "assistant") and bool(said.text.strip())
-        message_id = tx.insert(
-            "insert into messages (session_id, turn_id, role, author_id, author_name, platform_ref, reply_to,"
-            " text, tool_calls, tool_call_id, tokens, learn, recall, owner_id, nth, sitting, said_at, recorded_at)"
-            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-            " case when ? then (select coalesce(max(nth), 0) + 1 from messages where session_id = ?) end, ?, ?, ?)",
-            (
-                session.id, turn_id, said.role, said.author_id, said.author_name, said.platform_ref,
-                said.reply_to, said.text, said.tool_calls, said.tool_call_id, said.tokens, int(said.learn),
-                int(said.recall), owner_id, int(seen), session.id, sitting, said.said_at, now,
-            ),
-        )  # fmt: skip
-        if seen and said.recall:
-            documents.changed(tx, documents.of_message(message_id))
-        ids.append(message_id)
+        sittings.append(sitting)
     chats.note_end(tx, session.id, sitting=sitting, last_message_at=last)
-    return ids
+    recorded = [
+        _recorded(tx, session, turn_id, said, sitting=its, owner_id=owner_id, now=now)
+        for said, its in zip(utterances, sittings, strict=True)
+    ]
+    if found := [one.id for one in recorded if one.nth is not None and one.recall]:
+        documents.changed_messages(tx, found)
+    return recorded
+
+
+def _recorded(
+    tx: Transaction,
+    session: Session,
+    turn_id: int | None,
+    said: Utterance,
+    *,
+    sitting: int,
+    owner_id: int,
+    now: int,
+) -> Message:
+    seen = said.role in ("user", "assistant") and bool(said.text.strip())
+    row = tx.one(
+        "insert into messages (session_id, turn_id, role, author_id, author_name, platform_ref, reply_to,"
+        " text, tool_calls, tool_call_id, tokens, learn, recall, owner_id, nth, sitting, said_at, recorded_at)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+        " case when ? = 1 then (select coalesce(max(nth), 0) + 1 from messages where session_id = ?) end, ?, ?, ?)"
+        f" returning {COLUMNS}",
+        (
+            session.id, turn_id, said.role, said.author_id, said.author_name, said.platform_ref,
+            said.reply_to, said.text, said.tool_calls, said.tool_call_id, said.tokens, int(said.learn),
+            int(said.recall), owner_id, int(seen), session.id, sitting, said.said_at, now,
+        ),
+    )  # fmt: skip
+    assert row is not None
+    return message(row)
 
 
 def after(reader: Reader, session_id: int, message_id: int, *, limit: int) -> list[Message]:
@@ -107,6 +130,16 @@ def after(reader: Reader, session_id: int, message_id: int, *, limit: int) -> li
         (session_id, message_id, limit),
     )
     return [message(row) for row in reversed(rows)]
+
+
+def window(reader: Reader, session: Session, *, limit: int) -> tuple[list[Message], frozenset[int]]:
+    """Returns the newest `limit` messages of a session's window, oldest first, and the ids of those with files."""
+    rows = reader.all(
+        f"select {COLUMNS}, exists (select 1 from attachments a where a.message_id = messages.id) as has_files"
+        " from messages where session_id = ? and id > ? and erased_at is null order by id desc limit ?",
+        (session.id, session.window_after, limit),
+    )
+    return [message(row) for row in reversed(rows)], frozenset(row["id"] for row in rows if row["has_files"])
 
 
 def between(reader: Reader, session_id: int, first: int, last: int) -> list[Message]:
@@ -133,25 +166,29 @@ def recorded_until(reader: Reader, message_ids: Sequence[int], at: int) -> list[
     )
 
 
-def load(reader: Reader, session_id: int) -> tuple[int, int]:
-    """Returns how many messages the window of a session has, and their tokens."""
-    row = reader.one(
-        "select count(*) as messages, coalesce(sum(m.tokens), 0) as tokens from messages m"
-        " join sessions s on s.id = m.session_id"
-        " where s.id = ? and m.id > s.window_after and m.erased_at is null",
-        (session_id,),
-    )
-    assert row is not None
-    return row["messages"], row["tokens"]
-
-
 def newest_id(reader: Reader) -> int:
-    """Returns the id of the newest message of the whole store; 0 if there is none."""
-    return reader.number("select ifnull(max(id), 0) from messages")
+    """Returns the highest id of a message of the whole store; 0 if there is none.
+
+    Messages with lower ids may still be on their way, in transactions that are not committed yet.
+    """
+    return reader.number("select coalesce(max(id), 0) from messages")
 
 
 def count_erased(reader: Reader) -> int:
     return reader.number("select count(*) from messages where erased_at is not null")
+
+
+def last_ids(reader: Reader, session_ids: Collection[int]) -> dict[int, int]:
+    """Returns the id of the newest message of each of these sessions that has any.
+
+    Within a session ids follow the order of the commits: whatever is said there later has a higher id.
+    """
+    rows = reader.all(
+        "select session_id, max(id) as id from messages where session_id in (select value from json_each(?))"
+        " group by session_id",
+        (session_ids,),
+    )
+    return {row["session_id"]: row["id"] for row in rows}
 
 
 def last_id(reader: Reader, session_id: int) -> int:
@@ -189,7 +226,8 @@ def erase(tx: Transaction, message_ids: Sequence[int], *, now: int, by_age: bool
     """
     tx.run(
         f"update messages set {_EMPTY}, recall = 0, erased_at = coalesce(erased_at, ?1),"
-        " learn = learn and ?2 and id <= (select extracted_to from sessions s where s.id = session_id)"
+        " learn = case when ?2 = 1 and id <= (select extracted_to from sessions s where s.id = session_id)"
+        " then learn else 0 end"
         " where id in (select value from json_each(?3))",
         (now, int(by_age), message_ids),
     )
@@ -312,11 +350,15 @@ def held_by(reader: Reader, owner_id: int) -> list[Row]:
     )
 
 
-def begin_turn(tx: Transaction, session: Session, *, now: int) -> int:
-    return tx.insert(
-        "insert into turns (session_id, agent_id, state, started_at) values (?, ?, 'running', ?)",
-        (session.id, session.agent_id, now),
+def begin_turn(tx: Transaction, session: Session, *, now: int) -> tuple[int, bool]:
+    """Begins a turn. Returns its id, and whether a turn in this chat has brought an answer before."""
+    row = tx.one(
+        "insert into turns (session_id, agent_id, state, started_at) values (?, ?, 'running', ?)"
+        f" returning id, exists ({_ANSWERED}) as answered",
+        (session.id, session.agent_id, now, session.chat_id),
     )
+    assert row is not None
+    return int(row["id"]), bool(row["answered"])
 
 
 def retry_turn(tx: Transaction, turn_id: int) -> int:
@@ -326,11 +368,14 @@ def retry_turn(tx: Transaction, turn_id: int) -> int:
     return int(row["attempts"])
 
 
-def end_turn(tx: Transaction, turn_id: int, *, error: str | None, now: int) -> None:
-    tx.run(
-        "update turns set state = ?, error = ?, finished_at = ? where id = ?",
+def end_turn(tx: Transaction, turn_id: int, *, error: str | None, now: int) -> bool:
+    """Ends a turn, with or without an answer. Returns whether a message that it answers was erased meanwhile."""
+    row = tx.one(
+        "update turns set state = ?, error = ?, finished_at = ? where id = ? returning exists (select 1 from messages m"
+        " where m.turn_id = turns.id and m.role = 'user' and m.erased_at is not null)",
         ("done" if error is None else "failed", error, now, turn_id),
     )
+    return row is not None and bool(row[0])
 
 
 def abandon_turns(tx: Transaction, inbox_ids: Sequence[int], *, error: str, now: int) -> list[int]:
@@ -391,11 +436,7 @@ def turns_of(reader: Reader, message_ids: Collection[int]) -> list[int]:
 
 def answered_before(reader: Reader, chat_id: int) -> bool:
     """Returns whether any turn in a chat, in any thread, has brought an answer."""
-    row = reader.one(
-        "select 1 from sessions s join turns t on t.session_id = s.id and t.state = 'done' where s.chat_id = ? limit 1",
-        (chat_id,),
-    )
-    return row is not None
+    return reader.one(f"{_ANSWERED} limit 1", (chat_id,)) is not None
 
 
 def messages_of_turn(reader: Reader, turn_id: int) -> list[Message]:
@@ -416,7 +457,7 @@ def steps(reader: Reader, turn_id: int) -> list[str]:
 def keep_effect(tx: Transaction, turn_id: int, n: int, i: int, tool: str, result: str, *, now: int) -> None:
     """Stores the result of a tool that ran to its end, in the transaction of the tool's own change if it made one."""
     tx.run(
-        "insert into effects values (?, ?, ?, ?, 'done', ?, ?) on conflict do update"
+        "insert into effects values (?, ?, ?, ?, 'done', ?, ?) on conflict (turn_id, n, i) do update"
         " set state = 'done', result = excluded.result",
         (turn_id, n, i, tool, result, now),
     )
@@ -439,13 +480,15 @@ COLUMNS = (
     " platform_ref, tool_calls, tool_call_id"
 )
 _MESSAGE = f"select {COLUMNS} from messages"
+#: The turns of a chat, in any thread, that have brought an answer.
+_ANSWERED = "select 1 from sessions s join turns t on t.session_id = s.id and t.state = 'done' where s.chat_id = ?"
 #: An erased message keeps its author's name, which goes with the person.
 _EMPTY = erasure.emptied("messages", besides=("author_name",))
 
 
 def message(row: Row) -> Message:
-    """Returns a row of `COLUMNS` as a `Message`."""
-    fields = dict(row)
+    """Returns a row that begins with `COLUMNS` as a `Message`."""
+    fields = {column: row[column] for column in COLUMNS.split(", ")}
     fields["learn"] = bool(fields["learn"])
     fields["recall"] = bool(fields["recall"])
     return Message(**fields)

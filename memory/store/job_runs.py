@@ -215,11 +215,9 @@ def unfinished(reader: Reader, agent_id: int, *, now: int) -> list[Run]:
     return [_run(row) for row in rows]
 
 
-def newest(reader: Reader, *, agent_id: int | None = None, limit: int) -> list[Run]:
-    """Returns the newest runs of one agent, or of all agents, newest first."""
-    rows = reader.all(
-        _RUN + " where ?1 is null or r.agent_id = ?1 order by r.started_at desc, r.id desc limit ?2", (agent_id, limit)
-    )
+def newest(reader: Reader, *, limit: int) -> list[Run]:
+    """Returns the newest runs, newest first."""
+    rows = reader.all(_RUN + " order by r.started_at desc, r.id desc limit ?", (limit,))
     return [_run(row) for row in rows]
 
 
@@ -232,7 +230,8 @@ def latest(reader: Reader) -> list[Run]:
 def progress(reader: Reader, run_id: int) -> tuple[int, int]:
     """Returns the number of owners whose rows a run has gone through, and the number of all its owners."""
     row = reader.one(
-        "select count(*) as of, coalesce(sum(state <> 'pending'), 0) as done from job_items where run_id = ?", (run_id,)
+        "select count(*) as of, count(*) filter (where state <> 'pending') as done from job_items where run_id = ?",
+        (run_id,),
     )
     assert row is not None
     return int(row["done"]), int(row["of"])

@@ -77,9 +77,9 @@ def alone_here(reader: Reader, chat_id: int, *, before: int) -> list[Row]:
         "   union select identity_id from chats where id = ?1)"
         " and not exists (select 1 from identities n join messages m on m.author_id = n.id"
         "   cross join sessions s on s.id = m.session_id join chats c on c.id = s.chat_id"
-        "   where n.person_id = i.person_id and c.id <> ?1 and c.kind = 'private' and ifnull(c.left_at, ?2) >= ?2)"
+        "   where n.person_id = i.person_id and c.id <> ?1 and c.kind = 'private' and coalesce(c.left_at, ?2) >= ?2)"
         " and not exists (select 1 from identities n join chats c on c.identity_id = n.id"
-        "   where n.person_id = i.person_id and c.id <> ?1 and c.kind = 'private' and ifnull(c.left_at, ?2) >= ?2)",
+        "   where n.person_id = i.person_id and c.id <> ?1 and c.kind = 'private' and coalesce(c.left_at, ?2) >= ?2)",
         (chat_id, before),
     )
 

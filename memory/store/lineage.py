@@ -140,7 +140,7 @@ def offspring(reader: Reader, memory_ids: Collection[int]) -> list[Row]:
         " select p.parent_id, p.memory_id from memory_parents p"
         " where p.parent_id in (select value from json_each(?))"
         " union select l.id, p.memory_id from memory_parents p join line l on p.parent_id = l.child)"
-        " select l.id, l.child, m.kind, m.pinned or m.confirmed or m.last_reinforced_at > m.created_at as held"
+        " select l.id, l.child, m.kind, m.pinned = 1 or m.confirmed = 1 or m.last_reinforced_at > m.created_at as held"
         " from line l join memories m on m.id = l.child",
         (memory_ids,),
     )

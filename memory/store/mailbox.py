@@ -95,15 +95,24 @@ class OutboxRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldBefore:
-    """A message that was taken before. `answer` is its answer as history holds it; "" if there is none.
+    """A message that was taken before.
 
-    `is_last` is True if nothing was said in its session since.
+    `is_newest` is True if its bot has taken no later message in its session, `is_last` if its turn is the last there.
     """
 
     update_key: str
+    session_key: str
     received_at: int
-    answer: str
+    is_newest: bool
     is_last: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """An inbox row that was claimed for a turn. A task is no message: its time has come."""
+
+    is_task: bool
+    has_attachments: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,18 +149,43 @@ def receive(
     return None if row is None else int(row["id"])
 
 
-def told_before(reader: Reader, platform: str, bot_id: str, prefix: str) -> ToldBefore | None:
-    """Returns the last update of this bot whose key begins with `prefix`, or None."""
-    row = reader.one(
-        "select i.update_key, i.received_at, ifnull((select m.text from messages m where m.turn_id = i.turn_id"
-        " and m.role = 'assistant' and m.text <> '' and m.erased_at is null order by m.id desc limit 1), '') as answer,"
-        " i.turn_id is (select m.turn_id from messages m join sessions s on s.id = m.session_id"
-        " where s.key = i.session_key order by m.id desc limit 1) as is_last"
-        " from inbox i where i.platform = ? and i.bot_id = ? and i.update_key >= ? and i.update_key < ?"
-        " order by i.id desc limit 1",
-        (platform, bot_id, prefix, f"{prefix}~"),
+def told_before(reader: Reader, platform: str, bot_id: str, prefixes: Sequence[str]) -> dict[int, ToldBefore]:
+    """Returns for each of the prefixes, by its place, the last update of this bot whose key begins so, if there is one.
+
+    They are in the order of the prefixes.
+    """
+    rows = reader.all(
+        "select p.key as place, i.update_key, i.session_key, i.received_at,"
+        " not exists (select 1 from inbox l where l.id > i.id and l.session_key = i.session_key"
+        "  and l.platform = i.platform and l.bot_id = i.bot_id) as is_newest,"
+        " i.turn_id is not distinct from (select m.turn_id from messages m join sessions s on s.id = m.session_id"
+        "  where s.key = i.session_key order by m.id desc limit 1) as is_last"
+        " from json_each(?) p join inbox i on i.id = (select max(j.id) from inbox j"
+        "  where j.platform = ? and j.bot_id = ? and j.update_key >= p.value and j.update_key < p.value || '~')"
+        " order by p.key",
+        (prefixes, platform, bot_id),
     )
-    return None if row is None else ToldBefore(**{**dict(row), "is_last": bool(row["is_last"])})
+    return {
+        row["place"]: ToldBefore(
+            update_key=row["update_key"],
+            session_key=row["session_key"],
+            received_at=row["received_at"],
+            is_newest=bool(row["is_newest"]),
+            is_last=bool(row["is_last"]),
+        )
+        for row in rows
+    }
+
+
+def answer_before(reader: Reader, platform: str, bot_id: str, update_key: str) -> str:
+    """Returns the answer to an update as history holds it; "" if there is none."""
+    row = reader.one(
+        "select m.text from inbox i join messages m on m.turn_id = i.turn_id"
+        " where i.platform = ? and i.bot_id = ? and i.update_key = ?"
+        " and m.role = 'assistant' and m.text <> '' and m.erased_at is null order by m.id desc limit 1",
+        (platform, bot_id, update_key),
+    )
+    return "" if row is None else str(row["text"])
 
 
 def is_task(reader: Reader, inbox_id: int) -> bool:
@@ -217,9 +251,8 @@ def kept(reader: Reader, session_key: str) -> list[InboxRow]:
 
 def blank(tx: Transaction, inbox_ids: Sequence[int]) -> None:
     """Drops the words that ended messages have left in the mailbox, and their attachments."""
-    for inbox_id in inbox_ids:
-        tx.run("update inbox set payload = '' where id = ?", (inbox_id,))
-        attachments.drop(tx, inbox_id)
+    tx.run("update inbox set payload = '' where id in (select value from json_each(?))", (inbox_ids,))
+    attachments.drop(tx, inbox_ids)
 
 
 def reword(tx: Transaction, inbox_id: int, payload: str) -> None:
@@ -227,17 +260,17 @@ def reword(tx: Transaction, inbox_id: int, payload: str) -> None:
     tx.run("update inbox set payload = ? where id = ? and state = 'pending'", (payload, inbox_id))
 
 
-def still_waiting(reader: Reader, inbox_ids: Sequence[int]) -> set[int]:
-    """Returns the ids of the messages that nobody has ended and no turn has claimed."""
-    rows = reader.all(
-        "select id from inbox where state = 'pending' and id in (select value from json_each(?))", (inbox_ids,)
+def claim(tx: Transaction, inbox_ids: Sequence[int], turn_id: int) -> dict[int, Claimed]:
+    """Claims messages for a turn. Returns those, by inbox id, that nobody has ended and no turn has claimed before."""
+    rows = tx.all(
+        "update inbox set state = 'claimed', turn_id = ? where state = 'pending'"
+        " and id in (select value from json_each(?)) returning id, bot_id,"
+        " exists (select 1 from attachments a where a.inbox_id = inbox.id) as has_attachments",
+        (turn_id, inbox_ids),
     )
-    return {row["id"] for row in rows}
-
-
-def claim(tx: Transaction, inbox_ids: Sequence[int], turn_id: int) -> None:
-    for inbox_id in inbox_ids:
-        tx.run("update inbox set state = 'claimed', turn_id = ? where id = ?", (turn_id, inbox_id))
+    return {
+        row["id"]: Claimed(is_task=row["bot_id"] == TASK, has_attachments=bool(row["has_attachments"])) for row in rows
+    }
 
 
 def answered(
@@ -247,15 +280,15 @@ def answered(
 
     Their words are dropped, unless `keep_words` says that a row may have failed before its words reached history.
     """
-    for inbox_id in inbox_ids:
-        tx.run(
-            "update inbox set state = ?, error = ?, finished_at = ?,"
-            " payload = case when ? and turn_id is null then payload else '' end"
-            " where id = ? and state in ('pending', 'claimed')",
-            ("done" if error is None else "failed", error, now, int(keep_words), inbox_id),
-        )
-        if not keep_words:
-            attachments.drop(tx, inbox_id)
+    ended = tx.all(
+        "update inbox set state = ?, error = ?, finished_at = ?,"
+        " payload = case when ? = 1 and turn_id is null then payload else '' end"
+        " where id in (select value from json_each(?)) and state in ('pending', 'claimed') returning id,"
+        " exists (select 1 from attachments a where a.inbox_id = inbox.id and a.message_id is null) as leaves_files",
+        ("done" if error is None else "failed", error, now, int(keep_words), inbox_ids),
+    )
+    if not keep_words and (left := [row["id"] for row in ended if row["leaves_files"]]):
+        attachments.drop(tx, left)
 
 
 def dead_letter(tx: Transaction, now: int, inbox_id: int, *, error: str) -> None:
@@ -264,25 +297,26 @@ def dead_letter(tx: Transaction, now: int, inbox_id: int, *, error: str) -> None
 
 
 def post(tx: Transaction, message: Outgoing, *, run: str, now: int) -> None:
-    """Queues a message. Each outbox row gets the ticket of the inbox row it answers, as long as that row is open."""
-    row = tx.one(
-        "select payload ->> '$.ticket' as ticket, payload ->> '$.pressed' as pressed from inbox"
-        " where id = ? and payload <> ''",
-        (message.inbox_id,),
-    )
-    ticket = row["ticket"] or "" if row is not None else ""
-    # The answer to a command is shown where the command was given; the answer to a press is shown beside the button.
-    in_place = bool(ticket) and row is not None and row["pressed"] is None
+    """Queues a message. The first row of a turn's answer replaces the turn's placeholder.
+
+    Each outbox row gets the ticket of the inbox row it answers, as long as that row is open. The answer to a command is
+    shown where the command was given; the answer to a press is shown beside the button.
+    """
     for chunk, piece in enumerate(message.pieces):
+        leads = chunk == 0
+        replaces = leads and piece.file is None
         tx.run(
             "insert into outbox (session_key, turn_id, inbox_id, kind, chunk, text, markup, buttons, reply_to, edits,"
             " ticket, in_place, state, run, created_at, file_name, file, reminder_id)"
-            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?)",
+            f" select ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(({_SHOWN}), ?), coalesce(i.payload ->> '$.ticket', ''),"
+            " case when ? = 1 and i.payload ->> '$.ticket' <> '' and i.payload ->> '$.pressed' is null then 1 else 0"
+            " end,"
+            " 'pending', ?, ?, ?, ?, ? from (select 1) left join inbox i on i.id = ? and i.payload <> ''",
             (
                 message.session_key, message.turn_id, message.inbox_id, message.kind, chunk, piece.text, piece.markup,
-                json.dumps(piece.buttons) if piece.buttons else "", message.reply_to if chunk == 0 else None,
-                message.edits if chunk == 0 and piece.file is None else None, ticket, int(in_place and chunk == 0),
-                run, now, piece.file_name, piece.file, piece.reminder_id,
+                json.dumps(piece.buttons) if piece.buttons else "", message.reply_to if leads else None,
+                message.turn_id if replaces else None, message.edits if replaces else None, int(leads),
+                run, now, piece.file_name, piece.file, piece.reminder_id, message.inbox_id,
             ),
         )  # fmt: skip
 
@@ -302,11 +336,7 @@ def place_holder(
 
 def shown_placeholder(reader: Reader, turn_id: int) -> str | None:
     """Returns the platform's id of the placeholder that this turn has shown, or None."""
-    row = reader.one(
-        "select platform_ref from outbox where turn_id = ? and kind = 'placeholder' and state = 'sent'"
-        " order by id desc limit 1",
-        (turn_id,),
-    )
+    row = reader.one(_SHOWN, (turn_id,))
     return None if row is None else row["platform_ref"]
 
 
@@ -380,7 +410,8 @@ def take(tx: Transaction, now: int, session_key: str) -> OutboxRow | None:
     next wait is meaningful again.
     """
     row = tx.one(
-        "update outbox set state = 'sending', attempts = attempts + 1, created_at = min(created_at, ?1)"
+        "update outbox set state = 'sending', attempts = attempts + 1, created_at = case when created_at > ?1 then ?1"
+        " else created_at end"
         " where (not_before <= ?1 or created_at > ?1)"
         f" and id = (select min(id) from outbox where {_UNSENT} and session_key = ?2 and state = 'pending')"
         f" returning {_OUTBOX}",
@@ -392,19 +423,21 @@ def take(tx: Transaction, now: int, session_key: str) -> OutboxRow | None:
 def due(reader: Reader, now: int, session_key: str) -> int | None:
     """Returns when the session's next row may be sent, in milliseconds UTC, or None without one."""
     row = reader.one(
-        "select iif(created_at > ?1, 0, not_before) as not_before from outbox"
+        "select case when created_at > ?1 then 0 else not_before end as not_before from outbox"
         f" where {_UNSENT} and session_key = ?2 and state = 'pending' order by id limit 1",
         (now, session_key),
     )
     return None if row is None else int(row["not_before"])
 
 
-def sent(tx: Transaction, now: int, outbox_id: int, platform_ref: str) -> None:
-    """Records that a row was shown."""
-    tx.run(
-        f"update outbox set state = 'sent', platform_ref = ?, sent_at = ?, {_EMPTY} where id = ?",
+def sent(tx: Transaction, now: int, outbox_id: int, platform_ref: str) -> bool:
+    """Records that a row was shown. Returns whether its session has more to send, now or later."""
+    row = tx.one(
+        f"update outbox set state = 'sent', platform_ref = ?, sent_at = ?, {_EMPTY} where id = ? returning exists"
+        f" (select 1 from outbox o where o.{_UNSENT} and o.session_key = outbox.session_key and o.state = 'pending')",
         (platform_ref, now, outbox_id),
     )
+    return row is not None and bool(row[0])
 
 
 def not_sent(tx: Transaction, outbox_id: int, state: str, error: str, *, not_before: int = 0) -> None:
@@ -415,9 +448,10 @@ def not_sent(tx: Transaction, outbox_id: int, state: str, error: str, *, not_bef
     """
     tx.run(
         # Once its fate was unknown, the row may have been shown, whatever the result of a later attempt.
-        "update outbox set state = ?1, error = iif(?1 = 'pending' and error = 'unknown', error, ?2), not_before = ?3,"
-        " ticket = iif(?1 = 'dead', '', ticket), file_name = iif(?1 = 'dead', '', file_name),"
-        " file = iif(?1 = 'dead', null, file) where id = ?4",
+        "update outbox set state = ?1, error = case when ?1 = 'pending' and error = 'unknown' then error else ?2 end,"
+        " not_before = ?3, ticket = case when ?1 = 'dead' then '' else ticket end,"
+        " file_name = case when ?1 = 'dead' then '' else file_name end,"
+        " file = case when ?1 <> 'dead' then file end where id = ?4",
         (state, error, not_before, outbox_id),
     )
 
@@ -569,12 +603,12 @@ def unanswered_in(reader: Reader, session_ids: Collection[int], identity_ids: Se
     """Returns inbox rows of these sessions that never came to a turn, with files and whether one of these sent them."""
     return reader.all(
         "select i.id, s.id as session_id, s.chat_id, c.kind = 'private' as private,"
-        " ifnull(iif(json_valid(i.payload), i.payload ->> '$.text', i.payload), '') as text,"
-        " ifnull((select group_concat(a.name || ' ' || a.text, ' ') from attachments a where a.inbox_id = i.id"
+        " coalesce(case when json_valid(i.payload) then i.payload ->> '$.text' else i.payload end, '') as text,"
+        " coalesce((select group_concat(a.name || ' ' || a.text, ' ') from attachments a where a.inbox_id = i.id"
         "   and a.message_id is null), '') as files,"
         " exists (select 1 from identities p where p.platform = i.platform and p.id in"
-        "   (select value from json_each(?2)) and p.user_id = iif(json_valid(i.payload),"
-        "   i.payload ->> '$.author_id', '')) as own"
+        "   (select value from json_each(?2)) and p.user_id ="
+        "   case when json_valid(i.payload) then i.payload ->> '$.author_id' else '' end) as own"
         " from inbox i join sessions s on s.key = i.session_key join chats c on c.id = s.chat_id"
         " where s.id in (select value from json_each(?1)) and i.payload <> ''"
         " and (i.state in ('failed', 'dead') or (i.state = 'pending' and i.held = 1))",
@@ -663,6 +697,11 @@ _HOLDING = erasure.holding("outbox")
 _GIVEN_UP = "(state = 'dead' and kind <> 'placeholder' or state = 'unknown')"
 #: A row whose fate was unknown may have been shown, whatever comes of it now.
 _NO_ERROR = "error = iif(state = 'unknown', 'unknown', null)"
+#: The platform's id of the placeholder that a turn has shown.
+_SHOWN = (
+    "select platform_ref from outbox where turn_id = ? and kind = 'placeholder' and state = 'sent'"
+    " order by id desc limit 1"
+)
 #: The channel's part of a session key.
 _CHANNEL = "substr(session_key, 1, instr(session_key, ':') - 1)"
 _LETTER = "select id, session_key, payload, turn_id, held from inbox"

@@ -131,7 +131,7 @@ def insert(tx: Transaction, draft: Draft, *, new_id: Callable[[], str], now: int
 
 def add_sources(tx: Transaction, memory_id: int, message_ids: Iterable[int]) -> None:
     for message_id in message_ids:
-        tx.run("insert or ignore into memory_sources values (?, ?)", (memory_id, message_id))
+        tx.run("insert into memory_sources values (?, ?) on conflict do nothing", (memory_id, message_id))
 
 
 def set_parents(tx: Transaction, memory_id: int, parent_ids: Iterable[int]) -> None:
@@ -166,8 +166,9 @@ def reopen(tx: Transaction, scope: Scope, *, at: int) -> list[Memory]:
 def reinforce(tx: Transaction, memory_id: int, *, at: int, confidence: float = 0.0) -> None:
     """Counts a memory that was told again: it becomes fresh, as sure as it was told, and leaves the archive."""
     tx.run(
-        "update memories set reinforced_count = reinforced_count + 1, confidence = max(confidence, ?),"
-        " last_reinforced_at = max(last_reinforced_at, ?), archived_at = null where id = ?",
+        "update memories set reinforced_count = reinforced_count + 1, confidence = case when confidence < ?1 then ?1"
+        " else confidence end,"
+        f" last_reinforced_at = {_LATER.format('?2')}, archived_at = null where id = ?3",
         (confidence, at, memory_id),
     )
     _changed(tx, memory_id)
@@ -189,8 +190,8 @@ def stand_for(tx: Transaction, memory_id: int, merged: Sequence[Memory]) -> None
 def confirm(tx: Transaction, memory_id: int, *, at: int) -> None:
     """Marks a memory as confirmed by the person."""
     tx.run(
-        "update memories set confirmed = 1, confidence = 1.0, last_reinforced_at = max(last_reinforced_at, ?),"
-        " archived_at = null where id = ?",
+        f"update memories set confirmed = 1, confidence = 1.0, last_reinforced_at = {_LATER.format('?1')},"
+        " archived_at = null where id = ?2",
         (at, memory_id),
     )
 
@@ -198,9 +199,9 @@ def confirm(tx: Transaction, memory_id: int, *, at: int) -> None:
 def use(tx: Transaction, memory_id: int, *, at: int) -> None:
     """Counts a deliberate look-up, which refreshes the memory, unlike automatic recall."""
     tx.run(
-        "update memories set access_count = access_count + 1, last_access_at = ?,"
-        " last_reinforced_at = max(last_reinforced_at, ?) where id = ?",
-        (at, at, memory_id),
+        "update memories set access_count = access_count + 1, last_access_at = ?1,"
+        f" last_reinforced_at = {_LATER.format('?1')} where id = ?2",
+        (at, memory_id),
     )
 
 
@@ -257,7 +258,7 @@ def outdate(tx: Transaction, memory: Memory, *, kinds: Collection[Kind], by: int
 def pin(tx: Transaction, memory_id: int, *, pinned: bool) -> None:
     """Pins a row, or not: a pinned row never fades and leads the known facts; it comes back from the archive."""
     tx.run(
-        "update memories set pinned = ?1, archived_at = iif(?1, null, archived_at) where id = ?2",
+        "update memories set pinned = ?1, archived_at = case when ?1 = 0 then archived_at end where id = ?2",
         (int(pinned), memory_id),
     )
     _changed(tx, memory_id)
@@ -425,11 +426,6 @@ def count_closed_by(reader: Reader, memory_id: int) -> int:
     return reader.number("select count(*) from memories where superseded_by = ? and kind = 'fact'", (memory_id,))
 
 
-def last_id(reader: Reader) -> int:
-    """Returns the highest id that any row has ever had."""
-    return reader.number("select coalesce(max(seq), 0) from sqlite_sequence where name = 'memories'")
-
-
 def with_key(reader: Reader, scope: Scope, draft: Draft) -> list[Row]:
     """Returns the rows of the draft's kind, key and subject: id, value, import_id, valid_until and local_date."""
     within = scope.predicate("m")
@@ -444,8 +440,9 @@ def has_heir(reader: Reader, memory_id: int, *, besides: Collection[int]) -> boo
     """Returns whether another live row, except `besides`, says what holds in the place of this one."""
     row = reader.one(
         "select 1 from memories old join memories m on m.owner_id = old.owner_id and m.kind = old.kind"
-        " and m.key = old.key and m.agent_id is old.agent_id and m.subject = old.subject"
-        " and m.subject_id is old.subject_id where old.id = ? and m.valid_until is null and m.archived_at is null"
+        " and m.key = old.key and m.agent_id is not distinct from old.agent_id and m.subject = old.subject"
+        " and m.subject_id is not distinct from old.subject_id where old.id = ? and m.valid_until is null and"
+        " m.archived_at is null"
         " and m.id not in (select value from json_each(?))",
         (memory_id, [memory_id, *besides]),
     )
@@ -462,8 +459,7 @@ def relink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -
     """Puts back links of rows to what is still there."""
     for pair in pairs:
         tx.run(
-            f"insert or ignore into {table} select ?1, ?2 where exists"
-            f" (select 1 from {_LINKED[table][1]} where id = ?2)",
+            f"insert into {table} select ?, id from {_LINKED[table][1]} where id = ? on conflict do nothing",
             pair,
         )
 
@@ -487,8 +483,16 @@ def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
     raise NotFound(f"No memory {short_id} here.")
 
 
+def short_id(reader: Reader, memory_id: int) -> str | None:
+    """Returns the short id of a row; None if there is no such row."""
+    row = reader.one("select short_id from memories where id = ?", (memory_id,))
+    return None if row is None else str(row["short_id"])
+
+
 def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memory]:
     """Returns the rows among `memory_ids` that this scope sees, in the order asked for."""
+    if not memory_ids:
+        return []
     rows = _seen(reader, scope, "m.id in (select value from json_each(?))", (memory_ids,))
     found = {memory.id: memory for memory in rows}
     return [found[memory_id] for memory_id in memory_ids if memory_id in found]
@@ -577,7 +581,8 @@ def same_subject(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
     return _seen(
         reader,
         scope,
-        "m.owner_id = ? and m.kind = ? and m.subject = ? and m.subject_id is ? and (m.category = ? or m.key = ?)"
+        "m.owner_id = ? and m.kind = ? and m.subject = ? and m.subject_id is not distinct from ? and (m.category = ?"
+        " or m.key = ?)"
         " order by m.valid_from, m.id",
         (draft.owner_id, draft.kind, draft.subject, draft.subject_id, draft.category, draft.key),
     )
@@ -647,10 +652,13 @@ def _taken(reader: Reader, short_id: str) -> bool:
     return reader.one("select 1 from memories where short_id = ?", (short_id,)) is not None
 
 
+#: The later of when a row was last told and of another time.
+_LATER: Final = "case when last_reinforced_at < {0} then {0} else last_reinforced_at end"
 #: The order of what a profile is made of: using a fact must not make the profile anew.
 _STEADY: Final = "m.pinned desc, m.importance desc, m.last_reinforced_at desc, m.id desc"
 _WEIGHTIEST: Final = (
-    f"m.pinned desc, m.importance desc, min(m.access_count + m.reinforced_count, {_MOST_USES}) desc,"
+    "m.pinned desc, m.importance desc, case when m.access_count + m.reinforced_count"
+    f" < {_MOST_USES} then m.access_count + m.reinforced_count else {_MOST_USES} end desc,"
     " m.last_reinforced_at desc, m.id desc"
 )
 #: The other side of each link: its column and its table.

@@ -56,13 +56,13 @@ def unread(
 ) -> list[Row]:
     """Returns the newest rows with ids below `below` and few names that were not read for names yet.
 
-    They are rows of id, owner_id and value.
+    They are rows of id, owner_id and value. What is committed meanwhile under a higher id is read the next night.
     """
-    # Rows are read in the order of their ids: the index of waiting rows has them by owner.
+    # Rows are read in the order of their ids: the index of waiting rows, which the sign keeps away, has them by owner.
     return reader.all(
-        "select m.id, m.owner_id, m.value from memories m not indexed where m.id < ?1 and m.enriched_at is null"
+        "select m.id, m.owner_id, m.value from memories m where m.id < ?1 and +m.enriched_at is null"
         f" and m.kind in ('fact', 'event', 'reflection') and {LIVE} and (m.agent_id is null or m.agent_id = ?2)"
-        " and m.owner_id in (select value from json_each(?3))"
+        " and +m.owner_id in (select value from json_each(?3))"
         " and (select count(*) from memory_entities l where l.memory_id = m.id) <= ?4"
         " order by m.id desc limit ?5",
         (below, agent_id, owner_ids, most_names, limit),
@@ -80,7 +80,7 @@ def owners_to_merge(reader: Reader, owner_ids: Sequence[int], *, agent_id: int, 
         " left join anew a on a.owner_id = m.owner_id"
         f" where m.owner_id in (select value from json_each(?1)) and {_MERGEABLE}"
         " and (m.agent_id is null or m.agent_id = ?2)"
-        " and m.key not in (select value from json_each(?5)) and m.key not glob 'favourite-*'"
+        " and m.key not in (select value from json_each(?5)) and m.key not like 'favourite-%'"
         " group by m.owner_id, m.subject_id, m.subject, m.author_id, m.agent_id"
         f" having count(*) > 1 and max(case when not ({_MERGED}) then m.created_at end)"
         " > case when a.owner_id is null then coalesce(d.at, -1) else -1 end"

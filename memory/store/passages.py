@@ -7,7 +7,7 @@ neither as a hit nor as a neighbour. A passage never crosses a sitting.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -60,11 +60,28 @@ def by_ids(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[Mes
     return [found[message_id] for message_id in message_ids if message_id in found]
 
 
+def with_neighbours(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[Passage]:
+    """Returns the messages among `message_ids` that this scope may find as passages, in the order asked for."""
+    within = scope.owned("m")
+    rows = reader.all(
+        f"select {history.COLUMNS}, {_OUTDATED} as outdated from messages m where {_FINDABLE} and {within.sql}"
+        " and m.id in (select n.id from json_each(?) asked join messages hit on hit.id = asked.value"
+        "   join messages n on n.session_id = hit.session_id and n.sitting = hit.sitting"
+        "   and n.nth between hit.nth - ? and hit.nth + ?)",
+        (*within.parameters, message_ids, REACH, REACH),
+    )
+    messages = {row["id"]: history.message(row) for row in rows}
+    outdated_ids = {row["id"] for row in rows if row["outdated"]}
+    asked = [messages[message_id] for message_id in message_ids if message_id in messages]
+    return _together(asked, messages.values(), outdated_ids)
+
+
 def standing(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[Row]:
     """Returns the columns that ranking needs of the messages that this scope may find, in any order.
 
-    The columns are id, session_id, sitting, nth, role, author_id, said_at, tokens and `ending`, the last characters of
-    the text. Reading and building whole messages, most of which are never shown, costs several times as much.
+    The columns are id, session_id, sitting, nth, role, author_id, said_at, tokens, `ending`, the last characters of the
+    text, and `name`, the author's. Reading and building whole messages, most of which are never shown, costs several
+    times as much.
     """
     within = scope.owned("m")
     return [
@@ -84,11 +101,13 @@ def standing_around(reader: Reader, scope: Scope, places: Iterable[MessagePlace]
 
 def passages(reader: Reader, scope: Scope, messages: Sequence[Message]) -> list[Passage]:
     """Returns each message as a passage, in the order given."""
-    places = {
-        (message.session_id, message.sitting, message.nth): message
-        for message in (*messages, *map(history.message, _around(reader, scope, messages, history.COLUMNS)))
-    }
-    replaced = outdated(reader, [message.id for message in messages])
+    around = map(history.message, _around(reader, scope, messages, history.COLUMNS))
+    return _together(messages, (*messages, *around), outdated(reader, [message.id for message in messages]))
+
+
+def _together(messages: Sequence[Message], said: Iterable[Message], outdated_ids: Collection[int]) -> list[Passage]:
+    """Returns each of the messages with its neighbours among all that was `said`."""
+    places = {(message.session_id, message.sitting, message.nth): message for message in said}
 
     def neighbours(message: Message, offsets: Iterable[int]) -> tuple[Message, ...]:
         nth = message.nth or 0
@@ -100,7 +119,7 @@ def passages(reader: Reader, scope: Scope, messages: Sequence[Message]) -> list[
             message=message,
             before=neighbours(message, range(-REACH, 0)),
             after=neighbours(message, range(1, REACH + 1)),
-            outdated=message.id in replaced,
+            outdated=message.id in outdated_ids,
         )
         for message in messages
     ]
@@ -202,7 +221,12 @@ def _portions(values: Sequence[int]) -> Iterable[Sequence[int]]:
 
 _STANDING = (
     "m.id, m.session_id, m.sitting, m.nth, m.role, m.author_id, m.said_at, m.tokens,"
-    " rtrim(substr(m.text, -3)) as ending"
+    " rtrim(substr(m.text, -3)) as ending, (select name from identities where id = m.author_id) as name"
+)
+#: Whether everything learned from a message m has been replaced since; null if nothing was.
+_OUTDATED = (
+    "(select min(case when x.superseded_by is null then 0 else 1 end) from memory_sources o"
+    " join memories x on x.id = o.memory_id where o.message_id = m.id)"
 )
 #: Word for word the condition of the index `messages_owner`.
 _FINDABLE = "m.nth is not null and m.recall = 1 and m.erased_at is null"

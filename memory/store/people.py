@@ -47,6 +47,13 @@ class Account:
 
 def speaker(tx: Transaction, *, platform: str, user_id: str, name: str, now: int) -> Speaker:
     """Returns the identity behind a platform's user id, created on first sight; its name follows the platform."""
+    seen = tx.one(
+        "update identities set last_seen_at = ? where platform = ? and user_id = ? and name = ?"
+        f" returning id, person_id, name, {_SETTINGS}",
+        (now, platform, user_id, name),
+    )
+    if seen is not None:
+        return _speaker(seen, name)
     row = tx.one(_SPEAKER + " where i.platform = ? and i.user_id = ?", (platform, user_id))
     if row is None:
         person_id = tx.insert("insert into people (created_at) values (?)", (now,))
@@ -119,9 +126,10 @@ def link(tx: Transaction, identity_id: int, other_id: int) -> None:
         return
     tx.run(
         "update people set language = coalesce(people.language, other.language),"
-        " timezone = coalesce(people.timezone, other.timezone), learning = min(people.learning, other.learning),"
-        " about = min(people.about, other.about), manner = min(people.manner, other.manner),"
-        " followed_up_on = max(people.followed_up_on, other.followed_up_on)"
+        " timezone = coalesce(people.timezone, other.timezone), learning = people.learning * other.learning,"
+        " about = people.about * other.about, manner = people.manner * other.manner,"
+        " followed_up_on = case when people.followed_up_on < other.followed_up_on then other.followed_up_on"
+        " else people.followed_up_on end"
         " from people as other where people.id = ? and other.id = ?",
         (person_id, other_person_id),
     )
@@ -155,6 +163,22 @@ def unlink(tx: Transaction, identity_id: int) -> list[int]:
     chats.drop_snapshots(tx)
     leaves = {int(row["id"]): row["identity_id"] == identity_id for row in together}
     return memories.take_apart(tx, _of_both_sides(tx, leaves))
+
+
+def keep_with(tx: Transaction, identity_id: int, other_id: int) -> None:
+    """Makes an account that stands for another, as its programs' or the page's, one person with that one.
+
+    If it was left with people from whom that one has been separated since, it leaves them and what they have set.
+    """
+    person_id = speaker_by_id(tx, identity_id).person_id
+    together = accounts(tx, other_id)
+    if len(together) == 1:
+        link(tx, identity_id, other_id)
+    elif identity_id not in {each.id for each in together}:
+        unlink(tx, other_id)
+        left_id = speaker_by_id(tx, other_id).person_id
+        tx.run("update identities set person_id = ? where id = ?", (person_id, other_id))
+        tx.run("delete from people where id = ?", (left_id,))
 
 
 def begin_anew(tx: Transaction, identity_id: int) -> None:
@@ -233,8 +257,9 @@ def take_over_follow_ups(tx: Transaction, rows: Iterable[Row]) -> None:
     """Has nobody asked who was asked or has declined since, by another copy of the store."""
     for row in rows:
         tx.run(
-            "update people set follow_ups = iif(? = '', '', follow_ups), followed_up_on = max(followed_up_on, ?)"
-            " where id = (select person_id from identities where platform = ? and user_id = ?)",
+            "update people set follow_ups = case when ?1 = '' then '' else follow_ups end,"
+            " followed_up_on = case when followed_up_on < ?2 then ?2 else followed_up_on end"
+            " where id = (select person_id from identities where platform = ?3 and user_id = ?4)",
             (row["follow_ups"], row["followed_up_on"], row["platform"], row["user_id"]),
         )
 
@@ -247,6 +272,15 @@ def set_language(tx: Transaction, speaker: Speaker, language: str | None) -> Non
 def set_timezone(tx: Transaction, speaker: Speaker, timezone: str | None) -> None:
     """Sets a person's time zone, by its IANA name; None leaves it to the agent's."""
     tx.run("update people set timezone = ? where id = ?", (timezone, speaker.person_id))
+
+
+def set_timezone_of(tx: Transaction, owner_id: int, timezone: str | None) -> None:
+    """Sets the time zone of the person whose account an owner is; None leaves it to the agent's."""
+    tx.run(
+        "update people set timezone = ? where id = (select i.person_id from owners o"
+        " join identities i on i.id = o.identity_id where o.id = ?)",
+        (timezone, owner_id),
+    )
 
 
 def set_manner(tx: Transaction, session: Session, speaker: Speaker, on: bool) -> None:
@@ -306,7 +340,7 @@ def take_over_opt_outs(tx: Transaction, rows: Iterable[Row]) -> None:
     """Adds the opt-outs of another copy of the store to those here."""
     for row in rows:
         tx.run(
-            "update people set learning = min(learning, ?), about = min(about, ?)"
+            "update people set learning = learning * ?, about = about * ?"
             " where id = (select person_id from identities where platform = ? and user_id = ?)",
             (row["learning"], row["about"], row["platform"], row["user_id"]),
         )
@@ -338,6 +372,12 @@ _UNNAMED = erasure.emptied("identities")
 _SPEAKER = (
     "select i.id, i.person_id, i.name, p.language, p.timezone, p.learning, p.about, p.manner, p.follow_ups"
     " from identities i join people p on p.id = i.person_id"
+)
+
+#: The settings of `_SPEAKER`, for a statement that returns rows of identities alone.
+_SETTINGS = ", ".join(
+    f"(select p.{column} from people p where p.id = person_id) as {column}"
+    for column in ("language", "timezone", "learning", "about", "manner", "follow_ups")
 )
 
 _ACCOUNT = (

@@ -7,14 +7,14 @@ they are. A search reads the postings of the scope's partitions alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from memory.errors import IndexDamaged
 from memory.scope import Scope
 from memory.store.database import Reader, Row, Transaction
-from memory.store.migrate import migrations
+from memory.store.sqlite.migrate import migrations
 
 #: The number of the migration that creates the tables.
 _MIGRATION: Final = 25
@@ -61,20 +61,17 @@ def put(tx: Transaction, entries: Sequence[Entry]) -> None:
     )
 
 
-def remove(tx: Transaction, docs: Collection[int]) -> None:
-    """Removes those of the documents that are indexed."""
-    rows = tx.all(
-        "select doc, partition, other_partition, tokens from indexed_documents"
-        " where doc in (select value from json_each(?))",
-        (docs,),
-    )
+def remove(tx: Transaction, rows: Sequence[Row]) -> None:
+    """Removes indexed documents, given as rows of `documents.indexed`."""
     for row in rows:
         tx.run(
             "delete from postings where partition in (?, ?) and term in (select value from json_each(?)) and doc = ?",
             (row["partition"], row["other_partition"], set(tokens_of(row)), row["doc"]),
         )
     if rows:
-        tx.run("delete from indexed_documents where doc in (select value from json_each(?))", (docs,))
+        tx.run(
+            "delete from indexed_documents where doc in (select value from json_each(?))", ([r["doc"] for r in rows],)
+        )
 
 
 def remove_changed(tx: Transaction) -> None:
@@ -94,6 +91,7 @@ def matching(reader: Reader, scope: Scope, terms: Sequence[str], *, limit: int) 
     return reader.all(
         "select d.doc, d.tokens, s.session_id, s.sitting, s.nth, s.role,"
         " coalesce(s.author_id, m.subject_id) as about, coalesce(s.said_at, m.learned_at) as at,"
+        " (select name from identities i where i.id = coalesce(s.author_id, m.subject_id)) as name,"
         f" rtrim(substr(s.text, -3)) as ending from (select distinct doc from postings where {_HELD}) p"
         " join indexed_documents d on d.doc = p.doc"
         " left join messages s on d.doc % 2 = 1 and s.id = d.doc / 2"
@@ -127,11 +125,12 @@ def check(reader: Reader, *, thorough: bool) -> None:
     """
     is_sound = reader.number(
         "select (select count(*) from postings) = (select coalesce(sum(postings), 0) from indexed_documents)"
-        " and (select sum(doc) from postings) is (select sum(doc * postings) from indexed_documents where postings > 0)"
-        " and (not ? or not exists (select 1 from postings p where not exists (select 1 from indexed_documents d"
+        " and (select sum(doc) from postings) is not distinct from (select sum(doc * postings) from indexed_documents"
+        " where postings > 0)"
+        " and (? = 0 or not exists (select 1 from postings p where not exists (select 1 from indexed_documents d"
         "   where d.doc = p.doc and (d.partition = p.partition or d.other_partition = p.partition)"
         "   and instr(d.tokens, ' ' || p.term || ' ') > 0)))",
-        (thorough,),
+        (int(thorough),),
     )
     if not is_sound:
         raise IndexDamaged(_DAMAGED)

@@ -145,8 +145,8 @@ def settle(tx: Transaction, question_id: int, answer: str | None, *, inbox_id: i
     `inbox_id` is the inbox row that gave the answer, where that matters later.
     """
     row = tx.one(
-        "update questions set state = ?, answer = ?, payload = iif(?4 is null, payload,"
-        " json_set(payload, '$.answered_by', ?4)) where id = ?3 and state = 'open' returning id",
+        "update questions set state = ?, answer = ?, payload = case when ?4 is null then payload"
+        " else json_set(payload, '$.answered_by', ?4) end where id = ?3 and state = 'open' returning id",
         ("cancelled" if answer is None else "answered", answer, question_id, inbox_id),
     )
     return row is not None

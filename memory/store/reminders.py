@@ -143,7 +143,8 @@ def shown(tx: Transaction, reminder_id: int, *, due_at: int | None, snoozed_to: 
 def end_task(tx: Transaction, reminder_id: int, *, failed: bool) -> int:
     """Notes whether a task's turn has failed. Returns how often it failed in a row."""
     return tx.number(
-        "update reminders set failures = iif(?, failures + 1, 0) where id = ? returning failures as n",
+        "update reminders set failures = case when ? = 1 then failures + 1 else 0 end where id = ? returning failures"
+        " as n",
         (int(failed), reminder_id),
     )
 
@@ -164,7 +165,7 @@ def drop_old(tx: Transaction, *, unasked_before: int, shown_before: int) -> int:
     return len(
         tx.ids(
             "delete from reminders where due_at is null and snoozed_to is null"
-            " and (first = '' and created_at < ?1 or first <> '' and ifnull(shown_at, created_at) < ?2) returning id",
+            " and (first = '' and created_at < ?1 or first <> '' and coalesce(shown_at, created_at) < ?2) returning id",
             (unasked_before, shown_before),
         )
     )
@@ -240,7 +241,7 @@ def _of_id(reader: Reader, reminder_id: int) -> Reminder:
 
 
 #: Exactly the expression and the condition of the index; with other wording SQLite does not use it.
-_NEXT: Final = "min(ifnull(due_at, snoozed_to), ifnull(snoozed_to, due_at))"
+_NEXT: Final = "case when due_at is null or snoozed_to < due_at then snoozed_to else due_at end"
 _OPEN: Final = "due_at is not null or snoozed_to is not null"
 _REMINDER: Final = (
     "select id, number, kind, identity_id, agent_id, session_id, private, text, language, zone, first, rule, until,"

@@ -6,10 +6,14 @@ Invariant: every identity, chat and agent that is written has its owner row.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from memory.scope import Scope
 from memory.store.database import Reader, Row, Transaction
+
+#: Who finds names in what an agent learns: patterns alone, or also its models, or spaCy at night, or all that are
+#: there ("auto"), or nobody.
+NameFinder: TypeAlias = Literal["auto", "spacy", "model", "patterns", "none"]
 
 
 def agent(tx: Transaction, name: str, *, now: int) -> int:
@@ -25,6 +29,19 @@ def agent(tx: Transaction, name: str, *, now: int) -> int:
 def own(tx: Transaction, kind: Literal["agent", "identity", "chat"], own_id: int) -> None:
     """Creates the owner of what is kept for an agent, an identity or a chat."""
     tx.run(f"insert into owners (kind, {kind}_id) values (?, ?)", (kind, own_id))
+
+
+def find_names(tx: Transaction, agent_id: int, by: NameFinder) -> None:
+    """Sets who finds names in what an agent learns from now on."""
+    tx.run("update agents set entities = ?1 where id = ?2 and entities <> ?1", (by, agent_id))
+
+
+def name_finder(reader: Reader, agent_id: int) -> NameFinder:
+    """Returns who finds names in what an agent learns."""
+    row = reader.one("select entities from agents where id = ?", (agent_id,))
+    assert row is not None, f"no agent {agent_id}"
+    found: NameFinder = row["entities"]
+    return found
 
 
 def agents(reader: Reader) -> list[int]:
@@ -62,8 +79,9 @@ def own_thread(tx: Transaction, chat_id: int, thread: str | None) -> None:
     Without it the thread would write to the whole chat's memory.
     """
     tx.run(
-        "insert or ignore into owners (kind, chat_id, thread)"
-        " select 'thread', id, ?1 from chats where id = ?2 and kind = 'group' and threads_own and ?1 is not null",
+        "insert into owners (kind, chat_id, thread)"
+        " select 'thread', id, ?1 from chats where id = ?2 and kind = 'group' and threads_own = 1 and ?1 is not null"
+        " on conflict do nothing",
         (thread, chat_id),
     )
 
@@ -105,7 +123,8 @@ def owners_served(reader: Reader, agent_id: int, *, among: Sequence[int] | None 
         " join owners o on o.kind = 'chat' and o.chat_id = c.id where c.kind = 'group'"
         f" union all select o.id, {talked} from chats c join sessions s on s.chat_id = c.id"
         " join owners o on o.kind = 'thread' and o.chat_id = c.id and o.thread = s.thread))"
-        " where n = 1 and ?1 = iif(sleeps, ?2 ->> 0, agent_id) and left_at is null order by owner_id",
+        " where n = 1 and ?1 = case when sleeps then cast(?2 ->> 0 as integer) else agent_id end and left_at is null"
+        " order by owner_id",
         (agent_id, among),
     )
 
@@ -129,8 +148,8 @@ def learned_of(reader: Reader, owner_ids: Collection[int]) -> list[int]:
     return reader.ids(
         "select o.id from json_each(?) asked join owners o on o.id = asked.value"
         " left join identities i on i.id = o.identity_id left join people p on p.id = i.person_id"
-        " where coalesce(p.learning, 1) and coalesce((select c.learning from chats c where c.id = o.chat_id),"
-        " (select max(c.learning) from chats c where c.identity_id = o.identity_id and c.kind = 'private'), 1)",
+        " where coalesce(p.learning, 1) = 1 and coalesce((select c.learning from chats c where c.id = o.chat_id),"
+        " (select max(c.learning) from chats c where c.identity_id = o.identity_id and c.kind = 'private'), 1) = 1",
         (owner_ids,),
     )
 

@@ -12,7 +12,10 @@ def value(reader: Reader, name: str) -> str | None:
 
 
 def put(tx: Transaction, name: str, value: str) -> None:
-    tx.run("insert or replace into store_settings values (?, ?)", (name, value))
+    tx.run(
+        "insert into store_settings values (?, ?) on conflict (name) do update set value = excluded.value",
+        (name, value),
+    )
 
 
 def drop(tx: Transaction, name: str) -> None:

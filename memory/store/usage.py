@@ -73,6 +73,24 @@ def used(reader: Reader, agent_id: int, *, session_id: int | None, since: int) -
     return [Used(**dict(row)) for row in rows]
 
 
+def last(reader: Reader) -> int:
+    """Returns the moment of the last booking, for `between`."""
+    row = reader.one("select coalesce(max(id), 0) as id from usage")
+    assert row is not None
+    return int(row["id"])
+
+
+def between(reader: Reader, since: int, until: int) -> list[Used]:
+    """Returns what was booked after a moment and until another."""
+    rows = reader.all(
+        "select purpose, model, count(*) as calls, sum(input_tokens) as input_tokens,"
+        " sum(output_tokens) as output_tokens, sum(cost) as cost from usage"
+        " where id > ? and id <= ? group by purpose, model",
+        (since, until),
+    )
+    return [Used(**dict(row)) for row in rows]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsedQuarter:
     """The model calls of a quarter of an hour for one purpose, with its beginning in milliseconds UTC."""

@@ -13,7 +13,7 @@ corner of the space, where most signs are equal. Signs relative to its middle, t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -53,13 +53,18 @@ _BEST: Final = f"select v.doc, 1 - min({_FAR}) as cosine"
 _FIRST: Final = "group by v.doc order by cosine desc nulls last, v.doc limit ?3"
 
 
-def enqueue(tx: Transaction, found: Mapping[int, Found]) -> None:
+def hashes(reader: Reader, docs: Collection[int]) -> dict[int, bytes]:
+    """Returns the hashes of what was embedded of those of the documents that were."""
+    rows = reader.all("select doc, hash from embedded where doc in (select value from json_each(?))", (docs,))
+    return {row["doc"]: row["hash"] for row in rows}
+
+
+def enqueue(tx: Transaction, found: Mapping[int, Found], known: Mapping[int, bytes]) -> None:
     """Queues documents for embedding whose text or partitions have changed. Removes outdated vectors at once.
 
-    The word index calls this for every change with the result of `text_of`, with or without an embedder.
+    The word index calls this for every change with the result of `text_of`, with or without an embedder. `known` are
+    the `hashes` of the documents.
     """
-    rows = tx.all("select doc, hash from embedded where doc in (select value from json_each(?))", (list(found),))
-    known = {row["doc"]: row["hash"] for row in rows}
     waiting = []
     for doc, one in found.items():
         if one is None or not one[1].strip():
@@ -69,7 +74,7 @@ def enqueue(tx: Transaction, found: Mapping[int, Found]) -> None:
                 remove(tx, doc)
             waiting.append(doc)
     if waiting:
-        tx.run("insert or ignore into unembedded select value from json_each(?)", (waiting,))
+        tx.run("insert into unembedded select value from json_each(?) where true on conflict do nothing", (waiting,))
 
 
 def remove(tx: Transaction, doc: int) -> None:
@@ -81,8 +86,8 @@ def remove(tx: Transaction, doc: int) -> None:
 def embed_all(tx: Transaction) -> None:
     """Queues every document again for the embedder, which makes the missing vectors and token bits."""
     tx.run("delete from embedded")
-    tx.run("insert or ignore into unembedded select 2 * id from memories")
-    tx.run("insert or ignore into unembedded select 2 * id + 1 from messages where nth is not null")
+    tx.run("insert into unembedded select 2 * id from memories where true on conflict do nothing")
+    tx.run("insert into unembedded select 2 * id + 1 from messages where nth is not null on conflict do nothing")
 
 
 def waiting(reader: Reader, *, limit: int) -> list[int]:
@@ -119,7 +124,8 @@ def cache(tx: Transaction, doc: int, made: Mapping[bytes, Vector], *, now: int) 
     """
     for hashed, vector in made.items():
         tx.run(
-            "insert or replace into embedding_cache (hash, doc, vector, made_at) values (?, ?, ?, ?)",
+            "insert into embedding_cache (hash, doc, vector, made_at) values (?, ?, ?, ?) on conflict (hash)"
+            " do update set doc = excluded.doc, vector = excluded.vector, made_at = excluded.made_at",
             (hashed, doc, vector.astype("<f4").tobytes(), now),
         )
 
@@ -208,7 +214,9 @@ class Vectors:
         """
         partitions, _ = found
         tx.run(
-            "insert or replace into embedded (doc, hash, refused) values (?, ?, ?)", (doc, _fingerprint(found), refused)
+            "insert into embedded (doc, hash, refused) values (?, ?, ?)"
+            " on conflict (doc) do update set hash = excluded.hash, refused = excluded.refused",
+            (doc, _fingerprint(found), int(refused)),
         )
         tx.run("delete from unembedded where doc = ?", (doc,))
         if vectors is not None:
@@ -223,7 +231,10 @@ class Vectors:
         if bits is not None:
             assert 1 <= len(partitions) <= 2
             tx.run(
-                "insert or replace into token_bits (doc, partition, other_partition, bits) values (?, ?, ?, ?)",
+                "insert into token_bits (doc, partition, other_partition, bits) values (?, ?, ?, ?) on conflict (doc)"
+                " do"
+                " update set partition = excluded.partition, other_partition = excluded.other_partition,"
+                " bits = excluded.bits",
                 (doc, partitions[0], partitions[1] if len(partitions) > 1 else None, bits.tobytes()),
             )
 

@@ -56,8 +56,8 @@ def sign_in(tx: Transaction, now: int, code: str, token: str) -> SignedIn | None
     tx.run("delete from web_sessions where expires_at <= ? or seen_at <= ?", (now, now - IDLE_MS))
     tx.run(
         "delete from web_sessions where id in (select id from web_sessions where channel = ? and user_id = ?"
-        " order by seen_at desc limit -1 offset ?)",
-        (row["channel"], row["user_id"], _MOST - 1),
+        " and id not in (select id from web_sessions where channel = ? and user_id = ? order by seen_at desc limit ?))",
+        (row["channel"], row["user_id"], row["channel"], row["user_id"], _MOST - 1),
     )
     tx.run(
         "insert into web_sessions (hash, channel, platform, user_id, agent, created_at, seen_at, expires_at)"

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Final
 
 from memory.errors import SchemaTooNew, StorageError, StoreBusy, StoreDamaged, StoreUnwritable
-from memory.store import files, health
-from memory.store.driver import Driver
+from memory.store import files
 from memory.store.files import Contents, Progress
+from memory.store.sqlite import health
+from memory.store.sqlite.driver import Driver
 
 DAY_MS: Final = 24 * 3_600_000
 #: Bytes left free beside a copy, so that the store can go on.

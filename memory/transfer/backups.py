@@ -17,12 +17,13 @@ import structlog
 
 from memory.errors import StorageError
 from memory.forgetting import ledger
-from memory.store import driver as drivers
 from memory.store import erasure
-from memory.store.database import Database, Transaction
-from memory.store.driver import Driver
+from memory.store.database import Transaction
 from memory.store.files import Contents, Progress
-from memory.store.migrate import migrations
+from memory.store.sqlite import driver as drivers
+from memory.store.sqlite.database import SqliteDatabase
+from memory.store.sqlite.driver import Driver
+from memory.store.sqlite.migrate import migrations
 from memory.transfer import backup
 from memory.transfer import restore as restoring
 from memory.transfer.backup import DAY_MS, Backup, newest, store_of
@@ -52,7 +53,7 @@ class Retention:
 class Backups:
     """The backups of one open store. Call `begin` when the store is open."""
 
-    def __init__(self, database: Database, *, retention: Retention, now: Callable[[], int]) -> None:
+    def __init__(self, database: SqliteDatabase, *, retention: Retention, now: Callable[[], int]) -> None:
         self._database = database
         self._retention = retention
         self._now = now

@@ -39,6 +39,30 @@ def of_person(folder: Path, accounts: Collection[Account]) -> dict[int, Path]:
     return found
 
 
+def drop_old(folder: Path, *, before: int) -> int:
+    """Removes the exports in a folder that were last written before a time in milliseconds UTC. Returns how many.
+
+    Files that are no exports stay.
+    """
+    dropped = 0
+    for path in sorted(folder.glob("*")):
+        with suppress(OSError):
+            if not path.is_symlink() and path.stat().st_mtime * 1000 < before and _is_export(path):
+                path.unlink()
+                dropped += 1
+    return dropped
+
+
+def _is_export(path: Path) -> bool:
+    if path.suffix == ".json":
+        with suppress(OSError, ValueError, RecursionError):
+            return remora.looks_like(json.loads(path.read_bytes()))
+    if path.suffix == ".md":
+        with path.open(encoding="utf-8", errors="replace") as page:
+            return page.readline().startswith(remora.PAGE_TITLE)
+    return False
+
+
 def _account_in(path: Path) -> Account | None:
     """Returns whose memory a data file holds; None if it is not one person's export."""
     try:

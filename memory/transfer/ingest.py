@@ -124,7 +124,7 @@ def record(
     begun = replace(
         session, sitting=sitting if goes_on else session.sitting + 1, last_message_at=last if goes_on else None
     )
-    ids = history.record(
+    recorded = history.record(
         tx,
         begun,
         None,
@@ -132,6 +132,7 @@ def record(
         owner_id=run.home.owner_id,
         now=now,
     )
+    ids = [one.id for one in recorded]
     history.mark_imported(tx, ids, run.import_id)
     made = chats.session_by_id(tx, session.id)
     run.sittings[session.id] = (made.sitting, new[-1].said_at)

@@ -40,11 +40,11 @@ from memory.store import (
     sealing,
     web_sessions,
 )
-from memory.store import database as stores
-from memory.store.database import Database, Reader, Row, Transaction
-from memory.store.driver import Driver
+from memory.store.database import Database, Parameter, Reader, Row, Transaction
 from memory.store.files import Contents, Progress
-from memory.store.migrate import migrations
+from memory.store.sqlite.database import SqliteDatabase, SqliteReader, held
+from memory.store.sqlite.driver import Driver
+from memory.store.sqlite.migrate import migrations
 from memory.transfer import backup
 
 log = structlog.get_logger(__name__)
@@ -109,7 +109,7 @@ async def restore(
     With `keep` the replaced store stays beside it. Raises `StoreInUse`, `StoreUnwritable`, `StoreDamaged`,
     `SchemaTooNew` or `StorageError`; the store is then as it was.
     """
-    with stores.held(store):
+    with held(store):
         newest, keys = migrations()[-1].version, sealing.path_of(store)
         ready = store.with_name(f"{store.name}.restoring")
         _clear(ready)
@@ -121,7 +121,7 @@ async def restore(
             say("preparing")
             # A backup from another machine may have been sealed there.
             sealing.add(keys, sealing.keys_in(sealing.path_of(file.parent / store.name)))
-            database = await Database.open(ready, now=now, driver=driver, keys=keys)
+            database = await SqliteDatabase.open(ready, now=now, driver=driver, keys=keys)
             try:
                 inbox, outbox, unlinked = await database.write(lambda tx: _settle(tx, since, now=now))
                 say("erasing")
@@ -165,14 +165,14 @@ def _since(store: Path, driver: Driver) -> tuple[_Since | None, str | None]:
         return None, str(exc)
 
 
-class _Older(Reader):
+class _Older(SqliteReader):
     """A store that may be of another version: tables and columns it doesn't have yet read as empty."""
 
     def __init__(self, connection: sqlite3.Connection, missing: type[Exception]) -> None:
         super().__init__(connection)
         self._missing = missing
 
-    def all(self, sql: str, parameters: Sequence[stores.Parameter] = ()) -> list[Row]:
+    def all(self, sql: str, parameters: Sequence[Parameter] = ()) -> list[Row]:
         try:
             return super().all(sql, parameters)
         except self._missing as exc:

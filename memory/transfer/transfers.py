@@ -17,7 +17,7 @@ from typing import Final, TypeAlias, TypeVar
 
 import structlog
 
-from memory.context import Context, anew, reads
+from memory.context import Context, anew, in_read, reads
 from memory.errors import NotFound
 from memory.learn.agents import Agents
 from memory.recall import index
@@ -101,14 +101,11 @@ class Transfer:
 
     # Out ----------------------------------------------------------------------------------------------------------
 
-    async def export(self, context: Context, *, transcript: bool) -> Exported:
+    @in_read
+    def export(self, reader: Reader, context: Context, *, transcript: bool) -> Exported:
         """Exports everything that the speaker can see in this place now."""
-
-        def act(reader: Reader) -> Exported:
-            scope = anew(reader, context).scope
-            return export.export(reader, scope, shared=False, transcript=transcript, now=self._now())
-
-        return await self._database.read(act)
+        scope = anew(reader, context).scope
+        return export.export(reader, scope, shared=False, transcript=transcript, now=self._now())
 
     async def export_of(self, owner: Owner, *, transcript: bool) -> Exported:
         """Exports what an owner, given by name, can see; for the operator. Raises `NotFound`."""

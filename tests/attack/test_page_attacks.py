@@ -16,7 +16,7 @@ import pytest
 
 from gateway.page.routes import ROUTES
 from gateway.page.visitors import leave_code
-from memory.store import health
+from memory.store.sqlite import health
 from tests.kit.served import ANN, BOB, TELEGRAM_TOKEN, Served
 from tests.kit.visit import Guest, Page, paged
 from tests.platforms.telegram import serving as serving_telegram

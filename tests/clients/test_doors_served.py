@@ -121,7 +121,7 @@ async def test_an_answer_that_is_cut_by_kill_9_is_had_by_asking_again(tmp_path: 
 
 
 def test_the_command_line_makes_lists_and_ends_keys(tmp_path: Path) -> None:
-    """For whoever runs the machine, while the bot is stopped."""
+    """For whoever runs the machine, while the bot is stopped; while it runs, it is told where keys are made then."""
     installed(tmp_path, free_port())
 
     async def hello() -> None:
@@ -134,6 +134,8 @@ def test_the_command_line_makes_lists_and_ends_keys(tmp_path: Path) -> None:
             await parts.roster.stores["assistant"].memory.context(
                 where, Who(platform="telegram", user_id="7", name="Ada")
             )
+            told = await asyncio.to_thread(remora, "list")
+            assert told.startswith("75") and "is in use" in told and "type /keys in a private chat" in told
 
     def remora(*arguments: str) -> str:
         done = CliRunner().invoke(

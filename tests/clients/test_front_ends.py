@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.kit.doors import FRONT_KEY, SHARED_KEY, House, content, events, house, signed
 from tests.kit.fakes import NOON, ScriptedModel, calls
 
+SHAPES: list[dict[str, Any]] = yaml.safe_load(
+    (Path(__file__).parents[1] / "data" / "front_ends.yaml").read_text(encoding="utf-8")
+)
 CLAIMS = {"iss": "open-webui", "sub": "f3a1", "name": "Ada", "exp": NOON / 1000 + 10**6}
 
 
@@ -122,3 +126,62 @@ async def test_continue_completes_without_a_stream(home: House) -> None:
     assert (
         content(await home.chat(key, *said, model="assistant-recall", temperature=0.2, max_tokens=500)) == "All right."
     )
+
+
+async def test_requests_of_front_ends_are_told_or_answered_apart(home: House) -> None:
+    """Each shape that they send: a person's words are told as they said them, and the rest leaves no trace."""
+    model, own = home.world.agents["assistant"].provider, await home.key()
+    assert isinstance(model, ScriptedModel)
+    wrong = []
+    for shape in SHAPES:
+        key, identity = {
+            "signing": (FRONT_KEY, {"X-OpenWebUI-User-Jwt": signed(CLAIMS)}),
+            "shared": (SHARED_KEY, {}),
+            "own": (own, {}),
+        }[shape["through"]]
+        ((before,),) = await home.world.rows("select ifnull(max(id), 0) from messages")
+        inboxes = await home.world.rows("select count(*) from inbox")
+        path = f"/v1/{shape.get('path', 'chat/completions')}"
+        answer = await home.ask("POST", path, key, shape["body"], {**identity, **shape.get("headers", {})})
+        said = await home.world.rows("select text from messages where id > ? and role = 'user'", before)
+        asked = model.requests[-1].messages
+        right = (
+            answer.status_code == 200
+            and said == ([(shape["told"],)] if "told" in shape else [])
+            and ("told" in shape) == (await home.world.rows("select count(*) from inbox") != inboxes)
+            and asked[-1].content.startswith(shape.get("asks", ""))
+            and any(shape.get("seen", "") in one.content for one in asked)
+        )
+        wrong += [] if right else [(shape["name"], answer.text[:200], said, asked[-1].content[:200])]
+    assert wrong == []
+
+
+async def test_documents_of_a_front_end_are_a_file_and_nobodys_words(home: House) -> None:
+    """Nothing is learned from them, and the same words with other documents are the same message."""
+    key, (shape,) = await home.key(), [one for one in SHAPES if "documents" in one["name"]]
+    texts = [shape["body"]["messages"][0]["content"], shape["body"]["messages"][0]["content"].replace("71 cm", "80 cm")]
+    for text in texts:
+        body = {"model": "assistant", "messages": [{"role": "user", "content": text}]}
+        await home.ask("POST", "/v1/chat/completions", key, body, {"X-OpenWebUI-Chat-Id": "c9"})
+    said = await home.world.rows("select text from messages where role = 'user' and erased_at is null")
+    assert said == [("How high is it?\n[file: documents.txt]",)]
+    assert not [row for row in await home.world.rows("select value from memories") if "Mallory" in row[0]]
+
+
+async def test_an_agent_calls_its_own_tools_and_answers_in_words(home: House) -> None:
+    """Tools that a front end offers with every message are left alone; one that has to be called is refused."""
+    key = await home.key()
+    tools = [{"type": "function", "function": {"name": "light_on", "parameters": {"type": "object"}}}]
+    model = home.world.agents["assistant"].provider
+    assert isinstance(model, ScriptedModel)
+    assert content(await home.chat(key, "Hello", tools=tools, tool_choice="auto")) == "All right."
+    assert "light_on" not in {tool.name for tool in model.requests[-1].tools}
+    for more in (
+        {"tools": tools, "tool_choice": "required"},
+        {"response_format": {"type": "json_object"}},
+        {"response_format": {"type": "xml"}},
+    ):
+        refused = await home.chat(key, "Hello", **more)
+        assert refused.status_code == 400 and refused.json()["error"]["code"] == "unsupported"
+    await home.chat(key, "Hello", model="assistant-recall", response_format={"type": "json_object"})
+    assert model.requests[-1].json_mode

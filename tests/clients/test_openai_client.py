@@ -122,7 +122,7 @@ async def test_refusals_are_the_clients_own_errors(tmp_path: Path) -> None:
             plain = client.with_options(max_retries=0)
             with pytest.raises(NotFoundError):
                 await plain.chat.completions.create(model="gpt-9", messages=HELLO)
-            with pytest.raises(BadRequestError, match="Only text"):
+            with pytest.raises(BadRequestError, match="Send the picture itself"):
                 await plain.chat.completions.create(
                     model="assistant",
                     messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x"}}]}],

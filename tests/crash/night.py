@@ -24,7 +24,7 @@ from typing import Any
 from memory.jobs import compress, decay, enrich, merge, reflect, style  # noqa: F401 - all before the forks
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
 from memory.service import AgentMemory, Service, Triggers
-from memory.store.driver import Driver
+from memory.store.sqlite.driver import Driver
 from memory.store.usage import Spent
 from tests.kit.fakes import DAY, NOON, Clock, runtime
 from tests.kit.faults import Faults

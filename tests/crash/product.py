@@ -25,7 +25,7 @@ from channels.supervision import supervise
 from gateway import app
 from gateway.config.loading import Config, load
 from gateway.ops import telemetry
-from memory.store.driver import Driver
+from memory.store.sqlite.driver import Driver
 from memory.text.secrets.redact import redact
 from tests.kit.faults import Faults
 

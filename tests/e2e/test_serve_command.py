@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
+import pty
 import re
 import resource
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +19,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.kit.served import ADA, EVE, ROOT, TELEGRAM_TOKEN, Machine, ended
+from tests.kit.served import ADA, EVE, ROOT, TELEGRAM_TOKEN, Machine, ended, environment
 from tests.platforms.discord import GENERAL
 from tests.platforms.discord import Control as Discord
 from tests.platforms.discord import serving as serving_discord
@@ -89,6 +92,43 @@ async def test_a_second_signal_ends_it_at_once(machine: Machine) -> None:
     process.send_signal(signal.SIGTERM)
     code, _ = await ended(process)
     assert code == 143
+
+
+async def test_a_hangup_reloads_and_a_closed_terminal_ends_it(machine: Machine) -> None:
+    """The same signal means both: from a service manager, and from a terminal whose window is closed."""
+    machine.configure()
+    ours, theirs = pty.openpty()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "gateway", "serve", "--config", str(machine.config)),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=environment(machine.folder),
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0),
+    )
+    os.close(theirs)
+    shown = b""
+
+    def read() -> None:
+        nonlocal shown
+        with suppress(OSError):
+            shown += os.read(ours, 10_000)
+
+    asyncio.get_running_loop().add_reader(ours, read)
+    try:
+        await machine.telegram.wait(polling=True, timeout=60)
+        machine.configure("allow: [7, 8], admins: [7]")
+        process.send_signal(signal.SIGHUP)
+        async with asyncio.timeout(20):
+            while b"channels.telegram.allow" not in shown:
+                await asyncio.sleep(0.02)
+    finally:
+        asyncio.get_running_loop().remove_reader(ours)
+        os.close(ours)
+    async with asyncio.timeout(30):
+        assert await process.wait() == 0
 
 
 async def test_a_second_process_is_told_who_is_first(machine: Machine) -> None:

@@ -10,6 +10,7 @@ import pytest
 from memory.store import access
 from memory.store.access import GUESSES, LIFETIME_MS, LOCKED_MS, Pairing, Taken
 from memory.store.database import Database
+from memory.store.sqlite.database import SqliteDatabase
 from tests.kit.fakes import NOON, Clock
 
 CODES = [f"CDFG-{n}{n}{n}{n}" for n in range(2, 10)]
@@ -22,7 +23,7 @@ Open = Callable[[str], Awaitable[Pairing]]
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    opened = await Database.open(tmp_path / "remora.db", now=NOON)
+    opened = await SqliteDatabase.open(tmp_path / "remora.db", now=NOON)
     yield opened
     await opened.close()
 

@@ -82,6 +82,36 @@ async def test_a_key_counts_only_as_long_as_its_accounts_are_one_person(tmp_path
         assert await world.memory.keys.holder(await made(world, "again")) is not None
 
 
+async def test_programs_leave_with_the_account_that_they_are_for(tmp_path: Path) -> None:
+    """A person who takes an account out keeps nothing of its programs, and its next key brings nobody back together."""
+    async with pipeline(tmp_path, rules=RULES, api=URL) as world:
+        await world.say("/remember the vault opens with Quaxolia", author="7")
+        secret = await made(world, "laptop", author="8")
+        ids = [(await world.rows("select id from identities where user_id = ?", user))[0][0] for user in ("7", "8")]
+        await world.memory.database.write(lambda tx: people.link(tx, *ids))
+        assert "Quaxolia" in (await world.say("/memory", author="8"))[0]
+        await world.say("/unlink", author="8")
+        await world.say("yes", author="8")
+        assert await world.rows("select count(distinct person_id) from identities") == [(2,)]
+        holder = await world.memory.keys.holder(secret)
+        assert holder is not None and holder.account.user_id == "8"
+        await made(world, "another", author="8")
+        assert "Quaxolia" not in (await world.say("/memory", author="8"))[0]
+        assert "the API" not in (await world.say("/privacy", author="7"))[0]
+
+
+async def test_a_program_left_with_others_joins_its_person_alone(tmp_path: Path) -> None:
+    """As an account was separated before its programs left with it."""
+    async with pipeline(tmp_path, rules=RULES, api=URL) as world:
+        await world.say("/remember the vault opens with Quaxolia", author="7")
+        await made(world, "laptop", author="8")
+        ids = [(await world.rows("select id from identities where user_id = ?", user))[0][0] for user in ("7", "8")]
+        await world.memory.database.write(lambda tx: people.link(tx, *ids))
+        await world.memory.database.write(lambda tx: people.unlink(tx, ids[1]))
+        await made(world, "another", author="8")
+        assert "Quaxolia" not in (await world.say("/memory", author="8"))[0]
+
+
 async def test_keys_go_with_their_person(tmp_path: Path) -> None:
     """Erasing all of a person's data ends their keys, and leaves those of others."""
     async with pipeline(tmp_path, rules=RULES, api=URL) as world:

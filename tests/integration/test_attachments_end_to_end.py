@@ -338,3 +338,29 @@ def pdf(words: str) -> bytes:
     return (
         made + head + b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, len(made))
     )
+
+
+async def test_what_has_left_the_window_is_shown_again_when_it_is_spoken_of(desk: Desk) -> None:
+    """A picture comes back with talk of pictures, a file with the recall of its message, and neither without."""
+    async with desk.served().running():
+        _, side = await desk.sides()
+        answers: list[str] = []
+
+        async def asked(text: str, *files: tuple[str, bytes, str]) -> tuple[str, list[bytes]]:
+            await side.say(text, *files)
+            answers[:] = await side.answers(len(answers) + 1)
+            return desk.mind.said()[-1]
+
+        await asked("this is our new boat", ("boat.jpg", JPEG, "image/jpeg"))
+        await asked("and the list for the harbour", ("harbour.txt", b"one anchor, two fenders", "text/plain"))
+        for n in range(7):
+            await asked(f"tell me something about knot number {n}")
+        await asked("/compact")
+        morning, none = await asked("good morning")
+        assert morning.startswith("good morning") and none == [] and "boat" in answers[-2]
+        words, pictures = await asked("what was on the photo?")
+        assert pictures == [JPEG] and "note: the last 1 of the pictures beside this message came with earlier" in words
+        words, _ = await asked("what did harbour.txt say?")
+        assert [inside for _, inside in FENCE.findall(words)] == ["one anchor, two fenders"]
+        words, pictures = await asked("what is the capital of Peru?")
+        assert pictures == [] == FENCE.findall(words)

@@ -19,12 +19,13 @@ import pytest
 from memory.errors import SchemaTooNew, StorageError, StoreDamaged, StoreInUse, StoreUnwritable
 from memory.recall import index
 from memory.service import Context, Edits, Part, Receipt, Selection, Service
-from memory.store import driver as drivers
 from memory.store import history
-from memory.store.database import Database, Transaction
-from memory.store.driver import Driver
+from memory.store.database import Transaction
 from memory.store.mailbox import Outgoing
-from memory.store.migrate import migrations
+from memory.store.sqlite import driver as drivers
+from memory.store.sqlite.database import SqliteDatabase
+from memory.store.sqlite.driver import Driver
+from memory.store.sqlite.migrate import migrations
 from memory.transfer import backups
 from memory.transfer.backups import Backup, Restored, Retention
 from memory.transfer.transfers import Owner, remora
@@ -555,7 +556,7 @@ async def test_hashes_that_were_written_apart_from_their_erasing_are_listed_afte
 ) -> None:
     """As earlier versions wrote them; those of another erasing stay where they are."""
     path = tmp_path / "remora.db"
-    old = await Database.open(path, now=1, known=migrations()[:7])
+    old = await SqliteDatabase.open(path, now=1, known=migrations()[:7])
 
     def written(tx: Transaction) -> None:
         for sql in (
@@ -805,7 +806,7 @@ async def test_a_backup_of_an_earlier_version_is_brought_up_to_date(tmp_path: Pa
     """The backup may be older than the program."""
     old, path = tmp_path / "remora-20260101T000000Z.db", tmp_path / "remora.db"
     for driver in {drivers.built_in().name: drivers.built_in(), drivers.best().name: drivers.best()}.values():
-        database = await Database.open(old, now=1, known=migrations()[:-1], driver=driver)
+        database = await SqliteDatabase.open(old, now=1, known=migrations()[:-1], driver=driver)
         await database.close()
         done = await bring_back(old, path, clock, keep=False)
         assert done.contents.schema == migrations()[-2].version and done.kept is None

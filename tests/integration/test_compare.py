@@ -268,16 +268,28 @@ async def test_a_model_that_doubts_everything_keeps_nobody_busy(world: Service, 
         for newer in values[n + 1 :]:
             judge.says(older, newer, "contradict")
     await told(world, clock, *(("food", value) for value in values))
-    assert (await night(world, clock))["doubts"] == 3
-    before = len(judge.pairs)
+    assert await night(world, clock) == {"compared": 10, "doubts": 10}
     ada = await world.context(*ADA)
     for _ in range(3):
         assert await asked(world, ada)
-        clock.move(days=2)
-    left = before - 3
-    assert left > 3
-    assert await night(world, clock) == {"compared": 3, "doubts": 3}
-    assert len(judge.pairs) == before + left  # none that was asked about is compared again
+        clock.move(minutes=19 * 60)
+        assert not await asked(world, ada)
+        clock.move(minutes=60)
+    assert judge.asked == 1
+
+
+async def test_a_doubt_that_waits_is_not_paid_for_again(world: Service, clock: Clock, judge: Judge) -> None:
+    values = [f"eats nuts {n} times a day" for n in range(5)]
+    for n, older in enumerate(values):
+        for newer in values[n + 1 :]:
+            judge.says(older, newer, "contradict")
+    await told(world, clock, *(("food", value) for value in values))
+    await night(world, clock)
+    assert await night(world, clock) == {} and judge.asked == 1
+    await told(world, clock, ("food", "eats no nuts at all"))
+    before = len(judge.pairs)
+    await night(world, clock)
+    assert {newer for _, newer in judge.pairs[before:]} == {"eats no nuts at all"}
 
 
 async def test_a_groups_facts_are_asked_about_in_the_group(world: Service, clock: Clock, judge: Judge) -> None:

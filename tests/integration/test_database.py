@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 from memory.errors import SchemaTooNew, StorageError, StoreInUse, StoreUnwritable
-from memory.store import driver as drivers
 from memory.store import postings, vectors
 from memory.store.database import Database, Reader, Transaction, one_moment
-from memory.store.migrate import Migration, migrations
 from memory.store.postings import Entry
+from memory.store.sqlite import driver as drivers
+from memory.store.sqlite.database import SqliteDatabase
+from memory.store.sqlite.migrate import Migration, migrations
 from tests.kit.fakes import Clock
 
 DRIVERS = [drivers.built_in(), *([bundled] if (bundled := drivers.bundled()) is not None else [])]
@@ -30,8 +31,8 @@ def driver(request: pytest.FixtureRequest) -> drivers.Driver:
     return found
 
 
-async def _opened(path: Path, driver: drivers.Driver | None = None) -> Database:
-    return await Database.open(path, now=1, driver=driver)
+async def _opened(path: Path, driver: drivers.Driver | None = None) -> SqliteDatabase:
+    return await SqliteDatabase.open(path, now=1, driver=driver)
 
 
 async def test_rows_written_before_a_sigkill_in_mid_transaction_are_kept(tmp_path: Path) -> None:
@@ -217,7 +218,7 @@ async def test_a_newer_database_is_refused_unchanged(tmp_path: Path) -> None:
     """An old program must not write into a schema it doesn't know."""
     path = tmp_path / "remora.db"
     future = Migration(version=9999, name="future", sql="create table future (x integer) strict;")
-    await (await Database.open(path, now=1, known=[*migrations(), future])).close()
+    await (await SqliteDatabase.open(path, now=1, known=[*migrations(), future])).close()
     with pytest.raises(SchemaTooNew, match="newer Remora"):
         await _opened(path)
 
@@ -234,7 +235,7 @@ async def test_a_failing_migration_leaves_the_schema_before_it(tmp_path: Path, d
         ),
     ]
     with pytest.raises(StorageError):
-        await Database.open(path, now=1, driver=driver, known=broken)
+        await SqliteDatabase.open(path, now=1, driver=driver, known=broken)
     database = await _opened(path, driver)
     tables = await database.read(lambda reader: reader.all("select 1 from sqlite_master where name = 'half'"))
     await database.close()
@@ -262,7 +263,9 @@ async def test_every_connection_compares_vectors_or_the_reason_is_told(tmp_path:
 async def test_a_store_of_the_version_before_has_its_vectors_made_anew(tmp_path: Path, driver: drivers.Driver) -> None:
     """They can't be compared with the new ones; no byte of them is left."""
     path = tmp_path / "remora.db"
-    database = await Database.open(path, now=1, driver=driver, known=[one for one in migrations() if one.version < 11])
+    database = await SqliteDatabase.open(
+        path, now=1, driver=driver, known=[one for one in migrations() if one.version < 11]
+    )
     trace = bytes(range(100, 200))
 
     def fill(tx: Transaction) -> None:
@@ -322,7 +325,7 @@ async def _names(database: Database) -> list[str]:
 _WRITES_THEN_HANGS = """
 import asyncio, sys, time
 from pathlib import Path
-from memory.store.database import Database
+from memory.store.sqlite.database import SqliteDatabase
 
 def add(tx, name):
     tx.run("insert into agents (name, created_at) values (?, 1)", (name,))
@@ -333,7 +336,7 @@ def hang(tx):
     time.sleep(60)
 
 async def main():
-    database = await Database.open(Path(sys.argv[1]), now=1)
+    database = await SqliteDatabase.open(Path(sys.argv[1]), now=1)
     for n in range(3):
         await database.write(lambda tx: add(tx, f"committed {n}"))
     await database.write(hang)

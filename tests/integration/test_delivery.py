@@ -420,7 +420,7 @@ async def test_a_full_disk_does_not_use_up_what_a_person_may_say(desk: Desk) -> 
 
 
 async def _limit_pages(database: Database, pages: int) -> None:
-    await database._writer.call(lambda connection: connection.execute(f"pragma max_page_count = {pages}"))
+    await database.write(lambda tx: tx.all(f"pragma max_page_count = {pages}"))
 
 
 async def test_a_note_about_late_messages_is_given_in_each_run_that_needs_one(desk: Desk) -> None:

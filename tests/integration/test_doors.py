@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agents.llm import ModelRateLimited
+from agents.spec import ModelSpec
 from memory.service import Part, Where, Who
 from tests.kit.doors import (
     FRONT_KEY,
@@ -22,6 +26,8 @@ from tests.kit.doors import (
 )
 from tests.kit.fakes import NOON, ScriptedModel, calls
 
+HELLO = [{"role": "user", "content": "Hello"}]
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(64))
 SUB = {"iss": "open-webui", "sub": "u1", "name": "Eva", "exp": NOON / 1000 + 10**6}
 
 
@@ -138,6 +144,69 @@ async def test_an_answer_is_streamed_as_it_grows(tmp_path: Path) -> None:
         assert "".join(pieces) == "one two three four" and len([one for one in pieces if one]) >= 3
         assert found[-2]["choices"][0]["finish_reason"] == "stop" and found[-1]["choices"] == []
         assert found[-1]["usage"]["total_tokens"] >= 0 and lines[-2] == "data: [DONE]"
+        # Its first byte came before the turn, so that the header could not name it.
+        ((turn,),) = await home.world.rows("select max(id) from turns")
+        assert found[-2]["remora_turn"] == str(turn) and "x-remora-turn" not in answer.headers
+
+
+async def test_each_answer_names_its_turn(home: House) -> None:
+    """In a stream, too, for `/why`."""
+    key = await home.key()
+    said: dict[str, Any] = {"chat/completions": {"messages": HELLO}, "responses": {"input": "Hello"}}
+    for path, more in said.items():
+        for stream in (False, True):
+            body = {"model": "assistant", "stream": stream, **more}
+            answer = await home.ask("POST", f"/v1/{path}", key, body, {"X-Conversation-Id": f"{path}{stream}"})
+            ((turn,),) = await home.world.rows("select max(id) from turns")
+            last = events(answer.text)[-1] if stream else answer.json()
+            last = last.get("response", last)
+            assert answer.headers["x-remora-turn"] == str(turn) == {**last, **last.get("metadata", {})}["remora_turn"]
+
+
+async def test_a_picture_is_seen_by_the_agent_and_by_the_model_alone(home: House) -> None:
+    """It comes with the request itself; history keeps its name, and a repetition is told once."""
+    key = await home.key()
+    url = "data:image/png;base64," + base64.b64encode(PNG).decode()
+    parts: list[Any] = [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": url}}]
+    body: dict[str, Any] = {"messages": [{"role": "user", "content": parts}]}
+    flat = [{"type": "input_text", "text": "What is this?"}, {"type": "input_image", "image_url": url}]
+    alone = {"model": "assistant-recall", "input": [{"role": "user", "content": flat}]}
+    blind = await home.ask("POST", "/v1/responses", key, alone)
+    assert blind.status_code == 400 and "can't see pictures" in blind.json()["error"]["message"]
+    served, agents = home.world.agents["assistant"], home.world.agents
+    assert isinstance(agents, dict)
+    spec = served.spec.model_copy(update={"models": (ModelSpec(provider="openai", model="eye", sees=True),)})
+    agents["assistant"] = replace(served, spec=spec)
+    for headers in ({}, {"X-Stainless-Retry-Count": "1"}):
+        answer = await home.ask("POST", "/v1/chat/completions", key, body | {"model": "assistant"}, headers)
+        assert content(answer) == "All right."
+    assert (await home.ask("POST", "/v1/responses", key, alone)).status_code == 200
+    seen = [[picture.data for picture in one.messages[-1].pictures] for one in model_of(home).requests]
+    assert seen == [[PNG], [PNG]]
+    said = await home.world.rows("select text from messages where role = 'user'")
+    assert said == [("What is this?\n[picture]",)]
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("https://example.org/cat.png", "as a data: URL"),
+        ("http://127.0.0.1:8765/v1/memories", "as a data: URL"),
+        ("file:///etc/passwd", "as a data: URL"),
+        ("data:image/png;base64,!!!", "must be a PNG"),
+        ("data:image/svg+xml;base64,PHN2Zz4=", "must be a PNG"),
+        ("data:image/png,plain", "must be a PNG"),
+    ],
+)
+async def test_a_picture_that_the_request_does_not_hold_is_refused(home: House, url: str, told: str) -> None:
+    """No address is asked for it, neither of the web nor of this machine."""
+    body = {
+        "model": "assistant",
+        "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}],
+    }
+    answer = await home.ask("POST", "/v1/chat/completions", await home.key(), body)
+    assert answer.status_code == 400 and told in answer.json()["error"]["message"]
+    assert model_of(home).requests == []
 
 
 async def test_who_is_cut_off_gets_the_answer_by_asking_again(tmp_path: Path) -> None:

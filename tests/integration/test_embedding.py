@@ -22,9 +22,10 @@ from memory.recall.embed import (
     normalised,
 )
 from memory.recall.embedding import ORDINARY, Embedders, Embedding
-from memory.store import driver as drivers
 from memory.store import vectors
 from memory.store.database import Database, Reader, Transaction
+from memory.store.sqlite import driver as drivers
+from memory.store.sqlite.database import SqliteDatabase
 from memory.store.vectors import Found
 from tests.kit.fakes import Clock
 
@@ -101,7 +102,7 @@ class Texts:
             tx.run("delete from texts where doc = ?", (doc,))
             if text is not None:
                 tx.run("insert into texts values (?, ?, ?)", (doc, partition, text))
-            vectors.enqueue(tx, {doc: self.of(tx, doc)})
+            vectors.enqueue(tx, {doc: self.of(tx, doc)}, vectors.hashes(tx, [doc]))
 
         await self._database.write(act)
 
@@ -112,7 +113,7 @@ class Texts:
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    opened = await Database.open(tmp_path / "remora.db", now=1)
+    opened = await SqliteDatabase.open(tmp_path / "remora.db", now=1)
     yield opened
     await opened.close()
 
@@ -273,7 +274,7 @@ async def test_where_vectors_can_not_be_compared_words_go_on_alone_and_it_is_sai
     """Neither a model is loaded for nothing nor does anybody wonder why."""
     best = drivers.best()
     driver = WithoutExtensions(name=best.name, module=best.module)
-    database = await Database.open(tmp_path / "other.db", now=1, driver=driver)
+    database = await SqliteDatabase.open(tmp_path / "other.db", now=1, driver=driver)
     texts = Texts(database)
     await texts.put(2, "Ana lives in Porto")
     embedder = Letters()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from memory.service import Service
-from memory.store import erasure, health
+from memory.store import erasure
+from memory.store.sqlite import health
 
 
 async def test_every_text_column_is_declared(memory: Service) -> None:

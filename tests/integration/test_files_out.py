@@ -21,9 +21,10 @@ from channels.telegram import TelegramChannel, TelegramRateLimited
 from gateway.pipeline.delivery import Delivery, pieces, shows
 from memory.service import Part, Service
 from memory.store import mailbox
-from memory.store.database import Database, Transaction
+from memory.store.database import Transaction
 from memory.store.mailbox import Outgoing
-from memory.store.migrate import migrations
+from memory.store.sqlite.database import SqliteDatabase
+from memory.store.sqlite.migrate import migrations
 from tests.kit.discord_bot import Host, bot, place, registered, row, running
 from tests.kit.fakes import MINUTE, Clock
 from tests.kit.telegram_bot import bot as telegram_bot
@@ -121,7 +122,7 @@ async def test_file_of_unknown_fate_is_kept_for_a_while_only(memory: Service, cl
 async def test_rows_of_before_there_were_files_are_sent(tmp_path: Path) -> None:
     """What waits when the program is replaced by a newer one must arrive."""
     path = tmp_path / "old.db"
-    old = await Database.open(path, now=1, known=[one for one in migrations() if one.version < 6])
+    old = await SqliteDatabase.open(path, now=1, known=[one for one in migrations() if one.version < 6])
     await old.write(
         lambda tx: tx.run(
             "insert into outbox (session_key, kind, chunk, text, state, run, created_at)"
@@ -129,7 +130,7 @@ async def test_rows_of_before_there_were_files_are_sent(tmp_path: Path) -> None:
         )
     )
     await old.close()
-    new = await Database.open(path, now=2)
+    new = await SqliteDatabase.open(path, now=2)
     row = await new.write(lambda tx: mailbox.take(tx, 2, CHAT))
     await new.close()
     assert row is not None

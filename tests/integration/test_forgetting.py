@@ -38,8 +38,8 @@ from memory.service import (
 )
 from memory.store import erasure, history, lineage, memories, vectors
 from memory.store.database import Transaction
-from memory.store.driver import Driver
 from memory.store.memories import Draft
+from memory.store.sqlite.driver import Driver
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import carried_out, forgotten, secret, traces
 from tests.kit.stores import DRIVERS, counting, opened, planted, rows, wrote

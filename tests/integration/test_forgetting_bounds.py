@@ -20,7 +20,7 @@ from memory.store.database import Reader, Transaction
 from memory.store.mailbox import Outgoing
 from tests.kit.fakes import Clock, counting_ids
 from tests.kit.forgetting import carried_out, forgotten
-from tests.kit.stores import opened, planted, rows, wrote
+from tests.kit.stores import connection_of, link, opened, planted, rows, wrote
 from tests.kit.talk import exchange, group, private, received
 
 Place = tuple[Where, Who]
@@ -264,11 +264,11 @@ async def steps_of(memory: Service, act: Callable[[Transaction], object]) -> int
         return 0
 
     def counted(tx: Transaction) -> None:
-        tx._connection.set_progress_handler(step, 1_000)
+        connection_of(tx).set_progress_handler(step, 1_000)
         try:
             act(tx)
         finally:
-            tx._connection.set_progress_handler(None, 0)
+            connection_of(tx).set_progress_handler(None, 0)
 
     await wrote(memory, counted)
     return count
@@ -301,7 +301,33 @@ async def test_what_was_looked_through_is_not_read_again(memory: Service, clock:
     then = await memory.database.read(lambda reader: planned(reader, first))
     assert then == await memory.database.read(planned) or set(then.replies) > set(first.replies)
     assert len(first.replies) == 2 and len(then.replies) == 3
-    assert then.looked.quotes is first.looked.quotes and then.looked.upto > first.looked.upto
+    assert then.looked.quotes is first.looked.quotes and then.looked.upto.keys() == first.looked.upto.keys()
+
+
+async def test_a_message_that_is_committed_late_under_a_lower_id_is_looked_through(
+    memory: Service, clock: Clock
+) -> None:
+    """Ids are given before the commit, and another session's may overtake them."""
+    turn = await exchange(memory, private("ada"), "the vault opens at nine", clock, answer="Noted.")
+    elsewhere = await exchange(memory, private("phone"), "hello", clock, answer="Hello.")
+    await link(memory, turn.context, elsewhere.context)
+    context = await memory.context(*private("ada"))
+    selection = Selection(what="memories", message_ids=(turn.said[0].id,))
+
+    def answered(session_id: int, message_id: int, text: str) -> Callable[[Transaction], object]:
+        return lambda tx: tx.run(
+            "insert into messages (id, session_id, role, text, tokens, learn, recall, owner_id, nth, sitting, said_at,"
+            " recorded_at) select ?, id, 'assistant', ?, 1, 0, 1, ?, 50, 1, 1, 1 from sessions where id = ?",
+            (message_id, text, context.scope.writes_to, session_id),
+        )
+
+    await wrote(memory, answered(turn.context.session.id, 900, "Anything else?"))
+    first = await memory.database.read(lambda reader: plan.plan(reader, asker(context), selection, "words"))
+    await wrote(memory, answered(elsewhere.context.session.id, 800, "I recall that the vault opens at nine."))
+    then = await memory.database.read(
+        lambda reader: plan.plan(reader, asker(context), selection, "words", looked=first.looked)
+    )
+    assert 800 in then.replies and 800 not in first.replies
 
 
 async def test_much_is_blanked_in_portions_also_after_a_crash(tmp_path: Path, clock: Clock) -> None:

@@ -296,7 +296,7 @@ async def receiver() -> AsyncIterator[Receiver]:
         Page().now,
         host="127.0.0.1",
         port=0,
-        hooks=[receiver.hook],
+        hooks=lambda: [receiver.hook],
         hearing=lambda: receiver.hearing,
         bounds=ServerBounds(body_seconds=0.2),
     ) as page:
@@ -358,7 +358,9 @@ async def test_a_body_on_its_way_makes_room_and_a_delivery_in_hand_does_not() ->
     receiver = Receiver()
     receiver.goes_on.clear()
     async with (
-        serving(Page().now, host="127.0.0.1", port=0, hooks=[receiver.hook], bounds=ServerBounds(most=2)) as page,
+        serving(
+            Page().now, host="127.0.0.1", port=0, hooks=lambda: [receiver.hook], bounds=ServerBounds(most=2)
+        ) as page,
         asyncio.timeout(20),
     ):
         receiver.url = page.replace("/healthz", "/wire/in")
@@ -422,7 +424,9 @@ async def test_at_the_end_a_delivery_in_hand_is_finished() -> None:
     receiver = Receiver()
     receiver.goes_on.clear()
     async with AsyncExitStack() as stack:
-        page = await stack.enter_async_context(serving(Page().now, host="127.0.0.1", port=0, hooks=[receiver.hook]))
+        page = await stack.enter_async_context(
+            serving(Page().now, host="127.0.0.1", port=0, hooks=lambda: [receiver.hook])
+        )
         receiver.url = page.replace("/healthz", "/wire/in")
         posting = asyncio.create_task(receiver.post(b"x"))
         await receiver.began.wait()

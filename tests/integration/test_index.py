@@ -13,9 +13,10 @@ import pytest
 from memory.recall import index
 from memory.service import Context, Service, Utterance
 from memory.store import postings, settings
-from memory.store.database import Database, Reader, Transaction
-from memory.store.driver import Driver
-from memory.store.migrate import migrations
+from memory.store.database import Reader, Transaction
+from memory.store.sqlite.database import SqliteDatabase
+from memory.store.sqlite.driver import Driver
+from memory.store.sqlite.migrate import migrations
 from tests.kit import stores
 from tests.kit.fakes import NOON, Clock
 from tests.kit.forgetting import forgotten_alone
@@ -263,7 +264,7 @@ async def test_an_index_of_an_earlier_version_is_replaced(
         settings.put(tx, "words", index._MADE_OF)
 
     known = [one for one in migrations() if one.version < 25]
-    database = await Database.open(path, now=1, driver=driver, known=known)
+    database = await SqliteDatabase.open(path, now=1, driver=driver, known=known)
     await database.write(earlier)
     await database.write(lambda tx: tx.run(sql))
     await database.close()

@@ -19,13 +19,14 @@ from memory.learn.learner import Learner
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
 from memory.scope import Scope
 from memory.service import AgentMemory, Context, Memory, Service, Triggers
-from memory.store import chats, health, job_runs, memories, scopes
+from memory.store import chats, job_runs, memories, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft
+from memory.store.sqlite import health
 from memory.store.usage import Spent
 from tests.kit.fakes import DAY, NOON, Clock, counting_ids, runtime
 from tests.kit.forgetting import forgotten_alone
-from tests.kit.stores import link, remembering
+from tests.kit.stores import connection_of, link, remembering
 from tests.kit.talk import act, group, private, remember, say
 
 #: What the test's job leaves alone.
@@ -164,7 +165,7 @@ async def test_a_step_adds_to_the_record_without_reading_it_again(memory: Servic
     def watched(reader: Reader, scope: Scope, night: Night) -> Sequence[Step]:
         def watching(step: Step) -> Step:
             def carry_out(tx: Transaction, answer: str) -> Mapping[str, int]:
-                tx._connection.set_trace_callback(done.append)
+                connection_of(tx).set_trace_callback(done.append)
                 return step.carry_out(tx, answer)
 
             return replace(step, carry_out=carry_out)
@@ -173,7 +174,7 @@ async def test_a_step_adds_to_the_record_without_reading_it_again(memory: Servic
 
     night = jobs(memory, clock, table=[replace(MERGE, steps=watched)])
     run = await night.run("assistant", "merge", "2026-11-21")
-    await memory.database.write(lambda tx: tx._connection.set_trace_callback(None))
+    await memory.database.write(lambda tx: connection_of(tx).set_trace_callback(None))
     assert run is not None and run.counts == {"archived": 4, "merged": 1}
     assert sum("update job_items set counts" in one for one in done) == 4
     assert not any("i.undo" in one for one in done)

@@ -32,8 +32,9 @@ from memory.service import (
     Utterance,
     Where,
 )
-from memory.store import health, memories
+from memory.store import memories
 from memory.store.database import Reader, Transaction
+from memory.store.sqlite import health
 from tests.kit.canaries import Canary, Spot, World
 from tests.kit.fakes import Clock
 from tests.kit.faults import Faults

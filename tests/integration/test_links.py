@@ -19,7 +19,8 @@ from memory.service import Budget, Context, Edits, Said, Service
 from memory.store import chats, links, people, scopes
 from memory.store.database import Transaction
 from memory.store.links import LIFETIME_MS, LOCKED_MS, TRIES
-from memory.store.migrate import migrate, migrations
+from memory.store.sqlite.database import SqliteTransaction
+from memory.store.sqlite.migrate import migrate, migrations
 from tests.kit.bench import Desk as Bench
 from tests.kit.bench import Phone
 from tests.kit.fakes import MINUTE, NOON, Clock, ScriptedModel
@@ -39,7 +40,7 @@ def store() -> tuple[sqlite3.Connection, Transaction]:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.row_factory = sqlite3.Row
     migrate(connection, migrations(), now=NOON)
-    tx = Transaction(connection)
+    tx = SqliteTransaction(connection)
     agent_id = scopes.agent(tx, "assistant", now=NOON)
     for name in PEOPLE:
         people.speaker(tx, platform="console", user_id=name, name=name, now=NOON)

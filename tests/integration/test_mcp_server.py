@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,10 +13,12 @@ from typing import Any
 
 import httpx2
 import pytest
+from click.testing import CliRunner
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from gateway.cli.mcp import mcp
 from tests.kit.doors import House, house
 from tests.kit.fakes import ScriptedModel
 
@@ -129,3 +132,16 @@ async def test_stdio_reaches_the_running_process(home: House, mode: str) -> None
         assert {tool.name for tool in (await program.list_tools()).tools} == TOOLS
         await called(program, "remember", text="my bike is called Zottelbär")
     assert "Zottelbär" in (await home.world.say("/memory", author="7"))[0]
+
+
+@pytest.mark.parametrize(("key", "told"), [("", "REMORA_KEY is not set"), ("rk_some", "Start `remora serve`")])
+def test_stdio_says_what_to_do_where_nothing_serves(key: str, told: str) -> None:
+    """To the program that started it, in an answer of the protocol, and to whoever reads its log."""
+    ask = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}})
+    note = json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # nobody listens here
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        done = CliRunner().invoke(mcp, ["--url", url], input=f"{ask}\n{note}\n", env={"REMORA_KEY": key})
+    assert told in done.stderr
+    assert [told in json.loads(line)["error"]["message"] for line in done.stdout.splitlines()] == [True] * bool(key)

@@ -752,7 +752,7 @@ async def test_those_with_something_to_merge_are_found_in_one_short_reading(
 
     def look(reader: Reader) -> tuple[Sequence[int], int]:
         watched = Watched(reader)
-        return merge.JOB.owners(watched, of), len(watched.asked)  # type: ignore[arg-type]
+        return merge.JOB.owners(watched, of), len(watched.asked)
 
     assert await world.database.read(look) == (sorted(expected), 2)
 
@@ -830,7 +830,7 @@ async def test_a_whole_profile_is_made_of_one_reading_of_the_facts(world: Servic
         tx.run("delete from memories where kind = 'profile'")
         watched = Watched(tx)
         profile.refresh_all(
-            watched,  # type: ignore[arg-type]
+            watched,
             scope,
             scope.writes_to,
             [*keys.PROFILE_SLOTS, None],

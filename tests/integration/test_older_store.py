@@ -2,6 +2,8 @@
 
 `tests/data/store_7.db.gz` has schema 7, from before hashes were sealed. Ada told her name, two homes one after the
 other, that she likes jazz, and of a dog that she had forgotten again; Bo likes tea, in Chinese; both share a group.
+`tests/data/store_25.db.gz` has schema 25, made by `remora chat`: Ada told her name, Lisbon and tea, had jazz forgotten
+and her allergy undone, asked for a reminder in 2030 and to be asked about her plans. A release adds its own store here.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from memory.service import Context, Service
-from memory.store.migrate import migrations
+from memory.store.sqlite.migrate import migrations
 from memory.transfer import backups
 from tests.kit.fakes import DAY, Clock
 from tests.kit.forgetting import forgotten
@@ -75,3 +77,24 @@ async def test_its_backup_comes_back(store: Path, clock: Clock) -> None:
     async with opened(store, clock) as memory:
         ada = await memory.context(*private("ada"))
         assert await facts(memory, ada) == [one for one in TOLD if one[1] != "jazz"]
+
+
+async def test_reminders_and_wishes_of_a_later_store_are_kept(tmp_path: Path, clock: Clock) -> None:
+    """What was asked for years ahead outlives the versions between."""
+    path = tmp_path / "remora.db"
+    path.write_bytes(gzip.decompress((DATA / "store_25.db.gz").read_bytes()))
+    for beside in ("key", "erased"):
+        shutil.copy(DATA / f"store_25.db.{beside}", tmp_path / f"remora.db.{beside}")
+    clock.at = 1_795_500_000_000  # the day after
+    async with opened(path, clock) as memory:
+        ada = await memory.context(*private("ada"))
+        assert ada.speaker.follow_ups
+        told = [("home", "Lisbon"), ("likes", "tea"), ("name", "Ada")]
+        assert await facts(memory, ada) == told
+        (reminder,) = await memory.reminders.every(ada)
+        assert reminder.text == "water the plants" and reminder.next_at == 1_898_586_000_000
+        clock.at -= 4 * DAY
+        turn = await say(memory, private("ada"), "I like jazz.", ref="old", clock=clock)
+        clock.at += 4 * DAY
+        await memory.flush(turn.context, "test")
+        assert await facts(memory, ada) == told

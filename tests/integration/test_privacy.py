@@ -12,11 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from agents.spec import SessionSpec
 from channels.base import Place
+from gateway.commands.phrases import Language
+from gateway.commands.texts import Texts
 from memory.errors import NotWished
 from memory.learn import keep
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
-from memory.service import Context, Draft, Edits, Selection, Service, Spent, Where, Who
+from memory.service import Context, Draft, Edits, Keeping, Selection, Service, Spent, Where, Who
 from memory.store import audit
 from memory.store.database import Transaction
 from memory.store.entities import Named, Type
@@ -331,7 +334,7 @@ async def test_since_when_a_name_is_borne_is_told_from_what_was_said_under_it(tm
         for table, column in (
             ("identities", "named_at"), ("pairings", "tries"), ("link_codes", "tries"), ("forgotten", "key_id"),
             ("sessions", "chosen_agent_id"), ("sessions", "chosen_model"), ("sessions", "summary_after"),
-            ("sessions", "task_found"),
+            ("sessions", "task_found"), ("agents", "entities"),
         ):  # fmt: skip
             connection.execute(f"alter table {table} drop column {column}")
         for index in ("outbox_reminder", "usage_identity", "usage_session", "questions_purpose"):
@@ -340,6 +343,7 @@ async def test_since_when_a_name_is_borne_is_told_from_what_was_said_under_it(tm
         connection.execute("alter table memories drop column compared_at")
         for column in ("follow_ups", "followed_up_on"):
             connection.execute(f"alter table people drop column {column}")
+        connection.execute("alter table agents drop column entities")
         connection.execute("alter table usage drop column identity_id")
         connection.execute("alter table outbox drop column reminder_id")
         connection.execute("drop index embedded_refused")
@@ -534,6 +538,24 @@ async def test_privacy_says_what_is_kept_and_who_looked(talk: Talk, clock: Clock
         assert "21 Nov 2026, bob: memories listed: 3" in in_group
         assert "12" not in in_group and "Linked" not in in_group
         assert "Usage: /privacy" in await talk.tell("/privacy please")
+
+
+@pytest.mark.parametrize("language", ["en", "de", "zh"])
+async def test_privacy_says_how_long_everything_is_kept(talk: Talk, language: Language) -> None:
+    """By default, and where the operator and the agent's file say otherwise."""
+    texts = Texts(language)
+    async with talk.running():
+        await talk.tell(f"/profile language {language}")
+        told = (await talk.tell("/privacy")).splitlines()
+        assert texts("privacy.until") in told and texts("privacy.backups", days=14) in told
+        assert texts("privacy.exports") in told and texts("privacy.left", days=30) in told
+    talk.keeping = Keeping(transcript_days=90, left_chat_days=3, export_days=7)
+    talk.spec = {"session": SessionSpec(idle_hours=12, at="04:30")}
+    async with talk.running():
+        told = (await talk.tell("/privacy")).splitlines()
+    assert texts("privacy.until_days", days=90) in told and texts("privacy.until") not in told
+    assert texts("privacy.exports_days", days=7) in told and texts("privacy.left", days=3) in told
+    assert texts("privacy.anew_idle", hours=12) in told and texts("privacy.anew_at", time="04:30") in told
 
 
 async def test_wishes_said_in_a_group_are_answered_in_private(talk: Talk) -> None:

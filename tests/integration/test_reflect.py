@@ -423,6 +423,6 @@ async def test_those_with_new_facts_are_found_in_one_short_reading(memory: Servi
 
     def look(reader: Reader) -> tuple[Sequence[int], int]:
         watched = Watched(reader)
-        return reflect.JOB.owners(watched, of), len(watched.asked)  # type: ignore[arg-type]
+        return reflect.JOB.owners(watched, of), len(watched.asked)
 
     assert await memory.database.read(look) == (sorted(expected), 3)

@@ -89,3 +89,67 @@ async def test_who_says_not_to_forget_something_is_asked_when() -> None:
         assert told.endswith("09:00 UTC: buy milk")
         (other,) = await person.say("I told him don't forget to write")
         assert "When" not in other
+
+
+@pytest.mark.parametrize(
+    ("day", "other", "nothing"),
+    [
+        ("what's on tomorrow?", "am I free on the 30th?", "I know of nothing planned for Wednesday 30 September."),
+        (
+            "Was habe ich morgen vor?",
+            "Was habe ich am 30. vor?",
+            "Für Mittwoch, 30. September weiß ich von keinem Plan.",
+        ),
+        ("¿qué tengo mañana?", "¿estoy libre el día 30?", "No sé de ningún plan para miércoles 30 de septiembre."),
+        ("明天有什么安排？", "30号有什么安排吗？", "9月30日星期三，我不知道你有什么安排。"),
+    ],
+)
+async def test_plans_and_reminders_are_told_by_their_day(day: str, other: str, nothing: str) -> None:
+    async with talk() as person:
+        await person.say("I have a dentist appointment tomorrow at 4pm")
+        await person.say("remind me to ring Petra tomorrow at 9")
+        await person.say("remind me to water the plants in three weeks")
+        (told,) = await person.say(day)
+        assert "dentist" in told and "ring Petra" in told and "plants" not in told
+        (free,) = await person.say(other)
+        assert free == nothing
+
+
+async def test_words_that_can_mean_but_one_reminder_cancel_it() -> None:
+    async with talk() as person:
+        await person.say("remind me to call the plumber on friday at 3pm")
+        await person.say("remind me to water the plants every sunday at 10")
+        await person.say("good night")
+        (told,) = await person.say("forget about the plumber")
+        assert "cancelled" not in told
+        (told,) = await person.say("cancel the plumber")
+        assert told == "Reminder 1 is cancelled: call the plumber"
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "cancel all reminders", "stop reminding me about anything", "/remind cancel all", "lösche alle Erinnerungen",
+        "por favor, borra todos los recordatorios", "supprime tous les rappels", "取消所有提醒", "リマインダーを全部削除して",
+    ],
+)  # fmt: skip
+async def test_all_are_cancelled_at_once(order: str) -> None:
+    async with talk() as person:
+        await person.say("remind me to call mum tomorrow at 9")
+        await person.say("remind me to water the plants every sunday at 10")
+        await person.say("good night")
+        (told,) = await person.say(order)
+        assert "call mum" in told and "water the plants" in told
+        (listed,) = await person.say("/remind")
+        assert listed.startswith("You have no reminders")
+
+
+async def test_undo_takes_back_what_was_done_last() -> None:
+    async with talk() as person:
+        await person.say("I like opera")
+        await person.say("remind me to call mum tomorrow at 9")
+        (told,) = await person.say("undo")
+        assert told == "Reminder 1 is cancelled: call mum"
+        await person.say("good night")
+        (told,) = await person.say("undo that, please")
+        assert "took back" in told

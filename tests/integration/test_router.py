@@ -319,4 +319,4 @@ async def test_a_full_disk_is_told_and_what_was_taken_is_answered_when_there_is_
 
 
 async def _limit_pages(database: Database, pages: int) -> None:
-    await database._writer.call(lambda connection: connection.execute(f"pragma max_page_count = {pages}").fetchall())
+    await database.write(lambda tx: tx.all(f"pragma max_page_count = {pages}"))

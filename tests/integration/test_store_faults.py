@@ -17,10 +17,11 @@ from structlog.testing import capture_logs
 
 from memory.errors import IndexDamaged, StoreBusy, StoreDamaged, StoreUnwritable
 from memory.recall import index
-from memory.store import driver as drivers
-from memory.store import health
 from memory.store.database import Database, Reader, Transaction
-from memory.store.migrate import migrations
+from memory.store.sqlite import driver as drivers
+from memory.store.sqlite import health
+from memory.store.sqlite.database import SqliteDatabase
+from memory.store.sqlite.migrate import migrations
 from tests.kit.faults import Faults
 
 DRIVERS = [drivers.built_in(), *([bundled] if (bundled := drivers.bundled()) is not None else [])]
@@ -46,7 +47,7 @@ async def test_many_cancelled_writes_leave_nothing_open_and_nothing_half_done(
 ) -> None:
     """A caller that times out in the middle must not lock everybody else out."""
     path = tmp_path / "remora.db"
-    database = await Database.open(path, now=1, driver=driver)
+    database = await SqliteDatabase.open(path, now=1, driver=driver)
     moments = random.Random(7)
     for n in range(150):
         task = asyncio.create_task(database.write(lambda tx, n=n: _add(tx, f"{n} a", f"{n} b", f"{n} c")))  # type: ignore[misc]
@@ -73,13 +74,13 @@ async def test_an_open_cancelled_at_any_moment_leaves_nothing_behind(tmp_path: P
     path = tmp_path / "remora.db"
     threads = threading.active_count()
     for steps in range(0, 60, 3):
-        opening = asyncio.create_task(Database.open(path, now=1, driver=driver))
+        opening = asyncio.create_task(SqliteDatabase.open(path, now=1, driver=driver))
         for _ in range(steps):
             await asyncio.sleep(0)
         opening.cancel()
         with suppress(asyncio.CancelledError):
             await (await opening).close()
-    database = await Database.open(path, now=1, driver=driver)
+    database = await SqliteDatabase.open(path, now=1, driver=driver)
     await database.write(lambda tx: _add(tx, "x"))
     await database.close()
     for _ in range(1_000):
@@ -94,14 +95,14 @@ async def test_an_open_cancelled_at_any_moment_leaves_nothing_behind(tmp_path: P
 async def test_a_cancelled_close_still_closes(tmp_path: Path) -> None:
     """A stop that runs out of time must not leave the store locked for the next start."""
     path = tmp_path / "remora.db"
-    database = await Database.open(path, now=1)
+    database = await SqliteDatabase.open(path, now=1)
     closing_ = asyncio.create_task(database.close())
     await asyncio.sleep(0)
     closing_.cancel()
     await asyncio.gather(closing_, return_exceptions=True)
     while path.with_name("remora.db.pid").exists():
         await asyncio.sleep(0.01)
-    await (await Database.open(path, now=1)).close()
+    await (await SqliteDatabase.open(path, now=1)).close()
 
 
 # A disk that is full or fails -----------------------------------------------------------------------------------
@@ -109,7 +110,7 @@ async def test_a_cancelled_close_still_closes(tmp_path: Path) -> None:
 
 async def test_on_a_full_disk_writes_are_refused_and_reads_go_on(tmp_path: Path, driver: drivers.Driver) -> None:
     """Nothing is corrupted, and writing goes on by itself when there is space again."""
-    database = await Database.open(tmp_path / "remora.db", now=1, driver=driver)
+    database = await SqliteDatabase.open(tmp_path / "remora.db", now=1, driver=driver)
     await database.write(lambda tx: _add(tx, "before"))
     await database.write(lambda tx: _limit(tx, 0))
     with pytest.raises(StoreUnwritable, match="full") as refused:
@@ -129,7 +130,7 @@ async def test_a_volume_that_runs_full_loses_nothing_it_had_taken(tmp_path: Path
     """The same with a real file system, where the log itself finds no room; where none can be mounted, with a limit."""
     with _volume(tmp_path / "volume", megabytes=2) as mounted:
         path = tmp_path / "volume" / "remora.db"
-        database = await Database.open(path, now=1, driver=driver)
+        database = await SqliteDatabase.open(path, now=1, driver=driver)
         if not mounted:
             await database.write(lambda tx: _limit(tx, 300))
         taken = []
@@ -150,7 +151,7 @@ async def test_a_volume_that_runs_full_loses_nothing_it_had_taken(tmp_path: Path
         await database.write(lambda tx: _add(tx, "after"))
         assert await database.check() is None
         await database.close()
-        database = await Database.open(path, now=1, driver=driver)
+        database = await SqliteDatabase.open(path, now=1, driver=driver)
         assert [name.split()[0] for name in await _names(database)] == [*taken, "after"]
         await database.close()
 
@@ -159,7 +160,7 @@ async def test_a_failing_statement_anywhere_is_told_and_forgotten(tmp_path: Path
     """Whichever statement the disk fails at, all of its transaction is undone and the next one works."""
     for nth in range(1, 12):
         faults = Faults(base=driver, fail_at_statement=nth, holding="into agents")
-        database = await Database.open(tmp_path / f"{nth}.db", now=1, driver=faults.driver)
+        database = await SqliteDatabase.open(tmp_path / f"{nth}.db", now=1, driver=faults.driver)
         kept = []
         for n in range(4):
             try:
@@ -176,7 +177,7 @@ async def test_wrong_parameters_are_a_fault_of_the_program_and_no_failure_of_the
     tmp_path: Path, driver: drivers.Driver
 ) -> None:
     """A retry would go on for ever, so none is made; nothing of the transaction stays."""
-    database = await Database.open(tmp_path / "remora.db", now=1, driver=driver)
+    database = await SqliteDatabase.open(tmp_path / "remora.db", now=1, driver=driver)
 
     def wrong(tx: Transaction) -> None:
         _add(tx, "before")
@@ -195,7 +196,7 @@ async def test_a_transaction_that_can_not_even_be_rolled_back_locks_nobody_out(
 ) -> None:
     """When the disk is back, the writer ends what it left and goes on."""
     faults = Faults(base=driver)
-    database = await Database.open(tmp_path / "remora.db", now=1, driver=faults.driver)
+    database = await SqliteDatabase.open(tmp_path / "remora.db", now=1, driver=faults.driver)
 
     def fails(tx: Transaction) -> None:
         _add(tx, "half")
@@ -238,7 +239,7 @@ async def test_damage_to_what_people_said_is_found_at_the_start(
     _flip(path, [_pages(path, table)[-1]], [offset])
     before = path.read_bytes()
     with capture_logs() as told:
-        database = await Database.open(path, now=1, driver=driver)
+        database = await SqliteDatabase.open(path, now=1, driver=driver)
     assert database.damage is not None and str(path) in database.damage and "backup" in database.damage
     assert [line["log_level"] for line in told if line["event"] == "store.damaged"] == ["error"]
     with pytest.raises(StoreDamaged, match="Nothing was changed"):
@@ -252,7 +253,7 @@ async def test_a_large_store_is_checked_while_it_is_in_use(tmp_path: Path) -> No
     """A start must not wait for gigabytes to be read, and the damage is found all the same."""
     path = await _filled(tmp_path)
     _flip(path, [_pages(path, "agents")[-1]], HEADER)
-    database = await Database.open(path, now=1, checked_at_start=0)
+    database = await SqliteDatabase.open(path, now=1, checked_at_start=0)
     found = await database.check()
     await database.close()
     assert found is not None and "agents" in found
@@ -261,7 +262,7 @@ async def test_a_large_store_is_checked_while_it_is_in_use(tmp_path: Path) -> No
 async def test_a_check_under_way_does_not_hold_up_the_end(tmp_path: Path) -> None:
     """A store may be closed right after it was opened."""
     path = await _filled(tmp_path)
-    database = await Database.open(path, now=1, checked_at_start=0)
+    database = await SqliteDatabase.open(path, now=1, checked_at_start=0)
     await database.close()
     assert database.damage is None
 
@@ -269,7 +270,7 @@ async def test_a_check_under_way_does_not_hold_up_the_end(tmp_path: Path) -> Non
 async def test_damage_met_later_stops_all_writing(tmp_path: Path, driver: drivers.Driver) -> None:
     """From the read that meets it on nothing is written, and what is whole is still read."""
     path = await _filled(tmp_path)
-    database = await Database.open(path, now=1, driver=driver)
+    database = await SqliteDatabase.open(path, now=1, driver=driver)
     _flip(path, _pages(path, "agents"), HEADER)
     with pytest.raises(StoreDamaged, match="agents"):
         await _names(database)
@@ -286,7 +287,7 @@ async def test_a_text_that_is_no_text_any_more_is_damage_and_is_not_quoted(
     """The pages are whole, so SQLite sees nothing; the driver's error would put somebody's words into the log."""
     path = await _filled(tmp_path)
     path.write_bytes(path.read_bytes().replace(b"agent 17 ", b"agent \xff7 "))
-    database = await Database.open(path, now=1, driver=driver)
+    database = await SqliteDatabase.open(path, now=1, driver=driver)
     assert database.damage is None
     with pytest.raises(StoreDamaged) as met:
         await _names(database)
@@ -307,7 +308,7 @@ async def test_a_damaged_list_of_free_pages_is_no_damage_to_an_index(tmp_path: P
     trunk = int.from_bytes(content[32:36], "big")
     content[(trunk - 1) * PAGE + 8 : (trunk - 1) * PAGE + 12] = (2).to_bytes(4, "big")
     path.write_bytes(content)
-    database = await Database.open(path, now=1)
+    database = await SqliteDatabase.open(path, now=1)
     await database.close()
     assert database.damage is not None and "free pages" in database.damage
 
@@ -320,7 +321,7 @@ async def test_damage_to_an_index_is_not_taken_for_damage_to_what_people_said(
 ) -> None:
     """It is told apart by looking at each table, made anew empty, and everything is queued to be embedded again."""
     path = await _filled(tmp_path)
-    database = await Database.open(path, now=1, driver=driver)
+    database = await SqliteDatabase.open(path, now=1, driver=driver)
     mending = index.Mending(database)
     _flip(path, _pages(path, table), HEADER)
     with pytest.raises(IndexDamaged):
@@ -342,7 +343,9 @@ async def test_an_older_store_whose_vectors_are_damaged_opens_with_new_ones(
 ) -> None:
     """The migration that makes their table anew must not walk its pages; no start fails for an index."""
     path = tmp_path / "remora.db"
-    database = await Database.open(path, now=1, driver=driver, known=[one for one in migrations() if one.version < 11])
+    database = await SqliteDatabase.open(
+        path, now=1, driver=driver, known=[one for one in migrations() if one.version < 11]
+    )
 
     def fill(tx: Transaction) -> None:
         for n in range(200):
@@ -352,7 +355,7 @@ async def test_an_older_store_whose_vectors_are_damaged_opens_with_new_ones(
     await database.write(fill)
     await database.close()
     _flip(path, _pages(path, "vectors"), HEADER)
-    database = await Database.open(path, now=1, driver=driver)
+    database = await SqliteDatabase.open(path, now=1, driver=driver)
     assert database.damage is None
     assert await database.read(_checked) == ["ok"]
     assert (
@@ -370,11 +373,11 @@ async def test_an_index_with_flipped_bytes_is_made_anew_from_the_rows(tmp_path: 
     flips = [0, *(chance.randrange(PAGE) for _ in range(20))]
     if seed % 2:
         _flip(path, _pages(path, table), flips)
-        database = await Database.open(path, now=1)
+        database = await SqliteDatabase.open(path, now=1)
         mending = index.Mending(database)
         await mending.begin()
     else:
-        database = await Database.open(path, now=1)
+        database = await SqliteDatabase.open(path, now=1)
         mending = index.Mending(database)
         _flip(path, _pages(path, table), flips)
         mending.suspect()
@@ -392,7 +395,7 @@ async def test_an_index_with_flipped_bytes_is_made_anew_from_the_rows(tmp_path: 
 async def test_mending_an_index_never_touches_a_store_that_is_damaged_itself(tmp_path: Path) -> None:
     """An index error in a store with real damage must not hide it, nor write to it."""
     path = await _filled(tmp_path)
-    database = await Database.open(path, now=1)
+    database = await SqliteDatabase.open(path, now=1)
     mending = index.Mending(database)
     _flip(path, _pages(path, "postings") + _pages(path, "agents"), HEADER)
     with pytest.raises(StoreDamaged, match="agents"):
@@ -410,7 +413,7 @@ async def test_mending_an_index_never_touches_a_store_that_is_damaged_itself(tmp
 
 async def test_the_log_stays_short_beside_a_read_that_does_not_end(tmp_path: Path, driver: drivers.Driver) -> None:
     """The read is ended after its time, it is told that it held the log, and the log is emptied."""
-    database = await Database.open(tmp_path / "remora.db", now=1, driver=driver, read_seconds=1.0)
+    database = await SqliteDatabase.open(tmp_path / "remora.db", now=1, driver=driver, read_seconds=1.0)
     holds = threading.Event()
 
     def endless(reader: Reader) -> None:
@@ -438,7 +441,7 @@ async def test_the_log_stays_short_beside_a_read_that_does_not_end(tmp_path: Pat
 
 async def test_the_log_stays_short_beside_many_readers(tmp_path: Path) -> None:
     """Readers that come and go all the time never keep it from being emptied."""
-    database = await Database.open(tmp_path / "remora.db", now=1)
+    database = await SqliteDatabase.open(tmp_path / "remora.db", now=1)
     longest = 0
     over = False
 
@@ -458,7 +461,7 @@ async def test_the_log_stays_short_beside_many_readers(tmp_path: Path) -> None:
 
 async def test_a_slow_read_does_not_hold_up_the_others(tmp_path: Path) -> None:
     """Others take the reader that is free, not the next in turn."""
-    database = await Database.open(tmp_path / "remora.db", now=1)
+    database = await SqliteDatabase.open(tmp_path / "remora.db", now=1)
     inside = threading.Event()
     go_on = threading.Event()
 
@@ -478,7 +481,7 @@ async def test_a_slow_read_does_not_hold_up_the_others(tmp_path: Path) -> None:
 async def test_another_program_that_reads_stops_no_writer(tmp_path: Path, driver: drivers.Driver) -> None:
     """An sqlite3 shell left open, or a backup, only keeps the log from being emptied; that is told once."""
     path = tmp_path / "remora.db"
-    database = await Database.open(path, now=1, driver=driver)
+    database = await SqliteDatabase.open(path, now=1, driver=driver)
     await database.write(lambda tx: _add(tx, "x"))
     with closing(driver.module.connect(str(path), isolation_level=None)) as outside:
         outside.execute("begin")
@@ -497,7 +500,7 @@ async def test_another_program_that_reads_stops_no_writer(tmp_path: Path, driver
 async def test_another_program_that_writes_is_waited_for(tmp_path: Path, driver: drivers.Driver) -> None:
     """A short lock from outside shows as nothing but a moment's delay."""
     path = tmp_path / "remora.db"
-    database = await Database.open(path, now=1, driver=driver)
+    database = await SqliteDatabase.open(path, now=1, driver=driver)
     with closing(driver.module.connect(str(path), isolation_level=None)) as outside:
         outside.execute("begin immediate")
         writing = asyncio.create_task(database.write(lambda tx: _add(tx, "waited")))
@@ -512,7 +515,7 @@ async def test_another_program_that_writes_is_waited_for(tmp_path: Path, driver:
 async def test_a_lock_that_does_not_go_away_is_told_in_plain_words(tmp_path: Path) -> None:
     """Nobody should have to know what "database is locked" means."""
     faults = Faults()
-    database = await Database.open(tmp_path / "remora.db", now=1, driver=faults.driver)
+    database = await SqliteDatabase.open(tmp_path / "remora.db", now=1, driver=faults.driver)
     faults.break_down("database is locked", on="begin immediate")
     with pytest.raises(StoreBusy, match="Another program"):
         await database.write(lambda tx: _add(tx, "x"))
@@ -564,7 +567,7 @@ def _message(n: int) -> str:
 async def _filled(folder: Path) -> Path:
     """A closed store with 200 messages in all indexes, some pages to each table."""
     path = folder / "remora.db"
-    database = await Database.open(path, now=1)
+    database = await SqliteDatabase.open(path, now=1)
     mending = index.Mending(database)
     await mending.begin()
 
@@ -645,12 +648,12 @@ def _volume(folder: Path, *, megabytes: int) -> Iterator[bool]:
 _DIES_AT_A_COMMIT = """
 import asyncio, sys
 from pathlib import Path
-from memory.store.database import Database
+from memory.store.sqlite.database import SqliteDatabase
 from tests.kit.faults import Faults
 
 async def main():
     faults = Faults(**{f"kill_{sys.argv[2]}_commit": 3}, holding="into agents")
-    database = await Database.open(Path(sys.argv[1]), now=1, driver=faults.driver)
+    database = await SqliteDatabase.open(Path(sys.argv[1]), now=1, driver=faults.driver)
     for n in range(5):
         await database.write(lambda tx: tx.run("insert into agents (name, created_at) values (?, 1)", (str(n),)))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.offline import talk
 from channels.base import Attachment, Inbound
 from tests.kit.bench import Desk, Phone, SlowModel, until
 from tests.kit.fakes import Clock, ScriptedModel
@@ -118,3 +119,39 @@ async def test_an_edited_caption_keeps_what_came_with_it(desk: Desk) -> None:
         assert await desk.rows("select text, edited_at is null from messages where role = 'user'") == [
             ("look here\n[sticker 😀]", 0)
         ]
+
+
+async def test_a_name_said_anew_replaces_the_last_one() -> None:
+    async with talk() as person:
+        await person.say("my favourite film is Heat")
+        (told,) = await person.say("no wait, it's Alien")
+        assert told.endswith("your favourite film is Alien.")
+
+
+async def test_a_correction_that_names_what_was_wrong_changes_nothing_else() -> None:
+    async with talk() as person:
+        await person.say("we're getting a puppy next month")
+        await person.say("I start at Skyscanner on monday")
+        await person.say("actually it's not monday its the 7th december")
+        (plans,) = await person.say("/memory list plan")
+        assert "7th" not in plans
+        (told,) = await person.say("when do I start at skyscanner?")
+        assert "7th december" in told
+
+
+async def test_a_timezone_that_is_told_sets_the_clock_until_it_is_forgotten() -> None:
+    async with talk() as person:
+        await person.say("my timezone is Berlin")
+        (clock,) = await person.say("what time is it?")
+        assert "Europe/Berlin" in clock
+        await person.say("forget my timezone")
+        await person.say("yes")
+        (clock,) = await person.say("what time is it?")
+        assert "UTC" in clock
+
+
+async def test_wrong_means_what_was_just_noted() -> None:
+    async with talk() as person:
+        await person.say("I live in Rom")
+        (told,) = await person.say("that's wrong")
+        assert "you live in Rom" in told and "/correct" in told

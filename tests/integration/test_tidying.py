@@ -6,8 +6,12 @@ Invariant: what must go is looked for in the bytes of the files, what must stay 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,20 +25,19 @@ from memory.service import Attached, Context, Keeping, Service, Utterance
 from memory.store import history, job_runs, vectors
 from memory.store.database import Transaction
 from memory.transfer.backups import Retention
+from memory.transfer.formats import remora
 from tests.kit import stores
 from tests.kit.fakes import DAY, Clock
 from tests.kit.forgetting import secret, traces
 from tests.kit.stores import planted, rows, wrote
-from tests.kit.talk import act, exchange, facts, group, private, received, say
+from tests.kit.talk import act, exchange, facts, group, leave_chat, private, received, say
 
 
 def opened(
-    folder: Path, clock: Clock, *, transcript_days: int | None = None, daily: bool = False, keep_days: int = 14
+    folder: Path, clock: Clock, *, daily: bool = False, keep_days: int = 14, **keeping: Any
 ) -> AbstractAsyncContextManager[Service]:
     retention = Retention(folder=folder.parent / "copies", keep_days=keep_days, daily=daily)
-    return stores.opened(
-        folder / "remora.db", clock, keeping=Keeping(retention=retention, transcript_days=transcript_days)
-    )
+    return stores.opened(folder / "remora.db", clock, keeping=replace(Keeping(retention=retention), **keeping))
 
 
 def copies(folder: Path) -> list[str]:
@@ -311,7 +314,7 @@ async def test_traces_that_somebody_keeps_in_the_files_are_told(tmp_path: Path, 
         )  # fmt: skip
         tidying = Housekeeping(
             memory.database, forgetting=impatient, backups=memory.backups, erase_left=memory.erase_left,
-            transcript_days=1, now=clock,
+            transcript_days=1, export_days=None, now=clock,
         )  # fmt: skip
         await exchange(memory, private("ada"), "I live in Quaxolia.", clock)
         clock.move(days=2)
@@ -337,3 +340,41 @@ async def test_as_a_job_it_is_kept_in_the_record_of_runs(tmp_path: Path, clock: 
         run = await memory.jobs.once("assistant", "tidy", "2026-11-21", memory.housekeeping.tidy)
         assert run is not None and (run.state, run.counts) == ("done", {"backups": 1})
         assert await memory.jobs.once("assistant", "tidy", "2026-11-21", memory.housekeeping.tidy) is None
+
+
+async def test_old_exports_go_and_other_files_stay(tmp_path: Path, clock: Clock) -> None:
+    """Whoever had everything written down does not leave it lying for ever; nobody's own file is taken for one."""
+    folder = tmp_path / "store"
+    of = {"kind": "person", "platform": "console", "user_id": "ada", "name": "Ada"}
+    async with opened(folder, clock, export_days=7) as memory:
+        exports = folder / "exports"
+        exports.mkdir()
+        written = {
+            "old.json": remora.write(of=of, exported_at=0, memories=[], messages=[]),
+            "old.md": remora.page(of=of, exported_at=0, memories=[], messages=[]).encode(),
+            "own.json": b"[1]",
+            "own.md": b"# Recipes",
+            "own.txt": b"",
+        }
+        for name, content in written.items():
+            (exports / name).write_bytes(content)
+            os.utime(exports / name, (clock.at / 1000, clock.at / 1000))
+        clock.move(days=6)
+        assert "exports" not in await memory.housekeeping.tidy()
+        shutil.copy(exports / "old.json", exports / "new.json")
+        os.utime(exports / "new.json", (clock.at / 1000, clock.at / 1000))
+        clock.move(days=2)
+        assert (await memory.housekeeping.tidy())["exports"] == 2
+        assert sorted(path.name for path in exports.iterdir()) == ["new.json", "own.json", "own.md", "own.txt"]
+
+
+async def test_a_left_chat_goes_when_the_operator_says(tmp_path: Path, clock: Clock) -> None:
+    async with opened(tmp_path / "store", clock, left_chat_days=3) as memory:
+        turn = await exchange(memory, private("ada"), "I live in Quaxolia.", clock)
+        await memory.flush(turn.context, "test")
+        await leave_chat(memory, "ada")
+        clock.move(days=2)
+        assert "chats" not in await memory.housekeeping.tidy()
+        clock.move(days=2)
+        assert (await memory.housekeeping.tidy())["chats"] == 1
+        assert await facts(memory, turn.context) == []

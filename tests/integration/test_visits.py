@@ -9,7 +9,6 @@ import pytest
 
 from memory.service import Service, Where, Who
 from memory.store import people
-from memory.store.database import Reader, Transaction
 from tests.kit.fakes import Clock
 from tests.kit.stores import opened, rows
 
@@ -92,24 +91,24 @@ async def test_an_account_on_the_page_is_the_person_who_signed_in(memory: Servic
     assert await memory.visits.name(**PAGE) is None
 
 
-async def test_the_page_leaves_with_the_account_that_was_unlinked(memory: Service) -> None:
-    """Else signing in again would link, unasked, what its person has just separated."""
+async def test_who_signs_in_again_is_joined_with_nobody_from_before(memory: Service) -> None:
+    """An account that was taken out left its page with the others: it leaves them now."""
+    ada, bob = [
+        await memory.context(
+            Where(
+                session_key=f"telegram:{user}:-", platform="telegram", chat=user, chat_kind="private", thread=None,
+                agent="assistant",
+            ),
+            Who(platform="telegram", user_id=user, name=user),
+        )
+        for user in ("7", "8")
+    ]  # fmt: skip
     await memory.visits.join(**PAGE)
-    ids: dict[str, int] = {}
-
-    def linked(tx: Transaction) -> None:
-        other = people.speaker(tx, platform="discord", user_id="9", name="Ada", now=1)
-        own = people.speaker(tx, platform="telegram", user_id="7", name="Ada", now=1)
-        people.link(tx, own.id, other.id)
-        people.unlink(tx, own.id)
-        ids.update(own=own.id, other=other.id)
-
-    await memory.database.write(linked)
-    assert await memory.visits.name(**PAGE) is None, "the session ends with the link"
+    await memory.database.write(lambda tx: people.link(tx, bob.speaker.id, ada.speaker.id))
+    await memory.database.write(lambda tx: people.unlink(tx, ada.speaker.id))
+    await memory.privacy.learn_from(bob, False)
     await memory.visits.join(**PAGE)
-
-    def together(reader: Reader) -> list[set[str]]:
-        return [{one.platform for one in people.accounts(reader, ids[which])} for which in ("own", "other")]
-
-    assert await memory.database.read(together) == [{"telegram", "web"}, {"discord"}]
-    assert await memory.visits.name(**PAGE) is not None
+    learning = "select p.learning from people p join identities i on i.person_id = p.id where i.user_id = '7'"
+    assert await rows(memory, learning) == [(1,)]
+    assert [one.user_id for one in await memory.privacy.accounts(ada)] == ["7", "telegram.7"]
+    assert [one.user_id for one in await memory.privacy.accounts(bob)] == ["8"]

@@ -106,7 +106,7 @@ def test_it_is_the_guard_that_keeps_merges_from_losing_what_people_said(tmp_path
     def lost(guard: bool) -> int:
         folder = tmp_path / str(guard)
         folder.mkdir()
-        setup = Setup(talk=_TALK, days=40, people=6, embedder="none", guard=guard, repeat=1.0, lossy=1.0)
+        setup = Setup(talk=_TALK, days=22, people=4, embedder="none", guard=guard, repeat=1.0, lossy=1.0)
         _, figures, _ = asyncio.run(simulate(setup, folder, lambda day: None))
         assert bool(figures["lost"]) is ("lost" in faults(figures))
         return int(str(figures["lost"]))

@@ -28,7 +28,7 @@ from gateway.internet.tools import Web
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.router import Router
 from gateway.pipeline.store import Store
-from memory.service import AgentMemory, Context, Memory, Service, Triggers
+from memory.service import AgentMemory, Context, Keeping, Memory, Service, Triggers
 from memory.store.database import Reader
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
 from tests.kit.fakes import Clock, ScriptedModel, counting_ids, runtime
@@ -85,6 +85,7 @@ class Bench:
         self.sources: tuple[ToolSource, ...] = ()
         self.skills: tuple[Skill, ...] = ()
         self.spec: dict[str, Any] = {}
+        self.keeping: Keeping | None = None
         self.ids: Callable[[], Callable[[], str]] = counting_ids
         self.stores: dict[str, Store] = {}
         self.router: Router
@@ -101,6 +102,7 @@ class Bench:
                 await migrated(self.folder / database),
                 agents={name: AgentMemory() for name in names},
                 triggers=Triggers(quiet_seconds=3_600),
+                keeping=self.keeping,
                 runtime=runtime(self.clock, lambda: f"{next(numbers):06d}"),
             )
             store = assembled_store(

@@ -1,4 +1,4 @@
-"""A SQLite that dies or fails at a chosen moment, given to `Service.open(driver=...)` or `Database.open(driver=...)`.
+"""A SQLite that dies or fails at a chosen moment, given to `Service.open(driver=...)` or `SqliteDatabase.open(driver=...)`.
 
     faults = Faults(kill_before_commit=3)                      # SIGKILL to the own process: for child processes
     faults = Faults(kill_after_commit=1, holding="outbox")     # of the commits whose transaction named the outbox
@@ -6,7 +6,7 @@
     faults = Faults()
     faults.break_down("database or disk is full")              # every statement from now on, until
     faults.mend()
-    database = await Database.open(path, now=1, driver=faults.driver)
+    database = await SqliteDatabase.open(path, now=1, driver=faults.driver)
 
 Invariants: nothing of the product knows of it, for it is a driver like any other, by way of `connect(factory=...)`;
 statements and commits are counted over all connections in the order in which they reach SQLite, from 1 on; the script
@@ -21,8 +21,8 @@ import threading
 from types import ModuleType
 from typing import Any
 
-from memory.store import driver as drivers
-from memory.store.driver import Driver
+from memory.store.sqlite import driver as drivers
+from memory.store.sqlite.driver import Driver
 
 IO_ERROR = "disk I/O error"
 

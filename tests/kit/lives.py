@@ -24,7 +24,7 @@ from channels.base import (
 from gateway.pipeline.policy import Rules
 from memory.errors import StorageError
 from memory.service import AgentMemory, Service, Triggers, Where, Who
-from memory.store import driver as drivers
+from memory.store.sqlite import driver as drivers
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
 from tests.kit.fakes import Clock, calls, counting_ids, runtime, says
 from tests.kit.faults import Faults

@@ -34,7 +34,7 @@ from gateway.pipeline.router import Router
 from gateway.pipeline.store import Roster, Store
 from memory.learn.model import BackgroundModel
 from memory.service import AgentMemory, Keeping, Service, Triggers
-from memory.store.driver import Driver
+from memory.store.sqlite.driver import Driver
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
 from tests.kit.fakes import Clock, ScriptedModel, counting_ids, runtime
 from tests.kit.stores import migrated

@@ -27,6 +27,7 @@ import httpx
 from channels.base import Channel
 from gateway import app
 from gateway.config.loading import load
+from gateway.ops.reloading import Sources
 from gateway.ops.serve import serve
 from tests.platforms.discord import Control as Discord
 from tests.platforms.telegram import Control as Telegram
@@ -53,7 +54,7 @@ class Served:
     """One installation in `folder`. `sections` are top-level sections of the configuration, instead of those here.
 
     `model` is laid over the entry of the model at `model_url`; without one the agent is offline. `more` are further
-    channels. `port` is where health is told.
+    channels. `port` is where health is told. `reload` is set to have the configuration read anew.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Served:
         self.port = port
         self.code: int | None = None
         self.said: list[str] = []
+        self.reload = asyncio.Event()
         self._now = now
         self._more = more or {}
         bots = {"telegram": "[]", "discord": "[]"}
@@ -109,10 +111,13 @@ class Served:
     @asynccontextmanager
     async def running(self, *, exits: float = 30) -> AsyncIterator[None]:
         """Served while the block runs. Raises what ended it before."""
-        config = load(self.folder / "config.yaml", {}, self.folder)
+        sources = Sources(lambda: load(self.folder / "config.yaml", {}, self.folder), self.reload)
+        config = sources.read()
         stop = asyncio.Event()
         channels = {**app.channels(config, now=self._now), **self._more}
-        serving = asyncio.create_task(serve(config, channels, stop=stop, say=self.said.append, now=self._now))
+        serving = asyncio.create_task(
+            serve(config, channels, stop=stop, say=self.said.append, sources=sources, now=self._now)
+        )
         try:
             yield
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,9 +14,10 @@ from memory.learn.agents import Agents
 from memory.learn.model import BackgroundModel
 from memory.recall import index
 from memory.service import AgentMemory, Context, Draft, Service, Triggers
-from memory.store import driver as drivers
 from memory.store import memories, people
-from memory.store.database import Database, Transaction
+from memory.store.database import Transaction
+from memory.store.sqlite import driver as drivers
+from memory.store.sqlite.database import SqliteDatabase, SqliteTransaction
 from tests.kit.fakes import Clock, counting_ids, runtime
 
 AGENTS = ("assistant", "other")
@@ -34,7 +36,7 @@ async def migrated(path: Path) -> Path:
         if not _EMPTY:
             with TemporaryDirectory() as folder:
                 made = Path(folder) / "remora.db"
-                await (await Database.open(made, now=1)).close()
+                await (await SqliteDatabase.open(made, now=1)).close()
                 _EMPTY.append(made.read_bytes())
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(_EMPTY[0])
@@ -92,6 +94,12 @@ async def unlink(memory: Service, context: Context) -> None:
 
 async def wrote(memory: Service, act: Callable[[Transaction], object]) -> None:
     await memory.database.write(lambda tx: (act(tx), None)[1])
+
+
+def connection_of(tx: Transaction) -> sqlite3.Connection:
+    """The connection behind a transaction, to watch what it does."""
+    assert isinstance(tx, SqliteTransaction)
+    return tx._connection
 
 
 def draft(context: Context, value: str, now: Callable[[], int], **of: object) -> Draft:

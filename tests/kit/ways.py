@@ -31,9 +31,9 @@ from tests.kit.stores import AGENTS, remembering
 _WORD = re.compile(r"(?:msg|tol|sel|fri|sty|eve|agw|ref|imp|fil)q[a-j]{4}q")
 #: A question that shares no word with anything told, but letters: only vectors answer it.
 _BY_LETTERS = "qaaaaq qaabq"
-#: Of shown messages the newest so many are tried, and of ids so many from all there are: each costs a search.
+#: Of shown messages the newest so many are tried; of ids and hidden names so many from all: each costs a search.
 _LATEST = 6
-_SOME = 40
+_SOME = 20
 
 Read: TypeAlias = Callable[[World, Spot], Awaitable[object]]
 Shows: TypeAlias = Callable[[Canary, Spot], bool]
@@ -129,9 +129,16 @@ async def _by_time(world: World, spot: Spot) -> object:
     return found
 
 
+def _names(world: World, spot: Spot) -> list[str]:
+    """All names that are to be seen at a spot, and some of the others."""
+    named = [canary for canary in world.canaries if canary.kind in ("fri", "sty")]
+    hidden = [canary.word for canary in named if not world.sees(canary, spot)]
+    return [*(canary.word for canary in named if world.sees(canary, spot)), *hidden[:: len(hidden) // _SOME + 1]]
+
+
 async def _by_name(world: World, spot: Spot) -> object:
     context = await world.context(spot)
-    return [await world.service.browse.entity(context, c.word) for c in world.canaries if c.kind in ("fri", "sty")]
+    return [await world.service.browse.entity(context, name) for name in _names(world, spot)]
 
 
 async def _listed(world: World, spot: Spot) -> object:
@@ -179,9 +186,9 @@ async def _leafed(world: World, spot: Spot) -> object:
 
 
 async def _filtered(world: World, spot: Spot) -> object:
-    """What is listed and found under the name of everybody's friends, and since ever."""
+    """What is listed and found under the names of people's friends, and since ever."""
     context, service = await world.context(spot), world.service
-    words = [canary.word for canary in world.canaries if canary.kind in ("fri", "sty")]
+    words = _names(world, spot)
     shown: list[object] = []
     for text in ["since:2000", *(f"about:{word}" for word in words)]:
         filters = await service.browse.filters(context, text, group_of=no_group)

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from aiohttp import web
+
 JSON: TypeAlias = dict[str, Any]
 
 _LIKES = re.compile(r"\bI like ([^.!?\n]{1,100})", re.IGNORECASE)
@@ -38,6 +40,24 @@ class Model:
             "repaid": repaid,
             "extractions": self.extractions,
         }
+
+    async def say(self, request: web.Request, body: JSON) -> web.StreamResponse:
+        """Answers a request, whole or in pieces, as it asks for."""
+        text = self.answer(body)
+        if not body.get("stream"):
+            answered = web.json_response(whole(body, text))
+            await answered.prepare(request)
+            await answered.write_eof()
+            return answered
+        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        try:
+            await response.prepare(request)
+            for event in streamed(body, text):
+                await response.write(event.encode())
+            await response.write_eof()
+        except ConnectionError:
+            pass  # nobody listens any more
+        return response
 
     def answer(self, body: JSON) -> str:
         """What is said to a request. JSON mode is taken for an extraction."""
@@ -126,3 +146,8 @@ def _extracted(body: JSON) -> JSON:
                 }
             )
     return {"facts": facts, "styles": [], "event": None, "entities": []}
+
+
+async def models(_request: web.Request) -> web.Response:
+    """The models that there are."""
+    return web.json_response({"object": "list", "data": [{"id": "test", "object": "model"}]})

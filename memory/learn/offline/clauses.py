@@ -25,8 +25,9 @@ CODES: Final[tuple[Code, ...]] = ("de", "es", "fr", "ja")
 #: Longest sentence that is read, in characters.
 _LONGEST: Final = 400
 _ASKS: Final = re.compile(r"[?？]\s*$")
-#: What stands for a value in a pattern: `<v>` within a clause, `<m>` a list, `<n>` a name that ends it, `<N>` a name.
-_SLOT: Final = re.compile(r"(?<!P)<([vmnN])>")
+#: What stands for a value in a pattern: `<v>` within a clause, `<m>` a list, `<n>` a name that ends it, `<N>` a name,
+#: `<e>` who employs somebody.
+_SLOT: Final = re.compile(r"(?<!P)<([vmnNe])>")
 #: Longest part of a list, in words and in characters; a longer one is another clause.
 _PART_WORDS: Final = 4
 _PART: Final = 30
@@ -48,6 +49,9 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Patterns:
+    """What is read of one language. `carried` writes out subjects that a second verb leaves out."""
+
+    carried: tuple[tuple[re.Pattern[str], str], ...]
     clause: re.Pattern[str]
     opening: re.Pattern[str]
     reports: re.Pattern[str]
@@ -66,6 +70,8 @@ def pairs(sentence: str, code: Code) -> Iterator[Pair]:
     if len(sentence) > _LONGEST or _ASKS.search(sentence):
         return
     patterns = _patterns(code)
+    for form, to in patterns.carried:
+        sentence = form.sub(to, sentence)
     if patterns.reports.search(sentence):
         return
     start = 0
@@ -92,6 +98,8 @@ def _first(patterns: _Patterns, sentence: str, begin: int, *, refused: bool) -> 
         if match is None:
             continue
         found = [Pair(_key(rule, match, patterns), value) for value in _values(rule, match, patterns)]
+        if found and (employer := strip_signs((match.groupdict().get("e") or "").strip())):
+            found.append(Pair("employer", employer))
         if found and all(pair.key for pair in found):
             return found, match.end()
     return None
@@ -133,6 +141,7 @@ def _patterns(code: Code) -> _Patterns:
     slots = {
         "v": rf"(?P<v>{_WITHIN}{{1,80}}?)(?={data['end']})",
         "m": rf"(?P<v>[^;:!?…()。！？（）\n]{{1,120}}?)(?={data['end_list']})",
+        "e": rf"(?P<e>{_WITHIN}{{1,60}}?)(?={data['end']})",
         "N": rf"(?P<n>{data['name']})",
         "n": rf"(?P<n>{data['name']})(?={data['end']})",
     }
@@ -143,6 +152,7 @@ def _patterns(code: Code) -> _Patterns:
         return re.compile(_SLOT.sub(lambda slot: slots[slot[1]], source), re.IGNORECASE)
 
     return _Patterns(
+        carried=tuple((pattern(form), to) for form, to in data.get("carried", ())),
         clause=pattern(data["clause"]),
         opening=pattern(data["fact_opening"]),
         reports=pattern(data["reports"]),

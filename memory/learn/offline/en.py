@@ -413,8 +413,10 @@ _SLOTS = {
     "ONE": r"(?P<v>[^\n,]{1,80}?)@END",
     "ORG": r"(?P<e>[^\n,]{2,50}?)@END",
     # "A chef with an allergy" works for nobody by that name.
-    "AT": r"(?: (?:at|for|in|with(?! an? (?!(?:[\w-]+ ){0,2}(?:startup|company|firm|agency|bank|charity)\b))) @ORG"
-    r"|@END)",
+    # Who works "in Bremen" is employed by somebody there, "in a bank" by that.
+    "AT": r"(?: (?:at|for|in(?= (?:an?|the|our|my)\b)|with(?! an? (?!(?:[\w-]+ ){0,2}"
+    r"(?:startup|company|firm|agency|bank|charity)\b))) @ORG"
+    r"| in (?!an?\b|the\b|our\b|my\b)[\w' -]{2,40}?@END|@END)",
     "IN": r"(?!(?:my|your|our|his|her|their|this|that|some|one)\b)(?P<v>(?:an? (?:\w+ ){0,3}(?:village|town|city|suburb"
     r"|island|farm) (?:near|outside|in|of|on) |(?!an? ))[^\n,]{2,60}?(?:, ?(?:(?-i:[A-Z]{2})|(?-i:[A-Z])\w+"
     r"(?=$)))?)@END",
@@ -791,6 +793,14 @@ def _job(groups: dict[str, str], today: date) -> Iterator[Pair]:
         yield from _fact("employer", refuse=_NO_EMPLOYER)({"v": employer or ""}, today)
 
 
+def _activity(groups: dict[str, str], today: date) -> Iterator[Pair]:
+    """An occupation in group v that is told by a verb: "teach maths" is kept as "teaching maths"."""
+    for job in _fact("occupation", most=8)(groups, today):
+        verb, _, rest = job.value.partition(" ")
+        stem = verb + "n" if verb == "run" else verb.removesuffix("e")
+        yield job._replace(value=f"{stem}ing {rest}")
+
+
 def _employer(groups: dict[str, str], today: date) -> Iterator[Pair]:
     """An employer in group v, and in w what they do there."""
     yield from _fact("employer", refuse=_NO_EMPLOYER)(groups, today)
@@ -1028,7 +1038,7 @@ _RULES: tuple[Rule, ...] = (
           r" living))?(?: (?:at|for) @ORG|(?=\s*$|\s*[,()]| and | but | so | in ))"),
     _rule(_job, r"@I(?:got |was |been )*(?:promoted to|made|became|qualified as) (?:an? |the )?(?P<v>(?:[\w-]+ ){0,3}?"
           r"(?:@JOB|(?:head|director|vp|chief) of [\w ]{2,30}?|manager|team lead|partner))@AT"),
-    _rule(_fact("occupation", most=8), r"@I(?P<v>teach (?!you|them|him|her|myself|it|this|my)[^\n,]{2,40}?|run (?:an? "
+    _rule(_activity, r"@I(?P<v>teach (?!you|them|him|her|myself|it|this|my)[^\n,]{2,40}?|run (?:an? "
           r"|my own )(?:\w+ ){0,3}?(?:bakery|shop|store|cafe|café|restaurant|company|business|studio|agency|salon|bar"
           r"|farm|hotel|b&b|pub|gym|clinic|practice|school|startup|garage)|drive an? (?:\w+ )?(?:bus|taxi|cab|tram"
           r"|lorry|forklift|delivery van)|(?:drive|sell|build|repair|fix|manage|make|design|clean|write) [^\n,]{2,40}? "

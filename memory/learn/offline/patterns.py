@@ -30,6 +30,15 @@ Language: TypeAlias = Literal["en", "zh", "de", "es", "fr", "ja"]
 
 #: How many characters are read at each end of a message; people introduce themselves at the edges of long texts.
 WINDOW: Final = 4_000
+#: Keys whose values name a place or a post, and the words for a day that may stand before or behind one.
+_PLACED: Final = frozenset({"home", "hometown", "employer", "occupation", "studies"})
+_SINCE_DAY: Final = re.compile(
+    r"[ ,]+(?:(?:since |as of |from )?(?:yesterday|today|tonight|this (?:morning|week|month|year)|recently|lately"
+    r"|the day before yesterday)|(?:seit )?(?:gestern|heute|vorgestern|neulich|kürzlich)"
+    r"|(?:desde )?(?:ayer|hoy|anteayer|anoche)|(?:depuis )?(?:hier|aujourd'hui|avant-hier|récemment))$"
+    r"|^(?:昨日|今日|一昨日|おととい|きのう|きょう|先日|昨天|今天|前天|刚刚|最近)(?:から)?",
+    re.IGNORECASE,
+)
 #: Facts taken from one message at most: more is a list pasted in, not talk.
 MOST_FACTS: Final = 40
 
@@ -62,7 +71,8 @@ def extract(text: str, *, today: date) -> list[Disclosure]:
     made absolute. Nothing found is the normal case.
     """
     found: dict[tuple[str, str], Disclosure] = {}
-    for language, fact in _facts(text, today):
+    for language, said in _facts(text, today):
+        fact = _undated(said)
         importance, confidence = _WEIGHTS.get(fact.key, _DEFAULT_WEIGHTS)
         candidate = Disclosure(
             kind="fact",
@@ -107,6 +117,14 @@ _SPEAKING = Phrase(r"\b(?:i|i'm|i’m|im|my|me|we|don't|please)\b|[我俺咱]|�
 _SENTENCE_END = Phrase(r"[!?！？。；;\n]+|(?<!\d)\.+|\.+(?!\d)|…+|～$")
 _ABBREVIATED = Phrase(r"(?:\b[A-Z]|\b(?:Dr|Mr|Mrs|Ms|St|vs|approx))$")
 _WORD = Phrase(r"[A-Za-z]{2}|\b[Ii]\b")
+
+
+def _undated(fact: Pair) -> Pair:
+    """Returns a fact about where somebody lives or works without the day since when: "Bilbao yesterday"."""
+    if fact.key not in _PLACED:
+        return fact
+    value = _SINCE_DAY.sub("", fact.value).strip(" ,、，")
+    return fact._replace(value=value) if value else fact
 
 
 def _facts(text: str, today: date) -> Iterator[tuple[Language, Pair]]:

@@ -7,6 +7,7 @@ What was learned stands in `likely.json` as decision trees, each a row of condit
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from importlib import resources
 from math import inf
@@ -16,6 +17,8 @@ from memory.text.secrets.candidates import ANNOUNCE, Description, candidates, de
 from memory.text.secrets.folding import BARRIER
 
 _Tree: TypeAlias = list[Any]
+#: A day. Plans and lists are full of them; one that is a secret stands behind a word that announces it.
+_DAY: Final = re.compile(r"(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])")
 
 
 def likely(text: str) -> list[tuple[int, int, str]]:
@@ -28,6 +31,7 @@ def likely(text: str) -> list[tuple[int, int, str]]:
         (one.start, one.end, "code" if value.strip("#*- ").isdigit() else "password")
         for one in candidates(text, some)
         if (value := text[one.start : one.end])
+        and _DAY.fullmatch(value) is None
         and not (marked and not any(map(str.isdigit, value)))
         and worth(description(text, some, one), _learned()) > least
     ]

@@ -13,8 +13,7 @@ from aiohttp import web
 
 from tests.platforms import chat_model as model
 from tests.platforms.discord.faults import Fault
-from tests.platforms.discord.ledger import Entry
-from tests.platforms.discord.model import JSON
+from tests.platforms.ledger import Entry
 
 if TYPE_CHECKING:
     from tests.platforms.discord.server import Account, Platform
@@ -30,7 +29,7 @@ class Chat:
 
     def route(self, router: web.UrlDispatcher) -> None:
         router.add_post("/model/v1/chat/completions", self._complete)
-        router.add_get("/model/v1/models", self._models)
+        router.add_get("/model/v1/models", model.models)
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -54,7 +53,7 @@ class Chat:
                         return broken
                 if moment == "before effect":
                     await asyncio.sleep(self.model.ms / 1000)
-            response = await self._say(request, body)
+            response = await self.model.say(request, body)
             if method == "model" and request.transport is not None:
                 self.model.answered[text] += 1
             if fault is not None and fault.at == "after answer":
@@ -64,23 +63,6 @@ class Chat:
             self.open -= 1
             account.pulse.beat()
 
-    async def _say(self, request: web.Request, body: JSON) -> web.StreamResponse:
-        text = self.model.answer(body)
-        if not body.get("stream"):
-            whole = web.json_response(model.whole(body, text))
-            await whole.prepare(request)
-            await whole.write_eof()
-            return whole
-        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
-        try:
-            await response.prepare(request)
-            for event in model.streamed(body, text):
-                await response.write(event.encode())
-            await response.write_eof()
-        except ConnectionError:
-            pass  # nobody listens any more
-        return response
-
     def _fault(self, method: str, text: str) -> tuple[Account, Fault | None]:
         accounts = list(self._platform.accounts.values())
         for account in accounts:
@@ -88,6 +70,3 @@ class Chat:
             if fault is not None:
                 return account, fault
         return accounts[0], None
-
-    async def _models(self, _request: web.Request) -> web.Response:
-        return web.json_response({"object": "list", "data": [{"id": "test", "object": "model"}]})

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tests.platforms import control as shared
+from tests.platforms.control import Action, Wrong
 from tests.platforms.discord import people
 from tests.platforms.discord.interactions import COMPLETION
 from tests.platforms.discord.limits import Rate
 from tests.platforms.discord.model import JSON, Channel, Interaction, Message, Refused
-from tests.platforms.discord.people import Wrong
 from tests.platforms.discord.world import World
 
 if TYPE_CHECKING:
@@ -26,21 +25,12 @@ if TYPE_CHECKING:
 
 async def act(platform: Platform, token: str, action: str, fields: JSON) -> JSON:
     """Do an action. Raises `Wrong`."""
-    account = platform.accounts.get(token)
-    todo = ACTIONS.get(action)
-    if account is None or todo is None:
-        raise Wrong(f"no bot has the token {token}" if account is None else f"there is no action {action}")
     try:
-        inspect.signature(todo).bind(platform, account, **fields)
-    except TypeError as error:
-        raise Wrong(f"{action}: {error}") from error
-    try:
-        done = todo(platform, account, **fields)
-        answer = await done if inspect.isawaitable(done) else done
+        answer = await shared.act(platform, ACTIONS, token, action, fields)
     except Refused as refused:
         raise Wrong(str(refused)) from refused
-    account.pulse.beat()
-    return {} if answer is None else answer
+    platform.accounts[token].pulse.beat()
+    return answer
 
 
 def _bot(_platform: Platform, account: Account, *, reads_messages: bool | None = None, name: str | None = None) -> None:
@@ -48,10 +38,6 @@ def _bot(_platform: Platform, account: Account, *, reads_messages: bool | None =
         account.world.reads_messages = reads_messages
     if name is not None:
         account.world.me.name = name
-
-
-def _revoke(_platform: Platform, account: Account, *, revoked: bool) -> None:
-    account.revoked = revoked
 
 
 def _gateway(platform: Platform, _account: Account, **terms: Any) -> None:
@@ -98,32 +84,6 @@ def _rules(_platform: Platform, account: Account, **rules: Any) -> None:
         if name not in ("create_limit", "create_status", "answer_seconds", "nonce_seconds"):
             raise Wrong(f"there is no rule {name}")
         setattr(account.world, name, value)
-
-
-def _pass_time(platform: Platform, _account: Account, *, seconds: float) -> None:
-    if seconds < 0:
-        raise Wrong("the platform's time only goes forward")
-    platform.shift += seconds
-
-
-def _timing(platform: Platform, _account: Account, *, latency_ms: float | None = None, effect: Any = None) -> None:
-    if latency_ms is not None:
-        platform.timing.latency = latency_ms / 1000
-    if effect is not None:
-        if effect not in ("arrival", "mixed", "late"):
-            raise Wrong(f"a request takes effect at arrival, mixed or late, not {effect}")
-        platform.timing.effect = effect
-
-
-def _fault(_platform: Platform, account: Account, **fields: Any) -> JSON:
-    try:
-        return {"fault": account.faults.make(**fields)}
-    except (TypeError, ValueError) as error:
-        raise Wrong(f"no fault can be made of this: {error}") from error
-
-
-def _heal(_platform: Platform, account: Account) -> None:
-    account.faults.heal()
 
 
 def _script_model(
@@ -225,10 +185,6 @@ def _seen_message(world: World, one: Message) -> JSON:
     return {**facts, "text": one.content, "id": one.id, "ephemeral": one.only_for is not None}
 
 
-def _requests(_platform: Platform, account: Account, *, method: str | None = None) -> JSON:
-    return {"requests": [asdict(one) for one in account.ledger.last if method in (None, one.method)]}
-
-
 async def _wait(platform: Platform, account: Account, *, timeout: float, **wanted: Any) -> JSON:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout
@@ -262,7 +218,7 @@ def _missing(platform: Platform, account: Account, wanted: JSON) -> str:
     if "answered" in wanted and not _answered(world, world.interactions[wanted["answered"]]):
         lacks.append(f"the interaction {wanted['answered']} is not answered")
     if "idle" in wanted:
-        quiet = platform.now() - ledger.last_request
+        quiet = platform.now() - ledger.last_other
         busy = [entry.method for entry in ledger.open.values()]
         busy += ["model"] * (0 if platform.chat is None else platform.chat.open)
         if quiet < wanted["idle"] or busy:
@@ -302,10 +258,10 @@ def _named(scope: int | None) -> str:
     return "global" if scope is None else str(scope)
 
 
-ACTIONS: Mapping[str, Callable[..., JSON | Awaitable[JSON] | None]] = {
+ACTIONS: Mapping[str, Action] = {
+    **shared.ACTIONS,
     **people.ACTIONS,
     "bot": _bot,
-    "revoke": _revoke,
     "gateway": _gateway,
     "drop": _drop,
     "reconnect": _reconnect,
@@ -313,15 +269,10 @@ ACTIONS: Mapping[str, Callable[..., JSON | Awaitable[JSON] | None]] = {
     "event": _event,
     "limit": _limit,
     "rules": _rules,
-    "pass_time": _pass_time,
-    "timing": _timing,
-    "fault": _fault,
-    "heal": _heal,
     "script_model": _script_model,
     "state": _state,
     "seen": _seen,
     "files": _files,
-    "requests": _requests,
     "wait": _wait,
     "reset": _reset,
 }

@@ -11,6 +11,7 @@ import base64
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from tests.platforms.control import Wrong
 from tests.platforms.discord.interactions import COMMAND, COMPLETION, COMPONENT, FORM, inputs
 from tests.platforms.discord.model import (
     ADMINISTRATOR,
@@ -41,10 +42,6 @@ if TYPE_CHECKING:
 _KINDS = {"text": TEXT, "voice": VOICE, "announcement": NEWS, "forum": FORUM, "media": MEDIA}
 #: The type that Discord gives an option which is a text.
 _STRING = 3
-
-
-class Wrong(Exception):
-    """The test asked for something that can't be; the message says what."""
 
 
 def _say(

@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from tests.platforms.breaking import Effect, Timing, break_off, gone
+from tests.platforms.control import Wrong
 from tests.platforms.discord import bodies, control, interactions, rest
 from tests.platforms.discord.bodies import Call
 from tests.platforms.discord.client import TOKEN, Control
 from tests.platforms.discord.faults import Fault
 from tests.platforms.discord.gateway import Bot, Gateway, Terms, listen
-from tests.platforms.discord.ledger import Entry, Ledger
 from tests.platforms.discord.limits import SHOWING, Limits, TooMany
 from tests.platforms.discord.model import Refused
-from tests.platforms.discord.people import Wrong
 from tests.platforms.discord.world import World
 from tests.platforms.faults import Faults
+from tests.platforms.ledger import Entry, Ledger
 from tests.platforms.pulse import Pulse
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Account:
         self.gateway = Gateway(terms, now=now, pulse=self.pulse)
         self.world = World(token, now=now, base_url=base_url, pulse=self.pulse, tell=self.gateway.tell)
         self.limits = Limits(now)
-        self.ledger = Ledger(now)
+        self.ledger = Ledger(now, showing=SHOWING)
         self.faults = Faults(Fault, self.pulse)
         self.revoked = False
 
@@ -139,7 +139,7 @@ class Platform:
         self, request: web.Request, account: Account, entry: Entry, call: Call, play: Callable[[Call], rest.Answer]
     ) -> web.StreamResponse:
         """One request and its answer, with the effect and the fault at their moments."""
-        fault = account.faults.due(entry.method, entry.channel, entry.text)
+        fault = account.faults.due(entry.method, entry.chat, entry.text)
         late = fault is None and self.timing.late(entry.method)
         place = _place(call)
         if fault is not None and fault.at == "before effect":
@@ -247,7 +247,7 @@ class Platform:
                 continue
             entry = account.ledger.opened("download", int(request.match_info["channel_id"]), file.name)
             try:
-                fault = account.faults.due("download", entry.channel, file.name)
+                fault = account.faults.due("download", entry.chat, file.name)
                 if fault is not None:
                     broken = await self.strike(request, account, entry, fault, number)
                     if broken is not None:

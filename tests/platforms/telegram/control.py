@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import inspect
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from tests.platforms import control as shared
+from tests.platforms.control import Action, Wrong
 from tests.platforms.telegram import media, menus
 from tests.platforms.telegram.limits import Rates
 from tests.platforms.telegram.methods import member as chat_member
@@ -28,27 +29,14 @@ _ANONYMOUS = 1087968824
 _CHANNEL_BOT = 136817688
 
 
-class Wrong(Exception):
-    """The test asked for something that can't be; the message says what."""
-
-
 async def act(platform: Platform, token: str, action: str, fields: JSON) -> JSON:
     """Do an action. Raises `Wrong`."""
-    account = platform.accounts.get(token)
-    todo = ACTIONS.get(action)
-    if account is None or todo is None:
-        raise Wrong(f"no bot has the token {token}" if account is None else f"there is no action {action}")
     try:
-        inspect.signature(todo).bind(platform, account, **fields)
-    except TypeError as error:
-        raise Wrong(f"{action}: {error}") from error
-    try:
-        done = todo(platform, account, **fields)
-        answer = await done if inspect.isawaitable(done) else done
+        answer = await shared.act(platform, ACTIONS, token, action, fields)
     except Refused as refused:
         raise Wrong(refused.description) from refused
-    account.world.pulse.beat()
-    return {} if answer is None else answer
+    platform.accounts[token].world.pulse.beat()
+    return answer
 
 
 def _say(
@@ -331,18 +319,8 @@ def _bot(_platform: Platform, account: Account, *, fields: JSON) -> None:
             raise Wrong(f"getMe says nothing of {name}")
 
 
-def _revoke(_platform: Platform, account: Account, *, revoked: bool) -> None:
-    account.revoked = revoked
-
-
 def _flood(_platform: Platform, account: Account, *, on: bool, **rates: Any) -> None:
     account.flood.rates = Rates(**rates) if on else None
-
-
-def _pass_time(platform: Platform, _account: Account, *, seconds: float) -> None:
-    if seconds < 0:
-        raise Wrong("the platform's time only goes forward")
-    platform.shift += seconds
 
 
 def _menu(_platform: Platform, account: Account, *, user: int, chat: int, language: str | None = None) -> JSON:
@@ -366,26 +344,6 @@ def _webhook(
     deliveries.second = deliveries.second if second is None else second
     deliveries.patience = deliveries.patience if patience is None else patience
     deliveries.hurry()
-
-
-def _timing(platform: Platform, _account: Account, *, latency_ms: float | None = None, effect: Any = None) -> None:
-    if latency_ms is not None:
-        platform.timing.latency = latency_ms / 1000
-    if effect is not None:
-        if effect not in ("arrival", "mixed", "late"):
-            raise Wrong(f"a request takes effect at arrival, mixed or late, not {effect}")
-        platform.timing.effect = effect
-
-
-def _fault(_platform: Platform, account: Account, **fields: Any) -> JSON:
-    try:
-        return {"fault": account.faults.make(**fields)}
-    except (TypeError, ValueError) as error:
-        raise Wrong(f"no fault can be made of this: {error}") from error
-
-
-def _heal(_platform: Platform, account: Account) -> None:
-    account.faults.heal()
 
 
 def _script_model(
@@ -454,10 +412,6 @@ def _files(_platform: Platform, account: Account, *, chat: int) -> JSON:
     }
 
 
-def _requests(_platform: Platform, account: Account, *, method: str | None = None) -> JSON:
-    return {"requests": [asdict(one) for one in account.ledger.last if method in (None, one.method)]}
-
-
 async def _wait(platform: Platform, account: Account, *, timeout: float, **wanted: Any) -> JSON:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout
@@ -524,7 +478,8 @@ def _said(chat: Chat, message: Message, update_id: int | None) -> JSON:
     return {"chat": chat.id, "message_id": message.id, "update_id": update_id}
 
 
-ACTIONS: Mapping[str, Callable[..., JSON | Awaitable[JSON | None] | None]] = {
+ACTIONS: Mapping[str, Action] = {
+    **shared.ACTIONS,
     "say": _say,
     "album": _album,
     "edit": _edit,
@@ -543,20 +498,14 @@ ACTIONS: Mapping[str, Callable[..., JSON | Awaitable[JSON | None] | None]] = {
     "reorder": _reorder,
     "number_updates": _number_updates,
     "bot": _bot,
-    "revoke": _revoke,
     "flood": _flood,
-    "pass_time": _pass_time,
     "menu": _menu,
     "allow_drafts": _allow_drafts,
     "webhook": _webhook,
-    "timing": _timing,
-    "fault": _fault,
-    "heal": _heal,
     "script_model": _script_model,
     "state": _state,
     "texts": _texts,
     "files": _files,
-    "requests": _requests,
     "wait": _wait,
     "reset": _reset,
 }

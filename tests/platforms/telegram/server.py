@@ -18,11 +18,12 @@ from aiohttp import web
 
 from tests.platforms import chat_model as model
 from tests.platforms.breaking import Effect, Timing, break_off, gone, hang_up
+from tests.platforms.control import Wrong
 from tests.platforms.faults import Faults
+from tests.platforms.ledger import Entry, Ledger
 from tests.platforms.telegram import control, methods, wire
 from tests.platforms.telegram.client import TOKEN, Control
 from tests.platforms.telegram.faults import Fault
-from tests.platforms.telegram.ledger import Entry, Ledger
 from tests.platforms.telegram.limits import SHOWING, Flood
 from tests.platforms.telegram.updates import JSON, Refused
 from tests.platforms.telegram.webhook import Deliveries
@@ -38,7 +39,7 @@ class Account:
         self.token = token
         self.world = World(token, now=now, first_update=first_update)
         self.flood = Flood(now)
-        self.ledger = Ledger(now)
+        self.ledger = Ledger(now, showing=SHOWING)
         self.faults = Faults(Fault, self.world.pulse)
         self.deliveries = Deliveries(
             self.world.queue, self.world.webhook, self.faults, self.ledger, self.world.pulse, now
@@ -73,7 +74,7 @@ class Platform:
         application.router.add_get("/file/bot{token:[^/]+}/{path:.+}", self._file)
         application.router.add_post("/control/{action}", self._control)
         application.router.add_post("/model/v1/chat/completions", self._complete)
-        application.router.add_get("/model/v1/models", self._models)
+        application.router.add_get("/model/v1/models", model.models)
         return application
 
     def _account(self, token: str) -> Account:
@@ -245,7 +246,7 @@ class Platform:
                     return broken
             if fault is None or fault.at != "after effect":
                 await asyncio.sleep(self.model.ms / 1000)
-            response = await self._say(request, body)
+            response = await self.model.say(request, body)
             if method == "model" and not gone(request):
                 self.model.answered[text] += 1
             if fault is not None and fault.at == "after answer":
@@ -254,23 +255,6 @@ class Platform:
         finally:
             self.model_open -= 1
 
-    async def _say(self, request: web.Request, body: JSON) -> web.StreamResponse:
-        text = self.model.answer(body)
-        if not body.get("stream"):
-            whole = web.json_response(model.whole(body, text))
-            await whole.prepare(request)
-            await whole.write_eof()
-            return whole
-        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
-        try:
-            await response.prepare(request)
-            for event in model.streamed(body, text):
-                await response.write(event.encode())
-            await response.write_eof()
-        except ConnectionError:
-            pass  # nobody listens any more
-        return response
-
     def _model_fault(self, method: str, text: str) -> tuple[Account, Fault | None]:
         for account in self.accounts.values():
             fault = account.faults.due(method, None, text)
@@ -278,15 +262,12 @@ class Platform:
                 return account, fault
         return next(iter(self.accounts.values())), None
 
-    async def _models(self, _request: web.Request) -> web.Response:
-        return web.json_response({"object": "list", "data": [{"id": "test", "object": "model"}]})
-
     async def _control(self, request: web.Request) -> web.Response:
         fields = await request.json()
         token = fields.pop("token", next(iter(self.accounts)))
         try:
             answer = await control.act(self, token, request.match_info["action"], fields)
-        except control.Wrong as error:
+        except Wrong as error:
             return web.json_response({"error": str(error)}, status=400)
         return web.json_response(answer)
 

@@ -19,9 +19,9 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 
 from tests.platforms.faults import Faults
+from tests.platforms.ledger import Entry, Ledger
 from tests.platforms.pulse import Pulse
 from tests.platforms.telegram.faults import Fault
-from tests.platforms.telegram.ledger import Entry, Ledger
 from tests.platforms.telegram.updates import JSON, Queue, Waiting
 
 MOST_CONNECTIONS = 100

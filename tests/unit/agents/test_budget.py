@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import fields, replace
 
 import pytest
@@ -143,6 +144,15 @@ def test_a_refusal_by_a_smaller_model_of_the_chain_says_nothing_of_the_first() -
     first = gauge.room()
     gauge.overflowed(REQUEST, first, "maximum context length is 4096 tokens")
     assert gauge.room() == first and gauge.room(refused=True) < 4_096
+
+
+def test_a_shortened_text_has_head_and_tail() -> None:
+    """The end often says what came of it."""
+    lines = [f"line {number}" for number in range(1_000)]
+    text = shortened("\n".join(lines), 200, count_tokens)
+    assert text.startswith("line 0\nline 1\n") and text.endswith("\nline 999")
+    assert re.search(r"\n\[… \d+ characters left out …\]\n", text)
+    assert 190 <= count_tokens(text) <= 200
 
 
 @given(st.text(max_size=2_000), st.integers(0, 300))

@@ -34,7 +34,7 @@ from channels.base import (
     Outbound,
     TooLarge,
 )
-from gateway.pipeline.attachments import Attachments, decoded, excerpt, inline, label, picture_type, plain_name
+from gateway.pipeline.attachments import Attachments, decoded, inline, label, picture_type, plain_name
 from memory.service import Attached
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -511,7 +511,7 @@ async def test_a_cancelled_turn_leaves_no_process_behind() -> None:
             await understood(slow, file("slow.pdf"))
 
 
-# --- labels and excerpts -----------------------------------------------------------------------------------------
+# --- labels and what is shown -------------------------------------------------------------------------------------
 
 
 def called(name: str, kind: AttachmentKind = "file") -> str:
@@ -545,24 +545,6 @@ def test_a_label_is_one_short_line_in_one_pair_of_brackets(name: str) -> None:
     """For any name there is."""
     text = called(name)
     assert re.fullmatch(r"\[[^\[\]\n\r\u2028\u2029\u0000-\u001f\u202a-\u202e\U000e0000-\U000e007f]{1,80}\]", text)
-
-
-def test_an_excerpt_has_head_and_tail() -> None:
-    """The end often says what came of it."""
-    lines = [f"line {number}" for number in range(1_000)]
-    text = excerpt("\n".join(lines), 200, count_tokens)
-    assert text.startswith("line 0\nline 1\n") and text.endswith("\nline 999")
-    assert re.search(r"\n\[… \d+ characters left out …\]\n", text)
-    assert 190 <= count_tokens(text) <= 200
-
-
-@given(st.text(max_size=2_000), st.integers(0, 300))
-def test_an_excerpt_keeps_its_budget(text: str, tokens: int) -> None:
-    """What overflows a model's context gets no answer."""
-    shown = excerpt(text, tokens, count_tokens)
-    assert count_tokens(shown) <= tokens
-    if count_tokens(text) <= tokens:
-        assert shown == text
 
 
 def test_the_newest_files_come_first() -> None:

@@ -90,10 +90,11 @@ def test_who_is_offered_a_command_and_who_sees_its_answer() -> None:
     """A code or another chat's name shown to a group would be out; that a window begins anew concerns all there."""
     specs = table.specs("en")
     assert {spec.name for spec in specs if spec.admin} == {
-        "allow", "block", "pair", "dead", "admin", "agents", "backup", "jobs",
+        "allow", "block", "pair", "dead", "admin", "agents", "backup", "jobs", "reload",
     }  # fmt: skip
     assert {spec.name for spec in specs if spec.private} == {
-        "pair", "dead", "admin", "agents", "backup", "jobs", "keys", "link", "unlink", "profile", "web",
+        "pair", "dead", "admin", "agents", "backup", "jobs", "keys", "link", "unlink", "profile", "reload",
+        "web",
     }  # fmt: skip
     assert {spec.name for spec in specs if spec.shared} == {
         "agent", "compact", "model", "new", "remind", "stop", "retry", "task", "undo",

@@ -47,6 +47,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "agents": ("/agents",),
     "jobs": ("/jobs", "/jobs run decay"),
     "backup": ("/backup",),
+    "reload": ("/reload",),
 }
 #: What only the person concerned may do, with Bob's memories and the number of the question that Bob is asked.
 PERSONAL = (

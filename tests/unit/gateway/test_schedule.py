@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from gateway.ops.schedule import ScheduledJob, due, following, latest
 
-#: With "every" each timezone is gone through by quarters of an hour, some minutes; else one of each kind by half hours.
+#: With "every" each timezone is gone through for seven years by quarters of an hour, some minutes; else one of each
+#: kind for a year by half hours.
 EVERY = os.environ.get("REMORA_ZONES") == "every"
 STEP = timedelta(minutes=15 if EVERY else 30)
-FIRST, LAST = datetime(2024, 1, 1, tzinfo=UTC), datetime(2031, 1, 1, tzinfo=UTC)
+FIRST, LAST = datetime(2024, 1, 1, tzinfo=UTC), datetime(2031 if EVERY else 2025, 1, 1, tzinfo=UTC)
 HALF_HOUR = 30 * 60_000
 NIGHT = tuple(
     ScheduledJob(name=f"{at} {weekday}", at=at, weekday=weekday)

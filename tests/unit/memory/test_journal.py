@@ -19,9 +19,10 @@ from memory.jobs.journal import Journal, TakenBack
 from memory.learn import keep
 from memory.scope import Scope
 from memory.store import chats, entities, job_watch, memories, people, scopes
-from memory.store.database import Database, Transaction
+from memory.store.database import Transaction
 from memory.store.entities import Named
 from memory.store.memories import Draft, Kind
+from memory.store.sqlite.database import SqliteDatabase
 from tests.kit.fakes import DAY, NOON, counting_ids
 
 #: Category, key and value: with single values, near-duplicates, and names in several spellings.
@@ -208,7 +209,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Call
     """Runs something on a real database and leaves it empty."""
     path: Path = tmp_path_factory.mktemp("journal") / "remora.db"
     with asyncio.Runner() as runner:
-        database = runner.run(Database.open(path, now=NOON))
+        database = runner.run(SqliteDatabase.open(path, now=NOON))
 
         def run(act: Callable[[Life], None]) -> None:
             def acted(tx: Transaction) -> None:

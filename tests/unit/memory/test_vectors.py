@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from memory.recall.embed import normalised, sign_bits
 from memory.store import vectors as index
 from memory.store.database import Database, Reader, Transaction
+from memory.store.sqlite.database import SqliteDatabase
 from memory.store.vectors import Vectors
 
 DIMENSION = 64
@@ -25,7 +26,7 @@ T = TypeVar("T")
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    opened = await Database.open(tmp_path / "remora.db", now=1)
+    opened = await SqliteDatabase.open(tmp_path / "remora.db", now=1)
     yield opened
     await opened.close()
 
@@ -209,14 +210,14 @@ async def test_only_what_changed_is_embedded_again(database: Database, vectors: 
         return index.waiting(reader, limit=10)
 
     await database.write(lambda tx: vectors.store(tx, 2, ((1,), "same"), made, sign_bits(made)))
-    await database.write(lambda tx: index.enqueue(tx, {2: ((1,), "same")}))
+    await database.write(lambda tx: index.enqueue(tx, {2: ((1,), "same")}, index.hashes(tx, [2])))
     assert await database.read(waiting) == []
     # A new owner is a change, too; the old rows are gone before the new ones are made.
-    await database.write(lambda tx: index.enqueue(tx, {2: ((3,), "same")}))
+    await database.write(lambda tx: index.enqueue(tx, {2: ((3,), "same")}, index.hashes(tx, [2])))
     assert await database.read(waiting) == [2]
     assert await nearest(database, vectors, made[0], partitions=(1, 3)) == []
     # Nothing to find any more: nothing waits.
-    await database.write(lambda tx: index.enqueue(tx, {2: None}))
+    await database.write(lambda tx: index.enqueue(tx, {2: None}, index.hashes(tx, [2])))
     assert await database.read(waiting) == []
 
 

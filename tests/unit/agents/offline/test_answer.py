@@ -148,3 +148,20 @@ def test_who_somebody_is_comes_before_what_they_said() -> None:
     """The name is all that is asked, and both hold it."""
     son = Remembered(said="your son: Piet", when="today", at=1, key="son", value="Piet", relation=True)
     assert "son" in answered("who's piet", replace(said("Piet told me about the ferry"), at=2), son)
+
+
+def test_what_was_so_before_is_told_with_its_end() -> None:
+    older = replace(BEFORE, said="you live in Turku", value="Turku", at=-MINUTE, until="2 May 2026")
+    told = answered("where did I live before?", HOME, BEFORE, older)
+    assert told == "Before: you live in Oslo, until 3 June 2026.\nBefore: you live in Turku, until 2 May 2026."
+
+
+def test_what_was_talked_of_is_told_in_its_order() -> None:
+    later = said("Bo came by", minute=3)
+    told = answered("what did we talk about today?", later, said("The ladder is behind the barn"), TEA)
+    assert told == "You said today: “The ladder is behind the barn”\nYou said today: “Bo came by”"
+
+
+def test_what_somebody_does_is_their_work() -> None:
+    friend = replace(HUSBAND, said="your friend: Nia", key="friend", value="Nia")
+    assert answered("what does Nia do?", friend, said("Nia is a vet")) == "You said today: “Nia is a vet”"

@@ -90,3 +90,19 @@ async def test_text_is_streamed_once() -> None:
 
     completion = await OfflineProvider(tokens, simplified, parts).complete(Request(messages=(), said="hello"), on_text)
     assert shown == [completion.text]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("hi, who are you?", "I'm Remora"),
+        ("do you speak German?", "German"),
+        ("hello, which languages do you know?", "Spanish"),
+    ],
+)
+async def test_a_question_behind_a_greeting_is_answered(said: str, told: str) -> None:
+    assert told in await reply(said)
+
+
+async def test_a_loss_is_met_with_words_of_regret() -> None:
+    assert (await reply("Biscuit died last night", ended=("your cat",))).startswith("I'm so sorry.")

@@ -111,3 +111,9 @@ def test_words_beside_a_time_are_small() -> None:
 def test_any_text_is_read(text: str, language: str) -> None:
     for order in read(text, language=language):
         assert order.number is None or order.number >= 0
+
+
+def test_words_stand_in_a_reminder_as_whole_ones() -> None:
+    order = first("cancel the art", "en")
+    assert order is not None and order.calls_off
+    assert order.speaks_of("Art class") and not order.speaks_of("start the car")

@@ -62,6 +62,8 @@ def test_what_only_speaks_of_forgetting_is_no_request(said: str) -> None:
         ("had to let Bertram go", "Bertram"),
         ("The choir has disbanded.", "The choir"),
         ("i dont play the oboe anymore", "play the oboe"),
+        ("we had to put our old spaniel down on Friday", "our old spaniel"),
+        ("since the breakup with Ines I sleep badly", "Ines"),
     ],
 )
 def test_what_is_over_is_named(said: str, what: str) -> None:
@@ -104,7 +106,10 @@ def test_a_correction_may_name_only_what_is_right(said: str, right: str) -> None
     assert read.corrects and read.new == right
 
 
-@pytest.mark.parametrize("said", ["I live in Ghent", "We had soup", "Where do I live, not work?"])
+@pytest.mark.parametrize(
+    "said",
+    ["I live in Ghent", "We had soup", "Where do I live, not work?", "I put the kids to sleep", "put it down there"],
+)
 def test_a_plain_statement_or_question_takes_nothing_back(said: str) -> None:
     read = changes(said)
     assert not (read.corrects or read.denied or read.ended)

@@ -52,6 +52,11 @@ def test_to_be_forgetful_is_no_request(text: str) -> None:
         ("J'ai vendu le scooter", "scooter"),
         ("翔太とは別れました", "翔太"),
         ("もうベジタリアンじゃないです", "ベジタリアン"),
+        ("Seit der Trennung von Svenja schlafe ich schlecht", "Svenja"),
+        ("Desde la ruptura con Pablo duermo mal", "Pablo"),
+        ("Tuvimos que sacrificar a Luna ayer", "Luna"),
+        ("Depuis ma rupture avec Karim, je dors mal", "Karim"),
+        ("On a dû faire piquer notre Minou", "Minou"),
     ],
 )
 def test_what_is_over_is_named(text: str, what: str) -> None:

@@ -7,13 +7,13 @@ client was gone before the answer could be written, or got something else in its
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, field
-from typing import Any
-
-from tests.platforms.telegram.limits import SHOWING
+from typing import Any, Final
 
 _KEPT = 5_000
+#: A request that waits for something to come: between two of them a bot is at rest.
+_POLL: Final = "getUpdates"
 
 
 @dataclass(slots=True)
@@ -29,6 +29,7 @@ class Entry:
     text: str
     at: float
     status: int | None = None
+    code: int = 0
     description: str = ""
     effect: bool = False
     answered: bool = False
@@ -37,9 +38,9 @@ class Entry:
 
 
 class Ledger:
-    """`now` gives seconds UTC."""
+    """`now` gives seconds UTC; `showing` are the methods that show something."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
+    def __init__(self, now: Callable[[], float], *, showing: Collection[str]) -> None:
         self.counts: Counter[str] = Counter()
         self.last: deque[Entry] = deque(maxlen=_KEPT)
         self.unanswered: list[dict[str, Any]] = []
@@ -49,6 +50,7 @@ class Ledger:
         self.last_poll: float | None = None
         self.last_other: float = now()
         self._now = now
+        self._showing = showing
         self._number = 0
 
     def opened(self, method: str, chat: int | None, text: str) -> Entry:
@@ -57,7 +59,7 @@ class Ledger:
         self.counts[method] += 1
         self.last.append(entry)
         self.open[entry.number] = entry
-        if method == "getUpdates":
+        if method == _POLL:
             self.polls += 1
             self.last_poll = entry.at
         else:
@@ -66,17 +68,17 @@ class Ledger:
 
     def closed(self, entry: Entry) -> None:
         del self.open[entry.number]
-        if entry.method != "getUpdates":
+        if entry.method != _POLL:
             self.last_other = self._now()
-        if entry.method in SHOWING and not entry.answered:
+        if entry.method in self._showing and not entry.answered:
             self.unanswered.append(asdict(entry))
 
     def killed(self, pid: int, at: str, entry: Entry) -> None:
         """The product is about to be killed in the course of `entry`."""
-        sends = [asdict(one) for one in self.open.values() if one.method in SHOWING and not one.answered]
+        sends = [asdict(one) for one in self.open.values() if one.method in self._showing and not one.answered]
         self.kills.append({"pid": pid, "at": at, "method": entry.method, "unanswered": sends})
 
     @property
     def busy(self) -> bool:
-        """Whether anything but a getUpdates is open."""
-        return any(entry.method != "getUpdates" for entry in self.open.values())
+        """Whether anything but a poll is open."""
+        return any(entry.method != _POLL for entry in self.open.values())

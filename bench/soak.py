@@ -1,0 +1,304 @@
+"""Days in minutes: `remora serve` over a platform whose time is moved, while everything around it fails now and then.
+
+Run `python -m bench.soak [--hours 72] [--chats 50] [--minutes 30] [--seconds 3600]`. The process parts are the real
+ones, from the channel to the night jobs; Telegram and the model are another process on loopback, and the clock is moved
+on by so many `minutes` after each round, in which everybody says one thing. In turn the model fails or hangs, the
+network is cut before and after a message arrives, nothing can be written (every write beyond a file's first page is
+refused), and the clock is put back. Prints JSON; exit code 1 when a gate is missed. Every message must be answered, or
+its person told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import os
+import resource
+import socket
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from bench import load
+from gateway import app
+from gateway.config import loading
+from gateway.ops import http, telemetry
+from gateway.ops.serve import serve
+from tests.platforms.telegram import Control, running
+
+TOKEN: Final = "123456789:" + "Aa0_-" * 7
+#: Seconds in which an answer, or a word that there is none, must come.
+PATIENCE: Final = 90.0
+#: Seconds for which an answer may still follow another message.
+_AFTER: Final = 4.0
+_SAYINGS: Final = (
+    "I like tea number {n}", "what do I like?", "/memory", "I live in Lisbon", "/remember that box {n} is blue",
+    "where is box {n}?", "tell me something", "/status", "my sister is called Ana", "/profile",
+)  # fmt: skip
+#: What goes wrong, one after the other, each for one round; between two of them a round is quiet.
+TROUBLES: Final = ("model fails", "model hangs", "cut before", "cut after", "polls cut", "disk full", "clock back")
+#: Tasks, threads and open files that may come and go.
+_SWING: Final = 3
+#: The most by which memory may grow over 10,000 turns, in MB.
+SLOPE_MB: Final = 1.0
+
+
+class MovedTime:
+    """A wall clock that can be put on and back, and waits that end with it."""
+
+    def __init__(self) -> None:
+        self._wall = self._passed = 0.0
+        self._moved = asyncio.Event()
+
+    def now(self) -> int:
+        return int((time.time() + self._wall) * 1000)
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self._passed
+
+    def move(self, seconds: float) -> None:
+        self._wall += seconds
+        self._passed += max(0.0, seconds)
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        until = self.monotonic() + seconds
+        while (left := until - self.monotonic()) > 0:
+            try:
+                await asyncio.wait_for(self._moved.wait(), left)
+            except TimeoutError:
+                return
+        await asyncio.sleep(0)
+
+
+@dataclass(slots=True)
+class Course:
+    """The course of a soak: what became of the messages, and what the process held after each round."""
+
+    fates: Counter[str] = field(default_factory=Counter)
+    lost: list[str] = field(default_factory=list)
+    resident: list[float] = field(default_factory=list)
+    files: list[int] = field(default_factory=list)
+    tasks: list[int] = field(default_factory=list)
+    threads: list[int] = field(default_factory=list)
+    log_mb: float = 0.0
+    hours: float = 0.0
+    status: str = ""
+
+
+def configured(folder: Path, telegram: Control, chats: int, port: int) -> loading.Config:
+    """Returns a configuration with defaults as far as the soak can bear them."""
+    (folder / "agents").mkdir()
+    (folder / "agents" / "assistant.yaml").write_text(
+        "name: assistant\ntimezone: UTC\nmodels: [{provider: openai, model: test, timeout: 3, "
+        f"base_url: '{telegram.model_url}'}}]\n"
+    )
+    (folder / "config.yaml").write_text(
+        f"data_dir: data\nembedding: {{provider: none}}\nhttp: {{port: {port}}}\nbackup: {{keep_days: 2}}\n"
+        "memory: {quiet_seconds: 1, exit_seconds: 5}\nlimits: {burst_seconds: 0, person_messages_per_minute: 10000}\n"
+        f"channels: {{telegram: [{{token: '{TOKEN}', base_url: '{telegram.url}', "
+        f"allow: {[1_000 + n for n in range(chats)]}, admins: [1000]}}]}}\n"
+    )
+    return loading.load(folder / "config.yaml", {}, folder)
+
+
+async def soak(
+    folder: Path, *, hours: float, chats: int, minutes: float, most: float, troubles: Sequence[str]
+) -> Course:
+    """Runs the bot for so many hours of its own time, and `most` seconds of ours, but until each trouble has been."""
+    course, clock, stop, began = Course(), MovedTime(), asyncio.Event(), time.monotonic()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    async with running("--model-ms", "20", token=TOKEN) as telegram:
+        config = configured(folder, telegram, chats, port)
+        serving = asyncio.create_task(
+            serve(
+                config, app.channels(config, now=clock.now), stop=stop, say=lambda _: None,
+                now=clock.now, monotonic=clock.monotonic, sleep=clock.sleep,
+            )
+        )  # fmt: skip
+        try:
+            for n in range(max(2 * len(troubles), round(hours * 60 / minutes))):
+                trouble = troubles[n // 2 % len(troubles)] if n % 2 else ""
+                await _round(course, telegram, n, chats, trouble)
+                clock.move(minutes * 60 if trouble != "clock back" else -2 * 3600)
+                await telegram.pass_time(minutes * 60)
+                await _rest(course, folder, serving)
+                course.hours = (n + 1) * minutes / 60
+                if time.monotonic() - began > most and n + 1 >= 2 * len(troubles):
+                    break
+            await telegram.heal()
+            course.status = await _status(port)
+        finally:
+            stop.set()
+            await asyncio.wait({serving}, timeout=60)
+        assert serving.result() == 0
+    return course
+
+
+async def _round(course: Course, telegram: Control, n: int, chats: int, trouble: str) -> None:
+    """Everybody says one thing, while one thing goes wrong."""
+    match trouble:
+        case "model fails":
+            await telegram.fault("status", method="model", times=chats, status=503, body="{}")
+        case "model hangs":
+            await telegram.fault("hang", method="model", times=1)
+        case "cut before":
+            await telegram.fault("reset", method="sendMessage", times=3)
+        case "cut after":
+            await telegram.fault("reset", at="after effect", method="sendMessage", times=2)
+        case "polls cut":
+            await telegram.fault("reset", method="getUpdates", times=2)
+    if trouble == "disk full":
+        with _full():
+            asking = [asyncio.create_task(_ask(course, telegram, n, 1_000 + chat)) for chat in range(chats)]
+            await asyncio.sleep(1.5)
+    else:
+        asking = [asyncio.create_task(_ask(course, telegram, n, 1_000 + chat)) for chat in range(chats)]
+    await asyncio.gather(*asking)
+    await telegram.heal()
+
+
+async def _ask(course: Course, telegram: Control, n: int, user: int) -> None:
+    """Says one thing and waits for what comes of it. What holds the message's mark is its answer."""
+    before, mark = len(await telegram.texts(user)), f"t{n}x{user}"
+    saying = _SAYINGS[(n + user) % len(_SAYINGS)].format(n=n)
+    command = saying.startswith("/")
+    await telegram.say(saying if command else f"{saying} {mark}", user=user)
+    began, told = time.monotonic(), 0.0
+    while time.monotonic() - began < PATIENCE:
+        new = (await telegram.texts(user))[before:]
+        if any(command or mark in text for text in new):
+            course.fates["command" if command else "answered"] += 1
+            return
+        told = told or (time.monotonic() if new else 0.0)
+        if told and time.monotonic() - told > _AFTER:
+            course.fates["told"] += 1
+            return
+        await asyncio.sleep(0.1)
+    course.lost.append(f"{mark}: {saying}")
+
+
+async def _rest(course: Course, folder: Path, serving: asyncio.Task[int]) -> None:
+    """Notes what the process holds when all is quiet."""
+    if serving.done():
+        serving.result()
+        raise RuntimeError("the bot has ended")
+    await asyncio.sleep(0.1)
+    gc.collect()
+    course.resident.append(load.resident_mb())
+    course.files.append(load.open_files())
+    course.tasks.append(len(asyncio.all_tasks()))
+    course.threads.append(threading.active_count())
+    log = folder / "data" / "remora.db-wal"
+    course.log_mb = max(course.log_mb, log.stat().st_size / 1e6 if log.exists() else 0.0)
+
+
+@contextmanager
+def _full() -> Iterator[None]:
+    """Lets this process write nothing beyond the first page of a file."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+async def _status(port: int) -> str:
+    """Returns what the health page says, once it has had the time of a poll to be green again."""
+    said = ""
+    for _ in range(40):
+        page = await asyncio.to_thread(http.ask, "127.0.0.1", port)
+        said = "no answer" if page is None else f"{page['status']} {'; '.join(page['reasons'])}".strip()
+        if said == "green":
+            break
+        await asyncio.sleep(1)
+    return said
+
+
+def figures(course: Course, folder: Path, *, seconds: float) -> Mapping[str, object]:
+    """Returns the figures of a soak. `folder` is the bot's, which has ended."""
+    turns = sum(course.fates.values())
+    half = course.resident[len(course.resident) // 2 :]
+    rounds = [turns * n / len(course.resident) / 10_000 for n in range(len(half))]
+    return {
+        "hours": course.hours,
+        "seconds": round(seconds),
+        "messages": turns + len(course.lost),
+        **{name: course.fates[name] for name in ("answered", "command", "told")},
+        "lost": course.lost,
+        "health": course.status,
+        "resident_mb_by_quarters": [round(course.resident[len(course.resident) * n // 4 - 1], 1) for n in range(1, 5)],
+        "mb_per_10000_turns": round(statistics.linear_regression(rounds, half).slope, 2),
+        "files_before": max(course.files[: len(course.files) // 2]),
+        "files_after": course.files[-1],
+        "tasks_before": max(course.tasks[: len(course.tasks) // 2]),
+        "tasks_after": course.tasks[-1],
+        "threads_before": max(course.threads[: len(course.threads) // 2]),
+        "threads_after": course.threads[-1],
+        "threads_left": threading.active_count() - 1,
+        "log_mb": round(course.log_mb, 1),
+        "data_files": sum(path.is_file() for path in (folder / "data").rglob("*")),
+        "data_mb": round(sum(path.stat().st_size for path in (folder / "data").rglob("*") if path.is_file()) / 1e6, 1),
+    }
+
+
+def missed(found: Mapping[str, object], *, short: bool = False) -> list[str]:
+    """Returns the gates that figures miss. The slope is none of a `short` soak, which ends before memory is level."""
+    wrong = [f"lost: {found['lost']}"] if found["lost"] else []
+    if found["health"] != "green":
+        wrong.append(f"health at the end: {found['health']}")
+    if not short and float(str(found["mb_per_10000_turns"])) >= SLOPE_MB:
+        wrong.append(f"memory grows by {found['mb_per_10000_turns']} MB in 10,000 turns")
+    wrong += [
+        f"more {name} than before"
+        for name in ("files", "tasks", "threads")
+        if int(str(found[f"{name}_after"])) > int(str(found[f"{name}_before"])) + _SWING
+    ]
+    if found["threads_left"]:
+        wrong.append(f"threads left at the end: {found['threads_left']}")
+    return wrong
+
+
+def run(
+    *, hours: float, chats: int, minutes: float, most: float = 3_600.0, troubles: Sequence[str] = TROUBLES
+) -> Mapping[str, object]:
+    """Runs a soak and returns its figures."""
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.monotonic()
+        course = asyncio.run(
+            soak(Path(folder), hours=hours, chats=chats, minutes=minutes, most=most, troubles=troubles)
+        )
+        return figures(course, Path(folder), seconds=time.monotonic() - began)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hours", type=float, default=72.0, help="hours of the bot's time")
+    parser.add_argument("--chats", type=int, default=50, help="people who say something in each round")
+    parser.add_argument("--minutes", type=float, default=30.0, help="minutes by which the clock moves after a round")
+    parser.add_argument("--seconds", type=float, default=3_600.0, help="seconds after which it ends early")
+    wanted = parser.parse_args()
+    os.environ["NO_PROXY"] = "*"
+    telemetry.configure(level="error", format="json", file=None, redact=str)
+    found = run(hours=wanted.hours, chats=wanted.chats, minutes=wanted.minutes, most=wanted.seconds)
+    wrong = missed(found)
+    print(json.dumps({**found, "missed": wrong}, indent=1))
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

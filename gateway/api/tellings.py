@@ -1,0 +1,120 @@
+"""Which of a request's messages is new, and in which conversation it is told.
+
+A program sends its whole conversation each time, and people change conversations: they have an answer made again, or
+change what they said before. What was told is known by the digest of the conversation up to it.
+
+Invariants: a message is told once, however often it is sent. A conversation that goes on from an earlier place is a
+branch, a conversation of its own: nothing is taken back in the first one. What it has in common with that one is the
+program's own account of it: it is read for the answer alone, and neither kept nor learned.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from channels.api import API
+from channels.base import Attachment, Place
+from channels.carried import carrying
+from gateway.api.callers import conversation_named
+from gateway.api.front_ends import own_words
+from gateway.api.places import agent_in, digest, thread_of
+from gateway.api.wire import Asked
+from memory.service import Mailbox
+
+#: Milliseconds for which the same request, sent again, counts as a repetition if nobody knows whether it was answered.
+_REPEATED_MS: Final = 10 * 60_000
+#: Headers by which a program names a request, so that its repetitions are known.
+_NAMED_BY: Final = ("idempotency-key", "x-openwebui-message-id", "x-client-request-id")
+_RETRY: Final = "/retry"
+#: The most characters of a branch's earlier messages that are read.
+_EARLIER: Final = 24_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """The message that a request tells: the key it is known by, its place, and its text.
+
+    `earlier` is what the program says was said before the branch, as pairs of role and text. `told` is True if the
+    person has said these words before, in the conversation that this is a branch of.
+    """
+
+    key: str
+    place: Place
+    text: str
+    attachments: tuple[Attachment, ...] = ()
+    earlier: tuple[tuple[str, str], ...] = ()
+    told: bool = False
+
+
+async def telling(
+    asked: Asked,
+    headers: Mapping[str, str],
+    mailbox: Mailbox,
+    root: Place,
+    *,
+    now: int,
+    was_delivered: Callable[[str], bool],
+) -> Telling:
+    """Returns what a request tells in the conversation `root`, or in a branch of it."""
+    (said, documents), keys = own_words(asked.said), _keys(asked, root)
+    (*_, newest) = keys
+    before = await mailbox.told_before(API, API, [f"{key}:" for key in keys.values()])
+    rows = {place: before[n] for n, place in enumerate(keys) if n in before}
+    given = next((headers[name] for name in _NAMED_BY if headers.get(name)), "")
+    mark = digest(given)[:12] if given else "-"
+    last = rows.get(max(rows)) if rows else None
+    place = root if last is None else Place.from_session_key(last.session_key)
+    key, text, told, branches = f"{keys[newest]}:0:{mark}", said, False, last is not None and not last.is_newest
+    if (same := rows.get(newest)) is not None:
+        _, n, marked = same.update_key.split(":")
+        again = (headers.get("x-stainless-retry-count") or "0") != "0"
+        young = now - same.received_at < _REPEATED_MS
+        if marked == mark if given else young and not was_delivered(same.update_key):
+            again = True
+        key = same.update_key if again else f"{keys[newest]}:{int(n) + 1}:{mark}"
+        anew = not again and same.is_last and (asked.has_history or bool(conversation_named(headers)))
+        text = _RETRY if anew else said
+        told = branches = not again and not same.is_newest and asked.has_history
+    if branches:
+        place = replace(root, thread=thread_of(agent_in(root.thread), digest(key)[:24]))
+    own = next((at for at, row in rows.items() if row.session_key == place.session_key), newest)
+    earlier = () if place == root else _bounded(asked, own)
+    attachments = [carrying("", picture.media_type, picture.data) for picture in asked.messages[-1].pictures]
+    if documents:
+        attachments.append(carrying("documents.txt", "text/plain", documents.encode("utf-8", "replace")))
+    return Telling(
+        key=key,
+        place=place,
+        text=text,
+        attachments=() if text != said else tuple(attachments),
+        earlier=earlier,
+        told=told,
+    )
+
+
+def _keys(asked: Asked, root: Place) -> dict[int, str]:
+    """Returns the digests of the conversation as it was at each of the person's messages, by its place there."""
+    running = hashlib.sha256(root.session_key.encode("utf-8", "surrogatepass"))
+    found = {}
+    for at, one in enumerate(asked.talk):
+        running.update(f"\0{one.role}:{own_words(one.content)[0]}".encode("utf-8", "surrogatepass"))
+        for picture in one.pictures:
+            running.update(picture.data)
+        if one.role == "user":
+            found[at] = running.hexdigest()[:40]
+    return found
+
+
+def _bounded(asked: Asked, end: int) -> tuple[tuple[str, str], ...]:
+    """Returns the last messages before the place `end` that there is room for."""
+    kept, room = [], _EARLIER
+    for one in reversed(asked.talk[:end]):
+        room -= len(one.content)
+        if room < 0:
+            break
+        if one.role in ("user", "assistant") and one.content:
+            kept.append((one.role, one.content))
+    return tuple(reversed(kept))

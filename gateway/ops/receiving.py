@@ -1,0 +1,93 @@
+"""The channels while they receive: each is supervised on its own, and can be put in or taken out.
+
+Invariant: a channel whose connection is the same stays connected, whatever else changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Any, Final
+
+from channels.base import Channel, Host
+from channels.supervision import supervise
+from gateway.config.settings import BotSettings
+
+#: What of a bot's settings says who may speak: the policy goes by it, the connection does not.
+_POLICY: Final = {"allow", "admins", "groups", "servers", "group_members", "observe"}
+
+
+class Receiving:
+    """Runs `channels`, which others may be looking at: only this object changes them."""
+
+    def __init__(
+        self,
+        channels: dict[str, Channel],
+        host: Host,
+        *,
+        sleep: Callable[[float], Awaitable[None]],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._channels = channels
+        self._host = host
+        self._sleep = sleep
+        self._monotonic = monotonic
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._began: dict[str, float] = {}
+        self._changed = asyncio.Event()
+        self._changing = False
+
+    async def run(self) -> None:
+        """Runs the channels until all have ended. Raises what none of them may raise."""
+        try:
+            for channel in self._channels.values():
+                self._begin(channel)
+            while self._tasks or self._changing:
+                self._changed.clear()
+                changed = asyncio.ensure_future(self._changed.wait())
+                waits: list[asyncio.Future[Any]] = [*self._tasks.values(), changed]
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                changed.cancel()
+                for name in [name for name, task in self._tasks.items() if task.done()]:
+                    self._tasks.pop(name).result()
+        finally:
+            await _ended(self._tasks.values())
+
+    async def renew(
+        self, running: Sequence[BotSettings], bots: Sequence[BotSettings], make: Callable[[BotSettings], Channel]
+    ) -> None:
+        """Takes out the bots that are gone, puts in the new ones, and connects those anew whose connection changed."""
+        before, after = {bot.id: _connection(bot) for bot in running}, {bot.id: _connection(bot) for bot in bots}
+        self._changing = True
+        try:
+            for name in [name for name, connection in before.items() if after.get(name) != connection]:
+                task = self._tasks.pop(name, None)
+                await _ended([task] if task is not None else [])
+                self._channels.pop(name, None)
+            for bot in bots:
+                if before.get(bot.id) != after[bot.id]:
+                    self._channels[bot.id] = make(bot)
+                    self._begin(self._channels[bot.id])
+        finally:
+            self._changing = False
+            self._changed.set()
+
+    def seconds(self, name: str) -> float:
+        """Returns the seconds since a channel was begun."""
+        return self._monotonic() - self._began.get(name, self._monotonic())
+
+    def _begin(self, channel: Channel) -> None:
+        self._began[channel.id] = self._monotonic()
+        supervised = supervise(channel, self._host, sleep=self._sleep, random=random.random)
+        self._tasks[channel.id] = asyncio.create_task(supervised)
+
+
+def _connection(bot: BotSettings) -> dict[str, object]:
+    return {name: value for name, value in dict(bot).items() if name not in _POLICY} | {"platform": bot.platform}
+
+
+async def _ended(tasks: Collection[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

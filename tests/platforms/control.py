@@ -1,0 +1,92 @@
+"""What a test can do with any platform: time, faults, and what the bot asked for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict
+from typing import Any, Protocol, TypeAlias
+
+from tests.platforms.breaking import Timing
+from tests.platforms.faults import Faults
+from tests.platforms.ledger import Ledger
+
+JSON: TypeAlias = dict[str, Any]
+Action: TypeAlias = Callable[..., JSON | Awaitable[JSON | None] | None]
+
+
+class Wrong(Exception):
+    """The test asked for something that can't be; the message says what."""
+
+
+class Account(Protocol):
+    """One bot."""
+
+    ledger: Ledger
+    faults: Faults[Any]
+    revoked: bool
+
+
+class Platform(Protocol):
+    """The platform, whose clock is moved by `shift` seconds."""
+
+    timing: Timing
+    shift: float
+
+
+async def act(platform: Any, actions: Mapping[str, Action], token: str, action: str, fields: JSON) -> JSON:
+    """Do an action. Raises `Wrong`, and what the platform refuses."""
+    account, todo = platform.accounts.get(token), actions.get(action)
+    if account is None or todo is None:
+        raise Wrong(f"no bot has the token {token}" if account is None else f"there is no action {action}")
+    try:
+        inspect.signature(todo).bind(platform, account, **fields)
+    except TypeError as error:
+        raise Wrong(f"{action}: {error}") from error
+    done = todo(platform, account, **fields)
+    answer = await done if inspect.isawaitable(done) else done
+    return {} if answer is None else answer
+
+
+def _revoke(_platform: Platform, account: Account, *, revoked: bool) -> None:
+    account.revoked = revoked
+
+
+def _pass_time(platform: Platform, _account: Account, *, seconds: float) -> None:
+    if seconds < 0:
+        raise Wrong("the platform's time only goes forward")
+    platform.shift += seconds
+
+
+def _timing(platform: Platform, _account: Account, *, latency_ms: float | None = None, effect: Any = None) -> None:
+    if latency_ms is not None:
+        platform.timing.latency = latency_ms / 1000
+    if effect is not None:
+        if effect not in ("arrival", "mixed", "late"):
+            raise Wrong(f"a request takes effect at arrival, mixed or late, not {effect}")
+        platform.timing.effect = effect
+
+
+def _fault(_platform: Platform, account: Account, **fields: Any) -> JSON:
+    try:
+        return {"fault": account.faults.make(**fields)}
+    except (TypeError, ValueError) as error:
+        raise Wrong(f"no fault can be made of this: {error}") from error
+
+
+def _heal(_platform: Platform, account: Account) -> None:
+    account.faults.heal()
+
+
+def _requests(_platform: Platform, account: Account, *, method: str | None = None) -> JSON:
+    return {"requests": [asdict(one) for one in account.ledger.last if method in (None, one.method)]}
+
+
+ACTIONS: Mapping[str, Action] = {
+    "revoke": _revoke,
+    "pass_time": _pass_time,
+    "timing": _timing,
+    "fault": _fault,
+    "heal": _heal,
+    "requests": _requests,
+}
