@@ -532,7 +532,7 @@ async def test_a_visitor_may_speak_as_long_as_their_account_may(
     ("author", "admin"),
     [
         (f"telegram.{ADMIN}", True), (f"telegram.{FRIEND}", False), (f"telegram.{ADMIN}0", False), ("telegram.", False),
-        (f"discord.{ADMIN}", False), (ADMIN, False), (f"web-a.telegram.{ADMIN}", False), ("console.you", True),
+        (f"elsewhere.{ADMIN}", False), (ADMIN, False), (f"web-a.telegram.{ADMIN}", False), ("console.you", True),
         ("console.ada", False), ("console.", False),
     ],
 )  # fmt: skip
