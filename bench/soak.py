@@ -24,7 +24,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -135,7 +135,7 @@ async def soak(
                 await _round(course, telegram, n, chats, trouble)
                 clock.move(minutes * 60 if trouble != "clock back" else -2 * 3600)
                 await telegram.pass_time(minutes * 60)
-                await _rest(course, folder, serving)
+                await _rest(course, telegram, folder, serving)
                 course.hours = (n + 1) * minutes / 60
                 if time.monotonic() - began > most and n + 1 >= 2 * len(troubles):
                     break
@@ -191,12 +191,13 @@ async def _ask(course: Course, telegram: Control, n: int, user: int) -> None:
     course.lost.append(f"{mark}: {saying}")
 
 
-async def _rest(course: Course, folder: Path, serving: asyncio.Task[int]) -> None:
-    """Notes what the process holds when all is quiet."""
+async def _rest(course: Course, telegram: Control, folder: Path, serving: asyncio.Task[int]) -> None:
+    """Notes what the process holds when all is quiet, also what learns from the messages."""
     if serving.done():
         serving.result()
         raise RuntimeError("the bot has ended")
-    await asyncio.sleep(0.1)
+    with suppress(TimeoutError):
+        await telegram.wait(idle=0.3, timeout=20)
     gc.collect()
     course.resident.append(load.resident_mb())
     course.files.append(load.open_files())

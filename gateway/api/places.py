@@ -9,7 +9,18 @@ import hashlib
 import re
 from typing import Final
 
+from channels.api import API
+from channels.base import Inbound
+
 _CONVERSATION: Final = re.compile(r"[a-z0-9]{1,32}")
+
+
+def said(user_id: str, name: str, thread: str, text: str = "", *, key: str = "", at: int = 0) -> Inbound:
+    """Returns what a program of this person's says in a thread; `key` is what it is known by."""
+    return Inbound(
+        channel=API, platform=API, bot_id=API, update_key=key, chat=user_id, chat_kind="private", author_id=user_id,
+        author_name=name, message_id=key, text=text, sent_at=at, thread=thread, ticket=key,
+    )  # fmt: skip
 
 
 def thread_of(agent: str, conversation: str) -> str:
