@@ -1,4 +1,4 @@
-"""Where a program talks: its person's one private chat on the channel of programs, with a thread per conversation.
+"""The place of a program's talk: its person's one private chat on the channel of programs, with a thread per conversation.
 
 Invariant: the thread names the agent, so that a conversation never moves to another agent's memory.
 """

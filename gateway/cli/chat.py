@@ -156,7 +156,7 @@ def _tell(loop: asyncio.AbstractEventLoop, channel: ConsoleChannel, log_file: Pa
 
 
 async def _with_offered_model(config: Config) -> Config:
-    """Where no model is configured, ask once whether to use one that is at hand, and name the command for good."""
+    """Asks once, if no model is configured, whether to use one that is at hand, and names the command for good."""
     from gateway.cli import init_texts, offer
 
     spec = config.agents[config.default_agent]

@@ -84,7 +84,7 @@ class ReadingState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Afterwards:
-    """What a turn leaves to do: what is unread in its session, and the messages and tokens in its window.
+    """The work that a turn leaves: what is unread in its session, and the messages and tokens in its window.
 
     `is_any_doubt` is True if anybody's doubt waits to be asked about, which is rare.
     """
