@@ -313,7 +313,7 @@ def sessions_with_work(reader: Reader) -> list[int]:
     return reader.ids(
         "select session_id from (select session_id from extractions where state = 'pending'"
         " union select s.id from sessions s where exists"
-        " (select 1 from messages m where m.session_id = s.id and m.id > s.extracted_to and m.learn = 1))"
+        " (select 1 from messages m where m.session_id = s.id and m.id > s.extracted_to and m.learn = 1)) waiting"
         f" where {_PRESENT}"
     )
 
