@@ -52,7 +52,7 @@ class ForeignTool:
 
 
 class ToolSource(Protocol):
-    """Where tools that are not ours come from."""
+    """A source of tools that are not our own."""
 
     @property
     def name(self) -> str:

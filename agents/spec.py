@@ -394,7 +394,7 @@ class ServerSpec(Section):
 
 
 class CompactionSpec(Section):
-    """When the older part of a conversation is summed up: at this share of the window, to its last `keep` messages."""
+    """Compaction of the older part of a conversation: at this share of the window, to its last `keep` messages."""
 
     enabled: bool = True
     at: Number = Field(default=0.75, ge=0.5, le=0.95, description="a number from 0.5 to 0.95")
@@ -402,7 +402,7 @@ class CompactionSpec(Section):
 
 
 class SessionSpec(Section):
-    """When a conversation begins anew by itself: after so many silent hours, or at an hour of the day.
+    """The rule by which a conversation begins anew by itself: after so many silent hours, or at an hour of the day.
 
     The hour is in the person's timezone.
     """

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -77,13 +78,13 @@ async def _lived_in(guest: Guest) -> dict[str, str]:
     await guest.say("What did I tell you about my sister?", thread="family")
     found = (await guest.get("/memory?q=Porto")).text.partition('href="/memory/')[2].partition('"')[0]
     await guest.told(f"/memory/{found}", at=f"/memory/{found}", action="pin")
-    turns = (await guest.get("/chat/main")).text.split('href="/why/')
+    turns = re.findall(r'href="/why/(\d+)"', (await guest.get("/chat/main")).text)
     name = (await guest.get("/entities")).text.partition('<a href="/entities/')[2].partition('"')[0]
     return {
         "in": "/in", "chat": "/chat/main", "memory": "/memory", "search": "/memory?q=Mira", "one": f"/memory/{found}",
-        "why": f"/why/{turns[-1].partition(chr(34))[0].partition('?')[0]}", "timeline": "/timeline",
-        "entities": "/entities", "entity": f"/entities/{name}", "night": "/night", "me": "/me", "refused": "/nowhere",
-        "empty": "/memory?q=Zebra", "wrong": f"/why/{turns[-1].partition(chr(34))[0].partition('?')[0]}?wrong=1",
+        "why": f"/why/{turns[-1]}", "timeline": "/timeline", "entities": "/entities",
+        "entity": f"/entities/{name}", "night": "/night", "me": "/me", "refused": "/nowhere",
+        "empty": "/memory?q=Zebra", "wrong": f"/why/{turns[-1]}?wrong=1",
         "pinned": "/memory?show=pinned", "questions": "/questions",
     }  # fmt: skip
 

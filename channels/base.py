@@ -21,6 +21,8 @@ AttachmentKind: TypeAlias = Literal["image", "audio", "video", "file", "other"]
 
 #: Version of the JSON form of `Inbound`; raised when a field changes its meaning.
 INBOUND_VERSION = 1
+#: Fields of an `Inbound` that are not written down.
+_UNKEPT = ("instructions", "earlier")
 #: Stands for "no thread" in a session key; a thread with that very name is escaped.
 NO_THREAD = "-"
 
@@ -156,9 +158,10 @@ class Inbound:
     language in which the author uses the platform, such as "pt-BR"; empty if it doesn't say. With `task` nobody said
     this now: it is the text of the author's task of this id, whose time has come, or of a standing one if that is 0.
     `instructions` are what the author's program wants for this answer alone. `earlier` is what was said before in a
-    conversation that this is a branch of, as pairs of role and text; with `told` so were these words themselves.
-    `instructions` are what the author's program wants for this answer alone. `as_admin` is the page's word that its
-    visitor signed in lately enough to use the rights of the account they signed in with.
+    conversation that this is a branch of, as pairs of role and text; with `told` so were these words themselves. What
+    a program brings with each of its requests, `instructions` and `earlier`, is in RAM only: it may hold what was
+    forgotten here. `as_admin` is the page's word that its visitor signed in lately enough to use the rights of the
+    account they signed in with.
     """
 
     channel: str
@@ -194,7 +197,7 @@ class Inbound:
         return Place(channel=self.channel, chat=self.chat, thread=self.thread)
 
     def to_json(self) -> str:
-        fields = {name: getattr(self, name) for name in self.__slots__}
+        fields = {name: getattr(self, name) for name in self.__slots__ if name not in _UNKEPT}
         fields["attachments"] = [asdict(attachment) for attachment in self.attachments]
         return json.dumps({"version": INBOUND_VERSION, **fields}, ensure_ascii=False)
 
@@ -206,8 +209,7 @@ class Inbound:
         if version != INBOUND_VERSION:
             raise ValueError(f"stored message has version {version}, this Remora reads {INBOUND_VERSION}")
         attachments = tuple(Attachment(**attachment) for attachment in fields.pop("attachments", ()))
-        earlier = tuple((role, said) for role, said in fields.pop("earlier", ()))
-        return cls(**fields, attachments=attachments, earlier=earlier)
+        return cls(**fields, attachments=attachments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

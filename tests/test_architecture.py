@@ -277,16 +277,31 @@ def test_a_statement_is_known_by_its_beginning(text: str, written: list[str]) ->
     assert not _STATEMENT.match(f"Please {text}")
 
 
+_OF_A_TEST = re.compile(
+    r"^[ \t]*(?:from|import) (?:\.|tests\.[\w.]*\btest_|tests[\w.]* import (?:\([^)]*|.*)\btest_)", re.MULTILINE
+)
+
+
 def test_no_test_file_is_imported_by_another() -> None:
     """Shared code stands in tests/kit; else a test that moves takes strangers with it."""
+    # By the words: the syntax trees of all tests take longer than all else here.
     wrong = [
-        f"{path.relative_to(ROOT)} imports {name}"
+        f"{path.relative_to(ROOT)}: {found[0]}"
         for folder in ("tests", "bench")
         for path in (ROOT / folder).rglob("*.py")
-        for name in imports(path)
-        if name.startswith("tests.") and any(part.startswith("test_") for part in name.split("."))
+        for found in _OF_A_TEST.finditer(path.read_text("utf-8"))
     ]
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["import tests.unit.test_a", "from tests.unit.test_a import b", "    from tests.unit import test_a", "from . import a",
+     "from tests.unit import (\n    kit,\n    test_a,\n)"],
+)  # fmt: skip
+def test_an_import_from_a_test_file_is_known_in_any_spelling(line: str) -> None:
+    assert _OF_A_TEST.search(f"import re\n{line}\n")
+    assert not _OF_A_TEST.search("from tests.kit import (\n    a,\n)\n\n\ndef test_a() -> None: ...\n")
 
 
 def test_the_terminal_chat_loads_no_other_platform() -> None:

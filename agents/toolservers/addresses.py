@@ -1,4 +1,4 @@
-"""Which addresses of the network a configured server may have.
+"""Checks the network addresses that a configured server may have.
 
 The operator may name a server on this machine or in the local network. Addresses by which machines are configured
 (link-local, where clouds keep their keys) are refused, under whatever name or spelling.

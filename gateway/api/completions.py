@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from agents import marks, prompt
@@ -23,10 +23,10 @@ from agents.llm import (
     Request,
 )
 from channels.api import API, ApiChannel, ApiReply
-from channels.base import ChannelUnavailable, Inbound, Place
+from channels.base import ChannelUnavailable, Place
 from gateway.api.callers import ApiRefusal, Caller, conversation_named
 from gateway.api.front_ends import is_task, own_words
-from gateway.api.places import conversation, conversation_in, digest, thread_of
+from gateway.api.places import conversation, conversation_in, digest, said, thread_of
 from gateway.api.tellings import telling
 from gateway.api.wire import ApiAnswer, Asked, total
 from gateway.commands import phrases
@@ -75,7 +75,7 @@ class Completions:
         self._seconds = seconds
         self._now = now
         self._new_id = new_id
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[ApiAnswer]] = set()
 
     def models(self, caller: Caller) -> list[str]:
         """Returns the names of the models that this key can ask."""
@@ -112,20 +112,8 @@ class Completions:
         root = Place(channel=API, chat=caller.user_id, thread=thread_of(served.spec.name, named))
         mailbox, delivered = store.memory.mailbox, self._channel.was_delivered
         tells = await telling(asked, headers, mailbox, root, now=self._now(), was_delivered=delivered)
-        inbound = Inbound(
-            channel=API,
-            platform=API,
-            bot_id=API,
-            update_key=tells.key,
-            chat=caller.user_id,
-            chat_kind="private",
-            author_id=caller.user_id,
-            author_name=caller.name,
-            message_id=tells.key,
-            text=tells.text,
-            sent_at=self._now(),
-            thread=tells.place.thread,
-            ticket=tells.key,
+        inbound = replace(
+            said(caller.user_id, caller.name, tells.place.thread or "", tells.text, key=tells.key, at=self._now()),
             attachments=tells.attachments,
             instructions=asked.instructions[:_LONGEST_INSTRUCTIONS],
             earlier=tells.earlier,
@@ -171,26 +159,27 @@ class Completions:
         messages = asked.messages
         if with_memory:
             messages = await self._with_memory(asked, served, context, texts)
-        reply, result = ApiReply(), asyncio.get_running_loop().create_future()
+        reply = ApiReply()
 
-        async def work() -> None:
+        async def work() -> ApiAnswer:
             try:
-                result.set_result(await self._completed(asked, messages, served, context, reply))
-            except ApiRefusal as exc:
-                result.set_exception(exc)
-                result.exception()  # read here, as nobody may wait for it any more
+                return await self._completed(asked, messages, served, context, reply)
             finally:
                 reply.close()
 
         task = asyncio.create_task(work())
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
 
         async def finish() -> ApiAnswer:
-            said: ApiAnswer = await result
-            return said
+            return await asyncio.shield(task)
 
         return Begun(answer_id=self._answer_id(asked, named), reply=reply, finish=finish, delivered=lambda: None)
+
+    def _ended(self, task: asyncio.Task[ApiAnswer]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # read here, as nobody may wait for it any more
 
     async def _completed(
         self, asked: Asked, messages: Sequence[ChatMessage], served: Agent, context: Context, reply: ApiReply
@@ -227,14 +216,8 @@ class Completions:
 
     async def context(self, caller: Caller, served: Agent, named: str) -> Context:
         """Returns the context in which a program reads memory, in a conversation of its person's with an agent."""
-        where = where_said(
-            Inbound(
-                channel=API, platform=API, bot_id=API, update_key="", chat=caller.user_id, chat_kind="private",
-                author_id=caller.user_id, author_name=caller.name, message_id="", text="", sent_at=0,
-                thread=thread_of(served.spec.name, named),
-            ),
-            served.spec,
-        )  # fmt: skip
+        inbound = said(caller.user_id, caller.name, thread_of(served.spec.name, named))
+        where = where_said(inbound, served.spec)
         return await self._roster.stores[served.spec.name].memory.context(where, caller.who)
 
     async def _with_memory(

@@ -173,11 +173,17 @@ class Doors:
         response.headers["X-Accel-Buffering"] = "no"
         response.force_close()
         streamed = False
+
+        async def begin() -> None:
+            if not response.prepared:
+                response.headers.update(_turn(begun))
+                await response.prepare(knock.raw)
+                for event in shape.begin():
+                    await response.write(event)
+
         try:
             async for piece in begun.reply.pieces(self._quiet):
-                if not response.prepared:
-                    response.headers.update(_turn(begun))
-                    await _write(response, knock, *shape.begin())
+                await begin()
                 await response.write(shape.piece(piece))
                 streamed = streamed or bool(piece)
             try:
@@ -187,9 +193,7 @@ class Doors:
                     raise
                 await response.write(shape.broken(exc))
                 return response
-            if not response.prepared:
-                response.headers.update(_turn(begun))
-                await _write(response, knock, *shape.begin())
+            await begin()
             await self._ended(response, shape, said, streamed=streamed)
             begun.delivered()
         except ConnectionError:
@@ -247,12 +251,6 @@ class Doors:
             self._open[caller.key] -= 1
             if not self._open[caller.key]:
                 del self._open[caller.key]
-
-
-async def _write(response: web.StreamResponse, knock: Knock, *events: bytes) -> None:
-    await response.prepare(knock.raw)
-    for event in events:
-        await response.write(event)
 
 
 async def _sent(knock: Knock, response: web.Response, begun: Begun) -> web.Response:

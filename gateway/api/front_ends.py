@@ -1,4 +1,4 @@
-"""What front ends add to what people say: requests of their own, and documents before a person's words.
+"""Recognises what front ends add to people's words: requests of their own, and documents before a person's words.
 
 Each front end has prompts of its own for titles, tags, summaries and the like. They are known by how they begin, or by
 a header. What its maker or an operator has changed is not known again, and passes for a person's words.

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from channels.api import API
 from channels.base import Channel, Inbound, Place
 from gateway.api.callers import ApiRefusal, Caller
-from gateway.api.places import thread_of
+from gateway.api.places import said, thread_of
 from gateway.api.wire import JSON
 from gateway.commands import phrases
 from gateway.commands.forget import CHOICES, PRESET
@@ -193,11 +193,8 @@ class Operations:
         return MemoryRequest(caller=caller, served=served, store=store, context=context, texts=texts)
 
     def _inbound(self, caller: Caller, served: Agent, text: str) -> Inbound:
-        return Inbound(
-            channel=API, platform=API, bot_id=API, update_key=f"desk:{self._new_id()}", chat=caller.user_id,
-            chat_kind="private", author_id=caller.user_id, author_name=caller.name, message_id="", text=text,
-            sent_at=self._now(), thread=thread_of(served.spec.name, _DESK),
-        )  # fmt: skip
+        thread = thread_of(served.spec.name, _DESK)
+        return said(caller.user_id, caller.name, thread, text, key=f"desk:{self._new_id()}", at=self._now())
 
     # Reading ----------------------------------------------------------------------------------------------------
 
@@ -209,7 +206,9 @@ class Operations:
         browse = asking.memory.browse
         filters = await browse.filters(asking.context, given.filter, group_of=part_of)
         shelf = await browse.shelf(asking.context, LISTED, filters=filters, limit=given.limit, page=given.page)
-        return {"results": [told(asking, one) for one in shelf.memories], "count": shelf.total, "page": given.page}
+        # Whoever leafs until nothing comes must not get the last page for ever.
+        shown = shelf.memories if (given.page - 1) * given.limit < shelf.total else ()
+        return {"results": [told(asking, one) for one in shown], "count": shelf.total, "page": given.page}
 
     async def show(self, asking: MemoryRequest, given: OneMemory) -> JSON:
         shown = await self._write(asking, lambda edits: edits.show(given.id))

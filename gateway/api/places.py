@@ -1,4 +1,4 @@
-"""Where a program talks: its person's one private chat on the channel of programs, with a thread per conversation.
+"""The place of a program's talk: its person's private chat on the channel of programs, a thread per conversation.
 
 Invariant: the thread names the agent, so that a conversation never moves to another agent's memory.
 """
@@ -9,7 +9,18 @@ import hashlib
 import re
 from typing import Final
 
+from channels.api import API
+from channels.base import Inbound
+
 _CONVERSATION: Final = re.compile(r"[a-z0-9]{1,32}")
+
+
+def said(user_id: str, name: str, thread: str, text: str = "", *, key: str = "", at: int = 0) -> Inbound:
+    """Returns what a program of this person's says in a thread; `key` is what it is known by."""
+    return Inbound(
+        channel=API, platform=API, bot_id=API, update_key=key, chat=user_id, chat_kind="private", author_id=user_id,
+        author_name=name, message_id=key, text=text, sent_at=at, thread=thread, ticket=key,
+    )  # fmt: skip
 
 
 def thread_of(agent: str, conversation: str) -> str:

@@ -1,4 +1,4 @@
-"""Which of a request's messages is new, and in which conversation it is told.
+"""Finds the new message of a request, and the conversation in which it is told.
 
 A program sends its whole conversation each time, and people change conversations: they have an answer made again, or
 change what they said before. What was told is known by the digest of the conversation up to it.

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import click
 
-from gateway.cli.exits import EX_NOINPUT, fail, storage_code
+from gateway.cli.exits import EX_NOINPUT, ending, fail
 from gateway.cli.start import CONFIG, loaded
-from memory.errors import StorageError
 
 
 @click.command()
@@ -65,15 +64,11 @@ def _copying(left: str) -> Iterator[None]:
     """Say what has gone wrong with copies of databases, and what is `left` after Ctrl-C; end with its code."""
     from gateway.cli.backup_files import NoSuchStore
 
-    try:
-        yield
-    except KeyboardInterrupt:
-        click.echo(f"\nStopped. {left}", err=True)
-        sys.exit(130)
-    except NoSuchStore as exc:
-        fail(str(exc), EX_NOINPUT)
-    except StorageError as exc:
-        fail(str(exc), storage_code(exc))
+    with ending(stopped=f"\nStopped. {left}"):
+        try:
+            yield
+        except NoSuchStore as exc:
+            fail(str(exc), EX_NOINPUT)
 
 
 def _copied(done: int, of: int) -> None:

@@ -21,11 +21,10 @@ import click
 from channels.base import ChannelError
 from channels.ids import FORMATS
 from gateway.cli.bar import progress
-from gateway.cli.exits import EX_CANTCREAT, EX_DATAERR, EX_NOT_RUNNING, EX_SOFTWARE, fail, storage_code
+from gateway.cli.exits import EX_CANTCREAT, EX_DATAERR, EX_NOT_RUNNING, EX_SOFTWARE, ending, fail
 from gateway.cli.start import CONFIG, loaded, set_up_logs, tell_errors
 from gateway.config.loading import EX_CONFIG, Config, find, is_reference, load
 from gateway.pipeline.policy import OPERATOR
-from memory.errors import StorageError
 
 if TYPE_CHECKING:
     from channels.console import ConsoleChannel
@@ -49,15 +48,11 @@ def chat(config_path: Path | None, person: str, once: str | None) -> None:
     # Bytes of another encoding come as lone surrogates, which no database takes.
     if not person.strip() or any("\ud800" <= letter <= "\udfff" for letter in person):
         fail("--as needs a name, in UTF-8.", click.UsageError.exit_code)
-    try:
-        asyncio.run(_chat(config, person.strip(), once))
-    except KeyboardInterrupt:
-        # Everything said is committed; what is unanswered is taken up at the next start.
-        sys.exit(130)
-    except StorageError as exc:
-        fail(str(exc), storage_code(exc))
-    except ChannelError as exc:
-        fail(str(exc), EX_SOFTWARE)
+    with ending():  # everything said is committed; what is unanswered is taken up at the next start
+        try:
+            asyncio.run(_chat(config, person.strip(), once))
+        except ChannelError as exc:
+            fail(str(exc), EX_SOFTWARE)
 
 
 @click.command()
@@ -74,13 +69,11 @@ def serve(config_path: Path | None) -> None:
             "reached from other machines.",
             EX_CONFIG,
         )
-    try:
-        code = asyncio.run(_served(config, config_path))
-    except StorageError as exc:
-        fail(str(exc), storage_code(exc))
-    except http.AddressUnusable as exc:
-        fail(str(exc), EX_CONFIG)
-    sys.exit(code)
+    with ending():
+        try:
+            sys.exit(asyncio.run(_served(config, config_path)))
+        except http.AddressUnusable as exc:
+            fail(str(exc), EX_CONFIG)
 
 
 @click.command()
@@ -122,15 +115,11 @@ def replay(config_path: Path | None, file: BinaryIO, record_only: bool) -> None:
         fail(f"{exc}\nNothing from {file.name} was stored.", EX_DATAERR)
     if recorded.unknown:
         click.echo(f"Ignoring unknown fields: {', '.join(recorded.unknown)}.", err=True)
-    try:
-        asyncio.run(_replay(config, recorded, record_only))
-    except KeyboardInterrupt:
-        click.echo("Stopped. Run the same command to continue.", err=True)
-        sys.exit(130)
-    except StorageError as exc:
-        fail(str(exc), storage_code(exc))
-    except ChannelError as exc:
-        fail(f"{exc} Run the same command to continue.", EX_SOFTWARE)
+    with ending(stopped="Stopped. Run the same command to continue."):
+        try:
+            asyncio.run(_replay(config, recorded, record_only))
+        except ChannelError as exc:
+            fail(f"{exc} Run the same command to continue.", EX_SOFTWARE)
 
 
 async def _chat(config: Config, person: str, once: str | None) -> None:
@@ -167,7 +156,7 @@ def _tell(loop: asyncio.AbstractEventLoop, channel: ConsoleChannel, log_file: Pa
 
 
 async def _with_offered_model(config: Config) -> Config:
-    """Where no model is configured, ask once whether to use one that is at hand, and name the command for good."""
+    """Asks once, if no model is configured, whether to use one that is at hand, and names the command for good."""
     from gateway.cli import init_texts, offer
 
     spec = config.agents[config.default_agent]

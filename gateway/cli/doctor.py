@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.exits import EX_DATAERR, EX_RED, fail, storage_code
+from gateway.cli.exits import EX_RED, ending
 from gateway.cli.start import CONFIG, loaded
 from gateway.config.loading import Config
-from memory.errors import StorageError
 
 if TYPE_CHECKING:
     from gateway.cli.examination import Diagnosis
@@ -39,11 +38,8 @@ _SHOWN = 5
 def doctor(config_path: Path | None, as_json: bool, no_network: bool, golden: Path | None) -> None:
     """Examine this installation: each line is ok, or says what to do. Exits with 1 if something is in trouble."""
     config = loaded(config_path)
-    try:
+    with ending(stopped="Stopped. Nothing was changed."):
         asyncio.run(_examined(config, as_json=as_json, outside=not no_network, golden=golden))
-    except KeyboardInterrupt:
-        click.echo("Stopped. Nothing was changed.", err=True)
-        sys.exit(130)
 
 
 async def _examined(config: Config, *, as_json: bool, outside: bool, golden: Path | None) -> None:
@@ -88,14 +84,8 @@ async def _golden(config: Config, file: Path) -> Diagnosis:
     from gateway import app
     from gateway.cli import golden
     from gateway.cli.examination import Diagnosis
-    from gateway.cli.importing import Unusable
 
-    try:
-        scored = await golden.score(config, golden.read(file))
-    except Unusable as error:
-        fail(str(error), EX_DATAERR)
-    except StorageError as error:
-        fail(str(error), storage_code(error))
+    scored = await golden.score(config, golden.read(file))
     *before, _ = golden.keep(config, scored, now=app.now())
     text = f"recall@5 {scored.recall:.2f} of {scored.asked} questions"
     if before:

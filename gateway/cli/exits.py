@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 import click
 
-from memory.errors import StorageError, StoreBusy, StoreDamaged, StoreInUse, StoreUnwritable
+from memory.errors import MemoryFault, StorageError, StoreBusy, StoreDamaged, StoreInUse, StoreUnwritable
 
 # `remora status`, as the exit codes of service scripts have it: 0 well, 1 in trouble, 3 not running.
 EX_RED = 1
@@ -18,6 +20,10 @@ EX_NOINPUT = 66
 EX_SOFTWARE = 70
 EX_CANTCREAT = 73
 EX_TEMPFAIL = 75
+
+
+class Unusable(Exception):
+    """Raised if the operator's input or the files can't be used. `str()` is written for the operator."""
 
 
 def fail(message: str, code: int) -> NoReturn:
@@ -35,3 +41,21 @@ def storage_code(error: StorageError) -> int:
         StoreDamaged: EX_DATAERR,
     }
     return codes.get(type(error), EX_SOFTWARE)
+
+
+@contextmanager
+def ending(*, stopped: str = "", in_use: str = "") -> Iterator[None]:
+    """Ends the command that fails within the block, with the reason and its code.
+
+    `stopped` is said after Ctrl-C, `in_use` where another process has the store open.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        if stopped:
+            click.echo(stopped, err=True)
+        sys.exit(130)
+    except StorageError as exc:
+        fail(f"{exc} {in_use}" if in_use and isinstance(exc, StoreInUse) else str(exc), storage_code(exc))
+    except (Unusable, MemoryFault) as exc:
+        fail(str(exc), EX_DATAERR)

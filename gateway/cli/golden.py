@@ -22,7 +22,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_
 
 from agents.spec import BackgroundSpec
 from gateway import app
-from gateway.cli.importing import Unusable, owner_of
+from gateway.cli.exits import Unusable
+from gateway.cli.importing import asker, owner_of
 from gateway.config.loading import Config
 from memory.service import Service
 from memory.transfer import backups
@@ -101,9 +102,7 @@ async def score(config: Config, questions: Sequence[GoldenQuestion]) -> Score:
 
 
 async def _finds(memory: Service, question: GoldenQuestion, owner: Owner) -> bool:
-    context = await memory.whose(owner.platform, owner.reference, private=owner.kind == "person", thread=owner.thread)
-    if context is None:
-        raise Unusable(f"{question.person or question.chat} has never talked to this agent.")
+    context = await asker(memory, owner, question.person or question.chat or "")
     await memory.indexed()
     hits = await memory.search(context, question.ask, limit=_FIRST)
     texts = [hit.text.casefold() for hit in hits]

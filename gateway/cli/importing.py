@@ -16,8 +16,10 @@ from typing import Final
 
 from channels.base import Place
 from channels.ids import FORMATS
+from gateway.cli.exits import Unusable
 from gateway.config.loading import Config
 from memory.errors import NotFound
+from memory.service import Context, Service
 from memory.transfer.transfers import (
     Brought,
     Exported,
@@ -54,10 +56,6 @@ _FOLDERS: Final = frozenset({"memory", "memories"})
 _MANUALS: Final = frozenset({"readme.md", "skill.md"})
 
 
-class Unusable(Exception):
-    """Raised if the operator's input or the files can't be used. `str()` is written for the operator."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """A requested import. `talks` selects chats of a Telegram export; `me` is the owner's user id in it."""
@@ -82,13 +80,27 @@ class Found:
     channel: str | None = None
 
 
+def agent_named(config: Config, agent: str | None) -> str:
+    """Returns the name of an agent that there is; of the default agent if none was named. Raises `Unusable`."""
+    name = agent or config.default_agent
+    if name not in config.agents:
+        raise Unusable(f"There is no agent {name}. The agents are: {', '.join(sorted(config.agents))}.")
+    return name
+
+
+async def asker(memory: Service, owner: Owner, named: str) -> Context:
+    """Returns the context of an owner, who was `named` so. Raises `Unusable` if nobody there has talked to it."""
+    context = await memory.whose(owner.platform, owner.reference, private=owner.kind == "person", thread=owner.thread)
+    if context is None:
+        raise Unusable(f"{named} has never talked to an agent that uses {owner.agent}'s database.")
+    return context
+
+
 def owner_of(
     config: Config, *, person: str | None, chat: str | None, agent_wide: bool, agent: str | None
 ) -> Owner | None:
     """Returns the named owner; None if none was named. Raises `Unusable`."""
-    name = agent or config.default_agent
-    if name not in config.agents:
-        raise Unusable(f"There is no agent {name}. The agents are: {', '.join(sorted(config.agents))}.")
+    name = agent_named(config, agent)
     if sum((person is not None, chat is not None, agent_wide)) > 1:
         raise Unusable("Memories can belong to only one owner. Give just one of --person, --chat and --agent-wide.")
     if agent_wide:

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.exits import EX_DATAERR, EX_SOFTWARE, EX_TEMPFAIL, fail, storage_code
-from gateway.cli.start import CONFIG, loaded, set_up_logs
+from gateway.cli.exits import EX_DATAERR, EX_SOFTWARE, EX_TEMPFAIL, Unusable, ending, fail
+from gateway.cli.start import AGENT, CONFIG, loaded, set_up_logs
 from gateway.config.loading import Config
-from memory.errors import MemoryFault, StorageError, StoreInUse
 
 if TYPE_CHECKING:
     from gateway.ops.night_clock import Worker
@@ -29,9 +28,8 @@ if TYPE_CHECKING:
 
 _PERSON = click.option("--person", metavar="PLATFORM:USER", help="A person's memories, as telegram:123456.")
 _CHAT = click.option("--chat", metavar="CHANNEL:CHAT", help="Or a group's memories, as telegram:-1001234567890.")
-_AGENT = click.option(
-    "--agent", metavar="NAME", help="The agent, and with it the database; otherwise the default agent."
-)
+_STOPPED = "Stopped. Finished work is kept, and the run continues when Remora starts."
+_IN_USE = "Stop it to use this command, or let an admin send /jobs in a chat (not in the terminal)."
 #: Seconds between two lines on how far a run is.
 _TOLD: float = 2.0
 #: Letters shown of a memory.
@@ -54,7 +52,7 @@ def list_(config_path: Path | None) -> None:
 @jobs.command()
 @CONFIG
 @click.argument("job")
-@_AGENT
+@AGENT
 def run(config_path: Path | None, job: str, agent: str | None) -> None:
     """Run a job now. While `remora serve` is running, an admin sends /jobs run in a chat instead."""
     with _at_work():
@@ -66,7 +64,7 @@ def run(config_path: Path | None, job: str, agent: str | None) -> None:
 @click.argument("job")
 @_PERSON
 @_CHAT
-@_AGENT
+@AGENT
 def preview(config_path: Path | None, job: str, person: str | None, chat: str | None, agent: str | None) -> None:
     """Show what a job would do to someone's memories now. If it uses a model, that costs tokens."""
     with _at_work():
@@ -78,7 +76,7 @@ def preview(config_path: Path | None, job: str, person: str | None, chat: str | 
 @click.argument("number", metavar="RUN", type=int)
 @_PERSON
 @_CHAT
-@_AGENT
+@AGENT
 def undo(config_path: Path | None, number: int, person: str | None, chat: str | None, agent: str | None) -> None:
     """Undo what a run did to someone's memories. `jobs list` and /memory runs show the run numbers."""
     with _at_work():
@@ -88,34 +86,24 @@ def undo(config_path: Path | None, number: int, person: str | None, chat: str | 
 @contextmanager
 def _at_work() -> Iterator[None]:
     """Says what went wrong, and ends with its code."""
-    from gateway.cli.importing import Unusable
     from memory.jobs.runner import NoUndo
     from memory.learn.model import BudgetSpent, ModelFailed
 
-    try:
-        yield
-    except KeyboardInterrupt:
-        click.echo("Stopped. Finished work is kept, and the run continues when Remora starts.", err=True)
-        sys.exit(130)
-    except Unusable as exc:
-        fail(str(exc), EX_DATAERR)
-    except NoUndo:
-        fail("That run has already been undone.", EX_DATAERR)
-    except StoreInUse as exc:
-        beside = "Stop it to use this command, or let an admin send /jobs in a chat (not in the terminal)."
-        fail(f"{exc} {beside}", storage_code(exc))
-    except StorageError as exc:
-        fail(str(exc), storage_code(exc))
-    except BudgetSpent as exc:
-        until = datetime.fromtimestamp(exc.until / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
-        more = f"There are more from {until} on. To allow more, raise background.tokens_per_day in the agent's file."
-        fail(f"{exc} {more}", EX_TEMPFAIL)
-    except ModelFailed as exc:
-        fail(f"{exc} Check that the background model can be reached, and try again.", EX_TEMPFAIL)
-    except TimeoutError:
-        fail("The model took too long. Nothing was changed; try again later.", EX_TEMPFAIL)
-    except MemoryFault as exc:
-        fail(str(exc), EX_DATAERR)
+    with ending(stopped=_STOPPED, in_use=_IN_USE):
+        try:
+            yield
+        except NoUndo:
+            fail("That run has already been undone.", EX_DATAERR)
+        except BudgetSpent as exc:
+            until = datetime.fromtimestamp(exc.until / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
+            more = (
+                f"There are more from {until} on. To allow more, raise background.tokens_per_day in the agent's file."
+            )
+            fail(f"{exc} {more}", EX_TEMPFAIL)
+        except ModelFailed as exc:
+            fail(f"{exc} Check that the background model can be reached, and try again.", EX_TEMPFAIL)
+        except TimeoutError:
+            fail("The model took too long. Nothing was changed; try again later.", EX_TEMPFAIL)
 
 
 async def _list(config: Config) -> None:
@@ -144,11 +132,12 @@ async def _list(config: Config) -> None:
 
 async def _run(config: Config, job: str, agent: str | None) -> None:
     from gateway import app
+    from gateway.cli import importing
     from gateway.commands.jobs import outcome
     from gateway.commands.texts import Texts
 
     set_up_logs(config)
-    name = _agent(config, agent)
+    name = importing.agent_named(config, agent)
     async with app.opened(config, {}) as parts:
         store = parts.roster.stores[name]
         worker = store.nights
@@ -184,9 +173,10 @@ async def _followed(worker: Worker, memory: Service, agent: str, job: str) -> Ru
 
 async def _preview(config: Config, job: str, *, person: str | None, chat: str | None, agent: str | None) -> None:
     from gateway import app
+    from gateway.cli import importing
 
     set_up_logs(config)
-    name = _agent(config, agent)
+    name = importing.agent_named(config, agent)
     async with app.opened(config, {}) as parts:
         memory = parts.roster.stores[name].memory
         context = await _whose(config, memory, person=person, chat=chat, agent=agent)
@@ -202,9 +192,10 @@ async def _preview(config: Config, job: str, *, person: str | None, chat: str | 
 
 async def _undo(config: Config, number: int, *, person: str | None, chat: str | None, agent: str | None) -> None:
     from gateway import app
+    from gateway.cli import importing
 
     set_up_logs(config)
-    name = _agent(config, agent)
+    name = importing.agent_named(config, agent)
     async with app.opened(config, {}) as parts:
         memory = parts.roster.stores[name].memory
         context = await _whose(config, memory, person=person, chat=chat, agent=agent)
@@ -219,28 +210,15 @@ async def _whose(
     config: Config, memory: Service, *, person: str | None, chat: str | None, agent: str | None
 ) -> Context:
     """Whose memories are meant. Raises `Unusable`."""
-    from gateway.cli.importing import Unusable, owner_of
+    from gateway.cli.importing import asker, owner_of
 
     owner = owner_of(config, person=person, chat=chat, agent_wide=False, agent=agent)
     if owner is None:
         raise Unusable("Say whose memories you mean: --person PLATFORM:USER or --chat CHANNEL:CHAT.")
-    context = await memory.whose(owner.platform, owner.reference, private=owner.kind == "person", thread=owner.thread)
-    if context is None:
-        raise Unusable(f"{person or chat} has never talked to an agent that uses {owner.agent}'s database.")
-    return context
-
-
-def _agent(config: Config, agent: str | None) -> str:
-    from gateway.cli.importing import Unusable
-
-    name = agent or config.default_agent
-    if name not in config.agents:
-        raise Unusable(f"There is no agent {name}. The agents are: {', '.join(sorted(config.agents))}.")
-    return name
+    return await asker(memory, owner, person or chat or "")
 
 
 def _known(worker: Worker, agent: str, job: str) -> None:
-    from gateway.cli.importing import Unusable
     from gateway.commands.texts import Texts
 
     if job not in worker.jobs:

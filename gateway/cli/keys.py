@@ -13,18 +13,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.exits import EX_DATAERR, fail, storage_code
-from gateway.cli.start import CONFIG, loaded, set_up_logs
+from gateway.cli.exits import EX_DATAERR, ending, fail
+from gateway.cli.start import AGENT, CONFIG, loaded, set_up_logs
 from gateway.config.loading import Config
-from memory.errors import StorageError, StoreInUse
 
 if TYPE_CHECKING:
     from memory.service import ApiKeys, Context
 
 _PERSON = click.option("--person", metavar="PLATFORM:USER", required=True, help="The person, as telegram:123456.")
-_AGENT = click.option(
-    "--agent", metavar="NAME", help="The agent, and with it the database; otherwise the default agent."
-)
+_IN_USE = "Or leave it running: type /keys in a private chat, or open You on the web page (`remora web`)."
 
 
 @click.group()
@@ -35,7 +32,7 @@ def keys() -> None:
 @keys.command("list")
 @CONFIG
 @_PERSON
-@_AGENT
+@AGENT
 def list_(config_path: Path | None, person: str, agent: str | None) -> None:
     """Show a person's keys."""
 
@@ -53,7 +50,7 @@ def list_(config_path: Path | None, person: str, agent: str | None) -> None:
 @CONFIG
 @click.argument("label")
 @_PERSON
-@_AGENT
+@AGENT
 def make(config_path: Path | None, label: str, person: str, agent: str | None) -> None:
     """Make a key and print it, once. Begin the LABEL with chat, read or write to allow only that."""
 
@@ -73,7 +70,7 @@ def make(config_path: Path | None, label: str, person: str, agent: str | None) -
 @CONFIG
 @click.argument("number", type=int)
 @_PERSON
-@_AGENT
+@AGENT
 def revoke(config_path: Path | None, number: int, person: str, agent: str | None) -> None:
     """End a key for ever. `keys list` shows the numbers."""
 
@@ -89,36 +86,24 @@ def _at_store(
     config_path: Path | None, person: str, agent: str | None, act: Callable[[ApiKeys, Context], Awaitable[None]]
 ) -> None:
     """Does this with the keys of that person's store, or says what is in the way."""
-    from gateway.cli.importing import Unusable
-
     config = loaded(config_path)
 
     async def done() -> None:
         async with _opened(config, person, agent) as (made, context):
             await act(made, context)
 
-    try:
+    with ending(in_use=_IN_USE):
         asyncio.run(done())
-    except Unusable as exc:
-        fail(str(exc), EX_DATAERR)
-    except StoreInUse as exc:
-        beside = "Or leave it running: type /keys in a private chat, or open You on the web page (`remora web`)."
-        fail(f"{exc} {beside}", storage_code(exc))
-    except StorageError as exc:
-        fail(str(exc), storage_code(exc))
 
 
 @asynccontextmanager
 async def _opened(config: Config, person: str, agent: str | None) -> AsyncIterator[tuple[ApiKeys, Context]]:
     from gateway import app
-    from gateway.cli.importing import Unusable, owner_of
+    from gateway.cli.importing import asker, owner_of
 
     owner = owner_of(config, person=person, chat=None, agent_wide=False, agent=agent)
     assert owner is not None, "a person is named"
     set_up_logs(config)
     async with app.opened(config, {}) as parts:
         memory = parts.roster.stores[owner.agent].memory
-        context = await memory.whose(owner.platform, owner.reference, private=True)
-        if context is None:
-            raise Unusable(f"{person} has never talked to an agent that uses {owner.agent}'s database.")
-        yield memory.keys, context
+        yield memory.keys, await asker(memory, owner, person)

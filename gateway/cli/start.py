@@ -24,6 +24,9 @@ CONFIG = click.option(
     type=click.Path(path_type=Path),
     help="Path of config.yaml (default: $REMORA_CONFIG, …).",
 )
+AGENT = click.option(
+    "--agent", metavar="NAME", help="The agent, and with it the database; otherwise the default agent."
+)
 
 
 def loaded(config_path: Path | None) -> Config:

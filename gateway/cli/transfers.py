@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 import click
 
 from gateway.cli.bar import progress
-from gateway.cli.exits import EX_CANTCREAT, EX_DATAERR, fail, storage_code
-from gateway.cli.start import CONFIG, loaded, set_up_logs
+from gateway.cli.exits import EX_CANTCREAT, ending, fail
+from gateway.cli.start import AGENT, CONFIG, loaded, set_up_logs
 from gateway.config.loading import Config
-from memory.errors import MemoryFault, StorageError
 
 if TYPE_CHECKING:
     from gateway.cli.importing import Wanted
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
 _PERSON = click.option("--person", metavar="PLATFORM:USER", help="A person, as telegram:123456.")
 _CHAT = click.option("--chat", metavar="CHANNEL:CHAT", help="A group, as telegram:-1001234567890.")
 _AGENT_WIDE = click.option("--agent-wide", is_flag=True, help="Everyone who talks to the agent.")
-_AGENT = click.option(
-    "--agent", metavar="NAME", help="The agent, and with it the database; otherwise the default agent."
-)
 
 
 @click.command("import")
@@ -38,7 +34,7 @@ _AGENT = click.option(
 @_PERSON
 @_CHAT
 @_AGENT_WIDE
-@_AGENT
+@AGENT
 @click.option("--talk", "talks", multiple=True, metavar="ID", help="A chat in a Telegram export; may be repeated.")
 @click.option("--me", metavar="USER", help="The person's user id in the export, if it differs.")
 @click.option("--learn/--no-learn", default=None, help="Learn from people's own messages (default for --person: yes).")
@@ -88,7 +84,7 @@ def import_(  # noqa: PLR0913 - one for each option
 @_PERSON
 @_CHAT
 @_AGENT_WIDE
-@_AGENT
+@AGENT
 @click.option(
     "--to", "folder", required=True, metavar="FOLDER", type=click.Path(path_type=Path), help="Folder for the files."
 )
@@ -118,21 +114,11 @@ def export(
 @contextmanager
 def _transferring() -> Iterator[None]:
     """Says what went wrong with an import or export, and ends with its code."""
-    from gateway.cli.importing import Unusable
-
-    try:
-        yield
-    except KeyboardInterrupt:
-        click.echo("Stopped. Finished work is kept. Run the same command to continue.", err=True)
-        sys.exit(130)
-    except Unusable as exc:
-        fail(str(exc), EX_DATAERR)
-    except StorageError as exc:
-        fail(str(exc), storage_code(exc))
-    except MemoryFault as exc:
-        fail(str(exc), EX_DATAERR)
-    except OSError as exc:
-        fail(f"Can't write {exc.filename}: {exc.strerror}. Fix the permissions of the folder.", EX_CANTCREAT)
+    with ending(stopped="Stopped. Finished work is kept. Run the same command to continue."):
+        try:
+            yield
+        except OSError as exc:
+            fail(f"Can't write {exc.filename}: {exc.strerror}. Fix the permissions of the folder.", EX_CANTCREAT)
 
 
 async def _bring_in(config: Config, wanted: Wanted, *, dry_run: bool, yes: bool) -> None:

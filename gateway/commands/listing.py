@@ -121,11 +121,7 @@ def _grouped(call: Call, rows: Sequence[Memory], counts: Mapping[tuple[Kind, str
     return shown
 
 
-async def show_search(call: Call, query: str) -> None:
-    await search_page(call, query, 1)
-
-
-async def search_page(call: Call, query: str, page: int) -> None:
+async def search_page(call: Call, query: str, page: int = 1) -> None:
     """Shows one page of the hits for a query; filters without words ask for a list."""
     asked = await understood(call, query)
     if asked is None:

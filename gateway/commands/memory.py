@@ -223,16 +223,12 @@ async def why_of(call: Call) -> None:
         await why.explain(call)
 
 
-async def _why(call: Call, rest: str) -> None:
-    await why_of(replace(call, arguments=rest, discreet=True))
-
-
 _ACTIONS: Mapping[str, Callable[[Call, str], Awaitable[None]]] = {
     "": listing.show_list,
     "list": listing.show_list,
-    "search": listing.show_search,
+    "search": listing.search_page,
     "show": _show,
-    "why": _why,
+    "why": lambda call, rest: why_of(replace(call, arguments=rest, discreet=True)),
     "pin": partial(_mark, key="memory.pin.done", change=partial(Edits.pin, pinned=True)),
     "unpin": partial(_mark, key="memory.unpin.done", change=partial(Edits.pin, pinned=False)),
     "confirm": partial(_mark, key="memory.confirm.done", change=Edits.confirm),

@@ -1,4 +1,4 @@
-"""Which reminder plain words mean: "cancel the second one", "snooze", "no, at 10" after the bot has said one back.
+"""Finds the reminder that plain words mean: "cancel the second one", "snooze", "no, at 10".
 
 Invariant: words that name no reminder mean one only right after the bot has spoken of it, in a private chat.
 """

@@ -46,7 +46,7 @@ Reload: TypeAlias = Callable[[], Awaitable[Reloaded]]
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where a changed configuration comes from: `read` reads its files, and `asked` is set to have that done now.
+    """The source of a changed configuration: `read` reads its files, and `asked` is set to have that done now.
 
     `read` raises `ConfigError`.
     """

@@ -47,7 +47,7 @@ def _admit(visit: Visit) -> None:
 
 
 async def health(visit: Visit) -> web.StreamResponse:
-    """How the bot is, its channels, its databases and its agents."""
+    """Shows the health of the bot, its channels, its databases and its agents."""
     _admit(visit)
     report, roster = await visit.site.report(), visit.visitors.roster
     return visit.html(
@@ -72,7 +72,7 @@ async def back_up(visit: Visit) -> web.StreamResponse:
 
 
 async def jobs(visit: Visit) -> web.StreamResponse:
-    """The night jobs of the open agent's database."""
+    """Shows the night jobs of the open agent's database."""
     _admit(visit)
     texts, store = visit.texts, visit.visitor.store
     told = [] if store.nights is None else await timetable(texts, store.memory, store.nights)
@@ -93,7 +93,7 @@ async def run(visit: Visit) -> web.StreamResponse:
 
 
 async def usage(visit: Visit) -> web.StreamResponse:
-    """What the models took for the open agent, by day, by purpose and by model."""
+    """Shows the use of models by the open agent, by day, by purpose and by model."""
     _admit(visit)
     texts, stats, context = visit.texts, visit.visitor.store.memory.stats, visit.visitor.context
     days = await stats.by_day(context, days=_DAYS)
@@ -119,7 +119,7 @@ async def usage(visit: Visit) -> web.StreamResponse:
 
 
 async def dead(visit: Visit) -> web.StreamResponse:
-    """What could not be delivered on the admin's channel."""
+    """Lists the messages that could not be delivered on the admin's channel."""
     _admit(visit)
     texts, channel = visit.texts, _channel(visit)
     found = await visit.visitor.store.memory.mailbox.dead(channel, limit=_DEAD)
@@ -142,7 +142,7 @@ async def settle(visit: Visit) -> web.StreamResponse:
 
 
 async def people(visit: Visit) -> web.StreamResponse:
-    """Who speaks on the admin's channel, who was let in or shut out there, and the way to a look at their memory."""
+    """Lists the people of the admin's channel, let in or shut out, with the way to a look at their memory."""
     _admit(visit)
     visitor, texts = visit.visitor, visit.texts
     listed = [] if _at_terminal(visit) else await visitor.store.memory.oversight.people(_channel(visit), limit=_PEOPLE)

@@ -30,7 +30,7 @@ _SHOWN: Final = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matter:
-    """What a question is about: memories, lines of text, and words to be shown as they are."""
+    """The matter of a question: memories, lines of text, and words to be shown as they are."""
 
     memories: tuple[ShownMemory, ...] = ()
     lines: tuple[str, ...] = ()

@@ -42,7 +42,7 @@ _OPERATOR: Final = "console"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """Somebody signed in, with the agent whose page is open and what they may see of its memory.
+    """A person who signed in, with the agent whose page is open and what they may see of its memory.
 
     `admin_until` is when an admin's rights end on the page (milliseconds UTC); None for anybody who is no admin.
     """

@@ -57,7 +57,7 @@ _PATIENCE: Final = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """When and how far a window is compacted: at this share of its `size`, to the last `keep` messages.
+    """The bounds of compaction: a window is compacted at this share of its `size`, to the last `keep` messages.
 
     If a quarter of the window holds more, so many stay, unless somebody asked for the compaction.
     The summary takes at most `tokens` tokens. With `all_said`, it also covers what is not to be found again, as the
@@ -90,7 +90,7 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cut:
-    """Where the window of a session is to begin anew. `older` leave it; `covered` are those to be summed up."""
+    """A cut at which the window of a session begins anew. `older` leave it; `covered` are those to be summed up."""
 
     session: Session
     older: tuple[Message, ...]

@@ -18,7 +18,7 @@ from memory.store.database import Reader, Transaction
 #: All figures that a run counts; each has its words for people.
 FIGURES: Final = frozenset(
     {
-        "archived", "backups", "backups_dropped", "chats", "compared", "doubts", "ended", "events",
+        "archived", "backups", "backups_dropped", "chats", "compared", "doubts", "ended", "events", "exports",
         "events_archived", "facts", "insights",
         "known", "manners", "memories", "merged", "messages", "names", "no_model", "passed", "read", "refused",
         "replaced", "runs",

@@ -16,7 +16,7 @@ from memory.store.scopes import NameFinder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rotation:
-    """When a conversation begins anew by itself: after so many silent milliseconds, or `at` an hour of the day."""
+    """The rule by which a conversation begins anew: after so many silent milliseconds, or `at` an hour of the day."""
 
     idle_ms: int | None = None
     at: time | None = None

@@ -184,6 +184,8 @@ Each fact is an object:
   "topic": the project or theme it belongs to, or ""
   "key": what kind of thing it says, one to three words; where one fits use one of
     {_listed(sorted(keys.KEY_CATEGORIES))}
+    home, occupation, employer and name hold one value at a time: a second job, a holiday or a home of long ago gets
+    another key
   "value": the statement itself, short, complete without its context, in the language of the message; leave names,
     numbers and dates exactly as written
   "importance": 1 to 10; "confidence": 0 to 1

@@ -221,7 +221,7 @@ class Linking:
 
     @property
     def until(self) -> int:
-        """When a question asked now expires, in milliseconds UTC."""
+        """Returns when a question asked now expires, in milliseconds UTC."""
         return self._now + questions.LIFETIME_MS
 
     def settle(self, question: Question, answer: str) -> bool:

@@ -176,7 +176,7 @@ class Mending:
                 told = made
                 log.info("index.progress", made=made, percent=await self._database.read(_percent))
         await catch_up(self._database)
-        await self._database.write(_end)
+        await self._database.write(lambda tx: settings.put(tx, _VERSION, _MADE_OF))
         if made:
             log.info("index.made", documents=made)
         return True
@@ -352,10 +352,6 @@ def _make_some(tx: Transaction) -> int:
 def _percent(reader: Reader) -> int:
     """Returns the progress of the build in percent, by document numbers."""
     return min(100, 100 * (_upto(reader) or 0) // max(documents.highest(reader), 1))
-
-
-def _end(tx: Transaction) -> None:
-    settings.put(tx, _VERSION, _MADE_OF)
 
 
 def _index(tx: Transaction, docs: Collection[int]) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from memory.chat.mailbox import Mailbox
-from memory.context import in_write
+from memory.context import in_read, in_write
 from memory.learn.agents import Agents
 from memory.reminders import occasions
 from memory.reminders.occasions import Occasion
@@ -69,9 +69,11 @@ class FollowUps:
         #: The date on which there was nothing to ask an identity. Memories are read once a day for each person.
         self._nothing: dict[int, date] = {}
 
-    async def due(self) -> list[FollowUp]:
+    @in_read
+    def due(self, reader: Reader) -> list[FollowUp]:
         """Returns what may be asked now, one question a person at most."""
-        return await self._database.read(self._due)
+        found = [self._of(reader, identity_id) for identity_id in people.followed_up(reader)]
+        return [one for one in found if one is not None]
 
     @in_write
     def ask(self, tx: Transaction, follow_up: FollowUp, show: Callable[[FollowUp], Sequence[Part]]) -> str | None:
@@ -93,10 +95,6 @@ class FollowUps:
         history.record(tx, session, None, [spoken], owner_id=owner_id, now=self._now())
         people.note_follow_up(tx, speaker.person_id, still.today.isoformat())
         return session.key
-
-    def _due(self, reader: Reader) -> list[FollowUp]:
-        found = [self._of(reader, identity_id) for identity_id in people.followed_up(reader)]
-        return [one for one in found if one is not None]
 
     def _of(self, reader: Reader, identity_id: int) -> FollowUp | None:
         """Returns what the person behind an identity is asked now."""

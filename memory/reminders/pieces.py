@@ -84,7 +84,7 @@ class Until:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """How long a repetition goes on."""
+    """The length of time for which a repetition goes on."""
 
     length: Length
 

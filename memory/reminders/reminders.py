@@ -154,8 +154,7 @@ class Reminders:
     @in_read
     def every(self, reader: Reader, context: Context) -> list[Reminder]:
         """Returns the speaker's reminders that can be reached from here, the next first."""
-        scope = anew(reader, context).scope
-        return [one for one in reminders.of_reach(reader, reminders.reach(scope, context.session)) if one.first]
+        return [one for one in _reachable(reader, context) if one.first]
 
     async def is_shown(self, session_key: str, platform_ref: str) -> bool:
         """Returns whether a message that was shown in a session is about a reminder, anybody's."""
@@ -166,15 +165,13 @@ class Reminders:
     def meant(self, reader: Reader, context: Context, platform_ref: str) -> Reminder | None:
         """Returns the reminder of the speaker that a message shown here is about; None if it is about none."""
         found = mailbox.reminder_shown(reader, context.session.key, platform_ref)
-        within = reminders.reach(anew(reader, context).scope, context.session)
-        return next((one for one in reminders.of_reach(reader, within) if one.id == found), None)
+        return next((one for one in _reachable(reader, context) if one.id == found), None)
 
     @in_read
     def last_shown(self, reader: Reader, context: Context) -> Reminder | None:
         """Returns the speaker's reminder that the last message shown here is about; None if it is about none."""
         found = mailbox.last_reminder(reader, context.session.key)
-        within = reminders.reach(anew(reader, context).scope, context.session)
-        return next((one for one in reminders.of_reach(reader, within) if one.id == found), None)
+        return next((one for one in _reachable(reader, context) if one.id == found), None)
 
     async def next_due(self) -> Reminder | None:
         """Returns the reminder that is due first, whether its time has come or not."""
@@ -210,18 +207,10 @@ class Reminders:
         if still is None or still.next_at is None or still.next_at > now:
             return None
         firing = _firing(tx, still, now)
-        key, payload = firing.session.key, message(firing)
-        inbox_id = mailbox.receive(
-            tx,
-            platform=firing.whose.platform,
-            bot_id=mailbox.TASK,
-            update_key=f"{still.id}:{firing.at}",
-            session_key=key,
-            payload=payload,
-            now=now,
-        )
+        key = f"{still.id}:{firing.at}"
+        row = _take_in(tx, firing.whose, firing.session, key, message(firing), now=now)
         _move_on(tx, still, firing)
-        return None if inbox_id is None else InboxRow(id=inbox_id, session_key=key, payload=payload, turn_id=None)
+        return row
 
     def reached(self, rule: str, zone: str) -> int | None:
         """Returns the latest time of a rule if it has come within the last minutes, in milliseconds UTC."""
@@ -248,17 +237,7 @@ class Reminders:
         self, tx: Transaction, whose: Account, session: Session, update_key: str, payload: str
     ) -> InboxRow | None:
         """Takes in a standing task whose time has come, as a message. Returns None if it was taken in before."""
-        inbox_id = mailbox.receive(
-            tx,
-            platform=whose.platform,
-            bot_id=mailbox.TASK,
-            update_key=update_key,
-            session_key=session.key,
-            payload=payload,
-            now=self._now(),
-        )
-        key = session.key
-        return None if inbox_id is None else InboxRow(id=inbox_id, session_key=key, payload=payload, turn_id=None)
+        return _take_in(tx, whose, session, update_key, payload, now=self._now())
 
     @in_write
     def put_off(self, tx: Transaction, reminder: Reminder) -> None:
@@ -327,6 +306,26 @@ def due_of(reading: Reading) -> ReminderTimes:
 def _move_on(tx: Transaction, reminder: Reminder, firing: Firing) -> None:
     later = reminder.snoozed_to if reminder.snoozed_to is not None and reminder.snoozed_to > firing.now else None
     reminders.shown(tx, reminder.id, due_at=firing.next_at, snoozed_to=later, now=firing.now)
+
+
+def _reachable(reader: Reader, context: Context) -> list[Reminder]:
+    return reminders.of_reach(reader, reminders.reach(anew(reader, context).scope, context.session))
+
+
+def _take_in(
+    tx: Transaction, whose: Account, session: Session, update_key: str, payload: str, *, now: int
+) -> InboxRow | None:
+    """Takes in a task as a message of its person. Returns None if it was taken in before."""
+    inbox_id = mailbox.receive(
+        tx,
+        platform=whose.platform,
+        bot_id=mailbox.TASK,
+        update_key=update_key,
+        session_key=session.key,
+        payload=payload,
+        now=now,
+    )
+    return None if inbox_id is None else InboxRow(id=inbox_id, session_key=session.key, payload=payload, turn_id=None)
 
 
 def _whose(reader: Reader, reminder: Reminder) -> tuple[Account, Session]:

@@ -1,4 +1,4 @@
-"""When a repeated reminder is due: rules of repetition, by RRULE or as a cron line of five fields.
+"""Times of repeated reminders: rules of repetition, by RRULE or as a cron line of five fields.
 
 Invariants: a rule names times on the wall clock. A time that the clock skips falls equally far after the gap, and of
 two equal readings the first counts, as for the jobs of the night (`gateway/ops/schedule.py`). "Every two hours" and

@@ -42,7 +42,7 @@ class AdminView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelPerson:
-    """Somebody who talks to the bot on a channel: their id there, how much they have said in private, and when last."""
+    """A person who talks to the bot on a channel: their id there, how much they have said in private, and when last."""
 
     user_id: str
     name: str

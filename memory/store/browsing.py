@@ -127,7 +127,7 @@ def offered(reader: Reader, scope: Scope, words: Sequence[str], *, changeable: b
     found = reader.ids(
         "select id from (select m.id, m.learned_at, (select count(*) from json_each(?) word where"
         f" instr({_SAYS}, word.value) > 0 or instr(lower({_SAYS}), word.value) > 0) as fits from memories m"
-        f" where m.kind in (select value from json_each(?)) and {_THEIRS} and {LIVE} and {within.sql})"
+        f" where m.kind in (select value from json_each(?)) and {_THEIRS} and {LIVE} and {within.sql}) found"
         " where fits > 0 or ? = '[]' order by fits desc, learned_at desc, id desc limit ?",
         (asked, LISTED, *_theirs(scope, changeable), *within.parameters, asked, limit),
     )

@@ -264,7 +264,8 @@ def members(reader: Reader, session_id: int) -> dict[int, str]:
     """Returns the names of those who spoke among the last 5,000 messages of a session, by identity."""
     rows = reader.all(
         "select id, name from identities where name <> '' and id in"
-        " (select author_id from (select author_id from messages where session_id = ? order by id desc limit 5000))",
+        " (select author_id from (select author_id from messages where session_id = ? order by id desc limit 5000)"
+        " latest)",
         (session_id,),
     )
     return {row["id"]: row["name"] for row in rows}

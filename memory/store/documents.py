@@ -134,9 +134,9 @@ def memories(reader: Reader, docs: Iterable[int]) -> dict[int, Row]:
 def after(reader: Reader, doc: int, *, limit: int) -> list[int]:
     """Returns the next documents after `doc`, in their order."""
     return reader.ids(
-        "select doc from (select 2 * id as doc from memories where id > ? order by id limit ?)"
+        "select doc from (select 2 * id as doc from memories where id > ? order by id limit ?) told"
         " union all select doc from ("
-        "   select 2 * id + 1 as doc from messages where id >= ? and nth is not null order by id limit ?)"
+        "   select 2 * id + 1 as doc from messages where id >= ? and nth is not null order by id limit ?) said"
         " order by doc limit ?",
         (doc // 2, limit, (doc + 1) // 2, limit, limit),
     )

@@ -84,7 +84,7 @@ class ReadingState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Afterwards:
-    """What a turn leaves to do: what is unread in its session, and the messages and tokens in its window.
+    """The work that a turn leaves: what is unread in its session, and the messages and tokens in its window.
 
     `is_any_doubt` is True if anybody's doubt waits to be asked about, which is rare.
     """
@@ -313,7 +313,7 @@ def sessions_with_work(reader: Reader) -> list[int]:
     return reader.ids(
         "select session_id from (select session_id from extractions where state = 'pending'"
         " union select s.id from sessions s where exists"
-        " (select 1 from messages m where m.session_id = s.id and m.id > s.extracted_to and m.learn = 1))"
+        " (select 1 from messages m where m.session_id = s.id and m.id > s.extracted_to and m.learn = 1)) waiting"
         f" where {_PRESENT}"
     )
 

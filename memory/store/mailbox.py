@@ -311,7 +311,7 @@ def post(tx: Transaction, message: Outgoing, *, run: str, now: int) -> None:
             f" select ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(({_SHOWN}), ?), coalesce(i.payload ->> '$.ticket', ''),"
             " case when ? = 1 and i.payload ->> '$.ticket' <> '' and i.payload ->> '$.pressed' is null then 1 else 0"
             " end,"
-            " 'pending', ?, ?, ?, ?, ? from (select 1) left join inbox i on i.id = ? and i.payload <> ''",
+            " 'pending', ?, ?, ?, ?, ? from (select 1) one left join inbox i on i.id = ? and i.payload <> ''",
             (
                 message.session_key, message.turn_id, message.inbox_id, message.kind, chunk, piece.text, piece.markup,
                 json.dumps(piece.buttons) if piece.buttons else "", message.reply_to if leads else None,

@@ -168,13 +168,10 @@ def unlink(tx: Transaction, identity_id: int) -> list[int]:
 def keep_with(tx: Transaction, identity_id: int, other_id: int) -> None:
     """Makes an account that stands for another, as its programs' or the page's, one person with that one.
 
-    If it was left with people from whom that one has been separated since, it leaves them and what they have set.
+    It leaves whomever it was left with when that one was separated from them, and all that they have set.
     """
-    person_id = speaker_by_id(tx, identity_id).person_id
-    together = accounts(tx, other_id)
-    if len(together) == 1:
-        link(tx, identity_id, other_id)
-    elif identity_id not in {each.id for each in together}:
+    person_id, before_id = (speaker_by_id(tx, each).person_id for each in (identity_id, other_id))
+    if person_id != before_id:
         unlink(tx, other_id)
         left_id = speaker_by_id(tx, other_id).person_id
         tx.run("update identities set person_id = ? where id = ?", (person_id, other_id))

@@ -51,12 +51,14 @@ def put(tx: Transaction, entries: Sequence[Entry]) -> None:
     if not rows:
         return
     tx.run(
-        "insert into indexed_documents (doc, partition, other_partition, postings, tokens) select value ->> 0,"
-        " value ->> 1, value ->> 2, value ->> 3, value ->> 4 from json_each(?)",
+        "insert into indexed_documents (doc, partition, other_partition, postings, tokens) select"
+        " cast(value ->> 0 as bigint), cast(value ->> 1 as bigint), cast(value ->> 2 as bigint),"
+        " cast(value ->> 3 as bigint), value ->> 4 from json_each(?)",
         (json.dumps(rows),),
     )
     tx.run(
-        "insert into postings (partition, term, doc) select value ->> 0, value ->> 1, value ->> 2 from json_each(?)",
+        "insert into postings (partition, term, doc) select cast(value ->> 0 as bigint), value ->> 1,"
+        " cast(value ->> 2 as bigint) from json_each(?)",
         (json.dumps(sorted(places)),),
     )
 

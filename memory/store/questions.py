@@ -156,7 +156,7 @@ def settled_by(reader: Reader, purpose: str, inbox_ids: Sequence[int]) -> str | 
     """Returns the payload of the question for `purpose` that one of these inbox rows has answered, or None."""
     row = reader.one(
         "select payload from questions where purpose = ? and state = 'answered'"
-        " and json_extract(payload, '$.answered_by') in (select value from json_each(?))",
+        " and cast(json_extract(payload, '$.answered_by') as bigint) in (select value from json_each(?))",
         (purpose, inbox_ids),
     )
     return None if row is None else str(row["payload"])
@@ -172,7 +172,7 @@ def lapse(
     """
     rows = tx.all(
         "update questions set state = 'expired' where state = 'open' and purpose = ?1 and expires_at <= ?2"
-        " and (asker_id = ?3 or json_extract(payload, '$.account') = ?4) returning expires_at",
+        " and (asker_id = ?3 or cast(json_extract(payload, '$.account') as bigint) = ?4) returning expires_at",
         (purpose, now, asker_id, account_id),
     )
     return any(row["expires_at"] > now - _WORTH_TELLING_MS for row in rows)

@@ -24,7 +24,7 @@ MOST: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReminderTimes:
-    """When a reminder is due: first at `first` (local wall clock, ISO 8601) in `zone`, which is `at` in UTC.
+    """The times of a reminder: due first at `first` (local wall clock, ISO 8601) in `zone`, which is `at` in UTC.
 
     `rule` says how it repeats, and `until` is its last local day; both are empty where there is none.
     """

@@ -122,7 +122,7 @@ def owners_served(reader: Reader, agent_id: int, *, among: Sequence[int] | None 
         f" union all select o.id, {talked} from chats c join sessions s on s.chat_id = c.id"
         " join owners o on o.kind = 'chat' and o.chat_id = c.id where c.kind = 'group'"
         f" union all select o.id, {talked} from chats c join sessions s on s.chat_id = c.id"
-        " join owners o on o.kind = 'thread' and o.chat_id = c.id and o.thread = s.thread))"
+        " join owners o on o.kind = 'thread' and o.chat_id = c.id and o.thread = s.thread) talks) ranked"
         " where n = 1 and ?1 = case when sleeps then cast(?2 ->> 0 as integer) else agent_id end and left_at is null"
         " order by owner_id",
         (agent_id, among),

@@ -67,14 +67,18 @@ def used(reader: Reader, agent_id: int, *, session_id: int | None, since: int) -
         "select purpose, model, count(*) as calls, sum(input_tokens) as input_tokens,"
         " sum(output_tokens) as output_tokens, sum(cost) as cost from usage"
         " where agent_id = ?1 and created_at >= ?2 and (?3 is null or session_id = ?3)"
-        " group by purpose, model order by input_tokens + output_tokens desc",
+        " group by purpose, model order by sum(input_tokens) + sum(output_tokens) desc",
         (agent_id, since, session_id),
     )
     return [Used(**dict(row)) for row in rows]
 
 
 def last(reader: Reader) -> int:
-    """Returns the moment of the last booking, for `between`."""
+    """Returns the moment of the last booking, for `between`.
+
+    With one writer no booking appears later under a lower id. With several, a figure might miss one, which decides
+    nothing.
+    """
     row = reader.one("select coalesce(max(id), 0) as id from usage")
     assert row is not None
     return int(row["id"])

@@ -279,7 +279,8 @@ class Vectors:
         """
         asked = (rounded(question), partition, limit)
         held = reader.number(
-            "select count(*) from (select 1 from vector_signs where partition = ? limit ?)", (partition, compared + 1)
+            "select count(*) from (select 1 from vector_signs where partition = ? limit ?) held",
+            (partition, compared + 1),
         )
         if held <= compared:
             return reader.all(f"{_BEST} from vectors v where {_HERE} {_FIRST}", asked)

@@ -93,12 +93,13 @@ async def test_with_another_persons_key_there_is_only_their_own(home: House) -> 
     (one,) = (await home.world.rows("select short_id from memories where value like '%Minka%'"))[0]
     mine, theirs = await home.key(), await home.key(author="8")
     await home.chat(mine, "Hello", headers={"X-OpenWebUI-Chat-Id": "a"})
-    named = {"X-OpenWebUI-User-Id": "7", "X-OpenWebUI-Chat-Id": "a"}
+    named = {"X-OpenWebUI-User-Id": "7", "X-LibreChat-User-Id": "7", "X-User-Id": "7", "X-OpenWebUI-Chat-Id": "a"}
     before = await home.world.rows("select * from memories where short_id = ?", one)
     for method, path, body in ROUTES:
         beside = {**ACCEPT, **named}
         for shown in (theirs, SHARED_KEY):
-            given = {**body, "user": "7"} if body is not None and path == "/v1/chat/completions" else body
+            by_name = {"user": "7"} if path.startswith(("/v1/chat", "/v1/responses")) else {"user_id": "7"}
+            given = {**body, **by_name} if body is not None and path != "/mcp" else body
             answer = await home.ask(method, path.replace("ID", one), shown, given, beside)
             unknown = await home.ask(method, path.replace("ID", "m_aaaaaa"), shown, given, beside)
             assert "Minka" in path or "Minka" not in answer.text, (method, path)
@@ -110,13 +111,28 @@ async def test_with_another_persons_key_there_is_only_their_own(home: House) -> 
     assert len(sessions) == 3 and len({key.split(":")[1] for (key,) in sessions}) == 3
 
 
-async def test_a_request_that_is_replayed_is_told_once(home: House) -> None:
-    """Whoever has heard one gets its answer again, at most: nothing is said twice in the person's name."""
+async def test_a_request_that_is_replayed_does_nothing_more(home: House) -> None:
+    """On every route, whoever has heard a request gets its answer again, at most; what is kept again has two sources."""
+    await home.world.say("/remember my cat is called Minka", author="7")
+    (one,) = (await home.world.rows("select short_id from memories where value like '%Minka%'"))[0]
     key = await home.key()
-    for n in range(3):
-        answer = await home.chat(key, "Hello once", headers={"Idempotency-Key": "n1"})
-        assert content(answer) == "All right.", n
-    assert await home.world.rows("select count(*) from messages where text = 'Hello once'") == [(1,)]
+    told = {"name": "remember", "arguments": {"text": "my bike is called Zottelbär"}}
+    more = (
+        ("POST", "/v1/chat/completions", {"model": "assistant", "messages": [{"role": "user", "content": "Hello"}]}),
+        ("POST", "/v1/responses", {"model": "assistant", "input": "Hello there"}),
+        ("POST", "/mcp", {**RPC, "params": told}),
+    )
+    for method, path, body in sorted((*ROUTES, *more), key=lambda route: route[0] == "DELETE"):
+        states = []
+        for _ in range(2):
+            headers = {**ACCEPT, "Idempotency-Key": f"{method} {path}"}
+            await home.ask(method, path.replace("ID", one), key, body, headers)
+            memories = "select value, pinned, confirmed, superseded_by from memories order by id"
+            said = "select role, text from messages where text <> '' order by id"
+            keeps = (method, path) in (("POST", "/v1/memories"), ("POST", "/mcp"))
+            states.append([await home.world.rows(memories), [] if keeps else await home.world.rows(said)])
+        assert states[0] == states[1], (method, path)
+    assert not await home.world.rows("select 1 from memories where value like '%Minka%'")
 
 
 async def test_what_somebody_says_through_a_program_is_no_admins_word(home: House) -> None:

@@ -16,28 +16,23 @@ import sys
 from base64 import b85encode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from tests.crash.world import (
     COMMITS,
     JSON,
-    MODEL_MS,
     MOMENTS,
     PLACEHOLDER,
-    RATE,
     START,
     Chats,
     Deed,
-    Effect,
     Place,
     Point,
     Tally,
     World,
     around,
     complain,
+    killing,
     main,
-    play,
-    timing,
 )
 from tests.platforms.discord.client import TOKEN, Control, running
 
@@ -268,22 +263,7 @@ def _direct_channel(state: JSON, user: int) -> int:
     return next((int(number) for number, one in state["channels"].items() if one["recipient"] == user), 0)
 
 
-async def world(
-    folder: Path,
-    *,
-    effect: Effect,
-    points: Iterable[Point],
-    kills: int = 0,
-    messages: int = 0,
-    rate: float = RATE,
-    model_ms: float = MODEL_MS,
-    seed: int = 1,
-) -> Tally:
-    """Kill the bot at each of `points`, then at random until there were so many, and count."""
-    serving = running(*timing(effect, model_ms, seed))
-    return await play(
-        DiscordWorld, serving, folder, points=points, kills=kills, messages=messages, rate=rate, seed=seed
-    )
+world = killing(DiscordWorld, running)
 
 
 if __name__ == "__main__":

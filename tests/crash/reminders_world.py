@@ -12,26 +12,21 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from tests.crash.telegram_world import BOT, TelegramWorld
 from tests.crash.world import (
-    MODEL_MS,
     MOMENTS,
-    RATE,
     Deed,
-    Effect,
     Place,
     Point,
     Tally,
     Told,
     around,
     complain,
+    killing,
     main,
-    play,
-    timing,
 )
 from tests.platforms.telegram.client import running
 
@@ -125,22 +120,7 @@ class RemindersWorld(TelegramWorld):
         )
 
 
-async def world(
-    folder: Path,
-    *,
-    effect: Effect,
-    points: Iterable[Point],
-    kills: int = 0,
-    messages: int = 0,
-    rate: float = RATE,
-    model_ms: float = MODEL_MS,
-    seed: int = 1,
-) -> Tally:
-    """Kill the bot at each of `points`, then at random until there were so many, and count."""
-    serving = running(*timing(effect, model_ms, seed), token=BOT)
-    return await play(
-        RemindersWorld, serving, folder, points=points, kills=kills, messages=messages, rate=rate, seed=seed
-    )
+world = killing(RemindersWorld, running, token=BOT)
 
 
 if __name__ == "__main__":

@@ -9,29 +9,23 @@ Invariants: those of world.py; the bot listens when it polls.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tests.crash.world import (
     COMMITS,
     JSON,
-    MODEL_MS,
     MOMENTS,
     PLACEHOLDER,
-    RATE,
     START,
     Chats,
     Deed,
-    Effect,
     Place,
     Point,
-    Tally,
     World,
     around,
+    killing,
     main,
-    play,
-    timing,
 )
 from tests.platforms.telegram.client import Control, running
 
@@ -120,22 +114,7 @@ class TelegramWorld(World[Control]):
         return chats
 
 
-async def world(
-    folder: Path,
-    *,
-    effect: Effect,
-    points: Iterable[Point],
-    kills: int = 0,
-    messages: int = 0,
-    rate: float = RATE,
-    model_ms: float = MODEL_MS,
-    seed: int = 1,
-) -> Tally:
-    """Kill the bot at each of `points`, then at random until there were so many, and count."""
-    serving = running(*timing(effect, model_ms, seed), token=BOT)
-    return await play(
-        TelegramWorld, serving, folder, points=points, kills=kills, messages=messages, rate=rate, seed=seed
-    )
+world = killing(TelegramWorld, running, token=BOT)
 
 
 if __name__ == "__main__":

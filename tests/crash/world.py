@@ -609,37 +609,40 @@ class World(ABC, Generic[P]):
             return self.count_more(tally, state, database)
 
 
-async def play(
-    made: type[World[P]],
-    serving: AbstractAsyncContextManager[P],
-    folder: Path,
-    *,
-    points: Iterable[Point],
-    kills: int = 0,
-    messages: int = 0,
-    rate: float = RATE,
-    seed: int = 1,
-) -> Tally:
-    """Kill the bot at each of `points`, then at random until there were so many, and count."""
-    async with serving as platform, _launcher(folder) as launcher:
-        world = made(folder, platform, launcher, seed=seed)
-        try:
-            await world.build()
-            for point in points:
-                await world.die_at(point)
-                note(f"  {world.kills} kills: {point.name}")
-                if point.rest:
-                    await world.rest()
-            if world.kills < kills:
-                await world.storm(kills, messages=messages, rate=rate)
-            return await world.settle()
-        finally:
-            world.end()
+def killing(
+    made: type[World[P]], running: Callable[..., AbstractAsyncContextManager[P]], **whose: str
+) -> Callable[..., Coroutine[Any, Any, Tally]]:
+    """Returns what builds such a world on a platform that is `running`, kills the bot there, and counts."""
 
+    async def world(
+        folder: Path,
+        *,
+        effect: Effect,
+        points: Iterable[Point],
+        kills: int = 0,
+        messages: int = 0,
+        rate: float = RATE,
+        model_ms: float = MODEL_MS,
+        seed: int = 1,
+    ) -> Tally:
+        """Kill the bot at each of `points`, then at random until there were so many, and count."""
+        timing = ("--latency-ms", LATENCY_MS, "--model-ms", model_ms, "--effect", effect, "--seed", seed)
+        async with running(*map(str, timing), **whose) as platform, _launcher(folder) as launcher:
+            world = made(folder, platform, launcher, seed=seed)
+            try:
+                await world.build()
+                for point in points:
+                    await world.die_at(point)
+                    note(f"  {world.kills} kills: {point.name}")
+                    if point.rest:
+                        await world.rest()
+                if world.kills < kills:
+                    await world.storm(kills, messages=messages, rate=rate)
+                return await world.settle()
+            finally:
+                world.end()
 
-def timing(effect: Effect, model_ms: float, seed: int) -> Sequence[str]:
-    """The arguments of a platform's command line."""
-    return ("--latency-ms", str(LATENCY_MS), "--model-ms", str(model_ms), "--effect", effect, "--seed", str(seed))
+    return world
 
 
 def main(

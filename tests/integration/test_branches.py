@@ -128,8 +128,38 @@ async def test_a_branch_goes_on_by_the_id_of_its_answer(home: House) -> None:
     assert (await sessions(home))[1][::2] == ["Three.", "Four."]
 
 
-async def test_a_secret_in_the_history_of_a_branch_is_masked_before_it_waits(home: House) -> None:
-    """What waits for its answer is on the disk, if only for a moment."""
+@pytest.mark.parametrize("typed", ["/forget Quaxolia", "/forget all"])
+@pytest.mark.parametrize("form", ["chat", "response"])
+async def test_a_forget_in_a_branch_leaves_no_byte_in_either_conversation(home: House, typed: str, form: str) -> None:
+    """Nor of what came beside the words, nor of the program's own account of what was said before."""
+    key, headers = await home.key(), {**CHAT, "X-Remora-Task": ""}
+    documents = (
+        "### Task:\nRespond to the user query using the provided context.\n<context>\nThe Quaxolia is 71 cm high.\n"
+        "</context>\nWhat of Quaxolia?"
+    )
+
+    async def ask(*said: str) -> str:
+        roles = ("user", "assistant")
+        items = [{"role": roles[n % 2], "content": text} for n, text in enumerate(said)]
+        path, name = ("chat/completions", "messages") if form == "chat" else ("responses", "input")
+        answer = await home.ask("POST", f"/v1/{path}", key, {"model": "assistant", name: items}, headers)
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    await ask("The vault opens with Quaxolia.")
+    before = ("The vault opens with Quaxolia.", "Answer 1.")
+    await ask(*before, "One.")
+    await ask(*before, documents)
+    assert len(await sessions(home)) == 2
+    assert "Quaxolia" in repr(await home.world.rows("select text from attachments"))
+    await ask(*before, "What of Quaxolia?", "Answer 3.", typed)
+    await ask(*before, "What of Quaxolia?", "Answer 3.", typed, "Sure?", "yes")
+    folder = home.world.memory.database.path.parent
+    assert not [file for file in folder.rglob("*") if file.is_file() and b"Quaxolia" in file.read_bytes()]
+
+
+async def test_a_secret_in_the_history_of_a_branch_is_masked(home: House) -> None:
+    """The model gets it as it gets any older message."""
     key = await home.key()
     secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
     await home.chat(key, f"My key is {secret}", headers=CHAT)

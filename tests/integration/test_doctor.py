@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from gateway.__main__ import main
 from gateway.cli import examination, golden
 from gateway.cli.examination import Diagnosis
-from gateway.cli.importing import Unusable
+from gateway.cli.exits import Unusable
 from gateway.config.loading import Config, load
 from gateway.ops import http
 from gateway.ops.http import Report

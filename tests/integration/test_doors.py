@@ -70,7 +70,7 @@ async def test_only_the_last_message_is_new(home: House) -> None:
 
 
 async def test_a_clients_system_text_holds_for_this_answer_and_is_never_learned(home: House) -> None:
-    """It stands in the request of this turn alone, and in no table."""
+    """It stands in the request of this turn alone, and in no file: it may hold what is forgotten here."""
     key = await home.key()
     messages = [{"role": "system", "content": "Answer like a Pirate Quaxolia."}, {"role": "user", "content": "Hello"}]
     await home.ask("POST", "/v1/chat/completions", key, {"model": "assistant", "messages": messages})
@@ -78,8 +78,8 @@ async def test_a_clients_system_text_holds_for_this_answer_and_is_never_learned(
     first, second = model_of(home).requests
     assert "Pirate Quaxolia" in first.messages[-1].content
     assert not any("Quaxolia" in message.content for message in second.messages)
-    for table in ("inbox", "messages", "memories", "outbox"):
-        assert "Quaxolia" not in repr(await home.world.rows(f"select * from {table}"))
+    folder = home.world.memory.database.path.parent
+    assert not [file for file in folder.rglob("*") if file.is_file() and b"Quaxolia" in file.read_bytes()]
 
 
 async def test_conversations_are_told_apart_by_their_header(home: House) -> None:
@@ -338,6 +338,16 @@ async def test_a_model_in_trouble_has_its_status(home: House) -> None:
 
 
 # Who asks -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_fault_behind_recall_ends_its_request(home: House) -> None:
+    """Whatever it is: nobody waits for an answer that can't come."""
+    key = await home.key()
+    model_of(home).answers = [RuntimeError("a bug"), RuntimeError("a bug"), "One."]
+    for stream in (False, True):
+        answer = await home.chat(key, "Hello", model="assistant-recall", stream=stream)
+        assert answer.status_code == 500
+    assert content(await home.chat(key, "Hello", model="assistant-recall")) == "One."
 
 
 async def test_each_person_of_a_front_end_has_a_memory_of_their_own(home: House) -> None:

@@ -46,6 +46,8 @@ async def test_what_was_told_elsewhere_is_listed_found_and_corrected(home: House
     listed = (await home.ask("GET", "/v1/memories?limit=5&page=1", key)).json()
     assert listed["count"] == 1 and "Zottelbär" in listed["results"][0]["memory"]
     one = listed["results"][0]["id"]
+    beyond = (await home.ask("GET", "/v1/memories?limit=5&page=2", key)).json()
+    assert beyond == {"results": [], "count": 1, "page": 2}  # whoever leafs until nothing comes gets to the end
     for query in ({"query": "Zottelbär bike"}, {"query": "Zottelbär bike", "top_k": 3, "user_id": "8", "filters": {}}):
         found = (await home.ask("POST", "/v1/memories/search/", key, query)).json()["results"]
         assert found[0]["id"] == one and found[0]["score"] > 0

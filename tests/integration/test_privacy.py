@@ -343,7 +343,6 @@ async def test_since_when_a_name_is_borne_is_told_from_what_was_said_under_it(tm
         connection.execute("alter table memories drop column compared_at")
         for column in ("follow_ups", "followed_up_on"):
             connection.execute(f"alter table people drop column {column}")
-        connection.execute("alter table agents drop column entities")
         connection.execute("alter table usage drop column identity_id")
         connection.execute("alter table outbox drop column reminder_id")
         connection.execute("drop index embedded_refused")

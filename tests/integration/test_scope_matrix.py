@@ -11,7 +11,7 @@ import pytest
 from memory.service import Edits, Linking, Overseer, Service
 from tests.kit.canaries import PLACES, Spot, World
 from tests.kit.stores import AGENTS
-from tests.kit.ways import WAYS, faults
+from tests.kit.ways import PROGRAMS, WAYS, faults
 
 PEOPLE = ("ada", "bob", "cyd", "ada's phone")
 #: A thread that shares its chat's memory reads what the chat does (tried in test_scope_machine).
@@ -255,7 +255,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 async def leaks(world: World, agents: Sequence[str] = AGENTS) -> list[str]:
     """Leaks and gaps of every way to read through `agents`. Searching without the index comes last."""
     found = await leaks_into_open_windows(world)
-    for name in sorted(WAYS, key=lambda name: name == "substring"):
+    for name in sorted(set(WAYS) - set(PROGRAMS), key=lambda name: (name == "substring", name)):
         for spot in (spot for spot in SPOTS if spot.agent in agents):
             if name == "words":
                 found += await world.miscounts(spot)
@@ -323,6 +323,12 @@ async def test_a_question_is_open_to_the_one_who_was_asked_where_they_were_asked
 
 #: Public for tests and tools; the gateway calls none of them.
 INSIDES = {"database", "agents", "now", "new_id", "learner", "style_updates", "mending"}
+
+
+async def test_programs_read_what_their_person_sees_in_private(world: World) -> None:
+    """With a key that somebody made in private, whatever they ask for."""
+    spots = [Spot(person=person, place="private", agent=agent) for person in ("ada", "bob") for agent in AGENTS[:1]]
+    assert [fault for name in PROGRAMS for spot in spots for fault in await faults(world, name, spot)] == []
 
 
 async def test_every_way_to_read_is_in_the_matrix(memory: Service) -> None:

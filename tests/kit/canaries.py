@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.tokens import count_tokens
+from channels.api import API
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
 from memory.people.oversight import Overseer
 from memory.recall.embed import Embedder, TokenEmbedder, Tokens, chunks, normalised
@@ -519,7 +520,7 @@ class World:
         looked_at = accounts if spot.place == "private" else [chat_of(spot)]
         counted = {
             "memories": sum(stats.kinds.values()), "live": status.live, "messages": stats.messages,
-            "kept": sum(kept.kinds.values()), "accounts": sorted(one.user_id for one in kept.accounts),
+            "kept": sum(kept.kinds.values()), "accounts": sorted(one.user_id for one in kept.accounts if one.platform != API),
             "looks": len(kept.looks),
         }  # fmt: skip
         wanted = {

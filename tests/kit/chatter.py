@@ -16,6 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+
 from agents.llm import Completion, OnText, Request
 from channels.base import Capabilities, Inbound, Outbound, Place
 from gateway.pipeline.policy import Rules
@@ -40,6 +43,11 @@ COMMANDS: Final = (
     "/task", "/task done", "/start", "/help", "/stop", "/correct {id} taken over", "/dead",
     "/admin memory {who} list", "/admin memory {who} search {word}", "/admin memory {who} show {id}",
     "/admin memory {who} forget {id}", "/link WRNG-2222", "/remember", "/forget",
+)  # fmt: skip
+#: The pages of the web page that need no id.
+_PAGES: Final = (
+    "/chat/main", "/memory", "/memory?show=pinned", "/memory?show=fading", "/memory?on=2030-01-01", "/timeline",
+    "/entities", "/night", "/questions", "/me", "/admin", "/admin/jobs", "/admin/usage", "/admin/dead", "/admin/people",
 )  # fmt: skip
 ANSWERS: Final = ("yes", "words", "memory", "no", "是", "1")
 #: What is answered by a question.
@@ -95,13 +103,14 @@ class Word:
 
 @dataclass(slots=True, kw_only=True)
 class Talked:
-    """What was typed and shown so far."""
+    """What was typed and shown so far; `paged` counts the words that pages of the web page have shown."""
 
     typed: Counter[str] = field(default_factory=Counter)
     shown: int = 0
     seen: int = 0
     hidden: int = 0
     planted: int = 0
+    paged: int = 0
 
 
 class Chatter:
@@ -121,6 +130,7 @@ class Chatter:
     async def step(self) -> list[str]:
         deeds: Sequence[tuple[float, Callable[[Seat], Awaitable[list[str]]]]] = (
             (4, self.tell), (2, self.ask), (8, self.command), (2, self.reply), (1, self.link), (1, self.edit),
+            (1, self.browse),
         )  # fmt: skip
         deed = self.rng.choices([deed for _, deed in deeds], [often for often, _ in deeds])[0]
         account = self.rng.choice(ACCOUNTS)
@@ -190,6 +200,49 @@ class Chatter:
         faults = await self.type(seat, f"I like {self.new('edi', seat, of_self=True)}.", message_id=number, edited=True)
         await self.learn(seat)
         return faults
+
+    async def browse(self, seat: Seat) -> list[str]:
+        """Somebody signs in on the web page and opens every page, with the ids of everybody."""
+        channel, user = seat.account
+        self.talked.typed["page"] += 1
+        self.history.append(f"{seat} opens the page")
+        visits = self.world.memory.visits
+        code = f"code{self._planted}{self.rng.random()}"
+        platform = self.world.walls[channel].platform
+        await visits.open_code(code, channel=channel, platform=platform, user_id=user, agent="assistant")
+        entered = await self._asked("POST", "/in", f"code={code}")
+        cookie = entered.cookies["remora"].value
+        rows = await self.world.rows("select short_id from memories order by id desc limit 12")
+        turns = await self.world.rows("select id from turns order by id desc limit 6")
+        names = await self.world.rows("select id from entities order by id desc limit 6")
+        runs = await self.world.rows("select id from job_runs order by id desc limit 3")
+        word = self.rng.choice(list(self.words)) if self.words else "nothing"
+        persons = await self._persons()
+        may = {told for told, one in self.words.items() if _may(one, seat.account, persons)}
+        faults = []
+        for path in (
+            *_PAGES, f"/memory?q={word}", f"/memory?q=about:{word}", *(f"/memory/{one}" for (one,) in rows),
+            *(f"/why/{one}?wrong=1" for (one,) in turns), *(f"/entities/{one}" for (one,) in names),
+            *(f"/night/{one}" for (one,) in runs),
+        ):  # fmt: skip
+            html = str((await self._asked("GET", path, cookie=cookie)).text)
+            # A search shows what it was asked for.
+            shown = {*_WORD.findall(html.casefold())} - ({word} if "?q=" in path else set())
+            self.talked.shown += 1
+            self.talked.paged += len(shown)
+            self.talked.hidden += len(self.words) - len(may)
+            faults += [f"{seat} is shown {self.told(one)} at {path}" for one in shown - may]
+        return faults
+
+    async def _asked(self, method: str, path: str, form: str = "", *, cookie: str = "") -> web.Response:
+        """What the page answers to a browser."""
+        assert self.world.page is not None
+        headers = {"Host": "localhost", "Sec-Fetch-Site": "same-origin", "Cookie": f"remora={cookie}"}
+        if form:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+        answer = await self.world.page.answer(make_mocked_request(method, path, headers=headers), form.encode())
+        assert isinstance(answer, web.Response)
+        return answer
 
     async def type(
         self,
@@ -279,7 +332,7 @@ class Chatter:
     async def _persons(self) -> dict[Account, int]:
         rows = await self.world.rows("select platform, user_id, person_id from identities")
         named = {channel.rstrip("2"): channel for channel in GROUPS}
-        return {(named[platform], user_id): person for platform, user_id, person in rows}
+        return {(named[platform], user_id): person for platform, user_id, person in rows if platform in named}
 
 
 async def chatter(steps: int, seed: int, talked: Talked) -> tuple[list[str], list[str]]:
@@ -295,7 +348,7 @@ async def chatter(steps: int, seed: int, talked: Talked) -> tuple[list[str], lis
     with tempfile.TemporaryDirectory() as folder:
         walls = {"telegram": Telegram("telegram"), "discord2": Discord("discord2")}
         async with pipeline(
-            Path(folder), rules=rules, agents=("assistant", "other"), model=Parrot(), walls=walls
+            Path(folder), rules=rules, agents=("assistant", "other"), model=Parrot(), walls=walls, page=True
         ) as world:
             scene = Chatter(world, random.Random(seed), talked)
             for _ in range(steps):

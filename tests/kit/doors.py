@@ -24,6 +24,7 @@ import httpx
 
 from agents.llm import Completion, OnText, Provider, Request
 from channels.api import API, ApiChannel
+from channels.base import Channel
 from channels.ids import FORMATS
 from gateway.api.callers import Callers
 from gateway.api.completions import Completions
@@ -36,7 +37,7 @@ from gateway.ops.http import Report, serving
 from gateway.pipeline.policy import Policy, Rules
 from gateway.pipeline.store import Roster
 from memory.text.links import defang
-from tests.kit.fakes import NOON, says
+from tests.kit.fakes import NOON, Clock, says
 from tests.kit.pipeline import Wall, World, pipeline
 
 #: Two people, and a group that they are in.
@@ -138,6 +139,49 @@ async def _green() -> Report:
 
 
 @asynccontextmanager
+async def doors_of(
+    roster: Roster,
+    channels: Mapping[str, Channel],
+    channel: ApiChannel,
+    rules: Mapping[str, Rules],
+    clock: Clock,
+    *,
+    quiet: float = 10,
+    **settings: Any,
+) -> AsyncIterator[tuple[str, httpx.AsyncClient]]:
+    """Opens the doors to these agents while the block runs: their address, and a client. `settings` are those of `api`."""
+    given = ApiSettings.model_validate(
+        {"enabled": True, "front_ends": FRONT_ENDS, "requests_per_minute": 10_000, **settings}
+    )
+
+    def new_id() -> str:
+        return f"{clock()}"
+
+    completions = Completions(
+        roster,
+        channel,
+        defang=lambda text, growing: defang(text, growing=growing),
+        seconds=20,
+        now=clock,
+        new_id=new_id,
+    )
+    callers = Callers(roster, given.front_ends, Policy(rules, monotonic=lambda: 0.0), now=clock)
+    operations = Operations(roster, channels, mask=MASK, now=clock, new_id=new_id)
+    tools = ToolDoor(operations, version="1", body_bytes=given.body_bytes)
+    doors = Doors(
+        given, callers, completions, operations, tools, monotonic=lambda: clock() / 1000, now=clock, quiet=quiet
+    )
+    try:
+        async with (
+            serving(_green, host="127.0.0.1", port=0, doors=lambda: [doors]) as page,
+            httpx.AsyncClient(trust_env=False, timeout=20) as client,
+        ):
+            yield page.removesuffix("/healthz"), client
+    finally:
+        await doors.close()
+
+
+@asynccontextmanager
 async def house(
     folder: Path,
     *,
@@ -149,9 +193,6 @@ async def house(
     **settings: Any,
 ) -> AsyncIterator[House]:
     """Opens the doors of an installation in `folder` while the block runs. `settings` are those of `api`."""
-    given = ApiSettings.model_validate(
-        {"enabled": True, "front_ends": FRONT_ENDS, "requests_per_minute": 10_000, **settings}
-    )
     channel = ApiChannel(now=lambda: NOON)
     walls: dict[str, Any] = {"telegram": Wall("telegram"), API: channel}
     async with pipeline(
@@ -160,36 +201,11 @@ async def house(
         stores = dict.fromkeys(world.agents, world.store)
         first = next(iter(world.agents))
         roster = Roster(agents=world.agents, stores=stores, route=lambda _: first, default=first)
-        completions = Completions(
-            roster,
-            channel,
-            defang=lambda text, growing: defang(text, growing=growing),
-            seconds=20,
-            now=world.clock,
-            new_id=lambda: f"{world.clock()}",
-        )
-        callers = Callers(roster, given.front_ends, Policy(rules, monotonic=lambda: 0.0), now=world.clock)
-        operations = Operations(roster, walls, mask=MASK, now=world.clock, new_id=lambda: f"{world.clock()}")
-        tools = ToolDoor(operations, version="1", body_bytes=given.body_bytes)
-        doors = Doors(
-            given,
-            callers,
-            completions,
-            operations,
-            tools,
-            monotonic=lambda: world.clock() / 1000,
-            now=world.clock,
-            quiet=quiet,
-        )
         receiving = asyncio.create_task(channel.run(world.router))
         try:
-            async with (
-                serving(_green, host="127.0.0.1", port=0, doors=lambda: [doors]) as page,
-                httpx.AsyncClient(trust_env=False, timeout=20) as client,
-            ):
-                yield House(world=world, channel=channel, url=page.removesuffix("/healthz"), client=client)
+            async with doors_of(roster, walls, channel, rules, world.clock, quiet=quiet, **settings) as (url, client):
+                yield House(world=world, channel=channel, url=url, client=client)
         finally:
-            await doors.close()
             receiving.cancel()
             with suppress(asyncio.CancelledError):
                 await receiving

@@ -50,7 +50,7 @@ PEOPLE: Final = ("ada", "bob", "cyd", "ada's phone")
 #: Operations of one run from an empty store: in longer ones most of the time goes into reading what was told at first.
 RUN: Final = 50
 #: Ways that take long, and how often they are gone for each time another is.
-_RARE: Final[Mapping[str, float]] = {"substring": 0.2}
+_RARE: Final[Mapping[str, float]] = {"substring": 0.2, "api": 0.5, "tools": 0.3, "recall of programs": 0.3}
 #: The part of all operations that is typed.
 _TYPED: Final = 0.25
 #: Seconds for which a run that leaks is made shorter.

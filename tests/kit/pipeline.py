@@ -9,6 +9,7 @@ at its end.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -20,11 +21,17 @@ from typing import Any
 from agents.llm import Provider
 from agents.spec import AgentSpec
 from channels.base import Blocked, Capabilities, Channel, Inbound, Outbound
+from channels.ids import FORMATS
+from channels.web import WebChannel
+from gateway.config.loading import load
+from gateway.ops.http import Report
 from gateway.ops.night_clock import Worker, timetables
+from gateway.page.routes import assembled
+from gateway.page.site import Site
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.request import Agent
 from gateway.pipeline.router import Router
-from gateway.pipeline.store import Store
+from gateway.pipeline.store import Roster, Store
 from memory.learn.model import BackgroundModel
 from memory.service import AgentMemory, Keeping, Service, Triggers
 from memory.store.sqlite.driver import Driver
@@ -65,6 +72,7 @@ class World:
     walls: Mapping[str, Wall]
     clock: Clock
     agents: Mapping[str, Agent] = field(default_factory=dict)
+    page: Site | None = None
 
     def inbound(self, text: str = "", *, author: str, channel: str = "telegram", **more: Any) -> Inbound:
         """What `author` says in private, or in the group `chat` where that is given."""
@@ -120,8 +128,12 @@ async def pipeline(
     a_minute: int = 1_000_000,
     burst: int = 1_000_000,
     driver: Driver | None = None,
+    page: bool = False,
 ) -> AsyncIterator[World]:
-    """One store, one wall for each of the `rules`. The first agent answers, the last one on walls that end in 2."""
+    """One store, one wall for each of the `rules`. The first agent answers, the last one on walls that end in 2.
+
+    With `page` it has a web page besides.
+    """
     clock, model, ids = Clock(), model or ScriptedModel(), counting_ids()
     walls = walls or {channel: Wall(channel) for channel in rules}
     memory = await Service.open(
@@ -132,9 +144,12 @@ async def pipeline(
         keeping=Keeping(admins_read=admins_read),
         driver=driver,
     )
+    web = WebChannel("web-assistant", now=clock)
+    channels: dict[str, Channel] = {**walls, **({web.id: web} if page else {})}
+    rules = {**rules, **({web.id: Rules(on_behalf=True, ids=FORMATS["web"])} if page else {})}
     store = assembled_store(
         memory,
-        walls,
+        channels,
         clock,
         ids,
         limits=replace(LIMITS, seconds=5),
@@ -144,7 +159,7 @@ async def pipeline(
     router = assembled_router(
         served,
         dict.fromkeys(agents, store),
-        walls,
+        channels,
         clock,
         rules=rules,
         api=api,
@@ -153,9 +168,35 @@ async def pipeline(
         route=lambda inbound: agents[-1 if re.search("2$", inbound.channel) else 0],
     )
     await router.take_up()
+    site = _site(folder, served, store, channels, router, clock) if page else None
+    listening = asyncio.create_task(web.run(router))
     try:
-        yield World(router=router, agents=served, store=store, memory=memory, walls=walls, clock=clock)
+        yield World(router=router, agents=served, store=store, memory=memory, walls=walls, clock=clock, page=site)
     finally:
+        listening.cancel()
         # Else a test that fails leaves the threads of its store behind, for which the process would wait for ever.
         await router.drain(seconds=5)
         await memory.close(seconds=5)
+
+
+def _site(
+    folder: Path,
+    agents: Mapping[str, Agent],
+    store: Store,
+    channels: Mapping[str, Channel],
+    router: Router,
+    clock: Clock,
+) -> Site:
+    """The web page of the first agent."""
+    first = next(iter(agents))
+    (folder / "config.yaml").write_text("web: {enabled: true}\nembedding: {provider: none}\n")
+    (folder / "agents").mkdir()
+    (folder / "agents" / f"{first}.yaml").write_text(f"name: {first}\n")
+    roster = Roster(
+        agents=agents, stores=dict.fromkeys(agents, store), route=lambda _: first, default=first, pages={first: ""}
+    )
+
+    async def report() -> Report:
+        return Report(reasons=(), channels={}, stores=(), version="0", uptime_seconds=0)
+
+    return assembled(load(folder / "config.yaml", {}, folder), roster, channels, router, report=report, now=clock)

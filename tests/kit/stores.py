@@ -13,7 +13,7 @@ from typing import Any
 from memory.learn.agents import Agents
 from memory.learn.model import BackgroundModel
 from memory.recall import index
-from memory.service import AgentMemory, Context, Draft, Service, Triggers
+from memory.service import AgentMemory, Context, Draft, Linking, Service, Triggers
 from memory.store import memories, people
 from memory.store.database import Transaction
 from memory.store.sqlite import driver as drivers
@@ -88,7 +88,7 @@ async def link(memory: Service, one: Context, other: Context) -> None:
 
 async def unlink(memory: Service, context: Context) -> None:
     """Make the speaker a person of its own again, as /link remove does."""
-    await memory.database.write(lambda tx: people.unlink(tx, context.speaker.id))
+    await memory.database.write(lambda tx: Linking(tx, context, now=memory.now()).unlink(context.speaker.id))
     await index.keep_up(memory.database)
 
 

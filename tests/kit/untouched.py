@@ -173,7 +173,14 @@ def _names(table: str, row: Row, entity_id: int) -> bool:
 
 def _whose(reader: Reader, rows: Mapping[Key, Row]) -> dict[Key, Whose]:
     chats = {row["id"]: row for row in reader.all(_CHATS)}
-    people = {row["id"]: f"person:{row['user_id']}" for row in reader.all("select id, user_id from identities")}
+    # The account of somebody's programs stands for the account whose key they have.
+    people = {
+        row["id"]: f"person:{row['user_id']}"
+        for row in reader.all(
+            "select i.id, ifnull(o.user_id, i.user_id) as user_id from identities i"
+            " left join identities o on i.platform = 'api' and o.id = cast(i.user_id as integer)"
+        )
+    }
 
     def of_chat(chat_id: int) -> Whose:
         chat = chats[chat_id]
@@ -196,7 +203,14 @@ def _whose(reader: Reader, rows: Mapping[Key, Row]) -> dict[Key, Whose]:
         "chats": lambda row: of_chat(row["id"]),
         "chat_aliases": lambda row: of_chat(row["chat_id"]),
         "sessions": lambda row: of_chat(row["chat_id"]),
-        "people": lambda row: next(_accounts(rows, row["id"]), ""),
+        "people": lambda row: next(
+            (
+                people[one["id"]]
+                for (table, _), one in rows.items()
+                if table == "identities" and one["person_id"] == row["id"]
+            ),
+            "",
+        ),
     }
     return {
         key: own[key[0]](row) if key[0] in own else next(_parts(known, row), people.get(row.get("identity_id"), ""))
@@ -206,14 +220,6 @@ def _whose(reader: Reader, rows: Mapping[Key, Row]) -> dict[Key, Whose]:
 
 def _parts(known: Mapping[str, Mapping[Any, Whose]], row: Row) -> Iterator[Whose]:
     return (known[name].get(row[name], "") for name in _PART_OF if row.get(name) is not None)
-
-
-def _accounts(rows: Mapping[Key, Row], person_id: int) -> Iterator[Whose]:
-    return (
-        f"person:{row['user_id']}"
-        for (table, _), row in rows.items()
-        if table == "identities" and row["person_id"] == person_id
-    )
 
 
 def _brief(row: Row, changed: Collection[str] | None) -> str:

@@ -26,6 +26,7 @@ from memory.store import memories, scopes
 from memory.store.database import Reader, Transaction
 from memory.transfer.transfers import Owner
 from tests.kit.canaries import ALL, Canary, Spot, World, house
+from tests.kit.programs import as_tools, by_recall, in_private, over_http
 from tests.kit.stores import AGENTS, remembering
 
 _WORD = re.compile(r"(?:msg|tol|sel|fri|sty|eve|agw|ref|imp|fil)q[a-j]{4}q")
@@ -455,6 +456,15 @@ def _read_for_memory(world: World, canary: Canary, spot: Spot) -> bool:
     return world.sees(canary, spot) and not world.learns_nothing(spot)
 
 
+def _their_programs(world: World, canary: Canary, spot: Spot) -> bool:
+    """What a program with a person's key may be told: what they see in private."""
+    return _theirs(world, canary, in_private(spot))
+
+
+def _seen_in_private(world: World, canary: Canary, spot: Spot) -> bool:
+    return world.sees(canary, in_private(spot))
+
+
 def _everything(canary: Canary, spot: Spot) -> bool:
     return canary.kind != "fil"
 
@@ -563,7 +573,18 @@ WAYS: dict[str, Way] = {
     "night": Way(
         methods=("Jobs.mine", "Jobs.item", "Jobs.did", "Jobs.preview"), read=_worked, shows=_settled_here,
     ),
+    "api": Way(
+        methods=(), read=over_http, shows=_learned, may=_their_programs, least=_seen_in_private,
+    ),
+    "tools": Way(
+        methods=(), read=as_tools, shows=_learned, may=_their_programs, least=_seen_in_private,
+    ),
+    "recall of programs": Way(
+        methods=(), read=by_recall, shows=_nothing, may=_their_programs,
+    ),
     "extraction": Way(
         methods=("Service.flush", "Service.learn_soon"), read=_offered, shows=_replaceable, least=_read_for_memory,
     ),
 }  # fmt: skip
+#: Ways that read by others of these, through a server: each takes long.
+PROGRAMS = ("api", "tools", "recall of programs")

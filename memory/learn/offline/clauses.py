@@ -49,7 +49,7 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Patterns:
-    """What is read of one language. `carried` writes out subjects that a second verb leaves out."""
+    """The patterns of one language. `carried` writes out subjects that a second verb leaves out."""
 
     carried: tuple[tuple[re.Pattern[str], str], ...]
     clause: re.Pattern[str]

@@ -667,7 +667,7 @@ def _employer(groups: dict[str, str], _today: date) -> list[Pair]:
 
 
 def _studies(groups: dict[str, str], today: date) -> list[Pair]:
-    """Where somebody studies in group s, what in v."""
+    """A school in group s, and the subject studied there in v."""
     school = simplified(groups.get("s", ""))
     place = re.fullmatch(expand("@PLACE(?:这边|那边|这里)?", _SLOTS), school)
     where = [Pair("studies", groups["s"])] if school and not place and not _NO_STUDY.search(school) else []

@@ -1,4 +1,4 @@
-"""Which SQLite serves: the bundled one where it is installed, else the one Python was built with.
+"""Chooses the SQLite library: the bundled one where it is installed, else the one Python was built with.
 
 The bundled build can load extensions; many Python builds can't. Both speak DB-API 2 with identical names, so a driver
 is just that module.

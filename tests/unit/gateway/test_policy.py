@@ -512,7 +512,7 @@ async def test_ids_need_be_no_numbers_and_may_hold_colons() -> None:
 async def test_a_visitor_may_speak_as_long_as_their_account_may(
     author: str, decided: Literal["allowed", "blocked"] | None, taken: bool
 ) -> None:
-    """On the page everybody is somebody of another channel, in private, and nobody is an admin."""
+    """On the page everybody is somebody of another channel, in private, and by themselves nobody is an admin."""
     rules = {**RULES, "web-a": Rules(on_behalf=True, ids=FORMATS["web"])}
     policy, store = Policy(rules, monotonic=lambda: 0.0), Store()
     if decided is not None:
@@ -526,3 +526,31 @@ async def test_a_visitor_may_speak_as_long_as_their_account_may(
     assert not policy.is_privileged(said)
     for elsewhere in (replace(said, chat=f"telegram.{GUEST}"), replace(said, chat_kind="group")):
         assert not await policy.may_speak(elsewhere, store)
+
+
+@pytest.mark.parametrize(
+    ("author", "admin"),
+    [
+        (f"telegram.{ADMIN}", True), (f"telegram.{FRIEND}", False), (f"telegram.{ADMIN}0", False), ("telegram.", False),
+        (f"elsewhere.{ADMIN}", False), (ADMIN, False), (f"web-a.telegram.{ADMIN}", False), ("console.you", True),
+        ("console.ada", False), ("console.", False),
+    ],
+)  # fmt: skip
+def test_an_admin_is_one_on_the_page_where_the_page_says_so(author: str, admin: bool) -> None:
+    """With the rights of the very account that signed in, on its own channel; nowhere else does that word count."""
+    terminal = Rules(open_to_all=True, operator="you", ids=FORMATS["console"])
+    policy = Policy(
+        {**RULES, "console": terminal, "web-a": Rules(on_behalf=True, ids=FORMATS["web"])}, monotonic=lambda: 0.0
+    )
+    said = Inbound(
+        channel="web-a", platform="web", bot_id="web-a", update_key="1", chat=author, chat_kind="private",
+        author_id=author, author_name="", message_id="1", text="/jobs", sent_at=0, as_admin=True,
+    )  # fmt: skip
+    assert policy.is_admin(said) == admin
+    if admin:
+        assert policy.account(said) == tuple(author.split("."))
+    for other in (replace(said, as_admin=False), replace(said, forwarded=True), replace(said, edited=True)):
+        assert not policy.is_admin(other)
+    at_home = replace(said, channel="telegram", author_id=FRIEND, chat=FRIEND)
+    assert not policy.is_admin(at_home) and policy.is_admin(replace(at_home, author_id=ADMIN, as_admin=False))
+    assert not policy.is_admin(replace(said, channel="console", author_id="you")), "not in the terminal itself"
