@@ -538,6 +538,9 @@ async def test_privacy_is_told_and_chosen(telegram: telegrams.Control, tmp_path:
             Remora: Your messages that I keep: 1 in private, 0 in groups; groups: 0; files: 0; since: today.
                 What I learned: facts 1; replaced or archived: 0. /memory shows all of it.
                 {privacy.until}
+                Backups hold it until they are dropped, after 14 days.
+                {privacy.exports}
+                When you block me or I leave a group, what was said and learned there is erased after 30 days.
                 {privacy.where}
                 Who else gets it: the language model, m (127.0.0.1). It gets each message with the conversation around it and related memories. The operator may use further services for search by meaning and for voice messages.
                 Learning in this chat: on.
@@ -608,6 +611,9 @@ async def test_an_admin_looks_and_it_is_told(telegram: telegrams.Control, tmp_pa
             Remora: Your messages that I keep: 0 in private, 0 in groups; groups: 0; files: 0; since: nothing yet.
                 What I learned: 0; replaced or archived: 0. /memory shows all of it.
                 {privacy.until}
+                Backups hold it until they are dropped, after 14 days.
+                {privacy.exports}
+                When you block me or I leave a group, what was said and learned there is erased after 30 days.
                 {privacy.where}
                 Who else gets it: the language model, m (127.0.0.1). It gets each message with the conversation around it and related memories. The operator may use further services for search by meaning and for voice messages.
                 Learning in this chat: on.
@@ -850,7 +856,10 @@ async def test_all_of_it_in_chinese(telegram: telegrams.Control, tmp_path: Path)
             Ada: /privacy
             Remora: 我保存的你的消息：私聊 2 条，群里 0 条（0 个群）；文件：0 个；最早：today。
                 我学到的：事实 2；已被取代或归档：1。用 /memory 查看全部。
-                {privacy.until}
+                保存多久：直到你让我忘掉（/forget 或 /privacy delete）。
+                备份中的内容在 14 天后随备份一起删除。
+                运营者机器上的导出文件会一直留在那里，直到有人删除。
+                你屏蔽我或我离开群后，30 天后会清除在那里说过和学到的内容。
                 存在哪里：运营者机器上的数据库。能打开其文件的人就能读到。
                 还会发给谁：语言模型 m (127.0.0.1)。它会收到每条消息、前后的对话和相关的记忆。运营者还可能用其他服务来按含义搜索、处理语音消息。
                 在这个聊天中学习：开。
