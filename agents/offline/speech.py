@@ -64,7 +64,7 @@ class Speech:
     `own` questions about the person who asks, `personal` those about that person's life and people, `agenda` those
     about what is planned on certain days, `talked` those about what was talked of, `grief` news of a loss, `other`
     sentences about somebody else. A question that fits `before` is
-    answered by what fits `past`. With `capitals` a capital letter within a sentence shows a name; the words of an
+    answered by what fits `past`; `was` turns the beginning of a fact into the past tense. With `capitals` a capital letter within a sentence shows a name; the words of an
     `inflected` language have many endings. `particles` are letters between which the words of an unspaced script stand.
     """
 
@@ -99,6 +99,7 @@ class Speech:
     refers: re.Pattern[str] | None
     before: re.Pattern[str]
     past: re.Pattern[str]
+    was: Mapping[str, str]
     texts: Mapping[str, str]
     one_form: OneForm
     split: Split
@@ -173,6 +174,7 @@ def speech(code: str, simplified: OneForm, split: Split) -> Speech:
         refers=pattern(data["refers"]) if "refers" in data else None,
         before=pattern(data["before"]),
         past=pattern(data.get("past", "")),
+        was=data.get("was", {}),
         texts=data["texts"],
         one_form=(lambda text: _BESIDE_HAN.sub("", simplified(text))) if code == "zh" else str,
         split=split,

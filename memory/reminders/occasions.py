@@ -25,7 +25,7 @@ _PLANS: Final = frozenset({"plan", "happening"})
 _HEALTH: Final = "health"
 _NOTES: Final = "decision"
 #: The date that was added behind a day, and one that stands by itself.
-_ADDED: Final = re.compile(r"\s?\((\d{4}-\d\d-\d\d)\)")
+_ADDED: Final = re.compile(r"\s?\((?:\d{4}-\d\d-\d\d/)?(\d{4}-\d\d-\d\d)\)")
 _ADDED_LONGER: Final = re.compile(r"\(\d{4}(?:-\d\d)?\)")
 _SPOKEN_YEAR: Final = re.compile(r"[,\s]*(?:\bdel?\s+)?(?<!\d)(?:19|20)\d\d(?:年|(?!\d))")
 _ISO_DAY: Final = re.compile(r"(?:\d{4}-|--)(\d\d)-(\d\d)")
@@ -95,7 +95,7 @@ _OTHERS: Final = re.compile(
 _VISIT: Final = _any(
     r"dentist|doctor|check-?up|appointment|optician|physio|zahnarzt|arzt|termin|dentista|médico|cita\b|dentiste|médecin"
     r"|rendez-vous",
-    r"牙医|医生|看病|体检|歯医者|歯科|医者|病院|健診|健康診断",
+    r"牙医|看牙|牙科|医生|看病|体检|歯医者|歯科|医者|病院|健診|健康診断",
 )
 #: Occasions by which a note is known for a plan.
 _EVENT: Final = _any(
@@ -125,6 +125,12 @@ class Occasion:
 
     day: date
     what: str = ""
+
+
+def is_occasion(text: str) -> bool:
+    """Returns whether a text names an occasion such as a visit or an exam, sure to happen, of whoever says it."""
+    named = _VISIT.search(text) or _EVENT.search(text)
+    return named is not None and not _NO_OCCASION.search(text) and not _OTHERS.search(text)
 
 
 def plan_of(memory: Memory) -> Occasion | None:
