@@ -1,6 +1,6 @@
 """Reads appointments of one's own in six languages: "dentist on Thursday at 3", "jeudi à 15h j'ai dentiste".
 
-An appointment is an occasion (`memory/reminders/occasions.py`) on one day to come, in a short sentence. It is looked
+An appointment is an occasion (`memory/text/occasion_words.py`) on one day to come, in a short sentence. It is looked
 for where the patterns of a language found no plan: they read what people plan to do, this module reads what stands in
 their calendar.
 
@@ -14,10 +14,10 @@ from datetime import UTC, date, datetime, time
 from typing import Final
 
 from memory.dates import anchor
-from memory.reminders.occasions import is_occasion
-from memory.reminders.phrases import piece_reader
-from memory.reminders.pieces import Day
-from memory.reminders.tables import fold, table
+from memory.text.occasion_words import is_occasion
+from memory.text.times.phrases import piece_reader
+from memory.text.times.pieces import Day
+from memory.text.times.tables import fold, table
 
 #: Longer sentences tell more than an appointment, in characters.
 _LONGEST: Final = 90

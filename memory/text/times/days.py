@@ -11,9 +11,9 @@ from datetime import date, datetime, timedelta
 from typing import Final, TypeAlias
 
 from memory.dates import week_at
-from memory.reminders.phrases import languages, piece_reader
-from memory.reminders.pieces import Day
-from memory.reminders.tables import fold, table
+from memory.text.times.phrases import languages, piece_reader
+from memory.text.times.pieces import Day
+from memory.text.times.tables import fold, table
 
 #: The first and the last day, both included.
 Days: TypeAlias = tuple[date, date]

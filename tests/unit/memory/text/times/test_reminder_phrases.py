@@ -12,11 +12,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.reminders.phrases import Reading, Unclear, is_request, read, read_time
-from memory.reminders.rules import RRULE, following
-from memory.reminders.tables import LANGUAGES, fold
+from memory.text.times.phrases import Reading, Unclear, is_request, read, read_time
+from memory.text.times.rules import RRULE, following
+from memory.text.times.tables import LANGUAGES, fold
 
-SAID = yaml.safe_load((Path(__file__).parents[3] / "data" / "reminder_times.yaml").read_text("utf-8"))
+SAID = yaml.safe_load((Path(__file__).parents[4] / "data" / "reminder_times.yaml").read_text("utf-8"))
 ZONES = {
     "en": "Europe/London", "zh": "Asia/Shanghai", "de": "Europe/Berlin", "es": "Europe/Madrid", "fr": "Europe/Paris",
     "ja": "Asia/Tokyo",
