@@ -43,10 +43,11 @@ from gateway.internet.pages import Pages
 from gateway.internet.reach import PublicWeb
 from gateway.internet.search import SearxSearch
 from gateway.internet.tools import Web
+from gateway.ops.background import beside
 from gateway.ops.learned import remembered
 from gateway.ops.night_clock import Worker, timetables
 from gateway.ops.reloading import Reload
-from gateway.ops.reminder_clock import ReminderClock, reminding
+from gateway.ops.reminder_clock import ReminderClock
 from gateway.ops.rights import close_to_others
 from gateway.ops.standing import StandingTask, standing
 from gateway.pipeline.attachments import Attachments
@@ -312,7 +313,7 @@ async def answering(
         )
     try:
         await router.take_up()
-        async with reminding(parts.clocks):
+        async with beside([clock.work() for clock in parts.clocks], "reminders.ended"):
             yield router
     finally:
         await router.drain(seconds=_STOP_SECONDS)
