@@ -63,6 +63,7 @@ from gateway.pipeline.turn import TurnRunner, spent_on
 from memory.learn.entities import SPACY_INSTALL
 from memory.learn.entities import trained as trained_names
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
+from memory.recall.embed import EmbeddingFault
 from memory.recall.embedders.local import Local
 from memory.recall.embedders.remote import EmbeddingServer, Remote
 from memory.recall.rank import CLASSIC
@@ -541,6 +542,18 @@ def _embedders(settings: EmbeddingSettings, client: httpx.AsyncClient) -> Embedd
                 ),
                 paid=True,
             )
+
+
+async def without_meaning(settings: EmbeddingSettings) -> str:
+    """Starts the embedder, which embeds a text. Returns why that failed, for the operator; "" if it did not."""
+    async with httpx.AsyncClient() as client:
+        embedders = _embedders(settings, client)
+        try:
+            if embedders is not None:
+                await (await embedders.vectors()).aclose()
+        except EmbeddingFault as exc:
+            return str(exc)
+    return ""
 
 
 def _once(opening: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:

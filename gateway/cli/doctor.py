@@ -50,7 +50,7 @@ async def _examined(config: Config, *, as_json: bool, outside: bool, golden: Pat
     def found(finding: Diagnosis) -> None:
         findings.append(finding)
         if not as_json:
-            _tell(finding)
+            click.echo(told(finding))
 
     async for finding in examination.examine(config, outside=outside):
         found(finding)
@@ -73,10 +73,10 @@ _SUMMARY = {
 }
 
 
-def _tell(finding: Diagnosis) -> None:
-    click.echo(f"{_MARKS[finding.state]}  {finding.about}: {finding.text}")
-    if finding.fix:
-        click.echo(f"      {finding.fix}")
+def told(finding: Diagnosis) -> str:
+    """Returns a finding as it is printed."""
+    line = f"{_MARKS[finding.state]}  {finding.about}: {finding.text}"
+    return f"{line}\n      {finding.fix}" if finding.fix else line
 
 
 async def _golden(config: Config, file: Path) -> Diagnosis:

@@ -27,7 +27,7 @@ from gateway.config.loading import Config, misplaced
 from gateway.config.settings import BotSettings
 from gateway.ops import http
 from gateway.ops.rights import open_to_others
-from memory.errors import StorageError
+from memory.errors import SchemaTooNew, StorageError, StoreDamaged
 from memory.jobs.runner import latest_in
 from memory.transfer import backups
 
@@ -43,6 +43,11 @@ _BACKUP_MS: Final = 48 * _HOUR_MS
 _PROBE_SECONDS: Final = 120.0
 #: The word that is planted, found and forgotten; no text holds it by chance.
 _PLANTED: Final = "quibbleroot"
+#: What to do about a store that can't be read, where its own words don't say.
+_REMEDIES: Final[dict[type[StorageError], str]] = {
+    StoreDamaged: "Restore a backup with `remora restore`; until then, don't delete anything.",
+    SchemaTooNew: "Or restore a backup that this version made, with `remora restore`.",
+}
 _REPORT: Final = "Please report this with the output of `remora doctor --json`."
 
 
@@ -63,18 +68,27 @@ def status(findings: list[Diagnosis]) -> Literal["green", "yellow", "red"]:
 
 
 async def examine(
-    config: Config, *, outside: bool = True, now: Callable[[], int] = app.now
+    config: Config,
+    *,
+    outside: bool = True,
+    now: Callable[[], int] = app.now,
+    free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
 ) -> AsyncIterator[Diagnosis]:
-    """Yields the findings, the quick ones first. Without `outside`, no model and no platform is asked."""
+    """Yields the findings, the quick ones first. Without `outside`, no model and no platform is asked.
+
+    `free` gives the bytes that are free on the disk of a folder.
+    """
     yield _configuration(config)
     for sentence in [*misplaced(config, Path.cwd(), Path.home()), *app.without_names(config)]:
         yield Diagnosis(about="configuration", state="warning", text=sentence)
-    yield disk(config.data_dir, _free(config.data_dir))
+    yield disk(config.data_dir, free(_existing(config.data_dir)))
     yield _permissions(config)
     yield await _process(config)
     for store in Stores.of(config, app.DEFAULT_DATABASE).names:
         async for finding in _store(config, store, now()):
             yield finding
+    if outside or config.settings.embedding.provider not in ("openai", "ollama"):
+        yield await _meaning(config)
     if outside:
         async for finding in _platforms(config):
             yield finding
@@ -89,10 +103,10 @@ def _configuration(config: Config) -> Diagnosis:
     return Diagnosis(about="configuration", state="ok", text=f"{where}; agents: {agents}; channels: {bots}")
 
 
-def _free(folder: Path) -> int:
+def _existing(folder: Path) -> Path:
     while not folder.exists():
         folder = folder.parent
-    return shutil.disk_usage(folder).free
+    return folder
 
 
 def disk(folder: Path, free: int) -> Diagnosis:
@@ -109,10 +123,14 @@ def disk(folder: Path, free: int) -> Diagnosis:
 
 
 def _permissions(config: Config) -> Diagnosis:
-    folder = config.data_dir
-    if folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        fix = "Run Remora as the user who owns the folder, or give it to this one with chown."
-        return Diagnosis(about="permissions", state="trouble", text=f"{folder} can't be written by this user", fix=fix)
+    for folder in (config.data_dir, config.settings.backup.within(config.data_dir)):
+        try:
+            with tempfile.TemporaryFile(dir=_existing(folder)) as file:
+                file.write(b"?")
+        except OSError as error:
+            text = f"{folder} can't be written: {error.strerror}"
+            fix = "Run Remora as the user who owns the folder, give it to this one with chown, or look at its disk."
+            return Diagnosis(about="permissions", state="trouble", text=text, fix=fix)
     shared = [path.name for path in open_to_others(config, app.DEFAULT_DATABASE)]
     if shared:
         text = f"other users of this machine can read {', '.join(sorted(shared)[:5])}"
@@ -151,8 +169,7 @@ async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis
         held = await backups.examine(path)
         runs = await latest_in(path)
     except StorageError as error:
-        fix = "Restore a backup with `remora restore`; until then, don't delete anything."
-        yield Diagnosis(about=name, state="trouble", text=str(error), fix=fix)
+        yield Diagnosis(about=name, state="trouble", text=str(error), fix=_REMEDIES.get(type(error), ""))
         return
     rows = ", ".join(f"{held.rows[table]:,} {table}" for table in ("people", "messages", "memories"))
     yield Diagnosis(about=name, state="ok", text=f"sound, {rows}")
@@ -182,6 +199,16 @@ def _backup(config: Config, name: str, newest: int | None, now: int) -> Diagnosi
         fix = "Look at `remora jobs list`, and make one with `remora backup`."
         return Diagnosis(about=about, state="warning", text=f"the newest is {hours // 24} days old", fix=fix)
     return Diagnosis(about=about, state="ok", text=f"the newest is {hours} hours old")
+
+
+async def _meaning(config: Config) -> Diagnosis:
+    settings = config.settings
+    if settings.recall.mode == "classic" or settings.embedding.provider == "none":
+        return Diagnosis(about="search by meaning", state="ok", text="switched off, so words alone find memories")
+    if why := await app.without_meaning(settings.embedding):
+        fix = "Until then words alone find memories."
+        return Diagnosis(about="search by meaning", state="warning", text=why, fix=fix)
+    return Diagnosis(about="search by meaning", state="ok", text=f"the model answers ({settings.embedding.provider})")
 
 
 async def _platforms(config: Config) -> AsyncIterator[Diagnosis]:
