@@ -47,9 +47,11 @@ lint:
 types:
 	$(BIN)/mypy
 
-# The page of commands, made from the table; the conversation in README.md, made by holding it.
+# The pages of commands, options and the API, made from the tables and models; the conversation in README.md, made by
+# holding it.
 docs:
 	$(BIN)/python -m gateway.commands.reference > docs/commands.md
+	$(BIN)/python -m gateway.config.reference > docs/configuration.md
 	$(BIN)/python -m gateway.api.document > docs/openapi.json
 	$(BIN)/python -m bench.conversation --write
 
