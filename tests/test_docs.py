@@ -50,6 +50,7 @@ def test_every_command_that_is_named_exists() -> None:
         "healthz",
         "readyz",
         "metrics",
+        "mcp",
         "quit",
         "exit",
         "attach",
