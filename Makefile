@@ -163,7 +163,7 @@ container: venv
 requirements: $(BIN)/python
 	$(PIP) install uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build pyproject.toml -o requirements.txt
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build --extra bench --extra mcp --extra dev pyproject.toml -o requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build --extra bench --extra mcp --extra otel --extra dev pyproject.toml -o requirements-dev.txt
 
 clean:
 	rm -rf $(VENV) $(PEERS) $(REAL) .mypy_cache .pytest_cache .ruff_cache .hypothesis
