@@ -1,4 +1,8 @@
-"""Traces for OpenTelemetry: off unless its own environment variables name a collector."""
+"""Traces for OpenTelemetry: off unless its own environment variables name a collector.
+
+Invariant: only Remora's spans are sent. The library's global tracer stays unset, because libraries that use it put the
+words of errors into their spans.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ from contextlib import contextmanager
 from typing import Final
 
 import structlog
+
+from agents.spans import TRACER
 
 log = structlog.get_logger(__name__)
 
@@ -22,7 +28,6 @@ def traced(env: Mapping[str, str]) -> Iterator[None]:
         yield
         return
     try:
-        from opentelemetry import trace
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
@@ -34,8 +39,9 @@ def traced(env: Mapping[str, str]) -> Iterator[None]:
     resource = Resource.create({"service.name": env.get("OTEL_SERVICE_NAME") or "remora"})
     provider = TracerProvider(resource=resource)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    trace.set_tracer_provider(provider)
+    token = TRACER.set(provider.get_tracer("remora"))
     try:
         yield
     finally:
+        TRACER.reset(token)
         provider.shutdown()

@@ -83,6 +83,7 @@ async def test_the_spans_of_a_turn_reach_the_collector_and_hold_nothing_personal
     assert {one.key: one.value.string_value for one in turn.attributes} == {
         "remora.agent": "assistant", "remora.channel": "console",
     }  # fmt: skip
+    assert {scope.scope.name for scope in scopes} == {"remora"}
     assert not any(word in body for body in sent for word in (b"Zanzibar", b"Philomena", b"trip"))
 
 
