@@ -51,7 +51,7 @@ types:
 # holding it.
 docs:
 	$(BIN)/python -m gateway.commands.reference > docs/commands.md
-	$(BIN)/python -m gateway.config.reference > docs/configuration.md
+	$(BIN)/python -m bench.options > docs/configuration.md
 	$(BIN)/python -m gateway.api.document > docs/openapi.json
 	$(BIN)/python -m bench.conversation --write
 

@@ -8,10 +8,9 @@ import sys
 import tomllib
 from pathlib import Path
 
-from bench import conversation
+from bench import conversation, options
 from gateway.commands.reference import markdown
 from gateway.commands.table import TABLE
-from gateway.config import reference
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -117,7 +116,7 @@ def test_the_page_of_commands_is_made_from_the_table() -> None:
 
 def test_the_page_of_options_is_made_from_the_models() -> None:
     """`make docs` makes it anew."""
-    assert DOCS["docs/configuration.md"] == reference.markdown()
+    assert DOCS["docs/configuration.md"] == options.markdown()
 
 
 async def test_the_conversation_in_the_readme_is_what_remora_answers(tmp_path: Path) -> None:

@@ -95,11 +95,6 @@ async def _golden(config: Config, file: Path) -> Diagnosis:
         )
         text += f"; before: {earlier}"
     if not scored.missed:
-        return Diagnosis(about="golden set", state="ok", text=text)
-    missed = "; ".join(scored.missed[:_SHOWN])
-    return Diagnosis(
-        about="golden set",
-        state="warning",
-        text=f"{text}. Not found: {missed}",
-        fix="`/memory search` in the chat shows what comes first.",
-    )
+        return Diagnosis("golden set", "ok", text)
+    text += f". Not found: {'; '.join(scored.missed[:_SHOWN])}"
+    return Diagnosis("golden set", "warning", text, "`/memory search` in the chat shows what comes first.")

@@ -1,6 +1,6 @@
 """docs/configuration.md, made from the models and the comments of the shipped files.
 
-`python -m gateway.config.reference > docs/configuration.md` makes it.
+`python -m bench.options > docs/configuration.md` makes it.
 """
 
 from __future__ import annotations
