@@ -97,6 +97,13 @@ def test_every_dependency_is_explained_and_pinned() -> None:
         assert re.search(rf"^{re.escape(name.replace('.', '-'))}==", pins, re.MULTILINE), name
 
 
+def test_the_newest_release_is_the_version_of_the_package() -> None:
+    """What is changed after it stands above, under Unreleased."""
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert headings[0] == "Unreleased"
+    assert re.fullmatch(rf"{re.escape(PROJECT['version'])} - \d{{4}}-\d\d-\d\d", headings[1])
+
+
 def test_no_option_of_a_package_client_names_a_registry() -> None:
     """The project must build anywhere."""
     files = subprocess.run(["git", "ls-files"], capture_output=True, text=True, cwd=ROOT, check=True).stdout.split()

@@ -13,7 +13,7 @@ from babel.dates import format_date
 
 from agents.llm import Completion, OnText, Remembered, Request
 from agents.offline.answer import NOTHING, Told, answer, nearest, planned, reminded, sentence
-from agents.offline.question import AskedQuestion, Tokens, asked, asks_plans, social
+from agents.offline.question import AskedQuestion, Tokens, asked, asks_plans, is_question, social
 from agents.offline.speech import OneForm, Speech, Split, speech
 
 #: Reminders that are told where somebody asks what they have planned.
@@ -50,7 +50,7 @@ def _reply(request: Request, spoken: Speech, tokens: Tokens) -> Told:
     lines = []
     if request.noted:
         lines.append(texts["noted"].format(list=texts["and"].join(request.noted)))
-    if (request.noted or request.ended) and spoken.grief.search(spoken.read(request.said)):
+    if spoken.grief.search(spoken.read(request.said)) and not is_question(request.said, spoken):
         lines.insert(0, texts["sorry"])
     if request.ended:
         lines.append(texts["over"].format(list=texts["and"].join(request.ended)))

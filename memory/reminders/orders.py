@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from memory.reminders.phrases import is_request, languages
-from memory.reminders.tables import Table, fold, table
+from memory.text.times.phrases import is_request, languages
+from memory.text.times.tables import Table, fold, table
 
 Action: TypeAlias = Literal["list", "cancel", "done", "snooze", "change", "reword"]
 

@@ -20,14 +20,14 @@ from memory import dates
 from memory.chat.mailbox import Mailbox
 from memory.context import Context, anew, in_read, in_write
 from memory.learn.agents import Agents
-from memory.reminders import phrases, rules
-from memory.reminders.phrases import Reading, Unclear
 from memory.store import chats, extractions, mailbox, people, reminders, scopes
 from memory.store.chats import Session
 from memory.store.database import Database, Reader, Transaction
 from memory.store.mailbox import InboxRow, Outgoing, Part
 from memory.store.people import Account
 from memory.store.reminders import Reminder, ReminderTimes
+from memory.text.times import phrases, rules
+from memory.text.times.phrases import Reading, Unclear
 
 __all__ = ["Firing", "Reading", "Reminders", "Unclear"]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.reminders.orders import Order, is_beside, read, reworded, takes_back
-from memory.reminders.tables import LANGUAGES
+from memory.text.times.tables import LANGUAGES
 
 
 def first(text: str, language: str) -> Order | None:

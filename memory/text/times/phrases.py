@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
 
-from memory.reminders.pieces import Ahead, Day, Every, PartOfDay, Piece, PieceReader, Word
-from memory.reminders.readings import Reading, Unclear
-from memory.reminders.tables import LANGUAGES, Table, fold, table
-from memory.reminders.together import together
+from memory.text.times.pieces import Ahead, Day, Every, PartOfDay, Piece, PieceReader, Word
+from memory.text.times.readings import Reading, Unclear
+from memory.text.times.tables import LANGUAGES, Table, fold, table
+from memory.text.times.together import together
 
 __all__ = ["Reading", "Unclear", "is_request", "languages", "piece_reader", "read", "read_time"]
 
@@ -76,14 +76,15 @@ def _most_explained(readings: list[tuple[int, Reading | Unclear]]) -> Reading | 
 
 
 def _request(folded: str, words: Table) -> list[tuple[int, int]]:
-    """Returns where the words stand that ask for a reminder; none if the text doesn't ask."""
+    """Returns where the words stand that ask for a reminder, and a greeting before them; none if it doesn't ask."""
     if words.text("not_request").search(folded):
         return []
+    greeting = [match.span()] if (match := words.text("greeting").match(folded)) else []
     if found := words.text("request").search(folded):
-        return _spans(found)
+        return [*greeting, *_spans(found)]
     weak = words.text("request_weak").search(folded)
     if weak and any(_is_moment(meaning) for meaning, _, _ in words.find(_without(folded, _spans(weak)))):
-        return _spans(weak)
+        return [*greeting, *_spans(weak)]
     return []
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final, TypeVar
 
-from memory.reminders.pieces import (
+from memory.text.times.pieces import (
     Ahead,
     Clock,
     Day,
@@ -24,8 +24,8 @@ from memory.reminders.pieces import (
     month_day,
     yearly,
 )
-from memory.reminders.readings import Reason
-from memory.reminders.rules import CLOSEST, DAYS, HORIZON, RRULE, following
+from memory.text.times.readings import Reason
+from memory.text.times.rules import CLOSEST, DAYS, HORIZON, RRULE, following
 
 _HOURS: Final = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 19, "night": 21}
 #: Between which hours a part of the day can lie; those after 24 are of the next day.
