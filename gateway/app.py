@@ -8,7 +8,7 @@ import random
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
 from datetime import time as clock_time
 from functools import partial
@@ -69,6 +69,7 @@ from memory.recall.embedders.remote import EmbeddingServer, Remote
 from memory.recall.rank import CLASSIC
 from memory.recall.rerank import Reranker
 from memory.service import AgentMemory, Embedders, Keeping, Rotation, Runtime, SearchSetup, Service, Triggers
+from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.driver import Driver
 from memory.text.guard import clean
 from memory.text.links import defang
@@ -544,8 +545,12 @@ def _embedders(settings: EmbeddingSettings, client: httpx.AsyncClient) -> Embedd
             )
 
 
-async def without_meaning(settings: EmbeddingSettings) -> str:
-    """Starts the embedder, which embeds a text. Returns why that failed, for the operator; "" if it did not."""
+async def without_meaning(settings: EmbeddingSettings, driver: Driver | None = None) -> str:
+    """Tries what search by meaning needs of SQLite, and the embedder. Returns why that failed; "" if it did not."""
+    used = driver or drivers.best()
+    with closing(used.module.connect(":memory:")) as connection:
+        if why := used.load_vectors(connection):
+            return why
     async with httpx.AsyncClient() as client:
         embedders = _embedders(settings, client)
         try:
@@ -667,8 +672,8 @@ def _usable(config: Config, made: Callable[[], T]) -> T:
 
 
 async def _close_sources(parts: Opened) -> None:
-    for closing in parts.replaced:
-        closing.cancel()
+    for task in parts.replaced:
+        task.cancel()
     await asyncio.gather(*parts.replaced, return_exceptions=True)
     await asyncio.gather(*(source.close() for agent in parts.roster.agents.values() for source in agent.sources))
 
