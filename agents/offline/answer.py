@@ -21,6 +21,7 @@ from agents.offline.question import (
     is_question,
     known_by,
     lacking,
+    social,
 )
 from agents.offline.speech import Asks, Speech, plain
 
@@ -175,7 +176,7 @@ def _all(facts: Sequence[Remembered], speech: Speech) -> Told:
 
 def _talked(remembered: Sequence[Remembered], speech: Speech) -> Told:
     """Tells what was said of late, or in the time that the question names: of anything else nothing was found."""
-    quotes = _quotes(remembered, speech)[-_MOST:]
+    quotes = [one for one in _quotes(remembered, speech) if not social(one.memory.said, speech)][-_MOST:]
     return Told("\n".join(_quoted(one, speech) for one in quotes), tuple(one.memory for one in quotes))
 
 

@@ -16,6 +16,8 @@ from agents.offline.answer import NOTHING, Told, answer, nearest, planned, remin
 from agents.offline.question import AskedQuestion, Tokens, asked, asks_plans, is_question, social
 from agents.offline.speech import OneForm, Speech, Split, speech
 
+#: How a secret begins that was masked before anything was kept.
+_MASKED: Final = "[secret:"
 #: Reminders that are told where somebody asks what they have planned.
 _COMING: Final = 5
 
@@ -96,6 +98,8 @@ def _answered(
 
 def _kept(request: Request, texts: Mapping[str, str]) -> str:
     """Returns the answer to words that hold no fact and ask nothing."""
+    if _MASKED in request.said:
+        return texts["masked"]
     if request.learning != "on":
         return texts[f"kept_{request.learning}"]
     return texts["kept_again" if _said_last(request, texts["kept"], texts["kept_again"]) else "kept"]

@@ -21,6 +21,8 @@ _ALONE: Final = 6
 #: What another word counts, and a letter.
 _COMMON: Final = 2
 _LETTER: Final = 1
+#: The least that shows a language: one common word alone may stand in any ("ta ra").
+_ENOUGH: Final = 3
 
 
 def language_of(text: str) -> str | None:
@@ -33,7 +35,7 @@ def language_of(text: str) -> str | None:
     scores = _scores(text.replace("’", "'").casefold())
     best = max(scores.values())
     leading = [code for code, score in scores.items() if score == best]
-    return leading[0] if best and len(leading) == 1 else None
+    return leading[0] if best >= _ENOUGH and len(leading) == 1 else None
 
 
 def _scores(text: str) -> dict[str, int]:

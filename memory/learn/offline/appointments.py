@@ -26,7 +26,7 @@ _NOON: Final = time(12, tzinfo=UTC)
 _NOT_ONES_OWN: Final = re.compile(
     r"[?？]|\b(?:you|your|u|he|she|they|their|was|were|had|went|did|been|last|yesterday|has|goes|gets|needs|wants|let's|lets"
     r"|du|dein\w*|er|sie|ihr|war|hatte|ging|gestern|letzte\w*|hat|hast|geht|muss(?! ich)|will(?! ich)|kommt"
-    r"|tú|tus?|él|ella|ellos|fue|era|tuve|ayer|pasad[oa]|tiene[sn]?|va|viene"
+    r"|tú|tus?|él|ella|ellos|fue|era|tuve|ayer|pasad[oa]|tiene[sn]?|(?<!on )va|viene"
     r"|vous|il|elle|ils|était|hier|dernière?|vient|toi|a(?= (?:un|une|rendez|son|sa)\b))\b"
     r"|^(?:what|when|where|who|which|how|do|does|is|are|can|could|will|would|was|wann|wo|wer|wie|habe? ich|haben wir"
     r"|cuándo|qué|dónde|quand|où|quel)\b"

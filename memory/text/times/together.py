@@ -46,6 +46,7 @@ class ReadTime:
     rule: str | None = None
     until: date | None = None
     hour_given: bool
+    day_given: bool = True
 
 
 class Doubt(Exception):
@@ -140,7 +141,7 @@ class _Pieces:
             for minutes in self._minutes(spoken_day=False):
                 due = self._local(day, minutes)
                 if due.astimezone(UTC) > self._now.astimezone(UTC):
-                    return ReadTime(first=due, hour_given=bool(self._clocks))
+                    return ReadTime(first=due, hour_given=bool(self._clocks or self._part), day_given=False)
         raise Doubt("past")
 
     def _on_a_day(self) -> ReadTime:
@@ -169,7 +170,7 @@ class _Pieces:
         """Returns the hour that was named on a day: the first that is still ahead."""
         times = [self._local(day, minutes) for minutes in self._minutes(spoken_day=day == self._now.date())]
         ahead = [due for due in times if due.astimezone(UTC) > self._now.astimezone(UTC)]
-        return ReadTime(first=(ahead or times)[0], hour_given=bool(self._clocks))
+        return ReadTime(first=(ahead or times)[0], hour_given=bool(self._clocks or self._part))
 
     def _minutes(self, *, spoken_day: bool) -> list[int]:
         """Returns the times of day that may be meant, in minutes, in the order in which they are tried."""
