@@ -83,6 +83,8 @@ def _row(model: type[BaseModel], path: KeyPath, field: FieldInfo, comments: dict
     if get_origin(inside) is tuple:
         inside, words, _ = rule_of(model, (*path, 0))
         words = f"a list; each item {words.partition(':')[0]}"
+    elif isinstance(inside, type) and issubclass(inside, BaseModel):
+        words = "a section"
     null = "null, or " if NoneType in get_args(field.annotation) else ""
     told = _told(field, comments.get(".".join(str(step) for step in path if step != 0), ""))
     cells = (f"`{key_text(path).replace('[0]', '[]')}`", _default(field), null + words, told)
