@@ -18,7 +18,7 @@ Action: TypeAlias = Literal["list", "cancel", "done", "snooze", "change", "rewor
 _ACTIONS: Final[tuple[Action, ...]] = ("snooze", "done", "change", "cancel")
 #: Longer texts say something of their own.
 _LONGEST: Final = 80
-_SIGNS: Final = re.compile(r"[\s,.:;!?#'\"“”„«»，。：！？、¿¡]+")
+_SIGNS: Final = re.compile(r"(?:[\s,.;!?#'\"“”„«»，。！？、¿¡]|(?<!\d)[:：]|[:：](?!\d))+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,6 +132,9 @@ class Reminders:
         several = "," in parts.get("BYHOUR", "") + parts.get("BYMINUTE", "")
         if reading.rule or several or reminder.next_at is None or (reading.day_given and reading.hour_given):
             return due_of(reading)
+        if reading.bare:
+            was = datetime.fromtimestamp(reminder.next_at / 1000, UTC).astimezone(reading.first.tzinfo)
+            reading = replace(reading, first=_in_half(reading.first, was))
         if not reminder.rule:
             return self._moved(reminder.next_at, reading)
         if reading.day_given or parts.get("FREQ") not in _BY_DAYS:
@@ -300,6 +303,12 @@ class Reminders:
 
     def _local(self, context: Context) -> datetime:
         return datetime.fromtimestamp(self._now() / 1000, ZoneInfo(context.timezone))
+
+
+def _in_half(first: datetime, was: datetime) -> datetime:
+    """Returns a time at its hour or twelve hours from it on the same day, whichever is nearer to another's hour."""
+    hours = (first.hour, (first.hour + 12) % 24)
+    return first.replace(hour=min(hours, key=lambda hour: abs(hour * 60 + first.minute - was.hour * 60 - was.minute)))
 
 
 def due(first: datetime, *, rule: str | None = None, until: date | None = None) -> ReminderTimes:

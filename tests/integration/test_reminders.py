@@ -283,6 +283,8 @@ async def test_what_nobody_ends_is_tidied_away(memory: Service, ada: Context, cl
         (on("2026-11-29T11:00"), "tomorrow at 8:15", "2026-11-24T08:15"),
         (on("2026-11-29T11:00"), "in 20 minutes", "2026-11-23T12:20"),
         (on("2026-11-23T18:00"), "at 10:00", "2026-11-24T10:00"),  # ten has passed today
+        (on("2026-11-29T21:00"), "at 8:30", "2026-11-29T20:30"),  # the half of the day in which it was
+        (on("2026-11-29T07:00"), "at 8", "2026-11-29T08:00"),
         (on("2026-11-29T18:00", "RRULE:FREQ=WEEKLY;BYDAY=SU;BYHOUR=18;BYMINUTE=0"), "at 19:00", "2026-11-29T19:00"),
     ],
 )

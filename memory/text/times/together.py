@@ -47,6 +47,7 @@ class ReadTime:
     until: date | None = None
     hour_given: bool
     day_given: bool = True
+    bare: bool = False
 
 
 class Doubt(Exception):
@@ -106,6 +107,9 @@ class _Pieces:
     def _all(self, kind: type[_Kind]) -> list[_Kind]:
         return [value for value in self._values if isinstance(value, kind)]
 
+    def _is_bare(self) -> bool:
+        return self._part is None and any(clock.bare and clock.minutes <= _DAY // 2 for clock in self._clocks)
+
     def _one_part(self) -> str | None:
         parts = {value.name for value in self._all(PartOfDay)} | {day.part for day in self._days if day.part}
         if self._repeats and self._repeats.part:
@@ -141,7 +145,8 @@ class _Pieces:
             for minutes in self._minutes(spoken_day=False):
                 due = self._local(day, minutes)
                 if due.astimezone(UTC) > self._now.astimezone(UTC):
-                    return ReadTime(first=due, hour_given=bool(self._clocks or self._part), day_given=False)
+                    given = bool(self._clocks or self._part)
+                    return ReadTime(first=due, hour_given=given, day_given=False, bare=self._is_bare())
         raise Doubt("past")
 
     def _on_a_day(self) -> ReadTime:
