@@ -94,7 +94,7 @@ VENDORS = {
     "httpx2": {"agents/toolservers/session.py"},
     "filelock": {"memory/store/sqlite/database.py"},
     "sqlite_vec": {"memory/store/sqlite/driver.py"},
-    "dateutil": {"memory/reminders/pieces.py", "memory/reminders/rules.py"},
+    "dateutil": {"memory/text/times/pieces.py", "memory/text/times/rules.py"},
     "apscheduler": {"gateway/ops/night_clock.py"},
 }  # fmt: skip
 
