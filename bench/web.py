@@ -37,9 +37,12 @@ _TOLD: Final = 200
 _ASKED: Final = 40
 _PAINTED: Final = 8
 _SENT: Final = 60
+#: Milliseconds between two memories: 10,000 of them fill three and a half years.
+_APART_MS: Final = 3 * 3_600_000
 _PAGES: Final = (
-    "/chat/main", "/memory", "/memory?q=category:hobby", "/memory?q=sailing", "/memory?show=fading", "/timeline",
-    "/entities", "/night", "/questions", "/me",
+    "/chat/main", "/memory", "/memory?page=200", "/memory?q=category:hobby", "/memory?q=sailing",
+    "/memory?q=place:Lisbon", "/memory?show=fading", "/memory?on=2026-01-01", "/timeline", "/entities", "/night",
+    "/questions", "/me",
 )  # fmt: skip
 _PAINTS: Final = ("/chat/main", "/memory", "/timeline", "/entities", "/me")
 _THINGS: Final = (
@@ -92,9 +95,19 @@ async def fill(folder: Path, count: int) -> None:
             columns = [str(row["name"]) for row in tx.all("pragma table_info(memories)")]
             named = ", ".join(name for name in columns if name != "id")
             values = {"short_id": "m.short_id || 'x' || n.value", "value": "m.value || ', again ' || n.value"}
+            earlier = f"- (n.value * {_TOLD} + m.id) * {_APART_MS}"
+            values |= {name: f"m.{name} {earlier}" for name in ("learned_at", "valid_from", "last_reinforced_at")}
             taken = ", ".join(values.get(name, f"m.{name}") for name in columns if name != "id")
             more = json.dumps(list(range(max(0, count // _TOLD - 1))))
-            tx.run(f"insert into memories ({named}) select {taken} from memories m, json_each(?) n", (more,))
+            tx.run(
+                f"insert into memories ({named}) select {taken} from memories m, json_each(?) n where m.kind = 'fact'",
+                (more,),
+            )
+            tx.run(
+                "insert into memory_entities select m.id, l.entity_id from memories o"
+                " join memory_entities l on l.memory_id = o.id"
+                " join memories m on m.short_id like o.short_id || 'x%' on conflict do nothing",
+            )
 
         await memory.answer(context, inbox, keep)
         await memory.database.write(multiply)

@@ -26,15 +26,13 @@ from memory.errors import NotFound, UnknownFilter, UnreadFilter
 from memory.service import LISTED, TIERS, Filters, Memory, Source, query_terms, shares
 
 #: Memories of a page, hits of a search, and answers named that a memory entered.
-_PAGE: Final = 40
+PAGE: Final = 40
 _HITS: Final = 60
 _ANSWERS: Final = 30
 #: Places that the list offers as filters.
 _PLACES: Final = 3
 #: States of memories that the list shows by themselves.
 _STATES: Final[tuple[Literal["pinned", "fading"], ...]] = ("pinned", "fading")
-#: Memories shown as they were on a day.
-_THEN: Final = 400
 _ID: Final = re.compile("m_[a-z0-9]{1,32}")
 #: What the buttons of a memory do, as a command.
 _ACTIONS: Final = {
@@ -85,7 +83,7 @@ def told(visit: Visit, memory: Memory) -> ShownMemory:
 async def listed(visit: Visit) -> web.StreamResponse:
     """The list of memories, all of them, those found, or those of a day."""
     query, day = visit.query.get("q", "").strip()[:400], visit.query.get("on", "").strip()[:20]
-    page = int(visit.query["page"]) if re.fullmatch("[1-9][0-9]{0,4}", visit.query.get("page", "")) else 1
+    page = page_of(visit)
     state: Literal["", "pinned", "fading"] = next((one for one in _STATES if one == visit.query.get("show")), "")
     values: dict[str, Any] = {
         "query": query,
@@ -99,21 +97,31 @@ async def listed(visit: Visit) -> web.StreamResponse:
         "chips": [],
     }
     if day:
-        values |= await _then(visit, day)
+        values |= await _then(visit, day, page)
     else:
         values |= await _found(visit, query, page, state)
     return visit.html("memory.html", **values)
 
 
-async def _then(visit: Visit, day: str) -> dict[str, Any]:
+def page_of(visit: Visit) -> int:
+    """Returns the number of the page of a list that is asked for."""
+    return int(visit.query["page"]) if re.fullmatch("[1-9][0-9]{0,4}", visit.query.get("page", "")) else 1
+
+
+def pages_of(total: int) -> int:
+    """Returns the number of pages of a list."""
+    return max(1, -(-total // PAGE))
+
+
+async def _then(visit: Visit, day: str, page: int) -> dict[str, Any]:
     """Returns what was known and held on a day."""
     try:
         asked = date.fromisoformat(day)
     except ValueError:
         return {"why": visit.texts("page.bad_day"), "total": 0}
     visitor = visit.visitor
-    held = await visitor.store.memory.browse.held_at(visitor.context, asked, limit=_THEN)
-    return {"groups": _grouped(visit, held), "total": len(held)}
+    held, total = await visitor.store.memory.browse.held_at(visitor.context, asked, limit=PAGE, page=page)
+    return {"groups": _grouped(visit, held), "total": total, "pages": pages_of(total)}
 
 
 async def _found(visit: Visit, query: str, page: int, state: Literal["", "pinned", "fading"]) -> dict[str, Any]:
@@ -127,13 +135,13 @@ async def _found(visit: Visit, query: str, page: int, state: Literal["", "pinned
         return await _searched(visit, filters)
     named = any(one.name == "category" for one in filters.given)
     kinds = [kind for tier in TIERS.values() for kind in tier] if named else LISTED
-    shelf = await browse.shelf(visitor.context, kinds, filters=filters, state=state, limit=_PAGE, page=page)
+    shelf = await browse.shelf(visitor.context, kinds, filters=filters, state=state, limit=PAGE, page=page)
     bare = not (query or state)
     return {
         "groups": _grouped(visit, shelf.memories),
         "total": shelf.total,
-        "page": shelf.first // _PAGE + 1,
-        "pages": max(1, -(-shelf.total // _PAGE)),
+        "page": shelf.first // PAGE + 1,
+        "pages": pages_of(shelf.total),
         "chips": await _chips(visit, {category for kind, category in shelf.counts if kind == "fact"}) if bare else [],
     }
 

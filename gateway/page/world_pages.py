@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,12 +18,12 @@ from zoneinfo import ZoneInfo
 
 from aiohttp import web
 
-from gateway.page.memory_pages import ShownMemory, told
+from gateway.page.memory_pages import PAGE, ShownMemory, page_of, pages_of, told
 from gateway.page.site import Refused, Visit
-from memory.service import Entity, Memory
+from memory.service import Entity
 
-#: Memories on the time line, and names in the picture.
-_SPAN: Final = 500
+#: Months on a page of the time line, and names in the picture.
+_MONTHS: Final = 24
 _DRAWN: Final = 36
 #: Memories shown of each month among others.
 _OF_MONTH: Final = 6
@@ -62,29 +63,35 @@ class Dot:
 
 
 async def timeline(visit: Visit) -> web.StreamResponse:
-    """Memories by the month since which they hold."""
-    visitor, texts = visit.visitor, visit.texts
-    found = await visitor.store.memory.browse.newest(visitor.context, limit=_SPAN)
-    months: dict[str, list[Memory]] = {}
-    zone = ZoneInfo(texts.timezone)
-    for memory in found:
-        day = datetime.fromtimestamp(memory.valid_from / 1000, zone)
-        months.setdefault(f"{day:%Y-%m}", []).append(memory)
-    asked = visit.query.get("month", "")
-    alone = asked if asked in months else ""
-    most = max(map(len, months.values()), default=1)
+    """Memories by the month since which they hold: a few of each month back from one, or all of one."""
+    visitor, texts, browse = visit.visitor, visit.texts, visit.visitor.store.memory.browse
+    zone, page = ZoneInfo(texts.timezone), page_of(visit)
+    found = await browse.dated(visitor.context)
+    months: dict[str, list[tuple[int, int]]] = {}
+    while (done := sum(map(len, months.values()))) < len(found):
+        day = datetime.fromtimestamp(found[done][1] / 1000, zone)
+        start = datetime(day.year, day.month, 1, tzinfo=zone).timestamp() * 1000
+        months[f"{day:%Y-%m}"] = found[done : bisect_right(found, -start, lo=done, key=lambda one: -one[1])]
+    alone, until = visit.query.get("month", ""), visit.query.get("until", "")
+    alone = alone if alone in months else ""
+    back = [number for number in months if number == alone or (not alone and (not until or number <= until))]
+    first, last = ((page - 1) * PAGE, page * PAGE) if alone else (0, _OF_MONTH)
+    some = {number: [each for each, _ in months[number][first:last]] for number in back[:_MONTHS]}
+    known = {one.id: one for one in await browse.some(visitor.context, [each for ids in some.values() for each in ids])}
+    most = max((len(months[number]) for number in some), default=1)
     shown = [
         Month(
-            name=texts.month(of[0].valid_from),
+            name=texts.month(months[number][0][1]),
             number=number,
-            count=len(of),
-            share=len(of) / most,
-            memories=[told(visit, memory) for memory in (of if alone else of[:_OF_MONTH])],
+            count=len(months[number]),
+            share=len(months[number]) / most,
+            memories=[told(visit, known[each]) for each in ids if each in known],
         )
-        for number, of in months.items()
-        if not alone or number == alone
+        for number, ids in some.items()
     ]
-    return visit.html("timeline.html", months=shown, alone=alone)
+    pages = pages_of(len(months[alone])) if alone else 1
+    older = next(iter(back[_MONTHS:]), "")
+    return visit.html("timeline.html", months=shown, alone=alone, until=until, older=older, page=page, pages=pages)
 
 
 async def entities(visit: Visit) -> web.StreamResponse:
