@@ -22,11 +22,12 @@ from gateway.page.memory_pages import PAGE, ShownMemory, page_of, pages_of, told
 from gateway.page.site import Refused, Visit
 from memory.service import Entity
 
-#: Months on a page of the time line, and names in the picture.
-_MONTHS: Final = 24
+#: Months in the picture of the time line and in its list, and memories shown of each.
+_BARS: Final = 24
+_MONTHS: Final = 6
+_OF_MONTH: Final = 5
+#: Names in the picture of names.
 _DRAWN: Final = 36
-#: Memories shown of each month among others.
-_OF_MONTH: Final = 6
 #: Memories that are read for the lines between names, and shown of one name.
 _LINKED: Final = 2_000
 _NAMED: Final = 60
@@ -38,9 +39,9 @@ _RINGS: Final = ((1, 0.0), (7, 0.36), (12, 0.68), (18, 1.0))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Month:
-    """A month with its memories; `share` is its number of them compared with the fullest month, from 0 to 1.
+    """A month with some of its memories; `share` is their number compared with the fullest month, from 0 to 1.
 
-    `number` names it in addresses, such as "2026-03". `memories` are all of them where the month is shown by itself.
+    `number` names it in addresses, such as "2026-03".
     """
 
     name: str
@@ -63,35 +64,53 @@ class Dot:
 
 
 async def timeline(visit: Visit) -> web.StreamResponse:
-    """Memories by the month since which they hold: a few of each month back from one, or all of one."""
+    """Memories by the month since which they hold: a few of each of the newest months, or all of one."""
     visitor, texts, browse = visit.visitor, visit.texts, visit.visitor.store.memory.browse
-    zone, page = ZoneInfo(texts.timezone), page_of(visit)
-    found = await browse.dated(visitor.context)
-    months: dict[str, list[tuple[int, int]]] = {}
-    while (done := sum(map(len, months.values()))) < len(found):
-        day = datetime.fromtimestamp(found[done][1] / 1000, zone)
-        start = datetime(day.year, day.month, 1, tzinfo=zone).timestamp() * 1000
-        months[f"{day:%Y-%m}"] = found[done : bisect_right(found, -start, lo=done, key=lambda one: -one[1])]
-    alone, until = visit.query.get("month", ""), visit.query.get("until", "")
+    months = _months(await browse.dated(visitor.context), ZoneInfo(texts.timezone))
+    alone, until, page = visit.query.get("month", ""), visit.query.get("until", ""), page_of(visit)
     alone = alone if alone in months else ""
-    back = [number for number in months if number == alone or (not alone and (not until or number <= until))]
-    first, last = ((page - 1) * PAGE, page * PAGE) if alone else (0, _OF_MONTH)
-    some = {number: [each for each, _ in months[number][first:last]] for number in back[:_MONTHS]}
-    known = {one.id: one for one in await browse.some(visitor.context, [each for ids in some.values() for each in ids])}
-    most = max((len(months[number]) for number in some), default=1)
-    shown = [
-        Month(
+    numbers = [number for number in months if not until or number <= until]
+    bars = numbers[:_BARS]
+    most = max((len(months[number]) for number in bars), default=1)
+    listed = [alone] if alone else numbers[:_MONTHS]
+    of_each = slice((page - 1) * PAGE, page * PAGE) if alone else slice(_OF_MONTH)
+    chosen = {number: [each for each, _ in months[number][of_each]] for number in listed}
+    known = {
+        one.id: one for one in await browse.some(visitor.context, [each for ids in chosen.values() for each in ids])
+    }
+    shown = {
+        number: Month(
             name=texts.month(months[number][0][1]),
             number=number,
             count=len(months[number]),
             share=len(months[number]) / most,
-            memories=[told(visit, known[each]) for each in ids if each in known],
+            memories=[told(visit, known[each]) for each in chosen.get(number, ()) if each in known],
         )
-        for number, ids in some.items()
-    ]
-    pages = pages_of(len(months[alone])) if alone else 1
-    older = next(iter(back[_MONTHS:]), "")
-    return visit.html("timeline.html", months=shown, alone=alone, until=until, older=older, page=page, pages=pages)
+        for number in [*bars, *listed]
+    }
+    return visit.html(
+        "timeline.html",
+        months=[shown[number] for number in listed],
+        bars=[] if alone else [shown[number] for number in bars],
+        alone=alone,
+        until=until,
+        older=next(iter(numbers[_MONTHS:]), "") if not alone else "",
+        page=page,
+        pages=pages_of(len(months[alone])) if alone else 1,
+    )
+
+
+def _months(found: list[tuple[int, int]], zone: ZoneInfo) -> dict[str, list[tuple[int, int]]]:
+    """Returns rows with their times, both newest first, by month."""
+    months: dict[str, list[tuple[int, int]]] = {}
+    done = 0
+    while done < len(found):
+        day = datetime.fromtimestamp(found[done][1] / 1000, zone)
+        start = datetime(day.year, day.month, 1, tzinfo=zone).timestamp() * 1000
+        end = bisect_right(found, -start, lo=done, key=lambda one: -one[1])
+        months[f"{day:%Y-%m}"] = found[done:end]
+        done = end
+    return months
 
 
 async def entities(visit: Visit) -> web.StreamResponse:
