@@ -266,14 +266,12 @@ async def test_years_of_memories_are_leafed_through(page: Page) -> None:
         name: f"m.{name} - d.days * 86400000" for name in ("valid_from", "learned_at", "last_reinforced_at")
     }
     names = [name for name in columns if name != "id"]
-    await page.alter(
-        (
-            f"with d(days, nth) as (select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each(?))"
-            f" insert into memories ({', '.join(names)}) select {', '.join(values.get(n, f'm.{n}') for n in names)}"
-            " from memories m, d where m.kind = 'fact'",
-            [json.dumps(days)],
-        )
+    copied = (
+        "with d(days, nth) as (select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each(?))"
+        f" insert into memories ({', '.join(names)}) select {', '.join(values.get(n, f'm.{n}') for n in names)}"
+        " from memories m, d where m.kind = 'fact'"
     )
+    await page.alter((copied, [json.dumps(days)]))
     path, months = "/timeline", 0
     while path:
         html = (await ada.get(path)).text
