@@ -287,13 +287,25 @@ async def done(visit: Visit, command: str, *, back: str) -> web.StreamResponse:
 
 
 def receipt(visit: Visit, items: list[PageItem], *, back: str) -> web.StreamResponse:
-    """Returns the page with the answer to a command, or the file that it brought."""
+    """Returns the way to the page with the answer to a command, or the file that it brought.
+
+    The page is one that is read, so a browser that goes back asks for no form again.
+    """
     found = next((item.file for item in items if item.file is not None), None)
     if found is not None:
         headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(found.name, safe='')}"}
         return web.Response(body=found.data, headers=headers, content_type="application/octet-stream")
-    shown = [(item, rows(item.buttons)) for item in items]
-    return visit.html("receipt.html", items=shown, back=back)
+    visit.visitors.keep(visit.visitor, items)
+    return visit.to(f"/receipt?back={back}")
+
+
+async def received(visit: Visit) -> web.StreamResponse:
+    """The answer to the last command of a form, shown once: it may hold a key, or what is forgotten next."""
+    back = _safe(visit.query.get("back", ""))
+    items = visit.visitors.kept(visit.visitor)
+    if items is None:
+        return visit.to(back)
+    return visit.html("receipt.html", items=[(item, rows(item.buttons)) for item in items], back=back)
 
 
 def _said(visit: Visit) -> Inbound:

@@ -15,6 +15,7 @@ from typing import Final
 from aiohttp import web
 
 from channels.base import Inbound, Place
+from channels.web import PageItem
 from gateway.commands import forget, people, privacy, reminders
 from gateway.page.memory_pages import ShownMemory, receipt, told
 from gateway.page.site import Refused, Visit
@@ -74,7 +75,8 @@ async def answer(visit: Visit) -> web.StreamResponse:
         raise Refused(403, "page.questions.over")
     if here:
         return visit.to(f"/chat/{pressed.thread or 'main'}")
-    return visit.html("answered.html", where=visit.texts(f"platform.{pressed.platform}"))
+    reply = visit.texts("page.questions.elsewhere", place=visit.texts(f"platform.{pressed.platform}"))
+    return receipt(visit, [PageItem(key="", at=visit.visitor.now, text=reply)], back="/questions")
 
 
 async def _waiting(visit: Visit) -> list[tuple[OpenQuestion, Inbound]]:

@@ -42,6 +42,7 @@ ROUTES: Final = (
     Route(method="POST", pattern="/memory", handler=memory_pages.tell),
     Route(method="POST", pattern="/forget", handler=memory_pages.forget),
     Route(method="POST", pattern="/answer", handler=memory_pages.press),
+    Route(method="GET", pattern="/receipt", handler=memory_pages.received),
     Route(method="GET", pattern="/memory/{id}", handler=memory_pages.one),
     Route(method="POST", pattern="/memory/{id}", handler=memory_pages.act),
     Route(method="GET", pattern="/why/{turn}", handler=why_pages.why),

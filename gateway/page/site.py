@@ -166,6 +166,7 @@ class Site:
             "markdown": markdown.rendered,
             "plain": markdown.plain,
             "part": lambda one: quote(one, safe=""),
+            "grouped": lambda one: f"{one:,}".replace(",", "\u202f"),
         }
         return found
 

@@ -32,6 +32,8 @@ from memory.service import Context, SignedIn, Visits
 FORMS: Final = "forms"
 #: Milliseconds after the sign-in for which an admin is one on the page.
 _ADMIN_MS: Final = 3_600_000
+#: Sessions whose receipt waits to be shown.
+_RECEIPTS: Final = 1_000
 #: The file in which `remora web` leaves a code for the running process, in the data folder.
 CODE_FILE: Final = "web-code"
 #: Seconds for which such a code is taken.
@@ -124,6 +126,7 @@ class Visitors:
         self._router = router
         self._now = now
         self._forms: dict[Place, asyncio.Lock] = {}
+        self._receipts: dict[int, list[PageItem]] = {}
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -247,6 +250,17 @@ class Visitors:
                 shown = {item.key: item for item in tab.taken() if not (item.mine or item.growing)}
             visitor.channel.drop(place)
         return list(shown.values())
+
+    def keep(self, visitor: Visitor, items: list[PageItem]) -> None:
+        """Keeps what a form was answered until the session shows it. A form sent twice takes nothing away."""
+        before = self._receipts.pop(visitor.session.id, [])
+        self._receipts[visitor.session.id] = items or before
+        if len(self._receipts) > _RECEIPTS:
+            del self._receipts[next(iter(self._receipts))]
+
+    def kept(self, visitor: Visitor) -> list[PageItem] | None:
+        """Returns what was kept for the session, and keeps it no longer."""
+        return self._receipts.pop(visitor.session.id, None)
 
     async def answers(self, visitor: Visitor, place: Place, *, seconds: float) -> None:
         """Waits until everything said in a place is answered, for at most `seconds`."""

@@ -66,24 +66,25 @@ class Dot:
 async def timeline(visit: Visit) -> web.StreamResponse:
     """Memories by the month since which they hold: a few of each of the newest months, or all of one."""
     visitor, texts, browse = visit.visitor, visit.texts, visit.visitor.store.memory.browse
-    months = _months(await browse.dated(visitor.context), ZoneInfo(texts.timezone))
-    alone, until, page = visit.query.get("month", ""), visit.query.get("until", ""), page_of(visit)
+    zone, page = ZoneInfo(texts.timezone), page_of(visit)
+    months = _months(await browse.dated(visitor.context), zone)
+    alone, until = visit.query.get("month", ""), visit.query.get("until", "")
     alone = alone if alone in months else ""
     numbers = [number for number in months if not until or number <= until]
-    bars = numbers[:_BARS]
-    most = max((len(months[number]) for number in bars), default=1)
+    bars = [] if alone or not numbers else _back(numbers[0], to=numbers[-1])
+    most = max((len(months.get(number, ())) for number in bars), default=1)
     listed = [alone] if alone else numbers[:_MONTHS]
     of_each = slice((page - 1) * PAGE, page * PAGE) if alone else slice(_OF_MONTH)
-    chosen = {number: [each for each, _ in months[number][of_each]] for number in listed}
+    chosen = {number: months[number][of_each] for number in listed}
     known = {
         one.id: one for one in await browse.some(visitor.context, [each for ids in chosen.values() for each in ids])
     }
     shown = {
         number: Month(
-            name=texts.month(months[number][0][1]),
+            name=texts.month(int(datetime(int(number[:4]), int(number[5:]), 1, tzinfo=zone).timestamp() * 1000)),
             number=number,
-            count=len(months[number]),
-            share=len(months[number]) / most,
+            count=(count := len(months.get(number, ()))),
+            share=count / most,
             memories=[told(visit, known[each]) for each in chosen.get(number, ()) if each in known],
         )
         for number in [*bars, *listed]
@@ -91,26 +92,33 @@ async def timeline(visit: Visit) -> web.StreamResponse:
     return visit.html(
         "timeline.html",
         months=[shown[number] for number in listed],
-        bars=[] if alone else [shown[number] for number in bars],
+        bars=[shown[number] for number in bars],
         alone=alone,
         until=until,
-        older=next(iter(numbers[_MONTHS:]), "") if not alone else "",
+        older="" if alone else next(iter(numbers[_MONTHS:]), ""),
         page=page,
         pages=pages_of(len(months[alone])) if alone else 1,
     )
 
 
-def _months(found: list[tuple[int, int]], zone: ZoneInfo) -> dict[str, list[tuple[int, int]]]:
-    """Returns rows with their times, both newest first, by month."""
-    months: dict[str, list[tuple[int, int]]] = {}
+def _months(found: list[tuple[int, int]], zone: ZoneInfo) -> dict[str, list[int]]:
+    """Returns the ids of rows, which come with their times and newest first, by month."""
+    months: dict[str, list[int]] = {}
     done = 0
     while done < len(found):
         day = datetime.fromtimestamp(found[done][1] / 1000, zone)
         start = datetime(day.year, day.month, 1, tzinfo=zone).timestamp() * 1000
         end = bisect_right(found, -start, lo=done, key=lambda one: -one[1])
-        months[f"{day:%Y-%m}"] = found[done:end]
+        months[f"{day:%Y-%m}"] = [one for one, _ in found[done:end]]
         done = end
     return months
+
+
+def _back(number: str, *, to: str) -> list[str]:
+    """Returns the months back from one to another, or as many as the picture shows."""
+    last = int(number[:4]) * 12 + int(number[5:]) - 1
+    numbers = (f"{month // 12:04}-{month % 12 + 1:02}" for month in range(last, last - _BARS, -1))
+    return [each for each in numbers if each >= to]
 
 
 async def entities(visit: Visit) -> web.StreamResponse:

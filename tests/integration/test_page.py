@@ -146,6 +146,19 @@ async def test_a_message_that_is_sent_twice_is_one(page: Page) -> None:
     assert "already done" in await ada.told("/memory", at="/memory", value="I like chess", nonce=nonce)
 
 
+async def test_a_receipt_is_read_once_and_back_asks_for_no_form(page: Page) -> None:
+    """The page behind a form is one that is read; a form that is sent twice still shows what it did."""
+    ada, bea = await page.signed_in("ada"), await page.signed_in("bea")
+    nonce = await ada.nonce()
+    sent = [await ada.post("/memory", value="I keep bees", nonce=nonce) for _ in range(2)]
+    assert {answer.headers["Location"] for answer in sent} == {"/receipt?back=/memory"}
+    assert (await bea.get("/receipt?back=/me")).headers["Location"] == "/me"
+    assert "bees" in await ada.text("/receipt?back=/memory")
+    assert (await ada.get("/receipt?back=/me")).headers["Location"] == "/me"
+    for elsewhere in ("//evil.example", "https://evil.example", "/\\evil", ""):
+        assert (await ada.get(f"/receipt?back={elsewhere}")).headers["Location"] == "/memory"
+
+
 async def test_without_a_script_everything_can_be_said_and_pressed(page: Page) -> None:
     """A form waits for its answer, and the page that follows shows it."""
     ada = await page.signed_in()
