@@ -46,7 +46,7 @@ class _Listed:
 async def chats(visit: Visit) -> web.StreamResponse:
     """The latest conversation."""
     found = await _listed(visit)
-    return visit.to(f"/chat/{found[0].name if found else FIRST}")
+    return visit.to(f"/chat/{found[0].name if found else FIRST}#end")
 
 
 async def chat(visit: Visit) -> web.StreamResponse:
@@ -231,7 +231,7 @@ async def _back(visit: Visit) -> web.Response:
     if visit.is_enhanced:
         return web.Response(status=204)
     await visit.visitors.answers(visit.visitor, visit.visitor.place(_thread(visit.path["thread"])), seconds=_ANSWER)
-    return visit.to(f"/chat/{visit.path['thread']}")
+    return visit.to(f"/chat/{visit.path['thread']}#end")
 
 
 async def _send(response: web.StreamResponse, event: str, data: dict[str, Any]) -> None:

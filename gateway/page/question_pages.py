@@ -74,7 +74,7 @@ async def answer(visit: Visit) -> web.StreamResponse:
     if not await visit.visitors.press(pressed):
         raise Refused(403, "page.questions.over")
     if here:
-        return visit.to(f"/chat/{pressed.thread or 'main'}")
+        return visit.to(f"/chat/{pressed.thread or 'main'}#end")
     reply = visit.texts("page.questions.elsewhere", place=visit.texts(f"platform.{pressed.platform}"))
     return receipt(visit, [PageItem(key="", at=visit.visitor.now, text=reply)], back="/questions")
 

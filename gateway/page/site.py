@@ -166,6 +166,7 @@ class Site:
             "markdown": markdown.rendered,
             "plain": markdown.plain,
             "part": lambda one: quote(one, safe=""),
+            "capital": lambda one: one[:1].upper() + one[1:],
             "grouped": lambda one: f"{one:,}".replace(",", "\u202f"),
         }
         return found
@@ -223,7 +224,9 @@ class Site:
             self._check_origin(request)
         guest = await self._visitors.of(self._cookie(request))
         if guest is None and not route.open:
-            return web.Response(status=303, headers={"Location": "/in"}) if method == "GET" else _unknown(texts)
+            if method == "GET":
+                return web.Response(status=303, headers={"Location": "/in"})
+            raise Refused(401, "page.sign_in_first")
         if guest is not None:
             texts = _texts_of(guest, request)
         form, files = await _form(request, body) if method != "GET" else ({}, ())
@@ -321,10 +324,6 @@ def _texts_of(guest: Visitor, request: web.BaseRequest) -> Texts:
     """Returns the texts in the language that a visitor has chosen, else in that of their browser."""
     own = guest.context.speaker.language or _accepted(request)
     return Texts(spoken(own, guest.served.spec.language), guest.context.timezone)
-
-
-def _unknown(texts: Texts) -> web.Response:
-    return web.Response(status=401, text=texts("page.sign_in_first"))
 
 
 def _accepted(request: web.BaseRequest) -> str:

@@ -163,7 +163,7 @@ async def test_without_a_script_everything_can_be_said_and_pressed(page: Page) -
     """A form waits for its answer, and the page that follows shows it."""
     ada = await page.signed_in()
     answer = await ada.say("/remember I play the oboe")
-    assert answer.headers["Location"] == "/chat/main"
+    assert answer.headers["Location"] == "/chat/main#end"
     assert "oboe" in await ada.text("/chat/main")
     await ada.say("/forget oboe")
     ada.receipt = (await ada.get("/chat/main")).text
@@ -181,7 +181,7 @@ async def test_conversations_stand_apart_and_are_found_again(page: Page) -> None
     assert "roses" in await ada.text("/chat/garden") and "report is due" in await ada.text("/chat/work")
     log = (await ada.get("/chat/garden")).text.partition('id="log"')[2]
     assert "report" not in log
-    assert (await ada.get("/chat")).headers["Location"] == "/chat/work"
+    assert (await ada.get("/chat")).headers["Location"] == "/chat/work#end"
     for bad in ("forms", "A", "a b", "x" * 50):
         assert (await ada.get(f"/chat/{bad}")).status_code == 404
 
@@ -565,7 +565,7 @@ async def test_questions_of_the_page_itself_are_answered_where_they_stand(page: 
     assert "chess" in await ada.text("/questions")
     ((number, _),) = await asked(ada)
     answer = await ada.post("/questions", at="/questions", id=number, choice="no")
-    assert answer.headers["Location"] == "/chat/games"
+    assert answer.headers["Location"] == "/chat/games#end"
     assert "chess" in await ada.text("/memory") and await asked(ada) == []
     await ada.told("/me", at="/me", action="delete")
     ((number, choices),) = await asked(ada)
