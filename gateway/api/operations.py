@@ -28,7 +28,7 @@ from gateway.pipeline.questions import buttons
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said
 from gateway.pipeline.toolbox import FORGET
-from memory.errors import MemoryFault, NotFound, StorageError, UnreadFilter
+from memory.errors import MemoryFault, NotFound, StorageError, UnknownFilter, UnreadFilter
 from memory.service import (
     LISTED,
     Context,
@@ -174,7 +174,7 @@ class Operations:
             return await operation.run(self, asking, arguments)
         except StorageError:
             raise
-        except UnreadFilter as exc:
+        except (UnknownFilter, UnreadFilter) as exc:
             raise ApiRefusal(400, "invalid_filter", asking.texts.unread(exc), param="filter") from exc
         except MemoryFault as exc:
             told = asking.texts.refusal(str(given.get("id", "")), exc)
