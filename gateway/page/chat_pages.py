@@ -17,7 +17,7 @@ from aiohttp import web
 from channels.base import Place, rows
 from channels.web import TYPING, PageItem, answer_key, said_key
 from gateway.page.site import Refused, Visit
-from gateway.page.visitors import FORMS, pressing, with_words
+from gateway.page.visitors import FORMS
 from memory.service import Conversation
 
 #: Messages shown of a conversation, and conversations in the list.
@@ -28,8 +28,6 @@ _ALIVE: Final = 15.0
 _LOOK: Final = 1.0
 #: Seconds for which a form without a script waits for its answer.
 _ANSWER: Final = 20.0
-#: Digits that the number of a turn has at most.
-_DIGITS: Final = 15
 #: Characters of a thread's name.
 _THREAD: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 #: The path of the first conversation, which has no thread.
@@ -66,49 +64,42 @@ async def chat(visit: Visit) -> web.StreamResponse:
 
 async def say(visit: Visit) -> web.StreamResponse:
     """Says something in a conversation."""
-    visitor, name = visit.visitor, visit.path["thread"]
     text = visit.form.get("text", "").strip()
-    if text or visit.files:
-        said = visitor.inbound(thread=_thread(name), nonce=_nonce(visit), language=visit.texts.language)
-        await visit.visitors.say(visitor, with_words(said, text, visit.files))
-    return await _back(visit)
+    return await (_say(visit, text=text, attachments=visit.files) if text or visit.files else _back(visit))
 
 
 async def press(visit: Visit) -> web.StreamResponse:
     """Presses a button under a message."""
-    visitor = visit.visitor
-    said = visitor.inbound(thread=_thread(visit.path["thread"]), nonce=_nonce(visit), language=visit.texts.language)
-    await visit.visitors.say(visitor, pressing(said, visit.form.get("key", ""), visit.form.get("data", "")[:64]))
-    return await _back(visit)
+    return await _say(visit, message_id=visit.form.get("key", ""), pressed=visit.form.get("data", "")[:64])
 
 
 async def forget(visit: Visit) -> web.StreamResponse:
     """Asks whether what an answer was given to is to be forgotten, with all that it taught."""
-    visitor, turn = visit.visitor, visit.form.get("turn", "")
-    if not turn.isdecimal() or len(turn) > _DIGITS:
-        raise Refused(400, "page.bad_form")
-    said = visitor.inbound(thread=_thread(visit.path["thread"]), nonce=_nonce(visit), language=visit.texts.language)
-    lines = await visitor.store.memory.browse.turn_lines(visitor.context, int(turn))
+    turn = visit.number(visit.form.get("turn", ""), "page.no_answer")
+    lines = await visit.visitor.store.memory.browse.turn_lines(visit.visitor.context, turn)
     meant = next((one.platform_ref for one in reversed(lines) if one.mine and one.platform_ref), None)
     if meant is None:
         raise Refused(404, "page.no_answer")
-    await visit.visitors.say(visitor, replace(with_words(said, "/forget"), reply_to=meant))
-    return await _back(visit)
+    return await _say(visit, text="/forget", reply_to=meant)
 
 
 async def stop(visit: Visit) -> web.StreamResponse:
     """Stops the answer that is being made."""
-    visitor = visit.visitor
-    said = visitor.inbound(thread=_thread(visit.path["thread"]), nonce=_nonce(visit), language=visit.texts.language)
-    await visit.visitors.say(visitor, with_words(said, "/stop"))
+    return await _say(visit, text="/stop")
+
+
+async def _say(visit: Visit, **said: Any) -> web.Response:
+    """Says something in the open conversation and returns to it. Raises `NotTaken`."""
+    visitor, thread = visit.visitor, _thread(visit.path["thread"])
+    inbound = visitor.inbound(thread=thread, nonce=_nonce(visit), language=visit.texts.language)
+    await visitor.channel.say(replace(inbound, **said))
     return await _back(visit)
 
 
 async def file(visit: Visit) -> web.StreamResponse:
     """A file that the bot has shown, to be saved."""
     place = visit.visitor.place(_thread(visit.path["thread"]))
-    row = visit.path["row"]
-    found = visit.visitor.channel.file(place, int(row)) if row.isdecimal() and len(row) < 18 else None
+    found = visit.visitor.channel.file(place, visit.number(visit.path["row"], "page.file_gone"))
     if found is None:
         raise Refused(404, "page.file_gone")
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(found.name, safe='')}"}

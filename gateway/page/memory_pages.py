@@ -7,7 +7,7 @@ change is a command of the visitor's, with the answer of that command as its rec
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from difflib import SequenceMatcher
 from typing import Any, Final, Literal
@@ -15,13 +15,13 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from channels.base import Inbound, Place, rows
+from channels.base import Place, rows
 from channels.web import PageItem
 from gateway.commands import phrases
 from gateway.commands.parts import part_of
 from gateway.config.loading import WEB_PREFIX
 from gateway.page.site import Refused, Visit
-from gateway.page.visitors import FORMS, pressing, with_words
+from gateway.page.visitors import FORMS
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
 from memory.service import LISTED, TIERS, Filters, Memory, Source, query_terms, shares
 
@@ -85,22 +85,9 @@ async def listed(visit: Visit) -> web.StreamResponse:
     query, day = visit.query.get("q", "").strip()[:400], visit.query.get("on", "").strip()[:20]
     page = page_of(visit)
     state: Literal["", "pinned", "fading"] = next((one for one in _STATES if one == visit.query.get("show")), "")
-    values: dict[str, Any] = {
-        "query": query,
-        "state": state,
-        "day": day,
-        "page": page,
-        "pages": 1,
-        "groups": [],
-        "quotes": [],
-        "why": "",
-        "chips": [],
-    }
-    if day:
-        values |= await _then(visit, day, page)
-    else:
-        values |= await _found(visit, query, page, state)
-    return visit.html("memory.html", **values)
+    none: dict[str, Any] = {"pages": 1, "groups": [], "quotes": [], "why": "", "chips": [], "total": 0, "page": page}
+    found = await (_then(visit, day, page) if day else _found(visit, query, page, state))
+    return visit.html("memory.html", query=query, state=state, day=day, **(none | found))
 
 
 def page_of(visit: Visit) -> int:
@@ -118,7 +105,7 @@ async def _then(visit: Visit, day: str, page: int) -> dict[str, Any]:
     try:
         asked = date.fromisoformat(day)
     except ValueError:
-        return {"why": visit.texts("page.bad_day"), "total": 0}
+        return {"why": visit.texts("page.bad_day")}
     visitor = visit.visitor
     held, total = await visitor.store.memory.browse.held_at(visitor.context, asked, limit=PAGE, page=page)
     return {"groups": _grouped(visit, held), "total": total, "pages": pages_of(total)}
@@ -130,7 +117,7 @@ async def _found(visit: Visit, query: str, page: int, state: Literal["", "pinned
     try:
         filters = await browse.filters(visitor.context, query, group_of=part_of)
     except (UnknownFilter, UnreadFilter) as exc:
-        return {"why": visit.texts.unread(exc), "total": 0}
+        return {"why": visit.texts.unread(exc)}
     if filters.words and not state:
         return await _searched(visit, filters)
     named = any(one.name == "category" for one in filters.given)
@@ -273,17 +260,13 @@ async def forget(visit: Visit) -> web.StreamResponse:
 
 async def press(visit: Visit) -> web.StreamResponse:
     """Answers a question that a command has asked."""
-    said = _said(visit)
-    items = await visit.visitors.answered(
-        visit.visitor, pressing(said, visit.form.get("key", "")[:100], visit.form.get("data", "")[:64])
-    )
-    return receipt(visit, items, back=_safe(visit.form.get("back", "")))
+    pressed = {"message_id": visit.form.get("key", "")[:100], "pressed": visit.form.get("data", "")[:64]}
+    return await _said(visit, back=_safe(visit.form.get("back", "")), **pressed)
 
 
 async def done(visit: Visit, command: str, *, back: str) -> web.StreamResponse:
     """Says a command for the visitor and shows its answer."""
-    items = await visit.visitors.answered(visit.visitor, with_words(_said(visit), command))
-    return receipt(visit, items, back=back)
+    return await _said(visit, back=back, text=command)
 
 
 def receipt(visit: Visit, items: list[PageItem], *, back: str) -> web.StreamResponse:
@@ -308,10 +291,11 @@ async def received(visit: Visit) -> web.StreamResponse:
     return visit.html("receipt.html", items=[(item, rows(item.buttons)) for item in items], back=back)
 
 
-def _said(visit: Visit) -> Inbound:
-    return visit.visitor.inbound(
-        thread=FORMS, nonce=visit.form["nonce"].partition(".")[0], language=visit.texts.language
-    )
+async def _said(visit: Visit, *, back: str, **said: Any) -> web.StreamResponse:
+    """Says something in the thread of forms and shows the answer."""
+    nonce = visit.form["nonce"].partition(".")[0]
+    inbound = visit.visitor.inbound(thread=FORMS, nonce=nonce, language=visit.texts.language)
+    return receipt(visit, await visit.visitors.answered(visit.visitor, replace(inbound, **said)), back=back)
 
 
 def _safe(back: str) -> str:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from channels.base import Attachment, Channel, Inbound, Place
+from channels.base import Channel, Inbound, Place
 from channels.web import PageItem, WebChannel
 from gateway.config.loading import WEB_PREFIX, Config
 from gateway.pipeline.request import Agent
@@ -215,10 +215,6 @@ class Visitors:
 
     # Speaking ---------------------------------------------------------------------------------------------------
 
-    async def say(self, visitor: Visitor, inbound: Inbound) -> None:
-        """Says something in one of the visitor's conversations. Raises `NotTaken`."""
-        await visitor.channel.say(inbound)
-
     def buttons_of(self, channel: str) -> Channel | None:
         """Returns a running channel whose messages have buttons; None for any other."""
         found = self._all.get(channel)
@@ -277,16 +273,6 @@ class Visitors:
 def account(channel: str, user_id: str) -> str:
     """Returns the user id on the page of an account of a channel."""
     return f"{channel}.{user_id}"
-
-
-def with_words(inbound: Inbound, text: str, attachments: tuple[Attachment, ...] = ()) -> Inbound:
-    """Returns a visitor's message with its words."""
-    return replace(inbound, text=text, attachments=attachments)
-
-
-def pressing(inbound: Inbound, key: str, data: str) -> Inbound:
-    """Returns a visitor's press of a button under the item `key`."""
-    return replace(inbound, message_id=key, pressed=data)
 
 
 def leave_code(folder: Path, code: str, person: str) -> None:

@@ -595,7 +595,7 @@ async def test_what_was_said_is_forgotten_beside_its_answer(page: Page) -> None:
     assert "Nix" not in shown and "Bern" in shown and "Nix" not in await ada.text("/chat/main")
     eve = await page.signed_in("eve")
     assert (await eve.post("/chat/main/forget", turn=turns[1])).status_code == 404
-    assert (await eve.post("/chat/main/forget", turn="x")).status_code == 400
+    assert (await eve.post("/chat/main/forget", turn="x")).status_code == 404
 
     # What was wrong in an answer is corrected beside what the answer used.
     why = await ada.get(f"/why/{turns[2]}?wrong=1")
