@@ -212,7 +212,8 @@ class Operations:
 
     async def show(self, asking: MemoryRequest, given: OneMemory) -> JSON:
         shown = await self._write(asking, lambda edits: edits.show(given.id))
-        return {**told(asking, shown.memory), "history": _history(asking, shown), "sources": _sources(asking, shown)}
+        history = [told(asking, one) for one in shown.versions]
+        return {**told(asking, shown.memory), "history": history, "sources": _sources(asking, shown)}
 
     async def entity(self, asking: MemoryRequest, given: OneEntity) -> JSON:
         found = await asking.memory.browse.entity(asking.context, given.name)
@@ -344,10 +345,6 @@ def _found(asking: MemoryRequest, hit: Hit, query: str) -> JSON:
         "id": None, "kind": "message", "created_at": _date(message.said_at), "score": round(hit.score, 4),
         "memory": phrases.quote(message, asking.context, words, language=asking.texts.language),
     }  # fmt: skip
-
-
-def _history(asking: MemoryRequest, shown: Shown) -> list[JSON]:
-    return [told(asking, one) for one in shown.versions]
 
 
 def _sources(asking: MemoryRequest, shown: Shown) -> list[JSON]:

@@ -7,7 +7,6 @@ so is everything that changes anything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from aiohttp import web
@@ -26,16 +25,6 @@ _DAYS: Final = 30
 _TERMINAL: Final = "console"
 #: What the buttons beside a person do, as commands.
 _ON_PEOPLE: Final = {"look": "/admin memory {who} list", "allow": "/allow {who}", "block": "/block {who}"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageBar:
-    """A day in the picture: the heights of its bars, from 0 to 1."""
-
-    day: str
-    answers: float
-    background: float
-    cost: float
 
 
 async def health(visit: Visit) -> web.StreamResponse:
@@ -83,19 +72,11 @@ async def usage(visit: Visit) -> web.StreamResponse:
     texts, stats, context = visit.texts, visit.visitor.store.memory.stats, visit.visitor.context
     days = await stats.by_day(context, days=_DAYS)
     used = [one for one in await stats.usage(context, days=_DAYS, everywhere=True) if one.input_tokens]
-    most = max((one.answers + one.background for one in days), default=0) or 1
-    dearest = max((one.cost or 0.0 for one in days), default=0.0) or 1.0
     return visit.html(
         "admin_usage.html",
-        bars=[
-            UsageBar(
-                day=one.day.isoformat(),
-                answers=one.answers / most,
-                background=one.background / most,
-                cost=(one.cost or 0.0) / dearest,
-            )
-            for one in days
-        ],
+        bars=days,
+        most=max((one.answers + one.background for one in days), default=0) or 1,
+        dearest=max((one.cost or 0.0 for one in days), default=0.0) or 1.0,
         days=[one for one in reversed(days) if one.calls],
         priced=any(one.cost is not None for one in days),
         used=[(purpose_name(texts, one.purpose), one) for one in used],

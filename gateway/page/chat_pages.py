@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -34,17 +34,10 @@ _THREAD: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 FIRST: Final = "main"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Listed:
-    name: str
-    opening: str
-    last_at: int
-
-
 async def chats(visit: Visit) -> web.StreamResponse:
     """The latest conversation."""
     found = await _listed(visit)
-    return visit.to(f"/chat/{found[0].name if found else FIRST}#end")
+    return visit.to(f"/chat/{found[0][0] if found else FIRST}#end")
 
 
 async def chat(visit: Visit) -> web.StreamResponse:
@@ -119,7 +112,7 @@ async def events(visit: Visit) -> web.StreamResponse:
             if _hash(items) != visit.query.get("seen"):
                 await _send(response, "log", {"html": _shown(visit, items), "seen": _hash(items)})
             shown = {item.key for item in items}
-            visit.visitors.wake(visitor, place)
+            visitor.store.delivery.wake(place.session_key)
             looked = time.monotonic()
             while True:
                 item = await tab.next(_ALIVE)
@@ -191,17 +184,16 @@ def _turn(item: PageItem) -> str:
     return number if number != item.key and number.isdecimal() and not item.growing else ""
 
 
-async def _listed(visit: Visit) -> list[_Listed]:
-    visitor = visit.visitor
-    found: list[Conversation] = await visitor.store.memory.browse.talks(
-        visitor.context, platform=visitor.channel.platform, limit=_LISTED
-    )
-    listed = []
-    for one in found:
-        place = Place.from_session_key(one.session_key)
-        if place.channel == visitor.channel.id and place.chat == visitor.account and place.thread != FORMS:
-            listed.append(_Listed(name=place.thread or FIRST, opening=one.opening, last_at=one.last_at))
-    return listed
+async def _listed(visit: Visit) -> list[tuple[str, Conversation]]:
+    """Returns the visitor's conversations with their names in paths, the latest first."""
+    visitor, platform = visit.visitor, visit.visitor.channel.platform
+    found = await visitor.store.memory.browse.talks(visitor.context, platform=platform, limit=_LISTED)
+    places = [(Place.from_session_key(one.session_key), one) for one in found]
+    return [
+        (place.thread or FIRST, one)
+        for place, one in places
+        if place == visitor.place(place.thread) and place.thread != FORMS
+    ]
 
 
 def _thread(name: str) -> str | None:

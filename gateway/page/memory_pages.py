@@ -49,8 +49,6 @@ class ShownMemory:
 
     id: str
     said: str
-    kind: str
-    category: str
     since: str
     until: str
     marks: tuple[str, ...]
@@ -72,8 +70,6 @@ def told(visit: Visit, memory: Memory) -> ShownMemory:
     return ShownMemory(
         id=memory.short_id,
         said=said[:1].upper() + said[1:],
-        kind=texts(f"kind.{memory.kind}"),
-        category=texts(f"category.{memory.category}") if memory.kind == "fact" else "",
         since=texts.date(memory.valid_from),
         until="" if memory.valid_until is None else texts.date(memory.valid_until),
         marks=tuple(marks),

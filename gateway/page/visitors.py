@@ -134,11 +134,6 @@ class Visitors:
         return self._config.page_agents
 
     @property
-    def has_api(self) -> bool:
-        """True if programs can talk to the agents."""
-        return bool(self.roster.api)
-
-    @property
     def visits(self) -> Visits:
         """The codes and sessions, which are in the default agent's store."""
         return self.roster.stores[self.roster.default].memory.visits
@@ -240,7 +235,7 @@ class Visitors:
         place = visitor.place(FORMS)
         async with self._forms.setdefault(place, asyncio.Lock()):
             with visitor.channel.tab(place) as tab:
-                self.wake(visitor, place)
+                visitor.store.delivery.wake(place.session_key)
                 await visitor.channel.say(inbound)
                 await self._router.settled(place)
                 shown = {item.key: item for item in tab.taken() if not (item.mine or item.growing)}
@@ -261,13 +256,9 @@ class Visitors:
     async def answers(self, visitor: Visitor, place: Place, *, seconds: float) -> None:
         """Waits until everything said in a place is answered, for at most `seconds`."""
         with visitor.channel.tab(place), suppress(TimeoutError):
-            self.wake(visitor, place)
+            visitor.store.delivery.wake(place.session_key)
             async with asyncio.timeout(seconds):
                 await self._router.settled(place)
-
-    def wake(self, visitor: Visitor, place: Place) -> None:
-        """Has sent what waits for a place that is open now."""
-        visitor.store.delivery.wake(place.session_key)
 
 
 def account(channel: str, user_id: str) -> str:

@@ -61,13 +61,8 @@ def _entry(
         may = named.live and not named.follows
         # What the answer says is what may be wrong in it.
         is_open = visit.query.get("wrong") == "1" and named.value.casefold() in answer
-        shown |= {
-            "open": is_open,
-            "memory": told(visit, named),
-            "value": named.value,
-            "may": may,
-            "now": None if now is None else told(visit, now),
-        }
+        held = None if now is None else told(visit, now)
+        shown |= {"open": is_open, "memory": told(visit, named), "value": named.value, "may": may, "now": held}
     elif named is None:
         shown["quote"] = texts("why.forgotten")
     else:

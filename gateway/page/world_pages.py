@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 from aiohttp import web
 
-from gateway.page.memory_pages import PAGE, ShownMemory, page_of, pages_of, told
+from gateway.page.memory_pages import PAGE, page_of, pages_of, told
 from gateway.page.site import Refused, Visit
 from memory.service import Entity
 
@@ -35,20 +35,6 @@ _NAMED: Final = 60
 _WIDTH: Final = 720
 _HEIGHT: Final = 440
 _RINGS: Final = ((1, 0.0), (7, 0.36), (12, 0.68), (18, 1.0))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Month:
-    """A month with some of its memories; `share` is their number compared with the fullest month, from 0 to 1.
-
-    `number` names it in addresses, such as "2026-03".
-    """
-
-    name: str
-    number: str
-    count: int
-    share: float
-    memories: list[ShownMemory]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,27 +58,16 @@ async def timeline(visit: Visit) -> web.StreamResponse:
     alone = alone if alone in months else ""
     numbers = [number for number in months if not until or number <= until]
     bars = [] if alone or not numbers else _back(numbers[0], to=numbers[-1])
-    most = max((len(months.get(number, ())) for number in bars), default=1)
     listed = [alone] if alone else numbers[:_MONTHS]
     of_each = slice((page - 1) * PAGE, page * PAGE) if alone else slice(_OF_MONTH)
-    chosen = {number: months[number][of_each] for number in listed}
-    known = {
-        one.id: one for one in await browse.some(visitor.context, [each for ids in chosen.values() for each in ids])
-    }
-    shown = {
-        number: Month(
-            name=texts.month(int(datetime(int(number[:4]), int(number[5:]), 1, tzinfo=zone).timestamp() * 1000)),
-            number=number,
-            count=(count := len(months.get(number, ()))),
-            share=count / most,
-            memories=[told(visit, known[each]) for each in chosen.get(number, ()) if each in known],
-        )
-        for number in [*bars, *listed]
-    }
+    chosen = [each for number in listed for each in months[number][of_each]]
+    known = {one.id: told(visit, one) for one in await browse.some(visitor.context, chosen)}
     return visit.html(
         "timeline.html",
-        months=[shown[number] for number in listed],
-        bars=[shown[number] for number in bars],
+        months=[(number, [known[each] for each in months[number][of_each] if each in known]) for number in listed],
+        bars=bars,
+        counts={number: len(months.get(number, ())) for number in [*bars, *listed]},
+        names={number: texts.month(_begin(number, zone)) for number in [*bars, *listed]},
         alone=alone,
         until=until,
         older="" if alone else next(iter(numbers[_MONTHS:]), ""),
@@ -101,15 +76,20 @@ async def timeline(visit: Visit) -> web.StreamResponse:
     )
 
 
+def _begin(number: str, zone: ZoneInfo) -> int:
+    """Returns when a month begins, in milliseconds UTC."""
+    return int(datetime(int(number[:4]), int(number[5:]), 1, tzinfo=zone).timestamp() * 1000)
+
+
 def _months(found: list[tuple[int, int]], zone: ZoneInfo) -> dict[str, list[int]]:
     """Returns the ids of rows, which come with their times and newest first, by month."""
     months: dict[str, list[int]] = {}
     done = 0
     while done < len(found):
         day = datetime.fromtimestamp(found[done][1] / 1000, zone)
-        start = datetime(day.year, day.month, 1, tzinfo=zone).timestamp() * 1000
-        end = bisect_right(found, -start, lo=done, key=lambda one: -one[1])
-        months[f"{day:%Y-%m}"] = [one for one, _ in found[done:end]]
+        number = f"{day.year:04}-{day.month:02}"
+        end = bisect_right(found, -_begin(number, zone), lo=done + 1, key=lambda one: -one[1])
+        months[number] = [one for one, _ in found[done:end]]
         done = end
     return months
 
