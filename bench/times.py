@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
-from memory.reminders.phrases import Reading, Unclear, read, read_time
-from memory.reminders.rules import following
+from memory.text.times.phrases import Reading, Unclear, read, read_time
+from memory.text.times.rules import following
 
 Outcome: TypeAlias = Literal["right", "asked", "set"]
 

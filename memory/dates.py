@@ -185,6 +185,8 @@ MONTH_EN = (
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
     r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
 )
+_DAY_EN = r"(?:the )?\d{1,2}(?:st|nd|rd|th)?"
+_UNTIL_EN = r" ?(?:-|–|to|until|till|through) ?"
 NUMBER_EN = rf"(?:\d{{1,4}}|an?|{'|'.join(_NUMBER_WORDS_EN)})"
 NUMBER_ZH = r"(?:\d{1,4}|[一二两兩三四五六七八九十]{1,3})"
 WEEK_ZH = r"(?:周|週|星期|礼拜|禮拜)"
@@ -215,12 +217,19 @@ _PARTS_RELATIVE = (
 _PARTS_AHEAD = (
     rf"(?P<bare>\b(?:on )?{WEEKDAY_EN}\b)",
     (
+        rf"(?P<dated_span>\b(?:{_DAY_EN}(?: (?:of )?{MONTH_EN})?{_UNTIL_EN}{_DAY_EN} (?:of )?{MONTH_EN}"
+        rf"|{MONTH_EN} {_DAY_EN}{_UNTIL_EN}(?:{MONTH_EN} )?{_DAY_EN})\b(?!,? \d{{4}}))"
+    ),
+    (
         rf"(?P<dated>\b{MONTH_EN} \d{{1,2}}(?:st|nd|rd|th)?\b(?!,? \d{{4}})"
         rf"|\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{MONTH_EN}\b(?!,? \d{{4}}))"
     ),
     rf"(?P<bare_zh>(?<![上下这這本个個]){WEEK_ZH}[一二三四五六日天末])",
+    r"(?P<dated_span_zh>(?<![\d年])\d{1,2}月\d{1,2}[号號日]?[到至~～—-](?:\d{1,2}月)?\d{1,2}[号號日])",
     r"(?P<dated_zh>(?<![\d年])\d{1,2}月\d{1,2}[号號日])",
 )
+#: A span that is longer was misread: "Dec 16-12".
+_LONGEST_SPAN = timedelta(days=120)
 _RELATIVE = re.compile("|".join(_PARTS_RELATIVE), re.IGNORECASE)
 _AHEAD = re.compile("|".join(_PARTS_RELATIVE + _PARTS_AHEAD), re.IGNORECASE)
 _DATED = re.compile(r"\s{0,2}[(（](?:week of )?\d{4}")
@@ -337,6 +346,25 @@ def _dated_zh(match: re.Match[str], today: date) -> Span:
     return _day(_coming_date(today, int(month), int(day)))
 
 
+def _dated_span(match: re.Match[str], today: date) -> Span:
+    text = match.group().lower()
+    months = [month_en(name) for name in re.findall(MONTH_EN, text)]
+    return _spanning(today, months, [int(day) for day in re.findall(r"\d+", text)])
+
+
+def _dated_span_zh(match: re.Match[str], today: date) -> Span:
+    months = [int(month) for month in re.findall(r"(\d+)月", match.group())]
+    return _spanning(today, months, [int(day) for day in re.findall(r"\d+(?!\d|月)", match.group())])
+
+
+def _spanning(today: date, months: list[int], days: list[int]) -> Span:
+    first = _coming_date(today, months[0], days[0])
+    last = _coming_date(first, months[-1], days[-1])
+    if last - first > _LONGEST_SPAN:
+        raise ValueError(f"no days one after the other: {first} to {last}")
+    return first, last, "days"
+
+
 def _coming_date(today: date, month: int, day: int) -> date:
     for year in range(today.year, today.year + 9):  # a February 29 comes at most 8 years later
         try:
@@ -352,5 +380,5 @@ _MEANINGS: dict[str, Callable[[re.Match[str], date], Span]] = {
     "near": _near, "weekday": _weekday, "period": _period, "shift": _shift, "near_zh": _near,
     "monthday_zh": _monthday_zh, "weekday_zh": _weekday_zh, "period_zh": _period_zh, "month_zh": _month_zh,
     "year_zh": _year_zh, "shift_zh": _shift_zh, "bare": _bare, "bare_zh": _bare_zh, "dated": _dated,
-    "dated_zh": _dated_zh,
+    "dated_zh": _dated_zh, "dated_span": _dated_span, "dated_span_zh": _dated_span_zh,
 }  # fmt: skip

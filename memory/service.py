@@ -65,14 +65,11 @@ from memory.recall.rank import Weights
 from memory.recall.recall import Budget, Recall, Recalled, excerpt, shares
 from memory.recall.rerank import Reranker
 from memory.recall.search import Hit, Search
-from memory.reminders.days import days_named
 from memory.reminders.followups import HOURS as FOLLOW_UP_HOURS
 from memory.reminders.followups import FollowUp, FollowUps
 from memory.reminders.orders import Action, Order, is_beside, reworded, takes_back
 from memory.reminders.orders import read as reminder_orders
-from memory.reminders.phrases import is_request as asks_reminder
 from memory.reminders.reminders import Firing, Reading, Reminders, Unclear, due_of
-from memory.reminders.rules import parse_rule as reminder_rule
 from memory.runtime import Runtime
 from memory.scope import Scope
 from memory.store import (
@@ -116,6 +113,9 @@ from memory.store.sqlite.driver import Driver
 from memory.store.talks import Conversation, ConversationLine, Entered
 from memory.store.usage import Spent, Taken, Used
 from memory.text.language import language_of
+from memory.text.times.days import days_named
+from memory.text.times.phrases import is_request as asks_reminder
+from memory.text.times.rules import parse_rule as reminder_rule
 from memory.text.words import query_terms
 from memory.text.zones import zone_named, zones_like
 from memory.transfer.backups import Backups, Retention

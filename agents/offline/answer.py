@@ -21,6 +21,7 @@ from agents.offline.question import (
     is_question,
     known_by,
     lacking,
+    social,
 )
 from agents.offline.speech import Asks, Speech, plain
 
@@ -43,7 +44,7 @@ _MOST_LISTED: Final = 12
 #: Longest quotation, in characters; of a longer message only the sentence that answers is quoted.
 _QUOTATION: Final = 240
 #: A date that was added to what was told.
-_ADDED: Final = re.compile(r"\(\d{4}-\d\d(?:-\d\d)?\)")
+_ADDED: Final = re.compile(r"\(\d{4}-\d\d(?:-\d\d)?(?:/\d{4}-\d\d-\d\d)?\)")
 _CLAUSE: Final = re.compile(r"(?<=[,，、;；])")
 #: How long after a message the next may refer to it or say that it holds no more, in milliseconds.
 _SOON: Final = 600_000
@@ -127,8 +128,8 @@ def _overlap(one: Days, other: Days) -> bool:
 
 
 def _holds(words: str, value: str) -> bool:
-    """Returns whether words say a plan's value, which has dates in brackets added."""
-    return all(piece.strip().casefold() in words.casefold() for piece in _ADDED.split(value))
+    """Returns whether words say all of a plan's value, which has dates in brackets added and may leave words out."""
+    return all(word in words.casefold() for word in _ADDED.sub(" ", value).casefold().split())
 
 
 def nearest(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:
@@ -175,7 +176,7 @@ def _all(facts: Sequence[Remembered], speech: Speech) -> Told:
 
 def _talked(remembered: Sequence[Remembered], speech: Speech) -> Told:
     """Tells what was said of late, or in the time that the question names: of anything else nothing was found."""
-    quotes = _quotes(remembered, speech)[-_MOST:]
+    quotes = [one for one in _quotes(remembered, speech) if not social(one.memory.said, speech)][-_MOST:]
     return Told("\n".join(_quoted(one, speech) for one in quotes), tuple(one.memory for one in quotes))
 
 
@@ -219,7 +220,7 @@ def _by_key(question: AskedQuestion, facts: Sequence[Remembered], speech: Speech
         wanted = sorted(wanted, key=lambda one: one.at)[:_MOST]
         return Told(_said(wanted, speech), tuple(wanted))
     ended = [one for one in meant if one.superseded and _has_key(one, asks.keys)]
-    return _over(sorted(ended, key=lambda one: one.at)[-1:], speech.texts["ended"])
+    return _over(sorted(ended, key=lambda one: one.at)[-1:], speech, "ended")
 
 
 def _earlier(question: AskedQuestion, facts: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:
@@ -230,7 +231,7 @@ def _earlier(question: AskedQuestion, facts: Sequence[Remembered], speech: Speec
     known = {token for one in over for token in known_by(one, speech, tokens)}
     if question.musts & (question.rest - known):
         return NOTHING
-    return _over(sorted(over, key=lambda one: one.at, reverse=True)[:_MOST], speech.texts["earlier"])
+    return _over(sorted(over, key=lambda one: one.at, reverse=True)[:_MOST], speech, "earlier")
 
 
 def _meant(facts: Sequence[Remembered], asks: Asks) -> list[Remembered]:
@@ -242,10 +243,15 @@ def _meant(facts: Sequence[Remembered], asks: Asks) -> list[Remembered]:
     ]
 
 
-def _over(facts: Sequence[Remembered], form: str) -> Told:
-    """Tells facts that hold no more, each with its end."""
-    lines = [form.format(said=one.said, when=one.until) for one in facts]
+def _over(facts: Sequence[Remembered], speech: Speech, form: str) -> Told:
+    """Tells facts that hold no more, each in the past tense and with its end."""
+    lines = [speech.texts[form].format(said=_was(one.said, speech), when=one.until) for one in facts]
     return Told("\n".join(lines), tuple(facts))
+
+
+def _was(said: str, speech: Speech) -> str:
+    began = next((now for now in speech.was if said.startswith(f"{now} ")), "")
+    return speech.was[began] + said.removeprefix(began) if began else said
 
 
 def _has_key(memory: Remembered, keys: Iterable[str]) -> bool:

@@ -13,9 +13,11 @@ from babel.dates import format_date
 
 from agents.llm import Completion, OnText, Remembered, Request
 from agents.offline.answer import NOTHING, Told, answer, nearest, planned, reminded, sentence
-from agents.offline.question import AskedQuestion, Tokens, asked, asks_plans, social
+from agents.offline.question import AskedQuestion, Tokens, asked, asks_plans, is_question, social
 from agents.offline.speech import OneForm, Speech, Split, speech
 
+#: How a secret begins that was masked before anything was kept.
+_MASKED: Final = "[secret:"
 #: Reminders that are told where somebody asks what they have planned.
 _COMING: Final = 5
 
@@ -50,7 +52,7 @@ def _reply(request: Request, spoken: Speech, tokens: Tokens) -> Told:
     lines = []
     if request.noted:
         lines.append(texts["noted"].format(list=texts["and"].join(request.noted)))
-    if (request.noted or request.ended) and spoken.grief.search(spoken.read(request.said)):
+    if spoken.grief.search(spoken.read(request.said)) and not is_question(request.said, spoken):
         lines.insert(0, texts["sorry"])
     if request.ended:
         lines.append(texts["over"].format(list=texts["and"].join(request.ended)))
@@ -96,6 +98,8 @@ def _answered(
 
 def _kept(request: Request, texts: Mapping[str, str]) -> str:
     """Returns the answer to words that hold no fact and ask nothing."""
+    if _MASKED in request.said:
+        return texts["masked"]
     if request.learning != "on":
         return texts[f"kept_{request.learning}"]
     return texts["kept_again" if _said_last(request, texts["kept"], texts["kept_again"]) else "kept"]

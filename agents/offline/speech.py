@@ -60,12 +60,13 @@ class Speech:
     words that ask for a key. `cut` is what a question says that an answer need not say; `rewrites` turn a way of asking
     into another. `tag` is what makes a statement sound like a question, as in "lovely, isn't it?". `kind` fits the kind
     of thing that is asked for; `light` are words that an answer need not hold if it holds others. `refers` fits
-    messages that speak of what the one before names, `changed` those which say that what was said before holds no more,
-    `own` questions about the person who asks, `personal` those about that person's life and people, `agenda` those
-    about what is planned on certain days, `talked` those about what was talked of, `grief` news of a loss, `other`
-    sentences about somebody else. A question that fits `before` is
-    answered by what fits `past`. With `capitals` a capital letter within a sentence shows a name; the words of an
-    `inflected` language have many endings. `particles` are letters between which the words of an unspaced script stand.
+    messages that speak of what the one before names, `changed` those which say that what was said before holds no
+    more, `own` questions about the person who asks, `personal` those about that person's life and people, `agenda`
+    those about what is planned on certain days, `talked` those about what was talked of, `grief` news of a loss,
+    `other` sentences about somebody else. A question that fits `before` is answered by what fits `past`; `was`
+    turns the beginning of a fact into the past tense. With `capitals` a capital letter within a sentence shows a
+    name; the words of an `inflected` language have many endings. `particles` are letters between which the words of
+    an unspaced script stand.
     """
 
     code: str
@@ -99,6 +100,7 @@ class Speech:
     refers: re.Pattern[str] | None
     before: re.Pattern[str]
     past: re.Pattern[str]
+    was: Mapping[str, str]
     texts: Mapping[str, str]
     one_form: OneForm
     split: Split
@@ -173,6 +175,7 @@ def speech(code: str, simplified: OneForm, split: Split) -> Speech:
         refers=pattern(data["refers"]) if "refers" in data else None,
         before=pattern(data["before"]),
         past=pattern(data.get("past", "")),
+        was=data.get("was", {}),
         texts=data["texts"],
         one_form=(lambda text: _BESIDE_HAN.sub("", simplified(text))) if code == "zh" else str,
         split=split,

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
+from gateway.commands import reminder_lines
 from gateway.commands.call import Call
 from memory.service import Action, Order, Reading, Reminder, Unclear, is_beside, reminder_orders, reworded
 
@@ -33,13 +35,11 @@ async def meant(call: Call, said: str, *, certain: bool) -> Meant | None:
     text = reworded(said, language=language) if last is not None and last.first else ""
     if last is not None and text and call.memory.reminders.read_time(call.context, text, language=language) is None:
         return Meant(action="reword", number=last.number, text=text)
-    orders = list(reminder_orders(said, language=language))
-    if orders:
-        every = await call.memory.reminders.every(call.context)
-        for order in orders:
-            if (found := _of(call, order, every, last, certain=certain)) is not None:
-                return found
-    elif last is not None and last.first:
+    every = await call.memory.reminders.every(call.context)
+    for order in reminder_orders(said, language=language):
+        if (found := _of(call, order, every, last, certain=certain)) is not None:
+            return found
+    if last is not None and last.first:
         time = call.memory.reminders.read_time(call.context, said, language=language)
         # "When do I have to …?" asks for a time and names none.
         asks = isinstance(time, Unclear) and said.rstrip().endswith(("?", "？"))
@@ -66,8 +66,11 @@ def _of(call: Call, order: Order, every: Sequence[Reminder], last: Reminder | No
         return Meant(action=order.action, number=number, time=order.rest) if number is not None or about else None
     if order.rest:
         named = [one.number for one in every if order.speaks_of(one.text)]
+        if not named:  # "the Sunday one"
+            now = call.memory.reminders.after(timedelta(0))
+            named = [one.number for one in every if order.speaks_of(reminder_lines.due(call.texts, one, now))]
         # "Cancel the plumber" can mean nothing else where a reminder speaks of the plumber.
-        known = number is None and (order.named or (bool(named) and (certain or order.calls_off)))
+        known = number is None and (order.named or (bool(named) and (certain or order.calls_off or last is not None)))
         return Meant(action=order.action, number=named[0] if len(named) == 1 else None) if known else None
     if number is None and order.place is None and last is not None:
         number = last.number

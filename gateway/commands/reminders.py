@@ -374,7 +374,7 @@ async def _list(call: Call, page: int) -> None:
     cancel = [reminder_lines.cancel_button(call.texts, one, numbered=True) for one in here]
     turns = pages.turning_by(call, page, pages_of, lambda to: f"/remind list {to}")
     head = call.texts("remind.head" if call.context.session.private else "remind.head_here")
-    await pages.show(call, [head, *lines, call.texts("remind.how")], [*cancel, *turns])
+    await pages.show(call, [head, *lines, call.texts("remind.how", number=here[-1].number)], [*cancel, *turns])
 
 
 def _line(call: Call, reminder: Reminder, now: int) -> str:

@@ -298,6 +298,8 @@ class Dispatch:
         if language is None:
             earlier = await store.memory.turns.said_last(context)
             language = next((code for code in map(told_by, earlier) if code is not None), None)
+        if language is None and (last := await store.memory.reminders.last_shown(context)) is not None:
+            language = last.language  # what asked for it is no part of the conversation
         return Texts(spoken(language, spoken(inbound.language, served.spec.language)), context.timezone)
 
 

@@ -438,6 +438,14 @@ class TurnRunner:
             compacted=served.compacts,
         )
 
+    async def _introduction(self, turn: Turn, heard: Sequence[Heard]) -> str:
+        """Returns the key of what is told once about the bot, behind its first answer."""
+        if not turn.context.session.private:
+            return "first.group" if heard[-1].overheard is None else "first.group_observed"
+        told = await self._memory.turns.understood(turn)
+        named = any(one.draft.key in ("name", "called") for one in told.proposals)
+        return "first.named" if named else "first.private"
+
     async def _answer(
         self,
         served: Agent,
@@ -502,8 +510,7 @@ class TurnRunner:
         unread = dict.fromkeys(line for beside in attached for line in _unread(served, beside, texts))
         shown = "\n".join([shown, *unread])
         if turn.first and channel is not None and channel.capabilities.introduces:
-            group = "first.group" if heard[-1].overheard is None else "first.group_observed"
-            shown += "\n\n" + texts("first.private" if turn.context.session.private else group)
+            shown += "\n\n" + texts(await self._introduction(turn, heard))
         question = await self._memory.open_question(turn.context) if toolbox.asked else None
         if question is not None and question.purpose == CALL and channel and not channel.capabilities.buttons:
             shown += "\n" + texts("call.type", do=texts("do"), no=texts("no"))

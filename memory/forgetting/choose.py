@@ -437,9 +437,13 @@ def _holding(
             matching.append(memory)
     if not matching:
         matching = [memory for memory in candidates if memory.live and _asked_by_kind(memory, terms)]
+    holding = list(dict.fromkeys([*_messages_holding(reader, asker, said), *_said_with(reader, asker, terms, heard)]))
+    if not matching:
+        # "That I can't drink milk" holds no word of "allergic to", but says the value that its message taught.
+        taught = lineage.taught_by(reader, asker.scope, holding)
+        matching = [one for one in taught if one.live and set(tokenised.tokens(one.value)) <= terms]
     matching = list({memory.id: memory for memory in matching}.values())
     selection = _with_versions(reader, asker.scope, matching[:_MOST])
-    holding = list(dict.fromkeys([*_messages_holding(reader, asker, said), *_said_with(reader, asker, terms, heard)]))
     reminding = _reminders_holding(reader, asker, phrase, terms)
     if not (selection or holding or reminding):
         return None

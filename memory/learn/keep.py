@@ -279,15 +279,22 @@ def _denied(tx: Transaction, scope: Scope, draft: Draft) -> list[Memory]:
         for one in _of_subject(tx, scope, draft)
         if one.live
         and not (one.pinned or one.confirmed)
-        and (keys.tells(one.key, draft.key) or keys.tells(draft.key, one.key))
-        and _is_denial(one, draft)
+        and (_is_opposite(one, draft) or _is_denial(one, draft))
         and _one_subject(one, draft)
         and _may_replace(scope, one, draft)
     ]
 
 
+def _is_opposite(one: Memory, other: Draft) -> bool:
+    """Returns whether one likes what the other dislikes."""
+    values = keys.normalise_value(one.value), keys.normalise_value(other.value)
+    return {one.key, other.key} == {"likes", "dislikes"} and values[0] == values[1]
+
+
 def _is_denial(one: Memory, other: Draft) -> bool:
     """Returns whether one denies all that the other says, and nothing else, apart from words for their keys."""
+    if not (keys.tells(one.key, other.key) or keys.tells(other.key, one.key)):
+        return False
     told, meant = said(one.value), said(other.value)
     if {frozenset(item.denied for item in each) for each in (told, meant)} != {frozenset({0}), frozenset({1})}:
         return False

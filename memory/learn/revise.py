@@ -32,7 +32,7 @@ _NEAREST: Final = 3
 #: Messages read for what a correction puts right.
 _SAID: Final = 20
 #: The date that was added to a value for a day that it names.
-_DAY: Final = re.compile(r" \(\d{4}-\d\d-\d\d\)")
+_DAY: Final = re.compile(r" \(\d{4}-\d\d-\d\d(?:/\d{4}-\d\d-\d\d)?\)")
 #: Words of a message that says nothing beside a correction, and the longest word that means little.
 _LITTLE: Final = 3
 _EMPTY: Final = 3

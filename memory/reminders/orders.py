@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from memory.reminders.phrases import is_request, languages
-from memory.reminders.tables import Table, fold, table
+from memory.text.times.phrases import is_request, languages
+from memory.text.times.tables import Table, fold, table
 
 Action: TypeAlias = Literal["list", "cancel", "done", "snooze", "change", "reword"]
 
 _ACTIONS: Final[tuple[Action, ...]] = ("snooze", "done", "change", "cancel")
 #: Longer texts say something of their own.
 _LONGEST: Final = 80
-_SIGNS: Final = re.compile(r"[\s,.:;!?#'\"“”„«»，。：！？、¿¡]+")
+_SIGNS: Final = re.compile(r"(?:[\s,.;!?#'\"“”„«»，。！？、¿¡]|(?<!\d)[:：]|[:：](?!\d))+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,14 +20,14 @@ from memory import dates
 from memory.chat.mailbox import Mailbox
 from memory.context import Context, anew, in_read, in_write
 from memory.learn.agents import Agents
-from memory.reminders import phrases, rules
-from memory.reminders.phrases import Reading, Unclear
 from memory.store import chats, extractions, mailbox, people, reminders, scopes
 from memory.store.chats import Session
 from memory.store.database import Database, Reader, Transaction
 from memory.store.mailbox import InboxRow, Outgoing, Part
 from memory.store.people import Account
 from memory.store.reminders import Reminder, ReminderTimes
+from memory.text.times import phrases, rules
+from memory.text.times.phrases import Reading, Unclear
 
 __all__ = ["Firing", "Reading", "Reminders", "Unclear"]
 
@@ -125,21 +125,39 @@ class Reminders:
     def retimed(self, reminder: Reminder, reading: Reading) -> ReminderTimes:
         """Returns when a reminder is due after a time was named for it.
 
-        One that repeats goes on as it did, at the new hour, if no more than an hour of the next day was named.
+        What was not named stays as it was: the day where only an hour was named, the hour where only a day was. One
+        that repeats goes on as it did, at the new hour.
         """
-        now = datetime.fromtimestamp(self._now() / 1000, UTC)
         parts = dict(part.partition("=")[::2] for part in reminder.rule.removeprefix(rules.RRULE).split(";"))
-        by_hour = reading.hour_given and reading.first - now <= timedelta(days=1)
         several = "," in parts.get("BYHOUR", "") + parts.get("BYMINUTE", "")
-        if reading.rule or not by_hour or several or parts.get("FREQ") not in _BY_DAYS:
+        if reading.rule or several or reminder.next_at is None or (reading.day_given and reading.hour_given):
+            return due_of(reading)
+        if reading.bare:
+            was = datetime.fromtimestamp(reminder.next_at / 1000, UTC).astimezone(reading.first.tzinfo)
+            reading = replace(reading, first=_in_half(reading.first, was))
+        if not reminder.rule:
+            return self._moved(reminder.next_at, reading)
+        if reading.day_given or parts.get("FREQ") not in _BY_DAYS:
             return due_of(reading)
         hour, minute = reading.first.hour, reading.first.minute
         parts |= {"BYHOUR": str(hour), "BYMINUTE": str(minute)}
         rule = rules.RRULE + ";".join(f"{name}={value}" for name, value in parts.items())
         first = datetime.fromisoformat(reminder.first).replace(hour=hour, minute=minute, tzinfo=ZoneInfo(reminder.zone))
-        following = rules.following(rule, after=now, first=first)
+        following = rules.following(rule, after=datetime.fromtimestamp(self._now() / 1000, UTC), first=first)
         until = date.fromisoformat(reminder.until) if reminder.until else None
         return due_of(reading) if following is None else due(following, rule=rule, until=until)
+
+    def _moved(self, at: int, reading: Reading) -> ReminderTimes:
+        """Returns the time of a reminder that was due `at`, at another hour of its day or on another day at its hour.
+
+        If that is over, it is the time that was read.
+        """
+        was = datetime.fromtimestamp(at / 1000, UTC).astimezone(reading.first.tzinfo)
+        day, hour = (reading.first, was) if reading.day_given else (was, reading.first)
+        wall = day.replace(hour=hour.hour, minute=hour.minute, second=0, microsecond=0)
+        # A time that the clock skips falls equally far after the gap.
+        meant = wall.astimezone(UTC).astimezone(wall.tzinfo)
+        return due(meant) if meant.timestamp() * 1000 > self._now() else due_of(reading)
 
     def by_rule(self, context: Context, rule: str) -> ReminderTimes | None:
         """Returns when a rule that was typed is due; None if never. Raises `ValueError`, which says what is wrong."""
@@ -285,6 +303,12 @@ class Reminders:
 
     def _local(self, context: Context) -> datetime:
         return datetime.fromtimestamp(self._now() / 1000, ZoneInfo(context.timezone))
+
+
+def _in_half(first: datetime, was: datetime) -> datetime:
+    """Returns a time at its hour or twelve hours from it on the same day, whichever is nearer to another's hour."""
+    hours = (first.hour, (first.hour + 12) % 24)
+    return first.replace(hour=min(hours, key=lambda hour: abs(hour * 60 + first.minute - was.hour * 60 - was.minute)))
 
 
 def due(first: datetime, *, rule: str | None = None, until: date | None = None) -> ReminderTimes:

@@ -21,6 +21,8 @@ _ALONE: Final = 6
 #: What another word counts, and a letter.
 _COMMON: Final = 2
 _LETTER: Final = 1
+#: Words up to which one common word alone shows no language: "ta ra" is English.
+_SHORT: Final = 2
 
 
 def language_of(text: str) -> str | None:
@@ -33,7 +35,8 @@ def language_of(text: str) -> str | None:
     scores = _scores(text.replace("’", "'").casefold())
     best = max(scores.values())
     leading = [code for code, score in scores.items() if score == best]
-    return leading[0] if best and len(leading) == 1 else None
+    shown = best > (_COMMON if len(_WORD.findall(text)) <= _SHORT else 0)
+    return leading[0] if shown and len(leading) == 1 else None
 
 
 def _scores(text: str) -> dict[str, int]:

@@ -372,6 +372,15 @@ async def test_the_first_answer_of_a_chat_is_followed_by_a_word_about_memory(des
     assert "for this group only" in group
 
 
+async def test_whoever_gives_their_name_at_once_is_not_asked_for_it(desk: Desk) -> None:
+    """A bot that asks for what it was just told has not listened."""
+    desk.screen.capabilities = Capabilities(resend="never", burst_seconds=0, introduces=True)
+    async with desk.running():
+        await desk.say("hi, I'm Priya and I live in Leeds")
+    (answer,) = desk.screen.texts
+    assert "timezone" in answer and "what to call you" not in answer
+
+
 async def test_a_row_is_tried_for_six_hours_and_no_longer(desk: Desk) -> None:
     """An answer from yesterday helps nobody; it is listed as dead."""
     async with failing(desk, ChannelUnavailable("down")):

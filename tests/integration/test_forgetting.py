@@ -437,6 +437,13 @@ async def test_what_can_be_typed(memory: Service, clock: Clock) -> None:
         await previewed(memory, context, profile.short_id)
 
 
+async def test_a_fact_is_meant_by_the_words_that_taught_it(memory: Service, clock: Clock) -> None:
+    """The fact says "allergic to Milch", which holds no word of "that I can't stand milk" but the milk."""
+    turn = await exchange(memory, private("ada"), "Ich vertrage keine Milch", clock)
+    preview = await previewed(memory, turn.context, "ich keine Milch vertrage")
+    assert preview is not None and [one.value for one in preview.shown] == ["Milch"]
+
+
 async def test_words_that_taught_nothing_can_be_forgotten_too(memory: Service, clock: Clock) -> None:
     """What somebody wants gone need not have become a memory."""
     turn = await exchange(memory, private("ada"), "the zebra was odd, wasn't it?", clock, answer="Quite a zebra.")

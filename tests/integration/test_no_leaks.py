@@ -123,12 +123,13 @@ async def on_discord(discord: Discord, general: int, canary: Canaries) -> None:
         await discord.say(text, user=(ADA, BEN)[number % 2], channel=general)
     await discord.wait(idle=1.0, timeout=60)
     breaks: tuple[Deed, ...] = ("status", "flood", "reset", "cut")
-    for method in ("callback", "edit_original"):
+    for round_, method in enumerate(("callback", "edit_original"), 1):
         for number, do in enumerate(breaks):
             await discord.fault(do, method=method, nth=2 * number + 1, retry_after=0.2, status=500)
         for _ in range(len(breaks)):
             await discord.slash("remember", {"text": f"I like {canary()}"}, user=ADA, channel=general)
             await discord.slash("help", user=ADA, channel=general)
+        await discord.wait(method="callback", count=round_ * 2 * len(breaks), timeout=60)
         await discord.wait(idle=0.7)
     await discord.heal()
     asked = await discord.slash("remember", user=ADA)

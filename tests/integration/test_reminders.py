@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -17,6 +18,7 @@ from memory.service import (
     Firing,
     Outcome,
     Part,
+    Reading,
     Reminder,
     ReminderTimes,
     Said,
@@ -270,3 +272,29 @@ async def test_what_nobody_ends_is_tidied_away(memory: Service, ada: Context, cl
     clock.move(days=31)
     await memory.housekeeping.tidy()
     assert await texts(memory, ada) == []
+
+
+@pytest.mark.parametrize(
+    ("was", "said", "becomes"),
+    [
+        (on("2026-11-29T11:00"), "at 10", "2026-11-29T10:00"),
+        (on("2026-11-29T11:00"), "on Monday", "2026-11-30T11:00"),
+        (on("2026-11-29T11:00"), "on Monday evening", "2026-11-30T19:00"),
+        (on("2026-11-29T11:00"), "tomorrow at 8:15", "2026-11-24T08:15"),
+        (on("2026-11-29T11:00"), "in 20 minutes", "2026-11-23T12:20"),
+        (on("2026-11-23T18:00"), "at 10:00", "2026-11-24T10:00"),  # ten has passed today
+        (on("2026-11-29T21:00"), "at 8:30", "2026-11-29T20:30"),  # the half of the day in which it was
+        (on("2026-11-29T07:00"), "at 8", "2026-11-29T08:00"),
+        (on("2026-11-29T18:00", "RRULE:FREQ=WEEKLY;BYDAY=SU;BYHOUR=18;BYMINUTE=0"), "at 19:00", "2026-11-29T19:00"),
+    ],
+)
+async def test_what_is_not_named_stays_as_it_was(
+    memory: Service, ada: Context, clock: Clock, was: ReminderTimes, said: str, becomes: str
+) -> None:
+    """A call on Sunday at eleven that is moved to ten is still on Sunday."""
+    clock.set(ms("2026-11-23T12:00"))
+    made = await asked(memory, ada, "call mum", was)
+    reading = memory.reminders.read_time(replace(ada, timezone=BERLIN), said, language="en")
+    assert isinstance(reading, Reading)
+    due = memory.reminders.retimed(made, reading)
+    assert due.at == ms(becomes)

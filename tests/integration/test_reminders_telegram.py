@@ -195,6 +195,8 @@ async def test_a_person_changes_their_mind_in_words(bot: Bot) -> None:
         assert "call mum" in (await bot.say("what are my reminders?", "Your reminders:"))["text"]
         await bot.say("cancel the second one", "Reminder 2 is cancelled: feed the cat")
         await bot.say("cancel the reminder to call mum", "Reminder 1 is cancelled")
+        await bot.say("remind me every sunday at 18:00 to ring Jo", "Reminder 1")
+        await bot.say("stop the sunday one", "Reminder 1 is cancelled: ring Jo")
 
 
 async def test_a_place_in_the_list_that_is_another_number_is_not_guessed(bot: Bot) -> None:

@@ -820,12 +820,13 @@ def _names(text: str) -> list[str]:
 
 def _is_name(name: str) -> bool:
     """Returns whether the first word of `name` can be a name; in small letters it must be no common word there."""
-    first = (name.split() or ["0"])[0]
+    first = (_DOCTOR.sub("", name).split() or ["0"])[0]
     if first[0].isdigit() or "'s " in name or NOT_NAMES.fullmatch(first) or _FROM_SOMEWHERE.fullmatch(name):
         return False
     return not (first.islower() and (_NO_SMALL_NAME.fullmatch(first) or _WORD_FOR_SOMEBODY.fullmatch(name)))
 
 
+_DOCTOR = _phrase(r"^dr\.? (?=(?-i:[A-ZÀ-Þ]))")
 _FROM_SOMEWHERE = _phrase(r"@NATION|@LANGUAGE")
 _WORD_FOR_SOMEBODY = _phrase(r"@JOB|@DIET|@ANIMAL|@CONDITION")
 
@@ -910,7 +911,9 @@ _NOT_KIN = Phrase(
 def _pet(groups: dict[str, str], _today: date) -> list[Pair]:
     kind = _PLAIN.sub("", groups.get("m", "").lower())
     animal = f"{kind}{groups['a']}".lower()
-    names = _names(groups.get("v", ""))
+    said = groups.get("v", "")
+    # In small letters a name is read only behind "called": there any word is one.
+    names = _names(said) or ([said] if said.isalpha() and not NOT_NAMES.fullmatch(said) else [])
     if names:
         animal = _ANIMAL_PLURALS.get(animal, animal)
         singular = animal[:-1] if re.fullmatch(_ANIMALS, animal[:-1].split(" ")[-1]) else animal
@@ -1016,6 +1019,9 @@ _RULES: tuple[Rule, ...] = (
           r"@I(?:have|get|got|suffer from|live with|struggle with|deal with|(?:was |were |got )?diagnosed (?:with|as)) "
           r"@DEGREE(?P<v>@CONDITION)(?=\s*$|\s*[,()]| (?:and|but|so|since|which|for|btw|too|like|in|last|I|a few|every"
           r"|now|at|when|sometimes)\b)(?: and (?P<w>@CONDITION))?"),
+    _rule(lambda g, _: [Pair("condition", f"takes {_trim(g['v'])}")],
+          r"(?:@I(?:have to )?take|@BE(?:on|taking|prescribed)) (?P<v>\d+(?:\.\d+)? ?(?:mg|mcg|µg|ml|units?|tablets?"
+          r"|pills?|puffs?|drops?)\b[^\n]{0,60}?)@END"),
     _rule(_fact("condition", most=5), r"(?:I|I'm) (?:@ADV(?:was |got |been )*)(?:diagnosed (?:with|as)|suffering from) "
           r"@ONE"),
     _rule(lambda g, _: [Pair("condition", _AILING[g["v"].lower()])], rf"@BE(?:an? )?(?:type (?:1|2|one|two) )?"
@@ -1064,7 +1070,7 @@ _RULES: tuple[Rule, ...] = (
     # family, friends and pets
     _rule(_relative, r"(?:my |our )?@MOD(?P<r>@RELATION)(?:'s|s'|s)? ?(?:names? (?:is|are)|(?:is|are) (?:called|named|"
           r"(?=(?-i:[A-Z])))|,? (?:called|named)) ?(?P<v>[^\n]{2,60}?)(?=\s*$|\s*[()]| (?:@STOP|my|he|she|who|is|has"
-          r"|lives|works)\b|, (?:he|she|who|and I|I|is|a)\b)"),
+          r"|lives|works|at|from|in)\b|, (?:he|she|who|and I|I|is|a)\b)"),
     _rule(_relative, r"@Ihave (?:an?|two|three|four|five|\d|one|twin) @MOD(?P<r>@RELATION)(?:(?:,? (?:called|named"
           r"|whose names? (?:is|are)|who(?: is|'s) called)|,|:| \() ?(?P<v>(?!who|and|but|he|she|so)[^\n]{2,60}?)"
           r"(?=\s*$|\s*[()]|, \d| (?:@STOP|my|he|she|who|is|has)\b|, (?:he|she|who|and I|I|is|a|one)\b)|(?=\s*$|\s*,| "

@@ -22,6 +22,7 @@ from typing import Final, Literal, TypeAlias
 
 from memory.keys import category_of, normalise_value
 from memory.learn.offline import clauses, en, zh
+from memory.learn.offline.appointments import appointment
 from memory.learn.offline.rules import HAN, HOLE, EarlierClauses, Pair, Phrase, is_keepable, still_nameless
 from memory.text.language import language_of
 from memory.text.sentences import parts
@@ -137,7 +138,7 @@ def _facts(text: str, today: date) -> Iterator[tuple[Language, Pair]]:
         return
     written = language_of(text)
     if written in clauses.CODES:
-        yield from _in_clauses(text, written)
+        yield from _in_clauses(text, written, today)
         return
     found = False
     tasked = _TASK.search(text) is not None
@@ -147,7 +148,7 @@ def _facts(text: str, today: date) -> Iterator[tuple[Language, Pair]]:
         if _NOT_ONESELF.search(sentence):
             break
         laughed = _LAUGHTER.search(sentence) or _LAUGHTER.match(following)
-        for language, pair in _said(sentence, in_english, in_chinese):
+        for language, pair in _with_appointment(_said(sentence, in_english, in_chinese), sentence, today):
             # Nobody laughs about an allergy they have, and many about one they have not.
             if is_keepable(pair.value) and not (laughed and pair.key == "allergy"):
                 found = True
@@ -156,14 +157,29 @@ def _facts(text: str, today: date) -> Iterator[tuple[Language, Pair]]:
     yield from (("en", pair) for pair in still_nameless(in_english))
     if written is None and not found:
         # Too short to show its language: what the patterns of one language read is in that language.
-        yield from next(filter(None, (list(_in_clauses(text, code)) for code in clauses.CODES)), [])
+        yield from next(filter(None, (list(_in_clauses(text, code, today)) for code in clauses.CODES)), [])
 
 
-def _in_clauses(text: str, code: clauses.Code) -> Iterator[tuple[Language, Pair]]:
+def _in_clauses(text: str, code: clauses.Code, today: date) -> Iterator[tuple[Language, Pair]]:
     for sentence in parts(text):
         if _NOT_ONESELF.search(sentence):
             return
-        yield from ((code, pair) for pair in clauses.pairs(sentence, code) if is_keepable(pair.value))
+        found: Iterator[tuple[Language, Pair]] = ((code, pair) for pair in clauses.pairs(sentence, code))
+        dated = _with_appointment(found, sentence, today, code)
+        yield from ((code, pair) for code, pair in dated if is_keepable(pair.value))
+
+
+def _with_appointment(
+    found: Iterator[tuple[Language, Pair]], sentence: str, today: date, code: Language | None = None
+) -> Iterator[tuple[Language, Pair]]:
+    """Yields what was found in a sentence and, if no plan is among it, the appointment that it tells."""
+    planned = False
+    for language, pair in found:
+        planned = planned or pair.key == "plan"
+        yield language, pair
+    code = code or ("zh" if HAN.search(sentence) else "en")
+    if not planned and (value := appointment(sentence, code=code, today=today)):
+        yield code, Pair("plan", value)
 
 
 def _said(sentence: str, in_english: EarlierClauses, in_chinese: EarlierClauses) -> Iterator[tuple[Language, Pair]]:

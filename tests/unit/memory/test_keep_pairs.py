@@ -96,6 +96,19 @@ async def test_the_same_word_under_keys_with_a_meaning_of_their_own_is_two_rows(
     assert len(await memory.database.write(act)) == 4
 
 
+async def test_what_one_has_come_to_like_is_no_longer_disliked(memory: Service, ada: Context) -> None:
+    """The newer one holds, whichever it is, and only about the same thing."""
+
+    def act(tx: Transaction) -> list[bool]:
+        hated = put(tx, ada.scope, draft(ada, "mushrooms", key="dislikes"))
+        other = put(tx, ada.scope, draft(ada, "olives", key="dislikes"))
+        put(tx, ada.scope, draft(ada, "Mushrooms", day=2, key="likes"))
+        after = [memories.by_id(tx, ada.scope, one.id) for one in (hated, other)]
+        return [one is not None and one.live for one in after]
+
+    assert await memory.database.write(act) == [False, True]
+
+
 async def test_a_named_row_is_replaced_and_keeps_its_dates(memory: Service, ada: Context) -> None:
     """Only a model knows that a sold boat is no longer owned."""
 

@@ -37,7 +37,7 @@ def test_a_fact_is_told_by_its_key() -> None:
 
 
 def test_a_fact_that_ended_is_told_as_such() -> None:
-    assert answered("where do I live?", BEFORE) == "Not any more: you live in Oslo, until 3 June 2026."
+    assert answered("where do I live?", BEFORE) == "Not any more: you lived in Oslo, until 3 June 2026."
 
 
 def test_yes_or_no_is_answered_so() -> None:
@@ -153,7 +153,7 @@ def test_who_somebody_is_comes_before_what_they_said() -> None:
 def test_what_was_so_before_is_told_with_its_end() -> None:
     older = replace(BEFORE, said="you live in Turku", value="Turku", at=-MINUTE, until="2 May 2026")
     told = answered("where did I live before?", HOME, BEFORE, older)
-    assert told == "Before: you live in Oslo, until 3 June 2026.\nBefore: you live in Turku, until 2 May 2026."
+    assert told == "Before: you lived in Oslo, until 3 June 2026.\nBefore: you lived in Turku, until 2 May 2026."
 
 
 def test_what_was_talked_of_is_told_in_its_order() -> None:

@@ -92,3 +92,19 @@ async def test_a_fact_about_somebody_else_is_no_answer(code: str, said: str) -> 
 async def test_the_date_is_written_as_the_language_writes_it(code: str, said: str, date: str) -> None:
     """Babel knows how."""
     assert date in await answer(said, code)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("en", "can I eat peanut butter?"), ("en", "do I eat nuts?"), ("de", "darf ich Erdnussbutter essen?"),
+        ("es", "¿puedo comer crema de cacahuete?"), ("fr", "est-ce que je peux manger du beurre de cacahuète ?"),
+        ("ja", "ピーナッツバターは食べられる？"), ("zh", "我能吃花生酱吗？"),
+    ],
+)  # fmt: skip
+async def test_what_one_may_eat_is_never_answered_with_yes(code: str, said: str) -> None:
+    """Whoever asks for peanut butter may not have told of it, but of peanuts."""
+    allergy = Remembered(said="<peanuts>", when="…", key="allergy", value="peanuts 花生 ピーナッツ")
+    yes = speech(code, str, parts).texts["yes"].partition("{")[0]
+    text = await answer(said, code, allergy)
+    assert "<peanuts>" in text and not text.startswith(yes)

@@ -106,3 +106,17 @@ async def test_a_question_behind_a_greeting_is_answered(said: str, told: str) ->
 
 async def test_a_loss_is_met_with_words_of_regret() -> None:
     assert (await reply("Biscuit died last night", ended=("your cat",))).startswith("I'm so sorry.")
+
+
+async def test_a_loss_that_changes_no_fact_is_met_with_regret_as_well() -> None:
+    assert (await reply("actually mochi died last week")).startswith("I'm so sorry.")
+    assert "sorry" not in await reply("who died?")
+
+
+async def test_whoever_tells_a_secret_hears_that_it_is_not_kept() -> None:
+    assert "don't keep passwords" in await reply("the wifi password is [secret: password]")
+
+
+async def test_a_tablet_at_night_is_no_goodbye() -> None:
+    assert "Bye" not in await reply("I take a statin at night")
+    assert (await reply("night night")).startswith("Bye")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.reminders.orders import Order, is_beside, read, reworded, takes_back
-from memory.reminders.tables import LANGUAGES
+from memory.text.times.tables import LANGUAGES
 
 
 def first(text: str, language: str) -> Order | None:
@@ -117,3 +117,13 @@ def test_words_stand_in_a_reminder_as_whole_ones() -> None:
     order = first("cancel the art", "en")
     assert order is not None and order.calls_off
     assert order.speaks_of("Art class") and not order.speaks_of("start the car")
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", "make it 20:30"), ("de", "ok, mach lieber 20:30"), ("es", "mejor ponlo a las 20:30"), ("fr", "plutôt, mets 20:30"), ("ja", "20:30に変更"), ("zh", "算了，改成20:30")],
+)  # fmt: skip
+def test_the_minutes_of_a_time_are_no_reminder(language: str, said: str) -> None:
+    """ "Make it 20:30" is not about reminder 30."""
+    order = next(read(said, language=language))
+    assert order.action == "change" and order.number is None and order.rest.endswith("20:30")

@@ -13,7 +13,7 @@ from memory.text.language import language_of
         ("hallo", "de"), ("danke", "de"), ("hola", "es"), ("gracias!", "es"), ("Bonjour", "fr"), ("merci", "fr"),
         ("hello", "en"), ("猫を飼っています", "ja"), ("我养了一只猫", "zh"),
         ("Wo liegt mein Ausweis?", "de"), ("mi perro se llama Nube", "es"), ("ma sœur habite à Lille", "fr"),
-        ("my brother lives in Malmö", "en"), ("we met in July", "en"),
+        ("my brother lives in Malmö", "en"), ("rappelle-moi d'appeler maman dimanche à 11h", "fr"), ("we met in July", "en"),
     ],
 )  # fmt: skip
 def test_a_text_is_told_by_its_words_and_script(text: str, language: str) -> None:
@@ -21,7 +21,7 @@ def test_a_text_is_told_by_its_words_and_script(text: str, language: str) -> Non
     assert language_of(text) == language
 
 
-@pytest.mark.parametrize("text", ["", "ok", "no", "Ana", "14:30", "🙂"])
+@pytest.mark.parametrize("text", ["", "ok", "no", "Ana", "14:30", "🙂", "ta ra"])
 def test_a_text_that_could_be_several_has_none(text: str) -> None:
     """A guess would answer an "ok" in a language the person does not speak."""
     assert language_of(text) is None

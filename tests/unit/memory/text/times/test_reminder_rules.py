@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.ops.schedule import ScheduledJob
 from gateway.ops.schedule import following as next_job
-from memory.reminders.rules import following, parse_rule
+from memory.text.times.rules import following, parse_rule
 
 BERLIN = ZoneInfo("Europe/Berlin")
 ZONES = sorted(available_timezones() - {"localtime", "Factory"})

@@ -15,7 +15,8 @@ class Reading:
     """A request that was understood.
 
     `what` is without the words for the time, and may be empty. `first` is aware. `rule` is None for a reminder that
-    comes once (`rules.py`), `until` the last local day, if one was named. Without `hour_given` the hour was assumed.
+    comes once (`rules.py`), `until` the last local day, if one was named. Without `hour_given` the hour was assumed,
+    without `day_given` the day. A `bare` hour may be meant of either half of the day.
     """
 
     what: str
@@ -23,6 +24,8 @@ class Reading:
     rule: str | None
     until: date | None
     hour_given: bool
+    day_given: bool = True
+    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

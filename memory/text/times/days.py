@@ -11,15 +11,15 @@ from datetime import date, datetime, timedelta
 from typing import Final, TypeAlias
 
 from memory.dates import week_at
-from memory.reminders.phrases import languages, piece_reader
-from memory.reminders.pieces import Day
-from memory.reminders.tables import fold, table
+from memory.text.times.phrases import languages, piece_reader
+from memory.text.times.pieces import Day
+from memory.text.times.tables import fold, table
 
 #: The first and the last day, both included.
 Days: TypeAlias = tuple[date, date]
 _SATURDAY: Final = 5
-#: A date that was added behind a word when the text was stored, which decides.
-_ADDED: Final = re.compile(r"\((\d{4}-\d\d-\d\d)\)")
+#: A date, or the first and the last, that was added behind a word when the text was stored, which decides.
+_ADDED: Final = re.compile(r"\((\d{4}-\d\d-\d\d)(?:/(\d{4}-\d\d-\d\d))?\)")
 
 
 def days_named(text: str, *, language: str, now: datetime) -> Days | None:
@@ -30,7 +30,7 @@ def days_named(text: str, *, language: str, now: datetime) -> Days | None:
 
 def _days(text: str, language: str, now: datetime) -> Iterator[Days]:
     if added := _ADDED.findall(text):
-        yield from ((date.fromisoformat(one),) * 2 for one in added)
+        yield from ((date.fromisoformat(first), date.fromisoformat(last or first)) for first, last in added)
         return
     today, folded = now.date(), fold(text)
     for code in languages(text, language):

@@ -15,8 +15,8 @@ from dateutil.easter import easter
 from dateutil.relativedelta import relativedelta
 
 from memory.dates import coming_weekday, month_at, week_at
-from memory.reminders.rules import DAYS
-from memory.reminders.tables import DATES, Table
+from memory.text.times.rules import DAYS
+from memory.text.times.tables import DATES, Table
 
 Part: TypeAlias = str
 

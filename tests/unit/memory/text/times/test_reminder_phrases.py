@@ -12,11 +12,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.reminders.phrases import Reading, Unclear, is_request, read, read_time
-from memory.reminders.rules import RRULE, following
-from memory.reminders.tables import LANGUAGES, fold
+from memory.text.times.phrases import Reading, Unclear, is_request, read, read_time
+from memory.text.times.rules import RRULE, following
+from memory.text.times.tables import LANGUAGES, fold
 
-SAID = yaml.safe_load((Path(__file__).parents[3] / "data" / "reminder_times.yaml").read_text("utf-8"))
+SAID = yaml.safe_load((Path(__file__).parents[4] / "data" / "reminder_times.yaml").read_text("utf-8"))
 ZONES = {
     "en": "Europe/London", "zh": "Asia/Shanghai", "de": "Europe/Berlin", "es": "Europe/Madrid", "fr": "Europe/Paris",
     "ja": "Asia/Tokyo",
@@ -47,6 +47,23 @@ def test_a_time_is_read_as_a_person_means_it(language: str, line: list[str]) -> 
     else:
         assert found.first.strftime("%Y-%m-%dT%H:%M") == time
         assert [part for part in (found.rule, found.until and str(found.until)) if part] == repeated
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "what"),
+    [
+        ("en", "hi! remind me tomorrow at 8 to take the bins out", "take the bins out"),
+        ("en", "good morning, please remind me at 17:00 to ring Jo", "ring Jo"),
+        ("de", "Hallo, erinnere mich morgen um 8 an den Müll", "Müll"),
+        ("es", "Buenas tardes, recuérdame mañana a las 8 sacar la basura", "sacar la basura"),
+        ("fr", "bonjour, rappelle-moi demain à 8h de sortir la poubelle", "sortir la poubelle"),
+        ("ja", "こんにちは、明日の8時にゴミ出しをリマインドして", "ゴミ出し"),
+        ("zh", "你好，明天早上八点提醒我倒垃圾", "倒垃圾"),
+    ],
+)
+def test_a_greeting_is_no_part_of_a_reminder(language: str, text: str, what: str) -> None:
+    found = read(text, language=language, now=WEDNESDAY)
+    assert isinstance(found, Reading) and found.what == what
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

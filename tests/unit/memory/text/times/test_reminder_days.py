@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.reminders.days import Days, days_named
+from memory.text.times.days import Days, days_named
 
 #: A Wednesday.
 NOW = datetime(2026, 11, 25, 12, tzinfo=ZoneInfo("Europe/Berlin"))

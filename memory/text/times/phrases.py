@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
 
-from memory.reminders.pieces import Ahead, Day, Every, PartOfDay, Piece, PieceReader, Word
-from memory.reminders.readings import Reading, Unclear
-from memory.reminders.tables import LANGUAGES, Table, fold, table
-from memory.reminders.together import together
+from memory.text.times.pieces import Ahead, Clock, Day, Every, PartOfDay, Piece, PieceReader, Word
+from memory.text.times.readings import Reading, Unclear
+from memory.text.times.tables import LANGUAGES, Table, fold, table
+from memory.text.times.together import together
 
 __all__ = ["Reading", "Unclear", "is_request", "languages", "piece_reader", "read", "read_time"]
 
@@ -25,6 +25,8 @@ _KANA, _HAN = re.compile("[ぁ-ゖァ-ヺ]"), re.compile("[一-鿿]")
 _MONTH_FIRST = re.compile(r"America/|US/|Pacific/(?:Honolulu|Guam|Pago_Pago)|EST|CST6|MST|PST8")
 #: Longer texts are no requests; reading them would only take long.
 _LONGEST = 600
+#: The earliest minute of a day at which somebody is woken in the morning: at three they may mean the afternoon.
+_EARLIEST = 4 * 60
 
 
 def is_request(text: str, *, language: str) -> bool:
@@ -76,14 +78,15 @@ def _most_explained(readings: list[tuple[int, Reading | Unclear]]) -> Reading | 
 
 
 def _request(folded: str, words: Table) -> list[tuple[int, int]]:
-    """Returns where the words stand that ask for a reminder; none if the text doesn't ask."""
+    """Returns where the words stand that ask for a reminder, and a greeting before them; none if it doesn't ask."""
     if words.text("not_request").search(folded):
         return []
+    greeting = [match.span()] if (match := words.text("greeting").match(folded)) else []
     if found := words.text("request").search(folded):
-        return _spans(found)
+        return [*greeting, *_spans(found)]
     weak = words.text("request_weak").search(folded)
     if weak and any(_is_moment(meaning) for meaning, _, _ in words.find(_without(folded, _spans(weak)))):
-        return _spans(weak)
+        return [*greeting, *_spans(weak)]
     return []
 
 
@@ -105,15 +108,27 @@ def _read(
     pieces = piece_reader(words, now).pieces(_without(folded, request))
     used = _meant(pieces)
     spans = [*request, *((piece.start, piece.end) for piece in used)]
-    what = _what(text, words, spans)
+    what, values = _what(text, words, spans), [piece.value for piece in used]
+    if waking := words.text("waking").search(folded):
+        what = what or text[slice(*waking.span())]
+        # Nobody is woken at half past six in the evening.
+        early = any(isinstance(one, Clock) and one.bare and one.minutes >= _EARLIEST for one in values)
+        values += [PartOfDay("morning")] if early and not any(isinstance(one, PartOfDay) for one in values) else []
     explained = sum(end - start for start, end in request) + sum(piece.end - piece.start for piece in pieces)
-    found = together([piece.value for piece in used], now, twelve=words.twelve)
+    found = together(values, now, twelve=words.twelve)
     if isinstance(found, str):
         return explained, Unclear(what=what, reason=found)
     if words.text("leftover").search(_without(folded, spans)):
         return explained, Unclear(what=what, reason="vague")
-    time = Reading(what=what, first=found.first, rule=found.rule, until=found.until, hour_given=found.hour_given)
-    return explained, time
+    return explained, Reading(
+        what=what,
+        first=found.first,
+        rule=found.rule,
+        until=found.until,
+        hour_given=found.hour_given,
+        day_given=found.day_given,
+        bare=found.bare,
+    )
 
 
 def _meant(pieces: list[Piece]) -> list[Piece]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final, TypeVar
 
-from memory.reminders.pieces import (
+from memory.text.times.pieces import (
     Ahead,
     Clock,
     Day,
@@ -24,8 +24,8 @@ from memory.reminders.pieces import (
     month_day,
     yearly,
 )
-from memory.reminders.readings import Reason
-from memory.reminders.rules import CLOSEST, DAYS, HORIZON, RRULE, following
+from memory.text.times.readings import Reason
+from memory.text.times.rules import CLOSEST, DAYS, HORIZON, RRULE, following
 
 _HOURS: Final = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 19, "night": 21}
 #: Between which hours a part of the day can lie; those after 24 are of the next day.
@@ -46,6 +46,8 @@ class ReadTime:
     rule: str | None = None
     until: date | None = None
     hour_given: bool
+    day_given: bool = True
+    bare: bool = False
 
 
 class Doubt(Exception):
@@ -105,6 +107,9 @@ class _Pieces:
     def _all(self, kind: type[_Kind]) -> list[_Kind]:
         return [value for value in self._values if isinstance(value, kind)]
 
+    def _is_bare(self) -> bool:
+        return self._part is None and any(clock.bare and clock.minutes <= _DAY // 2 for clock in self._clocks)
+
     def _one_part(self) -> str | None:
         parts = {value.name for value in self._all(PartOfDay)} | {day.part for day in self._days if day.part}
         if self._repeats and self._repeats.part:
@@ -140,7 +145,8 @@ class _Pieces:
             for minutes in self._minutes(spoken_day=False):
                 due = self._local(day, minutes)
                 if due.astimezone(UTC) > self._now.astimezone(UTC):
-                    return ReadTime(first=due, hour_given=bool(self._clocks))
+                    given = bool(self._clocks or self._part)
+                    return ReadTime(first=due, hour_given=given, day_given=False, bare=self._is_bare())
         raise Doubt("past")
 
     def _on_a_day(self) -> ReadTime:
@@ -169,7 +175,7 @@ class _Pieces:
         """Returns the hour that was named on a day: the first that is still ahead."""
         times = [self._local(day, minutes) for minutes in self._minutes(spoken_day=day == self._now.date())]
         ahead = [due for due in times if due.astimezone(UTC) > self._now.astimezone(UTC)]
-        return ReadTime(first=(ahead or times)[0], hour_given=bool(self._clocks))
+        return ReadTime(first=(ahead or times)[0], hour_given=bool(self._clocks or self._part))
 
     def _minutes(self, *, spoken_day: bool) -> list[int]:
         """Returns the times of day that may be meant, in minutes, in the order in which they are tried."""

@@ -243,4 +243,4 @@ def _folded(char: str) -> str:
 @cache
 def table(language: str) -> Table:
     """Returns the table of a language."""
-    return Table(shipped("memory.reminders", f"languages/{language}.yaml"))
+    return Table(shipped("memory.text.times", f"languages/{language}.yaml"))

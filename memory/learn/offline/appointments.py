@@ -1,0 +1,70 @@
+"""Reads appointments of one's own in six languages: "dentist on Thursday at 3", "jeudi à 15h j'ai dentiste".
+
+An appointment is an occasion (`memory/text/occasion_words.py`) on one day to come, in a short sentence. It is looked
+for where the patterns of a language found no plan: they read what people plan to do, this module reads what stands in
+their calendar.
+
+Invariants: pure. What is over, asked, unsure, or somebody else's is none.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, time
+from typing import Final
+
+from memory.dates import anchor
+from memory.text.occasion_words import is_occasion
+from memory.text.times.phrases import piece_reader
+from memory.text.times.pieces import Day
+from memory.text.times.tables import fold, table
+
+#: Longer sentences tell more than an appointment, in characters.
+_LONGEST: Final = 90
+_NOON: Final = time(12, tzinfo=UTC)
+#: Signs and words of questions, of the past, and of what others do.
+_NOT_ONES_OWN: Final = re.compile(
+    r"[?？]|\b(?:you|your|u|he|she|they|their|was|were|had|went|did|been|last|yesterday|has|goes|gets|needs|wants|let's|lets"
+    r"|du|dein\w*|er|sie|ihr|war|hatte|ging|gestern|letzte\w*|hat|hast|geht|muss(?! ich)|will(?! ich)|kommt"
+    r"|tú|tus?|él|ella|ellos|fue|era|tuve|ayer|pasad[oa]|tiene[sn]?|(?<!on )va|viene"
+    r"|vous|il|elle|ils|était|hier|dernière?|vient|toi|a(?= (?:un|une|rendez|son|sa)\b))\b"
+    r"|^(?:what|when|where|who|which|how|do|does|is|are|can|could|will|would|was|wann|wo|wer|wie|habe? ich|haben wir"
+    r"|cuándo|qué|dónde|quand|où|quel)\b"
+    r"|\b(?:erinner|recuérda|recuerda|rappel|souviens)|提醒|リマインド|思い出させ"
+    r"|[你他她吗呢]|什么|几点|昨|上[周个]|了[。！!]*$|彼|あなた|昨日|先週|でした|ました|か[。]?$|だっけ",
+    re.IGNORECASE,
+)
+#: A name that something is said of: "Tom's appointment", "Lena hat".
+_NAMED: Final = re.compile(r"\b[A-ZÀ-Þ][\w-]+(?:'s\b|’s\b| (?:has|is|gets|goes|needs|hat|muss|tiene|va)\b)")
+#: What may stand before the day or the word of an appointment in a script without blanks.
+_OPENING: Final = re.compile(
+    r"[我俺咱们就要得会在，,、 ]*(?:对了|那)?[我俺咱们就要得会在，,、 ]*|(?:(?:私|僕|俺)(?:は|も)|、|あ|えっと)*"
+)
+#: Words that say no more than whose it is.
+_MINE: Final = re.compile(
+    r"^(?:(?:so|and|oh|ok|okay|btw|by the way|hey|hi|also|und|also|ach|y|oye|et|alors|bon)[, ]+)*"
+    r"(?:\b(?:i|we)(?:'ve| have)?(?: got)?\b|there(?:'s| is))? ?(?:\b(?:the|an?)\b )?"
+    r"|\b(?:habe?|hab) ich (?:\b(?:einen?|den|die|das)\b )?|\bich (?:habe?|hab) (?:\b(?:einen?|den|die|das)\b )?"
+    r"|\b(?:wir haben|haben wir|tengo(?! que)|tenemos(?! que)|j'ai|on a|nous avons) |^[我俺](?=们)?们?",
+    re.IGNORECASE,
+)
+_CJK: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+
+
+def appointment(sentence: str, *, code: str, today: date) -> str | None:
+    """Returns the appointment that a sentence said on `today` tells, with its date; None if it tells none."""
+    said = sentence.strip(" .!。！~～").replace("’", "'")
+    if len(said) > _LONGEST or not is_occasion(said) or _NOT_ONES_OWN.search(said) or _NAMED.search(said):
+        return None
+    folded = fold(said)
+    found = [
+        one for one in piece_reader(table(code), datetime.combine(today, _NOON)).pieces(folded)
+        if isinstance(one.value, Day)
+    ]  # fmt: skip
+    if len(found) != 1 or not isinstance(day := found[0].value, Day) or day.day <= today:
+        return None
+    if _CJK.search(said) and not _OPENING.fullmatch(said[: found[0].start]):
+        return None
+    value = _MINE.sub("", said).strip(" ,，、")
+    dated = anchor(value, today, ahead=True)
+    return dated if dated != value else f"{value} ({day.day.isoformat()})"
