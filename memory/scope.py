@@ -55,14 +55,22 @@ class Scope:
         """
         return (*self.owners, *(-identity for identity in self.selves))
 
-    def predicate(self, table: str = "memories") -> Predicate:
-        """Returns the condition that confines `table` (memories or an alias of it) to this scope."""
+    def predicate(self, table: str = "memories", *, by_id: bool = False) -> Predicate:
+        """Returns the condition that confines `table` (memories or an alias of it) to this scope.
+
+        With `by_id`, for rows that are named by their ids: all rows of the owners are not looked up for these.
+        """
+        table = f"+{table}" if by_id else table
         owned = self.owned(table)
         sql, parameters = owned.sql, owned.parameters
         if self.selves:
             marks = ", ".join("?" for _ in self.selves)
-            sql = f"({sql} or ({table}.author_id in ({marks}) and {table}.subject_id = {table}.author_id))"
-            parameters += self.selves
+            # What the owners have is not looked up again by its author.
+            sql = (
+                f"({sql} or ({table}.author_id in ({marks}) and {table}.subject_id = {table}.author_id"
+                f" and not {owned.sql}))"
+            )
+            parameters += (*self.selves, *self.owners)
         return Predicate(
             sql=f"{sql} and ({table}.agent_id is null or {table}.agent_id = ?)",
             parameters=(*parameters, self.agent_id),

@@ -90,7 +90,8 @@ class Callers:
         """Returns whom a request is for. `user` is the person that its body names. Raises `ApiRefusal`."""
         kind, _, secret = headers.get("authorization", "").partition(" ")
         secret = secret.strip()
-        if kind.lower() != "bearer" or not secret:
+        # Clients of mem0 say Token.
+        if kind.lower() not in ("bearer", "token") or not secret:
             raise _unknown("No key was given. Send it as the header Authorization: Bearer rk_…")
         caller = await self._holder(secret) or self._through_front_end(secret, headers, user)
         if not await self._policy.may_speak(_private(API, API, caller.user_id), self._access.state):

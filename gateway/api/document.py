@@ -23,6 +23,10 @@ def _object(properties: JSON, *, optional: tuple[str, ...] = ()) -> JSON:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
+def _counts(*names: str) -> JSON:
+    return dict.fromkeys(names, _COUNT)
+
+
 def _some(schema: JSON) -> JSON:
     return {"type": "array", "items": schema}
 
@@ -58,33 +62,18 @@ SCHEMAS: Final[JSON] = {
     "confirm": _object(_MEMORY),
     "pin": _object(_MEMORY),
     "preview_forget": _object(
-        {
-            "memories": _some(_ref("Memory")),
-            "messages": _COUNT,
-            "replies": _COUNT,
-            "staying": _COUNT,
-            "quoted": _some(_TEXT),
-        }
+        {"memories": _some(_ref("Memory")), **_counts("messages", "replies", "staying"), "quoted": _some(_TEXT)}
     ),
     "erase": _object(
         {
             "event": _EVENT,
-            "memories": _COUNT,
-            "derived": _COUNT,
-            "messages": _COUNT,
-            "replies": _COUNT,
+            **_counts("memories", "derived", "messages", "replies"),
             "scrubbed": _FLAG,
             "backups_until": _NO_DATE,
         }
     ),
     "get_entity": _object(
-        {
-            "name": _TEXT,
-            "type": _TEXT,
-            "aliases": _some(_TEXT),
-            "mentions": _COUNT,
-            "memories": _some(_ref("Memory")),
-        }
+        {"name": _TEXT, "type": _TEXT, "aliases": _some(_TEXT), "mentions": _COUNT, "memories": _some(_ref("Memory"))}
     ),
 }
 

@@ -28,7 +28,7 @@ from gateway.pipeline.questions import buttons
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said
 from gateway.pipeline.toolbox import FORGET
-from memory.errors import MemoryFault, NotFound, StorageError, UnreadFilter
+from memory.errors import MemoryFault, NotFound, StorageError, UnknownFilter, UnreadFilter
 from memory.service import (
     LISTED,
     Context,
@@ -174,7 +174,7 @@ class Operations:
             return await operation.run(self, asking, arguments)
         except StorageError:
             raise
-        except UnreadFilter as exc:
+        except (UnknownFilter, UnreadFilter) as exc:
             raise ApiRefusal(400, "invalid_filter", asking.texts.unread(exc), param="filter") from exc
         except MemoryFault as exc:
             told = asking.texts.refusal(str(given.get("id", "")), exc)
@@ -212,7 +212,8 @@ class Operations:
 
     async def show(self, asking: MemoryRequest, given: OneMemory) -> JSON:
         shown = await self._write(asking, lambda edits: edits.show(given.id))
-        return {**told(asking, shown.memory), "history": _history(asking, shown), "sources": _sources(asking, shown)}
+        history = [told(asking, one) for one in shown.versions]
+        return {**told(asking, shown.memory), "history": history, "sources": _sources(asking, shown)}
 
     async def entity(self, asking: MemoryRequest, given: OneEntity) -> JSON:
         found = await asking.memory.browse.entity(asking.context, given.name)
@@ -344,10 +345,6 @@ def _found(asking: MemoryRequest, hit: Hit, query: str) -> JSON:
         "id": None, "kind": "message", "created_at": _date(message.said_at), "score": round(hit.score, 4),
         "memory": phrases.quote(message, asking.context, words, language=asking.texts.language),
     }  # fmt: skip
-
-
-def _history(asking: MemoryRequest, shown: Shown) -> list[JSON]:
-    return [told(asking, one) for one in shown.versions]
 
 
 def _sources(asking: MemoryRequest, shown: Shown) -> list[JSON]:

@@ -204,13 +204,8 @@ class Answering:
 
     def _item(self, status: str, text: str | None) -> JSON:
         content = [] if text is None else [_part(text)]
-        return {
-            "id": f"msg_{self._id}",
-            "type": "message",
-            "role": "assistant",
-            "status": status,
-            "content": content,
-        }
+        of = {"type": "message", "role": "assistant", "status": status, "content": content}
+        return {"id": f"msg_{self._id}", **of}
 
     def _response(self, status: str, said: ApiAnswer | None = None) -> JSON:
         output = [] if said is None else [self._item("completed", said.text), *(_called(one) for one in said.calls)]

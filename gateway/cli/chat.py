@@ -6,6 +6,7 @@ Invariant: whatever cuts one short, nothing it has taken is lost; the same comma
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import secrets
 import sys
@@ -218,6 +219,8 @@ async def _served(config: Config, config_path: Path | None) -> int:
     from gateway.ops.traces import traced
 
     set_up_logs(config)
+    # What the program consists of stays: without this, each full collection walks through all of it.
+    gc.freeze()
     _offer_notes(config)
     stop, home, cwd = asyncio.Event(), Path.home(), Path.cwd()
     sources = Sources(lambda: load(find(config_path, os.environ, cwd, home), os.environ, home), asyncio.Event())

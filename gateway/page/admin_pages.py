@@ -7,7 +7,6 @@ so is everything that changes anything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from aiohttp import web
@@ -28,27 +27,8 @@ _TERMINAL: Final = "console"
 _ON_PEOPLE: Final = {"look": "/admin memory {who} list", "allow": "/allow {who}", "block": "/block {who}"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageBar:
-    """A day in the picture: the heights of its bars, from 0 to 1."""
-
-    day: str
-    answers: float
-    background: float
-    cost: float
-
-
-def _admit(visit: Visit) -> None:
-    """Lets admins in whose hour is not over. Raises `Refused`."""
-    if visit.visitor.admin_until is None:
-        raise Refused(404, "page.nothing_here")
-    if not visit.visitor.is_admin:
-        raise Refused(403, "page.admin_over")
-
-
 async def health(visit: Visit) -> web.StreamResponse:
     """Shows the health of the bot, its channels, its databases and its agents."""
-    _admit(visit)
     report, roster = await visit.site.report(), visit.visitors.roster
     return visit.html(
         "admin.html",
@@ -61,31 +41,26 @@ async def health(visit: Visit) -> web.StreamResponse:
             )
             for name, agent in roster.agents.items()
         ],
-        until=_until(visit),
     )
 
 
 async def back_up(visit: Visit) -> web.StreamResponse:
     """Makes a backup."""
-    _admit(visit)
     return await done(visit, "/backup", back="/admin")
 
 
 async def jobs(visit: Visit) -> web.StreamResponse:
     """Shows the night jobs of the open agent's database."""
-    _admit(visit)
     texts, store = visit.texts, visit.visitor.store
     told = [] if store.nights is None else await timetable(texts, store.memory, store.nights)
     return visit.html(
         "admin_jobs.html",
         told=[(agent, [(one, job_name(texts, one.job)) for one in of]) for agent, of in told],
-        until=_until(visit),
     )
 
 
 async def run(visit: Visit) -> web.StreamResponse:
     """Starts a job."""
-    _admit(visit)
     job, agent = visit.form.get("job", ""), visit.form.get("agent", "")
     if not job.isalpha() or agent not in visit.visitors.roster.agents:
         raise Refused(400, "page.bad_form")
@@ -94,45 +69,33 @@ async def run(visit: Visit) -> web.StreamResponse:
 
 async def usage(visit: Visit) -> web.StreamResponse:
     """Shows the use of models by the open agent, by day, by purpose and by model."""
-    _admit(visit)
     texts, stats, context = visit.texts, visit.visitor.store.memory.stats, visit.visitor.context
     days = await stats.by_day(context, days=_DAYS)
     used = [one for one in await stats.usage(context, days=_DAYS, everywhere=True) if one.input_tokens]
-    most = max((one.answers + one.background for one in days), default=0) or 1
-    dearest = max((one.cost or 0.0 for one in days), default=0.0) or 1.0
     return visit.html(
         "admin_usage.html",
-        bars=[
-            UsageBar(
-                day=one.day.isoformat(),
-                answers=one.answers / most,
-                background=one.background / most,
-                cost=(one.cost or 0.0) / dearest,
-            )
-            for one in days
-        ],
+        bars=days,
+        most=max((one.answers + one.background for one in days), default=0) or 1,
+        dearest=max((one.cost or 0.0 for one in days), default=0.0) or 1.0,
         days=[one for one in reversed(days) if one.calls],
         priced=any(one.cost is not None for one in days),
         used=[(purpose_name(texts, one.purpose), one) for one in used],
-        until=_until(visit),
     )
 
 
 async def dead(visit: Visit) -> web.StreamResponse:
     """Lists the messages that could not be delivered on the admin's channel."""
-    _admit(visit)
     texts, channel = visit.texts, _channel(visit)
     found = await visit.visitor.store.memory.mailbox.dead(channel, limit=_DEAD)
     rows = [
         (one.id, Place.from_session_key(one.session_key).chat, texts.moment(one.created_at), one.error or one.state)
         for one in found
     ]
-    return visit.html("admin_dead.html", rows=rows, channel=visit.visitor.session.channel, until=_until(visit))
+    return visit.html("admin_dead.html", rows=rows, channel=visit.visitor.session.channel)
 
 
 async def settle(visit: Visit) -> web.StreamResponse:
     """Has a message sent again, drops it, or drops all."""
-    _admit(visit)
     action, number = visit.form.get("action", ""), visit.form.get("id", "")
     if action == "purge":
         return await done(visit, "/dead purge", back="/admin/dead")
@@ -143,7 +106,6 @@ async def settle(visit: Visit) -> web.StreamResponse:
 
 async def people(visit: Visit) -> web.StreamResponse:
     """Lists the people of the admin's channel, let in or shut out, with the way to a look at their memory."""
-    _admit(visit)
     visitor, texts = visit.visitor, visit.texts
     listed = [] if _at_terminal(visit) else await visitor.store.memory.oversight.people(_channel(visit), limit=_PEOPLE)
     grants = await visitor.store.memory.access.grants(visitor.session.channel)
@@ -158,13 +120,11 @@ async def people(visit: Visit) -> web.StreamResponse:
         shown=shown,
         others=[one for one in grants if one.reference not in spoken],
         terminal=_at_terminal(visit),
-        until=_until(visit),
     )
 
 
 async def act(visit: Visit) -> web.StreamResponse:
     """Lets somebody in, shuts them out, makes a code that lets one in, or looks at what is remembered of them."""
-    _admit(visit)
     action, who = visit.form.get("action", ""), visit.form.get("who", "").strip()
     if _at_terminal(visit):
         raise Refused(404, "page.nothing_here")
@@ -182,7 +142,3 @@ def _channel(visit: Visit) -> str:
 
 def _at_terminal(visit: Visit) -> bool:
     return visit.visitor.session.channel == _TERMINAL
-
-
-def _until(visit: Visit) -> str:
-    return visit.texts.moment(visit.visitor.admin_until or 0)[-5:]

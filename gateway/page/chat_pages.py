@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -17,7 +17,7 @@ from aiohttp import web
 from channels.base import Place, rows
 from channels.web import TYPING, PageItem, answer_key, said_key
 from gateway.page.site import Refused, Visit
-from gateway.page.visitors import FORMS, pressing, with_words
+from gateway.page.visitors import FORMS
 from memory.service import Conversation
 
 #: Messages shown of a conversation, and conversations in the list.
@@ -28,25 +28,16 @@ _ALIVE: Final = 15.0
 _LOOK: Final = 1.0
 #: Seconds for which a form without a script waits for its answer.
 _ANSWER: Final = 20.0
-#: Digits that the number of a turn has at most.
-_DIGITS: Final = 15
 #: Characters of a thread's name.
 _THREAD: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 #: The path of the first conversation, which has no thread.
 FIRST: Final = "main"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Listed:
-    name: str
-    opening: str
-    last_at: int
-
-
 async def chats(visit: Visit) -> web.StreamResponse:
     """The latest conversation."""
     found = await _listed(visit)
-    return visit.to(f"/chat/{found[0].name if found else FIRST}")
+    return visit.to(f"/chat/{found[0][0] if found else FIRST}#end")
 
 
 async def chat(visit: Visit) -> web.StreamResponse:
@@ -66,49 +57,42 @@ async def chat(visit: Visit) -> web.StreamResponse:
 
 async def say(visit: Visit) -> web.StreamResponse:
     """Says something in a conversation."""
-    visitor, name = visit.visitor, visit.path["thread"]
     text = visit.form.get("text", "").strip()
-    if text or visit.files:
-        said = visitor.inbound(thread=_thread(name), nonce=_nonce(visit), language=visit.texts.language)
-        await visit.visitors.say(visitor, with_words(said, text, visit.files))
-    return await _back(visit)
+    return await (_say(visit, text=text, attachments=visit.files) if text or visit.files else _back(visit))
 
 
 async def press(visit: Visit) -> web.StreamResponse:
     """Presses a button under a message."""
-    visitor = visit.visitor
-    said = visitor.inbound(thread=_thread(visit.path["thread"]), nonce=_nonce(visit), language=visit.texts.language)
-    await visit.visitors.say(visitor, pressing(said, visit.form.get("key", ""), visit.form.get("data", "")[:64]))
-    return await _back(visit)
+    return await _say(visit, message_id=visit.form.get("key", ""), pressed=visit.form.get("data", "")[:64])
 
 
 async def forget(visit: Visit) -> web.StreamResponse:
     """Asks whether what an answer was given to is to be forgotten, with all that it taught."""
-    visitor, turn = visit.visitor, visit.form.get("turn", "")
-    if not turn.isdecimal() or len(turn) > _DIGITS:
-        raise Refused(400, "page.bad_form")
-    said = visitor.inbound(thread=_thread(visit.path["thread"]), nonce=_nonce(visit), language=visit.texts.language)
-    lines = await visitor.store.memory.browse.turn_lines(visitor.context, int(turn))
+    turn = visit.number(visit.form.get("turn", ""), "page.no_answer")
+    lines = await visit.visitor.store.memory.browse.turn_lines(visit.visitor.context, turn)
     meant = next((one.platform_ref for one in reversed(lines) if one.mine and one.platform_ref), None)
     if meant is None:
         raise Refused(404, "page.no_answer")
-    await visit.visitors.say(visitor, replace(with_words(said, "/forget"), reply_to=meant))
-    return await _back(visit)
+    return await _say(visit, text="/forget", reply_to=meant)
 
 
 async def stop(visit: Visit) -> web.StreamResponse:
     """Stops the answer that is being made."""
-    visitor = visit.visitor
-    said = visitor.inbound(thread=_thread(visit.path["thread"]), nonce=_nonce(visit), language=visit.texts.language)
-    await visit.visitors.say(visitor, with_words(said, "/stop"))
+    return await _say(visit, text="/stop")
+
+
+async def _say(visit: Visit, **said: Any) -> web.Response:
+    """Says something in the open conversation and returns to it. Raises `NotTaken`."""
+    visitor, thread = visit.visitor, _thread(visit.path["thread"])
+    inbound = visitor.inbound(thread=thread, nonce=_nonce(visit), language=visit.texts.language)
+    await visitor.channel.say(replace(inbound, **said))
     return await _back(visit)
 
 
 async def file(visit: Visit) -> web.StreamResponse:
     """A file that the bot has shown, to be saved."""
     place = visit.visitor.place(_thread(visit.path["thread"]))
-    row = visit.path["row"]
-    found = visit.visitor.channel.file(place, int(row)) if row.isdecimal() and len(row) < 18 else None
+    found = visit.visitor.channel.file(place, visit.number(visit.path["row"], "page.file_gone"))
     if found is None:
         raise Refused(404, "page.file_gone")
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(found.name, safe='')}"}
@@ -128,7 +112,7 @@ async def events(visit: Visit) -> web.StreamResponse:
             if _hash(items) != visit.query.get("seen"):
                 await _send(response, "log", {"html": _shown(visit, items), "seen": _hash(items)})
             shown = {item.key for item in items}
-            visit.visitors.wake(visitor, place)
+            visitor.store.delivery.wake(place.session_key)
             looked = time.monotonic()
             while True:
                 item = await tab.next(_ALIVE)
@@ -200,17 +184,16 @@ def _turn(item: PageItem) -> str:
     return number if number != item.key and number.isdecimal() and not item.growing else ""
 
 
-async def _listed(visit: Visit) -> list[_Listed]:
-    visitor = visit.visitor
-    found: list[Conversation] = await visitor.store.memory.browse.talks(
-        visitor.context, platform=visitor.channel.platform, limit=_LISTED
-    )
-    listed = []
-    for one in found:
-        place = Place.from_session_key(one.session_key)
-        if place.channel == visitor.channel.id and place.chat == visitor.account and place.thread != FORMS:
-            listed.append(_Listed(name=place.thread or FIRST, opening=one.opening, last_at=one.last_at))
-    return listed
+async def _listed(visit: Visit) -> list[tuple[str, Conversation]]:
+    """Returns the visitor's conversations with their names in paths, the latest first."""
+    visitor, platform = visit.visitor, visit.visitor.channel.platform
+    found = await visitor.store.memory.browse.talks(visitor.context, platform=platform, limit=_LISTED)
+    places = [(Place.from_session_key(one.session_key), one) for one in found]
+    return [
+        (place.thread or FIRST, one)
+        for place, one in places
+        if place == visitor.place(place.thread) and place.thread != FORMS
+    ]
 
 
 def _thread(name: str) -> str | None:
@@ -231,7 +214,7 @@ async def _back(visit: Visit) -> web.Response:
     if visit.is_enhanced:
         return web.Response(status=204)
     await visit.visitors.answers(visit.visitor, visit.visitor.place(_thread(visit.path["thread"])), seconds=_ANSWER)
-    return visit.to(f"/chat/{visit.path['thread']}")
+    return visit.to(f"/chat/{visit.path['thread']}#end")
 
 
 async def _send(response: web.StreamResponse, event: str, data: dict[str, Any]) -> None:

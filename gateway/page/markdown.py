@@ -35,10 +35,11 @@ def plain(text: str) -> Markup:
 @cache
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "breaks": True})
-    parser.enable(["table", "strikethrough"]).disable(["image", "reference", "lheading"])
+    parser.enable(["table", "strikethrough"]).disable(["reference", "lheading"])
     # Replaces the library's own rule, which lets other schemes through.
     parser.validateLink = lambda url: url.strip().lower().startswith(_SCHEMES)  # type: ignore[method-assign]
     parser.add_render_rule("link_open", _link)
+    parser.add_render_rule("image", _picture)
     return parser
 
 
@@ -46,3 +47,9 @@ def _link(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: Any
     tokens[at].attrSet("rel", "noreferrer noopener nofollow")
     tokens[at].attrSet("target", "_blank")
     return renderer.renderToken(tokens, at, options, env)
+
+
+def _picture(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
+    address = tokens[at].attrGet("src") or ""
+    opened = _link(renderer, [Token("link_open", "a", 1, attrs={"href": address})], 0, options, env)
+    return f"{opened}{escape(tokens[at].content or address)}</a>"

@@ -53,11 +53,9 @@ async def me(visit: Visit) -> web.StreamResponse:
             for one in kept.looks
         ],
         sessions=[(one.id, texts.moment(one.created_at), texts.moment(one.seen_at)) for one in sessions],
-        own=session.id,
         keys=[(key.id, keys.told(texts, key)) for key in made],
-        has_api=visit.visitors.has_api,
+        has_api=bool(visit.visitors.roster.api),
         scopes=[(one, ", ".join(texts(f"keys.scope.{scope}") for scope in one.split(","))) for one in _SCOPES],
-        speaker=visitor.context.speaker,
     )
 
 

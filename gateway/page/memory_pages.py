@@ -7,7 +7,7 @@ change is a command of the visitor's, with the answer of that command as its rec
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from difflib import SequenceMatcher
 from typing import Any, Final, Literal
@@ -15,26 +15,24 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from channels.base import Inbound, Place, rows
+from channels.base import Place, rows
 from channels.web import PageItem
 from gateway.commands import phrases
 from gateway.commands.parts import part_of
 from gateway.config.loading import WEB_PREFIX
 from gateway.page.site import Refused, Visit
-from gateway.page.visitors import FORMS, pressing, with_words
+from gateway.page.visitors import FORMS
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
 from memory.service import LISTED, TIERS, Filters, Memory, Source, query_terms, shares
 
 #: Memories of a page, hits of a search, and answers named that a memory entered.
-_PAGE: Final = 40
+PAGE: Final = 40
 _HITS: Final = 60
 _ANSWERS: Final = 30
 #: Places that the list offers as filters.
 _PLACES: Final = 3
 #: States of memories that the list shows by themselves.
 _STATES: Final[tuple[Literal["pinned", "fading"], ...]] = ("pinned", "fading")
-#: Memories shown as they were on a day.
-_THEN: Final = 400
 _ID: Final = re.compile("m_[a-z0-9]{1,32}")
 #: What the buttons of a memory do, as a command.
 _ACTIONS: Final = {
@@ -51,8 +49,6 @@ class ShownMemory:
 
     id: str
     said: str
-    kind: str
-    category: str
     since: str
     until: str
     marks: tuple[str, ...]
@@ -74,8 +70,6 @@ def told(visit: Visit, memory: Memory) -> ShownMemory:
     return ShownMemory(
         id=memory.short_id,
         said=said[:1].upper() + said[1:],
-        kind=texts(f"kind.{memory.kind}"),
-        category=texts(f"category.{memory.category}") if memory.kind == "fact" else "",
         since=texts.date(memory.valid_from),
         until="" if memory.valid_until is None else texts.date(memory.valid_until),
         marks=tuple(marks),
@@ -85,35 +79,32 @@ def told(visit: Visit, memory: Memory) -> ShownMemory:
 async def listed(visit: Visit) -> web.StreamResponse:
     """The list of memories, all of them, those found, or those of a day."""
     query, day = visit.query.get("q", "").strip()[:400], visit.query.get("on", "").strip()[:20]
-    page = int(visit.query["page"]) if re.fullmatch("[1-9][0-9]{0,4}", visit.query.get("page", "")) else 1
+    page = page_of(visit)
     state: Literal["", "pinned", "fading"] = next((one for one in _STATES if one == visit.query.get("show")), "")
-    values: dict[str, Any] = {
-        "query": query,
-        "state": state,
-        "day": day,
-        "page": page,
-        "pages": 1,
-        "groups": [],
-        "quotes": [],
-        "why": "",
-        "chips": [],
-    }
-    if day:
-        values |= await _then(visit, day)
-    else:
-        values |= await _found(visit, query, page, state)
-    return visit.html("memory.html", **values)
+    none: dict[str, Any] = {"pages": 1, "groups": [], "quotes": [], "why": "", "chips": [], "total": 0, "page": page}
+    found = await (_then(visit, day, page) if day else _found(visit, query, page, state))
+    return visit.html("memory.html", query=query, state=state, day=day, **(none | found))
 
 
-async def _then(visit: Visit, day: str) -> dict[str, Any]:
+def page_of(visit: Visit) -> int:
+    """Returns the number of the page of a list that is asked for."""
+    return int(visit.query["page"]) if re.fullmatch("[1-9][0-9]{0,4}", visit.query.get("page", "")) else 1
+
+
+def pages_of(total: int) -> int:
+    """Returns the number of pages of a list."""
+    return max(1, -(-total // PAGE))
+
+
+async def _then(visit: Visit, day: str, page: int) -> dict[str, Any]:
     """Returns what was known and held on a day."""
     try:
         asked = date.fromisoformat(day)
     except ValueError:
-        return {"why": visit.texts("page.bad_day"), "total": 0}
+        return {"why": visit.texts("page.bad_day")}
     visitor = visit.visitor
-    held = await visitor.store.memory.browse.held_at(visitor.context, asked, limit=_THEN)
-    return {"groups": _grouped(visit, held), "total": len(held)}
+    held, total = await visitor.store.memory.browse.held_at(visitor.context, asked, limit=PAGE, page=page)
+    return {"groups": _grouped(visit, held), "total": total, "pages": pages_of(total)}
 
 
 async def _found(visit: Visit, query: str, page: int, state: Literal["", "pinned", "fading"]) -> dict[str, Any]:
@@ -122,18 +113,18 @@ async def _found(visit: Visit, query: str, page: int, state: Literal["", "pinned
     try:
         filters = await browse.filters(visitor.context, query, group_of=part_of)
     except (UnknownFilter, UnreadFilter) as exc:
-        return {"why": visit.texts.unread(exc), "total": 0}
+        return {"why": visit.texts.unread(exc)}
     if filters.words and not state:
         return await _searched(visit, filters)
     named = any(one.name == "category" for one in filters.given)
     kinds = [kind for tier in TIERS.values() for kind in tier] if named else LISTED
-    shelf = await browse.shelf(visitor.context, kinds, filters=filters, state=state, limit=_PAGE, page=page)
+    shelf = await browse.shelf(visitor.context, kinds, filters=filters, state=state, limit=PAGE, page=page)
     bare = not (query or state)
     return {
         "groups": _grouped(visit, shelf.memories),
         "total": shelf.total,
-        "page": shelf.first // _PAGE + 1,
-        "pages": max(1, -(-shelf.total // _PAGE)),
+        "page": shelf.first // PAGE + 1,
+        "pages": pages_of(shelf.total),
         "chips": await _chips(visit, {category for kind, category in shelf.counts if kind == "fact"}) if bare else [],
     }
 
@@ -265,33 +256,42 @@ async def forget(visit: Visit) -> web.StreamResponse:
 
 async def press(visit: Visit) -> web.StreamResponse:
     """Answers a question that a command has asked."""
-    said = _said(visit)
-    items = await visit.visitors.answered(
-        visit.visitor, pressing(said, visit.form.get("key", "")[:100], visit.form.get("data", "")[:64])
-    )
-    return receipt(visit, items, back=_safe(visit.form.get("back", "")))
+    pressed = {"message_id": visit.form.get("key", "")[:100], "pressed": visit.form.get("data", "")[:64]}
+    return await _said(visit, back=_safe(visit.form.get("back", "")), **pressed)
 
 
 async def done(visit: Visit, command: str, *, back: str) -> web.StreamResponse:
     """Says a command for the visitor and shows its answer."""
-    items = await visit.visitors.answered(visit.visitor, with_words(_said(visit), command))
-    return receipt(visit, items, back=back)
+    return await _said(visit, back=back, text=command)
 
 
 def receipt(visit: Visit, items: list[PageItem], *, back: str) -> web.StreamResponse:
-    """Returns the page with the answer to a command, or the file that it brought."""
+    """Returns the way to the page with the answer to a command, or the file that it brought.
+
+    The page is one that is read, so a browser that goes back asks for no form again.
+    """
     found = next((item.file for item in items if item.file is not None), None)
     if found is not None:
         headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(found.name, safe='')}"}
         return web.Response(body=found.data, headers=headers, content_type="application/octet-stream")
-    shown = [(item, rows(item.buttons)) for item in items]
-    return visit.html("receipt.html", items=shown, back=back)
+    visit.visitors.keep(visit.visitor, items)
+    return visit.to(f"/receipt?back={back}")
 
 
-def _said(visit: Visit) -> Inbound:
-    return visit.visitor.inbound(
-        thread=FORMS, nonce=visit.form["nonce"].partition(".")[0], language=visit.texts.language
-    )
+async def received(visit: Visit) -> web.StreamResponse:
+    """The answer to the last command of a form, shown once: it may hold a key, or what is forgotten next."""
+    back = _safe(visit.query.get("back", ""))
+    items = visit.visitors.kept(visit.visitor)
+    if items is None:
+        return visit.to(back)
+    return visit.html("receipt.html", items=[(item, rows(item.buttons)) for item in items], back=back)
+
+
+async def _said(visit: Visit, *, back: str, **said: Any) -> web.StreamResponse:
+    """Says something in the thread of forms and shows the answer."""
+    nonce = visit.form["nonce"].partition(".")[0]
+    inbound = visit.visitor.inbound(thread=FORMS, nonce=nonce, language=visit.texts.language)
+    return receipt(visit, await visit.visitors.answered(visit.visitor, replace(inbound, **said)), back=back)
 
 
 def _safe(back: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from aiohttp import web
@@ -28,10 +29,7 @@ async def nights(visit: Visit) -> web.StreamResponse:
         runs.setdefault(item.run.id, []).append(item)
     listed = []
     for items in runs.values():
-        counts: dict[str, int] = {}
-        for item in items:
-            for name, count in item.counts.items():
-                counts[name] = counts.get(name, 0) + count
+        counts = sum((Counter(item.counts) for item in items), Counter[str]())
         run = items[0].run
         state = "undone" if {item.state for item in items} == {"undone"} else ""
         listed.append((run.id, texts.moment(run.started_at), job_name(texts, run.job), figures(texts, counts), state))
@@ -40,7 +38,7 @@ async def nights(visit: Visit) -> web.StreamResponse:
 
 async def night(visit: Visit) -> web.StreamResponse:
     """Shows the changes of one run."""
-    visitor, texts, number = visit.visitor, visit.texts, _number(visit)
+    visitor, texts, number = visit.visitor, visit.texts, visit.number(visit.path["run"], "page.no_night")
     items = await visitor.store.memory.jobs.item(visitor.context, number)
     if not items:
         raise Refused(404, "page.no_night")
@@ -63,12 +61,5 @@ async def night(visit: Visit) -> web.StreamResponse:
 
 async def undo(visit: Visit) -> web.StreamResponse:
     """Undoes a run."""
-    number = _number(visit)
+    number = visit.number(visit.path["run"], "page.no_night")
     return await done(visit, f"/memory undo {number}", back=f"/night/{number}")
-
-
-def _number(visit: Visit) -> int:
-    number = visit.path["run"]
-    if not number.isdecimal() or len(number) > 9:
-        raise Refused(404, "page.no_night")
-    return int(number)

@@ -15,6 +15,7 @@ from typing import Final
 from aiohttp import web
 
 from channels.base import Inbound, Place
+from channels.web import PageItem
 from gateway.commands import forget, people, privacy, reminders
 from gateway.page.memory_pages import ShownMemory, receipt, told
 from gateway.page.site import Refused, Visit
@@ -22,7 +23,7 @@ from gateway.page.visitors import FORMS
 from gateway.pipeline.questions import answering
 from gateway.pipeline.store import where_said, who_said
 from gateway.pipeline.toolbox import FORGET
-from memory.service import CALL, DOUBT, Context, OpenQuestion, Question, Selection
+from memory.service import CALL, DOUBT, Context, ForgetPreview, OpenQuestion, Question, Selection
 
 #: Memories shown that a question is about.
 _SHOWN: Final = 30
@@ -73,8 +74,9 @@ async def answer(visit: Visit) -> web.StreamResponse:
     if not await visit.visitors.press(pressed):
         raise Refused(403, "page.questions.over")
     if here:
-        return visit.to(f"/chat/{pressed.thread or 'main'}")
-    return visit.html("answered.html", where=visit.texts(f"platform.{pressed.platform}"))
+        return visit.to(f"/chat/{pressed.thread or 'main'}#end")
+    reply = visit.texts("page.questions.elsewhere", place=visit.texts(f"platform.{pressed.platform}"))
+    return receipt(visit, [PageItem(key="", at=visit.visitor.now, text=reply)], back="/questions")
 
 
 async def _waiting(visit: Visit) -> list[tuple[OpenQuestion, Inbound]]:
@@ -102,10 +104,12 @@ async def _waiting(visit: Visit) -> list[tuple[OpenQuestion, Inbound]]:
 async def _forgetting(visit: Visit, context: Context, question: Question) -> Matter:
     selection = Selection.from_json(question.payload)
     preview = await visit.visitor.store.memory.forgetting.preview_of(context, selection, limit=_SHOWN)
-    counts = visit.texts("forget.counts", memories=preview.memories, messages=preview.messages, replies=preview.replies)
-    return Matter(
-        memories=tuple(told(visit, one) for one in preview.shown), lines=(*preview.quoted, *preview.reminders, counts)
-    )
+    shown = tuple(told(visit, one) for one in preview.shown)
+    return Matter(memories=shown, lines=(*preview.quoted, *preview.reminders, _counted(visit, preview)))
+
+
+def _counted(visit: Visit, found: ForgetPreview) -> str:
+    return visit.texts("forget.counts", memories=found.memories, messages=found.messages, replies=found.replies)
 
 
 async def _doubt(visit: Visit, context: Context, question: Question) -> Matter:
@@ -133,11 +137,7 @@ async def _unlink(visit: Visit, context: Context, question: Question) -> Matter:
 
 async def _everything(visit: Visit, context: Context, _question: Question) -> Matter:
     preview = await visit.visitor.store.memory.forgetting.preview_of(context, Selection(what="me"), limit=0)
-    return Matter(
-        lines=(
-            visit.texts("forget.counts", memories=preview.memories, messages=preview.messages, replies=preview.replies),
-        )
-    )
+    return Matter(lines=(_counted(visit, preview),))
 
 
 async def _exports(visit: Visit, context: Context, question: Question) -> Matter:

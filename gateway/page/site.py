@@ -50,6 +50,8 @@ _SECURITY: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _COOKIE_DAYS: Final = 90
+#: Digits that a number has at most.
+_DIGITS: Final = 15
 
 
 class Refused(Exception):
@@ -89,6 +91,12 @@ class Visit:
         """True if the page's own script asks, for a part of the page."""
         return self.request.headers.get("X-Remora") == "1"
 
+    def number(self, given: str, missing: str) -> int:
+        """Returns the number in an address or a form. Raises `Refused` with the text `missing` if it is none."""
+        if not given.isdecimal() or len(given) > _DIGITS:
+            raise Refused(404, missing)
+        return int(given)
+
     def text(self, template: str, **values: Any) -> str:
         """Returns a template, filled."""
         return self.site.templates.get_template(template).render(
@@ -109,12 +117,13 @@ Handler = Callable[[Visit], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A path, such as `/memory/{id}`, and its handler. `open` routes need no session."""
+    """A path, such as `/memory/{id}`, and its handler. `open` routes need no session, `admin` ones an admin."""
 
     method: str
     pattern: str
     handler: Handler
     open: bool = False
+    admin: bool = False
 
     def match(self, path: str) -> dict[str, str] | None:
         """Returns the parts of a path that the pattern names; None if it is another path."""
@@ -166,6 +175,8 @@ class Site:
             "markdown": markdown.rendered,
             "plain": markdown.plain,
             "part": lambda one: quote(one, safe=""),
+            "capital": lambda one: one[:1].upper() + one[1:],
+            "grouped": lambda one: f"{one:,}".replace(",", "\u202f"),
         }
         return found
 
@@ -180,8 +191,7 @@ class Site:
     def refused(self, request: web.BaseRequest) -> web.Response | None:
         """Returns the refusal of a request under another name, or of files from somebody who is not signed in."""
         if not self._is_host(request):
-            texts = Texts(spoken(_accepted(request), self._language))
-            return web.Response(status=421, text=f"{texts('page.host')}\n")
+            return web.Response(status=421, text=f"{self._texts(request)('page.host')}\n")
         files = request.path.endswith("/say") and self._cookie(request)
         if (
             not files
@@ -193,11 +203,10 @@ class Site:
 
     async def answer(self, request: web.BaseRequest, body: bytes) -> web.StreamResponse:
         """Answers a request."""
-        texts = Texts(spoken(_accepted(request), self._language))
         if (file := self._file(request)) is not None:
             return file
         try:
-            response = await self._routed(request, body, texts)
+            response = await self._routed(request, body)
         except Refused as exc:
             key = exc.key
             response = await self._refusal(request, exc.status, lambda own: own(key))
@@ -212,7 +221,7 @@ class Site:
         """Returns the headers of an answer that is written piece by piece."""
         return {**_SECURITY, **headers}
 
-    async def _routed(self, request: web.BaseRequest, body: bytes, texts: Texts) -> web.StreamResponse:
+    async def _routed(self, request: web.BaseRequest, body: bytes) -> web.StreamResponse:
         found = [(route, path) for route in self._routes if (path := route.match(request.path)) is not None]
         method = "GET" if request.method == "HEAD" else request.method
         route, path = next(((route, path) for route, path in found if route.method == method), (None, {}))
@@ -222,15 +231,18 @@ class Site:
             self._check_origin(request)
         guest = await self._visitors.of(self._cookie(request))
         if guest is None and not route.open:
-            return web.Response(status=303, headers={"Location": "/in"}) if method == "GET" else _unknown(texts)
-        if guest is not None:
-            texts = _texts_of(guest, request)
+            if method == "GET":
+                return web.Response(status=303, headers={"Location": "/in"})
+            raise Refused(401, "page.sign_in_first")
         form, files = await _form(request, body) if method != "GET" else ({}, ())
         if method != "GET" and guest is not None and not route.open and not guest.is_own(form.get("nonce", "")):
             raise Refused(403, "page.stale")
+        if route.admin and guest is not None and not guest.is_admin:
+            # For others than admins these pages don't exist.
+            raise Refused(*((404, "page.nothing_here") if guest.admin_until is None else (403, "page.admin_over")))
         visit = Visit(
-            site=self, request=request, path=path, form=form, files=files, visitors=self._visitors, texts=texts,
-            guest=guest,
+            site=self, request=request, path=path, form=form, files=files, visitors=self._visitors,
+            texts=self._texts(request, guest), guest=guest,
         )  # fmt: skip
         return await route.handler(visit)
 
@@ -307,23 +319,20 @@ class Site:
             guest = await self._visitors.of(self._cookie(request))
         except StorageError:
             guest = None
-        texts = Texts(spoken(_accepted(request), self._language)) if guest is None else _texts_of(guest, request)
+        texts = self._texts(request, guest)
         if request.headers.get("X-Remora") == "1":
             return web.Response(status=status, text=why(texts))
-        page = self.templates.get_template("refused.html").render(
-            t=texts, visitor=guest, why=why(texts), status=status, at=request.path, agents=self._visitors.agents
+        visit = Visit(
+            site=self, request=request, path={}, form={}, files=(), visitors=self._visitors, texts=texts, guest=guest
         )
-        return web.Response(status=status, text=page, content_type="text/html")
+        return visit.html("refused.html", status, why=why(texts), code=status)
 
-
-def _texts_of(guest: Visitor, request: web.BaseRequest) -> Texts:
-    """Returns the texts in the language that a visitor has chosen, else in that of their browser."""
-    own = guest.context.speaker.language or _accepted(request)
-    return Texts(spoken(own, guest.served.spec.language), guest.context.timezone)
-
-
-def _unknown(texts: Texts) -> web.Response:
-    return web.Response(status=401, text=texts("page.sign_in_first"))
+    def _texts(self, request: web.BaseRequest, guest: Visitor | None = None) -> Texts:
+        """Returns the texts in the language that a visitor has chosen, else in that of their browser."""
+        if guest is None:
+            return Texts(spoken(_accepted(request), self._language))
+        own = guest.context.speaker.language or _accepted(request)
+        return Texts(spoken(own, guest.served.spec.language), guest.context.timezone)
 
 
 def _accepted(request: web.BaseRequest) -> str:

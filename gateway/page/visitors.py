@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 from weakref import WeakValueDictionary
 
-from channels.base import Attachment, Channel, Inbound, Place
+from channels.base import Channel, Inbound, Place
 from channels.web import PageItem, WebChannel
 from gateway.config.loading import WEB_PREFIX, Config
 from gateway.pipeline.request import Agent
@@ -33,6 +33,8 @@ from memory.service import Context, SignedIn, Visits
 FORMS: Final = "forms"
 #: Milliseconds after the sign-in for which an admin is one on the page.
 _ADMIN_MS: Final = 3_600_000
+#: Sessions whose receipt waits to be shown.
+_RECEIPTS: Final = 1_000
 #: The file in which `remora web` leaves a code for the running process, in the data folder.
 CODE_FILE: Final = "web-code"
 #: Seconds for which such a code is taken.
@@ -125,16 +127,12 @@ class Visitors:
         self._router = router
         self._now = now
         self._forms: WeakValueDictionary[Place, asyncio.Lock] = WeakValueDictionary()
+        self._receipts: dict[int, list[PageItem]] = {}
 
     @property
     def agents(self) -> tuple[str, ...]:
         """The agents that have a page."""
         return self._config.page_agents
-
-    @property
-    def has_api(self) -> bool:
-        """True if programs can talk to the agents."""
-        return bool(self.roster.api)
 
     @property
     def visits(self) -> Visits:
@@ -213,10 +211,6 @@ class Visitors:
 
     # Speaking ---------------------------------------------------------------------------------------------------
 
-    async def say(self, visitor: Visitor, inbound: Inbound) -> None:
-        """Says something in one of the visitor's conversations. Raises `NotTaken`."""
-        await visitor.channel.say(inbound)
-
     def buttons_of(self, channel: str) -> Channel | None:
         """Returns a running channel whose messages have buttons; None for any other."""
         found = self._all.get(channel)
@@ -242,38 +236,35 @@ class Visitors:
         place = visitor.place(FORMS)
         async with self._forms.setdefault(place, asyncio.Lock()):
             with visitor.channel.tab(place) as tab:
-                self.wake(visitor, place)
+                visitor.store.delivery.wake(place.session_key)
                 await visitor.channel.say(inbound)
                 await self._router.settled(place)
                 shown = {item.key: item for item in tab.taken() if not (item.mine or item.growing)}
             visitor.channel.drop(place)
         return list(shown.values())
 
+    def keep(self, visitor: Visitor, items: list[PageItem]) -> None:
+        """Keeps what a form was answered until the session shows it. A form sent twice takes nothing away."""
+        before = self._receipts.pop(visitor.session.id, [])
+        self._receipts[visitor.session.id] = items or before
+        if len(self._receipts) > _RECEIPTS:
+            del self._receipts[next(iter(self._receipts))]
+
+    def kept(self, visitor: Visitor) -> list[PageItem] | None:
+        """Returns what was kept for the session, and keeps it no longer."""
+        return self._receipts.pop(visitor.session.id, None)
+
     async def answers(self, visitor: Visitor, place: Place, *, seconds: float) -> None:
         """Waits until everything said in a place is answered, for at most `seconds`."""
         with visitor.channel.tab(place), suppress(TimeoutError):
-            self.wake(visitor, place)
+            visitor.store.delivery.wake(place.session_key)
             async with asyncio.timeout(seconds):
                 await self._router.settled(place)
-
-    def wake(self, visitor: Visitor, place: Place) -> None:
-        """Has sent what waits for a place that is open now."""
-        visitor.store.delivery.wake(place.session_key)
 
 
 def account(channel: str, user_id: str) -> str:
     """Returns the user id on the page of an account of a channel."""
     return f"{channel}.{user_id}"
-
-
-def with_words(inbound: Inbound, text: str, attachments: tuple[Attachment, ...] = ()) -> Inbound:
-    """Returns a visitor's message with its words."""
-    return replace(inbound, text=text, attachments=attachments)
-
-
-def pressing(inbound: Inbound, key: str, data: str) -> Inbound:
-    """Returns a visitor's press of a button under the item `key`."""
-    return replace(inbound, message_id=key, pressed=data)
 
 
 def leave_code(folder: Path, code: str, person: str) -> None:

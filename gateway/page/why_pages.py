@@ -21,13 +21,11 @@ _PLACES: Final = (("recalled", "why.found"), ("known", "why.known"), ("unused", 
 
 async def why(visit: Visit) -> web.StreamResponse:
     """Shows what entered one answer."""
-    turn, visitor = visit.path["turn"], visit.visitor
-    if not turn.isdecimal() or len(turn) > 15:
-        raise Refused(404, "page.no_answer")
-    found = await visitor.store.memory.why(visitor.context, turn_id=int(turn))
+    turn, visitor = visit.number(visit.path["turn"], "page.no_answer"), visit.visitor
+    found = await visitor.store.memory.why(visitor.context, turn_id=turn)
     if found is None:
         raise Refused(404, "page.no_answer")
-    said = await visitor.store.memory.browse.turn_lines(visitor.context, int(turn))
+    said = await visitor.store.memory.browse.turn_lines(visitor.context, turn)
     answer = " ".join(one.text for one in said if not one.mine).casefold()
     groups = []
     for place, heading in _PLACES:
@@ -63,13 +61,8 @@ def _entry(
         may = named.live and not named.follows
         # What the answer says is what may be wrong in it.
         is_open = visit.query.get("wrong") == "1" and named.value.casefold() in answer
-        shown |= {
-            "open": is_open,
-            "memory": told(visit, named),
-            "value": named.value,
-            "may": may,
-            "now": None if now is None else told(visit, now),
-        }
+        held = None if now is None else told(visit, now)
+        shown |= {"open": is_open, "memory": told(visit, named), "value": named.value, "may": may, "now": held}
     elif named is None:
         shown["quote"] = texts("why.forgotten")
     else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,15 +18,16 @@ from zoneinfo import ZoneInfo
 
 from aiohttp import web
 
-from gateway.page.memory_pages import ShownMemory, told
+from gateway.page.memory_pages import PAGE, page_of, pages_of, told
 from gateway.page.site import Refused, Visit
-from memory.service import Entity, Memory
+from memory.service import Entity
 
-#: Memories on the time line, and names in the picture.
-_SPAN: Final = 500
+#: Months in the picture of the time line and in its list, and memories shown of each.
+_BARS: Final = 24
+_MONTHS: Final = 6
+_OF_MONTH: Final = 5
+#: Names in the picture of names.
 _DRAWN: Final = 36
-#: Memories shown of each month among others.
-_OF_MONTH: Final = 6
 #: Memories that are read for the lines between names, and shown of one name.
 _LINKED: Final = 2_000
 _NAMED: Final = 60
@@ -33,20 +35,6 @@ _NAMED: Final = 60
 _WIDTH: Final = 720
 _HEIGHT: Final = 440
 _RINGS: Final = ((1, 0.0), (7, 0.36), (12, 0.68), (18, 1.0))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Month:
-    """A month with its memories; `share` is its number of them compared with the fullest month, from 0 to 1.
-
-    `number` names it in addresses, such as "2026-03". `memories` are all of them where the month is shown by itself.
-    """
-
-    name: str
-    number: str
-    count: int
-    share: float
-    memories: list[ShownMemory]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,29 +50,55 @@ class Dot:
 
 
 async def timeline(visit: Visit) -> web.StreamResponse:
-    """Memories by the month since which they hold."""
-    visitor, texts = visit.visitor, visit.texts
-    found = await visitor.store.memory.browse.newest(visitor.context, limit=_SPAN)
-    months: dict[str, list[Memory]] = {}
-    zone = ZoneInfo(texts.timezone)
-    for memory in found:
-        day = datetime.fromtimestamp(memory.valid_from / 1000, zone)
-        months.setdefault(f"{day:%Y-%m}", []).append(memory)
-    asked = visit.query.get("month", "")
-    alone = asked if asked in months else ""
-    most = max(map(len, months.values()), default=1)
-    shown = [
-        Month(
-            name=texts.month(of[0].valid_from),
-            number=number,
-            count=len(of),
-            share=len(of) / most,
-            memories=[told(visit, memory) for memory in (of if alone else of[:_OF_MONTH])],
-        )
-        for number, of in months.items()
-        if not alone or number == alone
-    ]
-    return visit.html("timeline.html", months=shown, alone=alone)
+    """Memories by the month since which they hold: a few of each of the newest months, or all of one."""
+    visitor, texts, browse = visit.visitor, visit.texts, visit.visitor.store.memory.browse
+    zone, page = ZoneInfo(texts.timezone), page_of(visit)
+    months = _months(await browse.dated(visitor.context), zone)
+    alone, until = visit.query.get("month", ""), visit.query.get("until", "")
+    alone = alone if alone in months else ""
+    numbers = [number for number in months if not until or number <= until]
+    bars = [] if alone or not numbers else _back(numbers[0], to=numbers[-1])
+    listed = [alone] if alone else numbers[:_MONTHS]
+    of_each = slice((page - 1) * PAGE, page * PAGE) if alone else slice(_OF_MONTH)
+    chosen = [each for number in listed for each in months[number][of_each]]
+    known = {one.id: told(visit, one) for one in await browse.some(visitor.context, chosen)}
+    return visit.html(
+        "timeline.html",
+        months=[(number, [known[each] for each in months[number][of_each] if each in known]) for number in listed],
+        bars=bars,
+        counts={number: len(months.get(number, ())) for number in [*bars, *listed]},
+        names={number: texts.month(_begin(number, zone)) for number in [*bars, *listed]},
+        alone=alone,
+        until=until,
+        older="" if alone else next(iter(numbers[_MONTHS:]), ""),
+        page=page,
+        pages=pages_of(len(months[alone])) if alone else 1,
+    )
+
+
+def _begin(number: str, zone: ZoneInfo) -> int:
+    """Returns when a month begins, in milliseconds UTC."""
+    return int(datetime(int(number[:4]), int(number[5:]), 1, tzinfo=zone).timestamp() * 1000)
+
+
+def _months(found: list[tuple[int, int]], zone: ZoneInfo) -> dict[str, list[int]]:
+    """Returns the ids of rows, which come with their times and newest first, by month."""
+    months: dict[str, list[int]] = {}
+    done = 0
+    while done < len(found):
+        day = datetime.fromtimestamp(found[done][1] / 1000, zone)
+        number = f"{day.year:04}-{day.month:02}"
+        end = bisect_right(found, -_begin(number, zone), lo=done + 1, key=lambda one: -one[1])
+        months[number] = [one for one, _ in found[done:end]]
+        done = end
+    return months
+
+
+def _back(number: str, *, to: str) -> list[str]:
+    """Returns the months back from one to another, or as many as the picture shows."""
+    last = int(number[:4]) * 12 + int(number[5:]) - 1
+    numbers = (f"{month // 12:04}-{month % 12 + 1:02}" for month in range(last, last - _BARS, -1))
+    return [each for each in numbers if each >= to]
 
 
 async def entities(visit: Visit) -> web.StreamResponse:

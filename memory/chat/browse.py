@@ -128,19 +128,24 @@ class Browse:
         """Returns a memory in full. Raises `NotFound`."""
         return shown(reader, anew(reader, context).scope, short_id, now=self._now())
 
-    async def held_at(self, context: Context, day: date, *, limit: int) -> list[Memory]:
-        """Returns the memories that held on a day of the person's, as it was known then, newest first."""
-        end = dates.end_of(day, context.timezone)
-        return await self._database.read(
-            lambda reader: browsing.held_at(reader, anew(reader, context).scope, end - 1, limit=limit)
-        )
+    @in_read
+    def held_at(
+        self, reader: Reader, context: Context, day: date, *, limit: int, page: int
+    ) -> tuple[list[Memory], int]:
+        """Returns the memories that held on a day of the person's, as it was known then, and their number.
+
+        They are those of the page with the number `page` from 1, newest first.
+        """
+        scope, end = anew(reader, context).scope, dates.end_of(day, context.timezone)
+        held = browsing.held_at(reader, scope, end - 1)
+        return memories.by_ids(reader, scope, held[(page - 1) * limit : page * limit]), len(held)
 
     offered = sees(_offered)
     talks = sees(talk.talks)
     lines = sees(talk.lines)
     turn_lines = sees(talk.of_turn)
     entered = sees(talk.entered)
-    newest = sees(browsing.newest)
+    dated = sees(browsing.dated)
     places = sees(browsing.places)
     entities = sees(entities.everybody)
     one = sees(_one)

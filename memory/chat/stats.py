@@ -131,13 +131,8 @@ class StoreFigures:
 
 
 def _stats(reader: Reader, scope: Scope) -> ScopeStats:
-    live = memories.kinds(reader, scope)
-    return ScopeStats(
-        kinds=live,
-        past=memories.count(reader, scope, live_only=False) - sum(live.values()),
-        messages=passages.count(reader, scope),
-        since=memories.oldest(reader, scope),
-    )
+    held = memories.held(reader, scope)
+    return ScopeStats(kinds=held.kinds, past=held.past, messages=passages.count(reader, scope), since=held.since)
 
 
 class Stats:
@@ -248,14 +243,15 @@ class Stats:
 
         def act(reader: Reader) -> Status:
             scope = anew(reader, context).scope
+            held = memories.held(reader, scope)
             window = history.after(reader, session.id, session.window_after, limit=1_000)
             inbound, outbound = mailbox.backlog(reader, session.key)
             today = dates.midnight(self._now(), context.timezone)
             used = usage.used(reader, session.agent_id, session_id=session.id, since=today)
             costs = [one.cost for one in used if one.cost is not None]
             return Status(
-                live=memories.count(reader, scope, live_only=True),
-                total=memories.count(reader, scope, live_only=False),
+                live=sum(held.kinds.values()),
+                total=sum(held.kinds.values()) + held.past,
                 window_messages=len(window),
                 window_tokens=sum(message.tokens for message in window),
                 unread=extractions.unread(reader, session.id).messages,

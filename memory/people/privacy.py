@@ -267,7 +267,7 @@ class Linking:
 
 def _kept(reader: Reader, context: Context, looks_shown: int, looks_before: int) -> Kept:
     scope, session = anew(reader, context).scope, context.session
-    live = memories.kinds(reader, scope)
+    held = memories.held(reader, scope)
     if session.private:
         accounts = people.accounts(reader, context.speaker.id)
         owners: Sequence[int] = scope.own
@@ -275,10 +275,10 @@ def _kept(reader: Reader, context: Context, looks_shown: int, looks_before: int)
         accounts = []
         owners = scopes.owners_of_chat(reader, session.chat_id)
     said = held_counts.of_speaker(reader, scope, context.speaker.id)
-    times = [at for at in (memories.oldest(reader, scope), said.since) if at is not None]
+    times = [at for at in (held.since, said.since) if at is not None]
     return Kept(
-        kinds=live,
-        past=memories.count(reader, scope, live_only=False) - sum(live.values()),
+        kinds=held.kinds,
+        past=held.past,
         said=said,
         since=min(times, default=None),
         looks=tuple(audit.of_owners(reader, owners, looks_shown, before=looks_before)),

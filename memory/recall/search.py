@@ -355,7 +355,7 @@ def nearest_facts(reader: Reader, scope: Scope, text: str, *, limit: int) -> lis
     matches = index.match(reader, scope, terms) if terms else index.NONE
     found = [match for match in matches.found if match.message is None]
     statistics = Statistics(
-        documents=memories.count(reader, scope, live_only=False),
+        documents=memories.count(reader, scope),
         average_length=sum(match.length for match in found) / max(len(found), 1),
     )
     candidates = [Candidate(doc=match.doc, counts=match.counts, length=match.length) for match in found]

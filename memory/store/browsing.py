@@ -55,24 +55,24 @@ def shelf(
     They are grouped by kind and category, the ones that matter first in each; with a `category` only those, with `only`
     only those with these ids.
     """
-    within = scope.predicate("m")
-    of_these: tuple[Parameter, ...] = (kinds, category, only, only, *within.parameters)
+    within = scope.predicate("m", by_id=only is not None)
+    among = "? is null" if only is None else "m.id in (select value from json_each(?))"
+    of_these: tuple[Parameter, ...] = (kinds, category, only, *within.parameters)
     rows = reader.all(
         "select m.kind, m.category, count(*) as n from memories m where m.kind in (select value from json_each(?))"
-        f" and ? in ('', m.category) and {_AMONG} and {LIVE} and {within.sql} group by m.kind, m.category",
+        f" and ? in ('', m.category) and {among} and {LIVE} and {within.sql} group by m.kind, m.category",
         of_these,
     )
     counts = {(row["kind"], row["category"]): int(row["n"]) for row in rows}
     pages = max(1, -(-sum(counts.values()) // limit))
     first = (min(max(page, 1), pages) - 1) * limit
-    found = reader.all(
+    found = reader.ids(
         "select m.id from memories m where m.kind in (select value from json_each(?)) and ? in ('', m.category)"
-        f" and {_AMONG} and {LIVE} and {within.sql} order by {_PLACE}, m.pinned desc, m.importance desc,"
+        f" and {among} and {LIVE} and {within.sql} order by {_PLACE}, m.pinned desc, m.importance desc,"
         " m.last_reinforced_at desc, m.id desc limit ? offset ?",
         (*of_these, limit, first),
     )
-    shown = memories.by_ids(reader, scope, [row["id"] for row in found])
-    return Shelf(memories=tuple(shown), counts=counts, first=first)
+    return Shelf(memories=tuple(memories.by_ids(reader, scope, found)), counts=counts, first=first)
 
 
 def pinned(reader: Reader, scope: Scope) -> list[int]:
@@ -93,27 +93,26 @@ def places(reader: Reader, scope: Scope, *, limit: int) -> list[str]:
     return [row["name"] for row in rows]
 
 
-def held_at(reader: Reader, scope: Scope, at: int, *, limit: int) -> list[Memory]:
-    """Returns what was known at a moment (milliseconds UTC) and held then, newest first."""
+def held_at(reader: Reader, scope: Scope, at: int) -> list[int]:
+    """Returns the ids of what was known at a moment (milliseconds UTC) and held then, newest first."""
     within = scope.predicate("m")
-    found = reader.ids(
+    return reader.ids(
         "select m.id from memories m where m.kind in (select value from json_each(?)) and m.learned_at <= ?"
         " and (m.valid_until is null or m.valid_until > ?) and (m.archived_at is null or m.archived_at > ?)"
-        f" and {within.sql} order by m.learned_at desc, m.id desc limit ?",
-        (LISTED, at, at, at, *within.parameters, limit),
+        f" and {within.sql} order by m.learned_at desc, m.id desc",
+        (LISTED, at, at, at, *within.parameters),
     )
-    return memories.by_ids(reader, scope, found)
 
 
-def newest(reader: Reader, scope: Scope, *, limit: int) -> list[Memory]:
-    """Returns live rows by the time since which they hold, newest first."""
+def dated(reader: Reader, scope: Scope) -> list[tuple[int, int]]:
+    """Returns the live rows by id, each with the time since which it holds (milliseconds UTC), newest first."""
     within = scope.predicate("m")
-    found = reader.ids(
-        f"select m.id from memories m where m.kind in (select value from json_each(?)) and {LIVE} and {within.sql}"
-        " order by m.valid_from desc, m.id desc limit ?",
-        (LISTED, *within.parameters, limit),
+    rows = reader.all(
+        "select m.id, m.valid_from from memories m where m.kind in (select value from json_each(?))"
+        f" and {LIVE} and {within.sql} order by m.valid_from desc, m.id desc",
+        (LISTED, *within.parameters),
     )
-    return memories.by_ids(reader, scope, found)
+    return [(row["id"], row["valid_from"]) for row in rows]
 
 
 def offered(reader: Reader, scope: Scope, words: Sequence[str], *, changeable: bool, limit: int) -> list[Memory]:
@@ -162,8 +161,6 @@ _THEIRS: Final = (
     "(? = 1 or m.owner_id in (select value from json_each(?)) or m.author_id in (select value from json_each(?))"
     " or m.subject_id in (select value from json_each(?)))"
 )
-#: One of the given ids; any if none are given.
-_AMONG: Final = "(? is null or m.id in (select value from json_each(?)))"
 #: What a memory is known by.
 _SAYS: Final = (
     "(m.key || ' ' || m.value || ' ' || m.topic || ' ' || m.subject || ' ' ||"

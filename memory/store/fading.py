@@ -65,15 +65,16 @@ def faded(reader: Reader, scope: Scope, *, now: int) -> list[Memory]:
 def fading(reader: Reader, scope: Scope, *, now: int) -> list[int]:
     """Returns the live rows of a scope that have less than half of their strength left at `now`, by id."""
     within = scope.predicate("m")
-    ids = reader.ids(
-        "select m.id from memories m where m.kind in ('fact', 'style') and m.pinned = 0 and m.confirmed = 0"
-        " and m.superseded_by is null and m.archived_at is null and m.valid_until is null"
+    rows = reader.all(
+        "select m.id, m.strength = 1 as whole from memories m where m.kind in ('fact', 'style') and m.pinned = 0"
+        " and m.confirmed = 0 and m.superseded_by is null and m.archived_at is null and m.valid_until is null"
         # A half-life after it was last heard, a row of full strength is half as strong.
         f" and (m.strength <> 1 or m.last_reinforced_at < ? - ({_OLD_AGE}) / ?) and {within.sql} order by m.id",
         (now, math.log2(1 / ARCHIVE_BELOW), *within.parameters),
     )
-    found = memories.by_ids(reader, scope, ids)
-    return [one.id for one in found if half_life(one) is not None and _weight(one, now) < 1 / 2]
+    found = memories.by_ids(reader, scope, [row["id"] for row in rows if not row["whole"]])
+    weaker = [one.id for one in found if half_life(one) is not None and _weight(one, now) < 1 / 2]
+    return [*weaker, *(row["id"] for row in rows if row["whole"])]
 
 
 def strongest(reader: Reader, scope: Scope, owner_id: int, *, now: int) -> list[Memory]:

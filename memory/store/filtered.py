@@ -122,7 +122,7 @@ def _memories(reader: Reader, scope: Scope, one: Filter, timezone: str) -> froze
         found += _called(reader, scope, one.value, places=one.name == "place")
         is_named = naming(reader, scope, one.value)
         spelled = _spellings(_forms(reader, scope, one.value))
-        held = memories.containing(reader, scope, spelled, limit=-1)
+        held = memories.containing(reader, scope, spelled, limit=-1, besides=found)
         found += [memory.id for memory in held if is_named(f"{memory.value} {memory.subject}")]
     return frozenset(found)
 
@@ -130,7 +130,7 @@ def _memories(reader: Reader, scope: Scope, one: Filter, timezone: str) -> froze
 def _where(
     reader: Reader, scope: Scope, kinds: Iterable[str], condition: str = "true", *parameters: Parameter
 ) -> list[int]:
-    within = scope.predicate("m")
+    within = scope.predicate("m", by_id="m.id" in condition)
     return reader.ids(
         "select m.id from memories m where m.kind in (select value from json_each(?))"
         f" and {condition} and {within.sql}",

@@ -86,7 +86,7 @@ def made_into(reader: Reader, scope: Scope, memory_id: int) -> list[Memory]:
 
     Reflections and what is made for prompts replace nothing, so they are left out.
     """
-    within = scope.predicate("m")
+    within = scope.predicate("m", by_id=True)
     rows = reader.all(
         "with recursive line(id) as (select memory_id from memory_parents where parent_id = ?"
         " union select p.memory_id from memory_parents p join line l on p.parent_id = l.id)"
@@ -119,7 +119,7 @@ def holding_now(reader: Reader, scope: Scope, replaced: Sequence[Memory]) -> dic
 
 def taught_by(reader: Reader, scope: Scope, message_ids: Collection[int]) -> list[Memory]:
     """Returns the rows that were learned from any of these messages."""
-    within = scope.predicate("m")
+    within = scope.predicate("m", by_id=True)
     rows = reader.all(
         # The messages come first: of an owner with many memories they have taught only a few.
         f"select {COLUMNS} from (select distinct memory_id from memory_sources"
@@ -194,7 +194,7 @@ def versions(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
 
     A row derived from a corrected row ends with it, but is no earlier version of anything.
     """
-    within = scope.predicate("m")
+    within = scope.predicate("m", by_id=True)
     rows = reader.all(
         "with recursive newer(id, next) as ("
         "   select id, superseded_by from memories where id = ?"

@@ -8,6 +8,7 @@ which the indexes are fed.
 from __future__ import annotations
 
 import json
+import string
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -81,6 +82,18 @@ class Memory:
     def follows(self) -> bool:
         """True if the row is made anew whenever the memories it derives from change, so nobody edits it directly."""
         return self.kind in ("profile", "directive") and self.origin == "derived"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Figures of memories without what is made for every prompt: live ones by `kinds`, and `past` ones.
+
+    `since` is when the oldest live one was told, in milliseconds UTC.
+    """
+
+    kinds: dict[str, int]
+    past: int
+    since: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -473,12 +486,12 @@ def of_ids(reader: Reader, memory_ids: Sequence[int]) -> list[Memory]:
 
 
 def by_id(reader: Reader, scope: Scope, memory_id: int) -> Memory | None:
-    return next(iter(_seen(reader, scope, "m.id = ?", (memory_id,))), None)
+    return next(iter(_seen(reader, scope, "m.id = ?", (memory_id,), by_id=True)), None)
 
 
 def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
     """Returns the memory with this short id. Raises `NotFound` if it is unknown and, alike, if it is out of scope."""
-    for found in _seen(reader, scope, "m.short_id = ?", (short_id,)):
+    for found in _seen(reader, scope, "m.short_id = ?", (short_id,), by_id=True):
         return found
     raise NotFound(f"No memory {short_id} here.")
 
@@ -493,7 +506,7 @@ def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memo
     """Returns the rows among `memory_ids` that this scope sees, in the order asked for."""
     if not memory_ids:
         return []
-    rows = _seen(reader, scope, "m.id in (select value from json_each(?))", (memory_ids,))
+    rows = _seen(reader, scope, "m.id in (select value from json_each(?))", (memory_ids,), by_id=True)
     found = {memory.id: memory for memory in rows}
     return [found[memory_id] for memory_id in memory_ids if memory_id in found]
 
@@ -518,33 +531,30 @@ def current_of_owner(reader: Reader, scope: Scope, owner_id: int, kind: Kind) ->
     return _seen(reader, scope, chosen, (owner_id, kind))
 
 
-def count(reader: Reader, scope: Scope, *, live_only: bool) -> int:
+def count(reader: Reader, scope: Scope) -> int:
     """Returns the number of facts, styles, events and reflections that this scope sees."""
     within = scope.predicate("m")
-    live = f" and {LIVE}" if live_only else ""
     return reader.number(
-        f"select count(*) as n from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
-        f"{live} and {within.sql}",
+        "select count(*) as n from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
+        f" and {within.sql}",
         within.parameters,
     )
 
 
-def kinds(reader: Reader, scope: Scope) -> dict[str, int]:
-    """Returns the number of live rows of each kind that this scope sees, without what is derived for every prompt."""
+def held(reader: Reader, scope: Scope) -> Held:
+    """Returns the figures of what this scope sees."""
     within = scope.predicate("m")
     rows = reader.all(
-        f"select m.kind, count(*) as n from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
-        f" and {LIVE} and {within.sql} group by m.kind order by n desc, m.kind",
+        f"select m.kind, {LIVE} as live, count(*) as n, min(m.learned_at) as at from memories m where {within.sql}"
+        " group by m.kind, live order by n desc, m.kind",
         within.parameters,
     )
-    return {row["kind"]: int(row["n"]) for row in rows}
-
-
-def oldest(reader: Reader, scope: Scope) -> int | None:
-    """Returns when the oldest live row of this scope was told, in milliseconds UTC."""
-    within = scope.predicate("m")
-    row = reader.one(f"select min(m.learned_at) as at from memories m where {LIVE} and {within.sql}", within.parameters)
-    return None if row is None or row["at"] is None else int(row["at"])
+    listed = [row for row in rows if row["kind"] not in ("profile", "directive")]
+    return Held(
+        kinds={row["kind"]: int(row["n"]) for row in listed if row["live"]},
+        past=sum(int(row["n"]) for row in listed if not row["live"]),
+        since=min((int(row["at"]) for row in rows if row["live"]), default=None),
+    )
 
 
 def older_reflections(reader: Reader, scope: Scope) -> list[int]:
@@ -622,22 +632,27 @@ def containing(
 
     With a `limit` of -1 returns all of them. Rows with an id in `besides` are left out.
     """
-    if not words:
+    # What is in lower case here finds all others, and the shorter of two the longer.
+    folded = {word.translate(_ASCII_LOWER) for word in words}
+    least = [word for word in folded if not any(other in word for other in folded - {word})]
+    if not least:
         return []
     said = "lower(m.key || ' ' || m.value || ' ' || m.subject || ' ' || m.topic)"
-    held = " or ".join(f"instr({said}, ?) > 0" for _ in words)
+    held = " or ".join(f"instr({said}, ?) > 0" for _ in least)
     return _seen(
         reader,
         scope,
         f"m.kind in ('fact', 'style', 'event', 'reflection') and ({held})"
         " and m.id not in (select value from json_each(?)) order by m.importance desc, m.id desc limit ?",
-        (*words, besides, limit),
+        (*least, besides, limit),
     )
 
 
-def _seen(reader: Reader, scope: Scope, chosen: str, parameters: Sequence[Parameter]) -> list[Memory]:
+def _seen(
+    reader: Reader, scope: Scope, chosen: str, parameters: Sequence[Parameter], *, by_id: bool = False
+) -> list[Memory]:
     """Returns the rows that a scope sees and that `chosen` chooses: a condition on m, perhaps with an order."""
-    within = scope.predicate("m")
+    within = scope.predicate("m", by_id=by_id)
     rows = reader.all(
         f"select {COLUMNS} from memories m where {within.sql} and {chosen}", (*within.parameters, *parameters)
     )
@@ -652,6 +667,8 @@ def _taken(reader: Reader, short_id: str) -> bool:
     return reader.one("select 1 from memories where short_id = ?", (short_id,)) is not None
 
 
+#: Folds letters as the lower() of SQL does.
+_ASCII_LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 #: The later of when a row was last told and of another time.
 _LATER: Final = "case when last_reinforced_at < {0} then {0} else last_reinforced_at end"
 #: The order of what a profile is made of: using a fact must not make the profile anew.

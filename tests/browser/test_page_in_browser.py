@@ -51,7 +51,7 @@ async def test_the_link_signs_in_and_tells_whom(page: Page, browser: Browser) ->
     await button.wait_for()
     assert code not in shown.url
     await button.click()
-    await shown.wait_for_url("**/chat/main")
+    await shown.wait_for_url("**/chat/main#end")
     await shown.goto(f"/in#{code}")
     await expect(shown.get_by_role("alert")).to_contain_text("not valid")
     await context.close()
@@ -209,11 +209,15 @@ async def test_no_page_has_a_barrier(opening: Opening, theme: str) -> None:
         assert found.violations_count == 0, f"{path}: {found.generate_report()}"
 
 
-async def test_nothing_is_cut_off_on_the_smallest_screen(opening: Opening) -> None:
-    """No page is wider than 320 pixels, also with a word that has no end; and what is pressed is large enough."""
+async def test_nothing_is_cut_off_on_the_smallest_screen(page: Page, opening: Opening) -> None:
+    """No page is wider than 320 pixels, also with a word or a line of code without end; what is pressed is large."""
     shown, guest = await opening("small", viewport={"width": 320, "height": 560})
     await guest.told("/memory", at="/memory", value=f"My password hint is {'x' * 120}")
-    for path in await lived_in(guest):
+    paths = await lived_in(guest)
+    code = f"```\n{'some code ' * 30}\n```\n\n|a|b|\n|-|-|\n|{'x' * 90}|y|"
+    last = "update messages set text = ? where id = (select max(id) from messages where role = 'assistant')"
+    await page.alter((last, [code]))
+    for path in paths:
         await shown.goto(path)
         wide = await shown.evaluate("document.documentElement.scrollWidth")
         over = "[...document.querySelectorAll('body *')].filter(each => each.getBoundingClientRect().right > 320.5)"
@@ -226,6 +230,8 @@ async def test_nothing_is_cut_off_on_the_smallest_screen(opening: Opening) -> No
         )
         assert low == [], path
     await shown.goto("/chat/main")
+    await expect(shown.locator("#log pre")).to_have_count(1)
+    assert await shown.evaluate("(log => log.scrollWidth <= log.clientWidth)(document.getElementById('log'))")
     assert await shown.locator("#text").is_visible() and await shown.locator("#send").is_visible()
 
 

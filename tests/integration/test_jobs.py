@@ -65,7 +65,7 @@ def owners(reader: Reader, night: Night) -> list[int]:
 def steps(reader: Reader, scope: Scope, night: Night) -> Sequence[Step]:
     """Each note is a step; the first makes a row of all, once. The model is asked with the note's words."""
     notes = notes_of(reader, scope)
-    is_made = len(notes) < memories.count(reader, scope, live_only=True)
+    is_made = len(notes) < sum(memories.held(reader, scope).kinds.values())
 
     def step(note: Memory, made_of: Sequence[Memory]) -> Step:
         def carry_out(tx: Transaction, answer: str) -> Mapping[str, int]:

@@ -10,6 +10,7 @@ import pytest
 from memory.errors import Derived, NotCurrent, NotFound, NotYours
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused
 from memory.service import AgentMemory, Budget, Context, Memory, Outcome, Part, Said, Service, Spent, Triggers
+from memory.store.database import Reader
 from tests.kit.fakes import DAY, NOON, Clock, counting_ids, runtime
 from tests.kit.forgetting import forgotten_alone
 from tests.kit.stores import opened
@@ -603,3 +604,18 @@ async def test_what_is_to_be_kept_is_kept_whole(memory: Service, ada: Context) -
         ("home", "Porto"),
         ("note", "my ring size is 54 and I'm a vegetarian"),
     ]
+
+
+async def test_rows_that_are_named_by_ids_are_looked_up_by_these_alone(memory: Service, clock: Clock) -> None:
+    """Else each recall would read all that its person has."""
+    context = (await say(memory, private("ada"), "I live in Porto", clock=clock)).context
+    within, other = context.scope.predicate("m", by_id=True), context.scope.predicate("m")
+
+    def plans(reader: Reader) -> list[str]:
+        asked = "explain query plan select m.id from memories m where m.id in (select value from json_each(?)) and "
+        rows = [reader.all(asked + one.sql, ([1, 2], *one.parameters)) for one in (within, other)]
+        return [" ".join(row["detail"] for row in found) for found in rows]
+
+    by_id, by_owner = await memory.database.read(plans)
+    assert "PRIMARY KEY" in by_id and "memories_owner" not in by_id
+    assert "memories_owner" in by_owner

@@ -92,6 +92,8 @@ async def test_the_names_of_mem0s_clients_are_understood(home: House) -> None:
     one = answer.json()["results"][0]["id"]
     assert (await home.ask("GET", f"/v1/memories/{one}/", key)).json()["id"] == one
     assert (await home.ask("GET", "/v1/memories/?user_id=bob", key)).json()["count"] == 1
+    as_theirs = {"Authorization": f"Token {key}"}
+    assert (await home.ask("GET", "/v1/memories/", headers=as_theirs)).json()["count"] == 1
 
 
 async def test_an_entity_is_found_by_its_name(home: House) -> None:
@@ -111,6 +113,7 @@ async def test_an_entity_is_found_by_its_name(home: House) -> None:
         ("POST", "/v1/memories", {"text": "x", "owner": 1}, 400, "invalid_request"),
         ("GET", "/v1/memories?page=0", None, 400, "invalid_request"),
         ("GET", "/v1/memories?filter=since:never", None, 400, "invalid_filter"),
+        ("GET", "/v1/memories?filter=colour:red", None, 400, "invalid_filter"),
         ("GET", "/v1/memories/m_aaaaaa", None, 404, "not_found"),
         ("DELETE", "/v1/memories/m_aaaaaa", None, 404, "not_found"),
         ("PUT", "/v1/memories", {"text": "x"}, 405, "method_not_allowed"),

@@ -85,6 +85,8 @@ class Guest:
     async def told(self, path: str, *, at: str, **form: str) -> str:
         """The answer to a form of a memory page."""
         answer = await self.post(path, at=at, **form)
+        if answer.status_code == 303:
+            answer = await self.get(answer.headers["Location"])
         assert answer.status_code == 200, (path, answer.status_code, answer.text[:500])
         self.receipt = answer.text
         return words(answer.text)

@@ -232,8 +232,8 @@ async def _paged(world: World, spot: Spot) -> object:
             continue
     return [
         *shown,
-        await browse.newest(context, limit=10_000),
-        await browse.held_at(context, date(2999, 1, 1), limit=10_000),
+        await browse.some(context, [row_id for row_id, _ in await browse.dated(context)]),
+        await browse.held_at(context, date(2999, 1, 1), limit=10_000, page=1),
         await browse.some(context, [row_id for row_id, _ in rows]),
         await browse.entities(context),
         await browse.places(context, limit=10_000),
@@ -530,7 +530,7 @@ WAYS: dict[str, Way] = {
     "page": Way(
         methods=tuple(
             f"Browse.{name}"
-            for name in ("shown", "newest", "held_at", "some", "entities", "places", "talks", "lines", "turn_lines", "entered")
+            for name in ("shown", "dated", "held_at", "some", "entities", "places", "talks", "lines", "turn_lines", "entered")
         ),
         read=_paged,
         shows=_learned,
