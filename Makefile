@@ -47,9 +47,11 @@ lint:
 types:
 	$(BIN)/mypy
 
-# The page of commands, made from the table; the conversation in README.md, made by holding it.
+# The pages of commands, options and the API, made from the tables and models; the conversation in README.md, made by
+# holding it.
 docs:
 	$(BIN)/python -m gateway.commands.reference > docs/commands.md
+	$(BIN)/python -m bench.options > docs/configuration.md
 	$(BIN)/python -m gateway.api.document > docs/openapi.json
 	$(BIN)/python -m bench.conversation --write
 
@@ -161,7 +163,7 @@ container: venv
 requirements: $(BIN)/python
 	$(PIP) install uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build pyproject.toml -o requirements.txt
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build --extra bench --extra mcp --extra dev pyproject.toml -o requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build --extra bench --extra mcp --extra otel --extra dev pyproject.toml -o requirements-dev.txt
 
 clean:
 	rm -rf $(VENV) $(PEERS) $(REAL) .mypy_cache .pytest_cache .ruff_cache .hypothesis

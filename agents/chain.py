@@ -17,6 +17,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from agents.llm import Completion, ContextOverflow, ModelError, ModelUnavailable, OnText, Provider, Request
 from agents.servers import Servers
+from agents.spans import span
 
 #: Seconds before the second, third and fourth try of one model, each varied by up to a quarter either way.
 WAITS = (0.5, 2.0, 8.0)
@@ -155,7 +156,8 @@ class Chain:
         async def attempt() -> Completion:
             nonlocal begun
             begun = self._now()
-            return await self._asked(member, request, screen)
+            with span("model", model=member.provider.name):
+                return await self._asked(member, request, screen)
 
         retrying = AsyncRetrying(
             sleep=self._sleep,

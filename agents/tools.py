@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel, ValidationError
 
 from agents.llm import ToolCall, ToolSpec
+from agents.spans import span
 
 #: (step, index in the step, arguments) → text for the model. Step and index name the call across restarts.
 Run: TypeAlias = Callable[[int, int, Any], Awaitable[str]]
@@ -101,8 +102,9 @@ async def call(tools: Sequence[Tool], wanted: ToolCall, *, step: int, index: int
     except ToolError as exc:
         return f"Error: the arguments of {wanted.name} don't fit: {str(exc)[:_LONGEST_PROBLEM]}."
     try:
-        async with asyncio.timeout(tool.seconds):
-            return await tool.run(step, index, arguments)
+        with span("tool", tool=tool.name):
+            async with asyncio.timeout(tool.seconds):
+                return await tool.run(step, index, arguments)
     except ToolError as exc:
         return f"Error: {exc}"
     except TimeoutError:

@@ -33,6 +33,7 @@ class Machine:
         (folder / "config.yaml").write_text(_CONFIG)
 
     def run(self, *command: str, typed: str = "") -> str:
+        """Runs a command of Remora's and returns what it prints. Raises `RuntimeError` if it fails."""
         done = subprocess.run(
             [sys.executable, "-m", "gateway", *command, "--config", str(self.folder / "config.yaml")],
             input=typed, capture_output=True, text=True, cwd=self.folder, check=False,
@@ -46,8 +47,8 @@ class Machine:
         return self.run("chat", "--as", "ada", typed="".join(f"{line}\n" for line in lines))
 
 
-def drill(folder: Path, messages: int) -> dict[str, object]:
-    """Returns the figures of one drill in an empty folder."""
+def drill(folder: Path, messages: int, machine: type[Machine] = Machine) -> dict[str, object]:
+    """Returns the figures of one drill in an empty folder, with machines of a kind."""
     seconds: dict[str, float] = {}
 
     @contextmanager
@@ -56,7 +57,7 @@ def drill(folder: Path, messages: int) -> dict[str, object]:
         yield
         seconds[what] = round(time.monotonic() - began, 1)
 
-    first, elsewhere = Machine(folder / "first"), folder / "elsewhere"
+    first, elsewhere = machine(folder / "first"), folder / "elsewhere"
     recording = folder / "talk.jsonl"
     recording.write_text("\n".join(_said(n) for n in range(messages)))
     first.run("replay", str(recording), "--record-only")
@@ -72,7 +73,7 @@ def drill(folder: Path, messages: int) -> dict[str, object]:
     shutil.rmtree(first.folder)
 
     with timed("new machine"):
-        second = Machine(folder / "second")
+        second = machine(folder / "second")
         (second.folder / "data").mkdir()
         (second.folder / "data" / "remora.db.key").write_bytes(key)
         shutil.copy(elsewhere / "remora.db.erased", second.folder / "data")

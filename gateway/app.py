@@ -8,7 +8,7 @@ import random
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
 from datetime import time as clock_time
 from functools import partial
@@ -43,10 +43,11 @@ from gateway.internet.pages import Pages
 from gateway.internet.reach import PublicWeb
 from gateway.internet.search import SearxSearch
 from gateway.internet.tools import Web
+from gateway.ops.background import beside
 from gateway.ops.learned import remembered
 from gateway.ops.night_clock import Worker, timetables
 from gateway.ops.reloading import Reload
-from gateway.ops.reminder_clock import ReminderClock, reminding
+from gateway.ops.reminder_clock import ReminderClock
 from gateway.ops.rights import close_to_others
 from gateway.ops.standing import StandingTask, standing
 from gateway.pipeline.attachments import Attachments
@@ -62,11 +63,13 @@ from gateway.pipeline.turn import TurnRunner, spent_on
 from memory.learn.entities import SPACY_INSTALL
 from memory.learn.entities import trained as trained_names
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
+from memory.recall.embed import EmbeddingFault
 from memory.recall.embedders.local import Local
 from memory.recall.embedders.remote import EmbeddingServer, Remote
 from memory.recall.rank import CLASSIC
 from memory.recall.rerank import Reranker
 from memory.service import AgentMemory, Embedders, Keeping, Rotation, Runtime, SearchSetup, Service, Triggers
+from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.driver import Driver
 from memory.text.guard import clean
 from memory.text.links import defang
@@ -312,7 +315,7 @@ async def answering(
         )
     try:
         await router.take_up()
-        async with reminding(parts.clocks):
+        async with beside([clock.work() for clock in parts.clocks], "reminders.ended"):
             yield router
     finally:
         await router.drain(seconds=_STOP_SECONDS)
@@ -542,6 +545,22 @@ def _embedders(settings: EmbeddingSettings, client: httpx.AsyncClient) -> Embedd
             )
 
 
+async def without_meaning(settings: EmbeddingSettings, driver: Driver | None = None) -> str:
+    """Tries what search by meaning needs of SQLite, and the embedder. Returns why that failed; "" if it did not."""
+    used = driver or drivers.best()
+    with closing(used.module.connect(":memory:")) as connection:
+        if why := used.load_vectors(connection):
+            return why
+    async with httpx.AsyncClient() as client:
+        embedders = _embedders(settings, client)
+        try:
+            if embedders is not None:
+                await (await embedders.vectors()).aclose()
+        except EmbeddingFault as exc:
+            return str(exc)
+    return ""
+
+
 def _once(opening: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
     """Returns `opening` done once for all stores, as a model need not be in memory twice. Retries after a failure."""
     made: list[T] = []
@@ -653,8 +672,8 @@ def _usable(config: Config, made: Callable[[], T]) -> T:
 
 
 async def _close_sources(parts: Opened) -> None:
-    for closing in parts.replaced:
-        closing.cancel()
+    for task in parts.replaced:
+        task.cancel()
     await asyncio.gather(*parts.replaced, return_exceptions=True)
     await asyncio.gather(*(source.close() for agent in parts.roster.agents.values() for source in agent.sources))
 

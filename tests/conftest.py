@@ -7,13 +7,16 @@ than usual, in the tests' own process: what then fails relies on an order that n
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import AsyncIterator, Callable
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from hypothesis import settings
 
 from memory.service import Context, Service
@@ -52,6 +55,28 @@ def _unordered(connect: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     connection = connect(*args, **kwargs)
     connection.execute("pragma reverse_unordered_selects = on")
     return connection
+
+
+@pytest.fixture
+def logging_of_its_own() -> Iterator[None]:
+    """What a command sets up for its whole process is given back: the logs and who may read new files."""
+    os.umask(umask := os.umask(0o077))
+    root = logging.getLogger()
+    handlers, level, hook = list(root.handlers), root.level, sys.excepthook
+    names = ("aiogram", "aiohttp", "aiosqlite", "discord", "httpcore", "httpx", "urllib3", "websockets")
+    levels = {name: logging.getLogger(name).level for name in names}
+    yield
+    for handler in [each for each in root.handlers if each not in handlers]:
+        root.removeHandler(handler)
+        handler.close()
+    root.setLevel(level)
+    for name, before in levels.items():
+        logging.getLogger(name).setLevel(before)
+    logging.captureWarnings(False)
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+    sys.excepthook = hook
+    os.umask(umask)
 
 
 @pytest.fixture

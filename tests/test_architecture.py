@@ -36,7 +36,7 @@ BESIDE = {
 #: What of the other packages gateway may use outside its composition root.
 FACES = {
     "memory.atomic", "memory.child", "memory.service", "memory.text.shipped", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.jobs.runner", "channels.api", "channels.base", "channels.carried", "channels.ids", "channels.slots", "channels.supervision", "channels.web",
-    "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt", "agents.providers.quirks",
+    "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt", "agents.providers.quirks", "agents.spans",
 }  # fmt: skip
 #: Files of the store that write tables whose names are put in when they run: their own links, vectors and token bits.
 ANY_TABLE = {"memories.py", "vectors.py"}
@@ -91,6 +91,7 @@ VENDORS = {
         "gateway/cli/transfers.py",
     },
     "mcp": {"agents/toolservers/session.py", "gateway/api/tools.py"},
+    "opentelemetry": {"gateway/ops/traces.py"},
     "httpx2": {"agents/toolservers/session.py"},
     "filelock": {"memory/store/sqlite/database.py"},
     "sqlite_vec": {"memory/store/sqlite/driver.py"},

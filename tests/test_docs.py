@@ -8,7 +8,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from bench import conversation
+from bench import conversation, options
 from gateway.commands.reference import markdown
 from gateway.commands.table import TABLE
 
@@ -49,6 +49,7 @@ def test_every_command_that_is_named_exists() -> None:
         "healthz",
         "readyz",
         "metrics",
+        "mcp",
         "quit",
         "exit",
         "attach",
@@ -96,6 +97,13 @@ def test_every_dependency_is_explained_and_pinned() -> None:
         assert re.search(rf"^{re.escape(name.replace('.', '-'))}==", pins, re.MULTILINE), name
 
 
+def test_the_newest_release_is_the_version_of_the_package() -> None:
+    """What is changed after it stands above, under Unreleased."""
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert headings[0] == "Unreleased"
+    assert re.fullmatch(rf"{re.escape(PROJECT['version'])} - \d{{4}}-\d\d-\d\d", headings[1])
+
+
 def test_no_option_of_a_package_client_names_a_registry() -> None:
     """The project must build anywhere."""
     files = subprocess.run(["git", "ls-files"], capture_output=True, text=True, cwd=ROOT, check=True).stdout.split()
@@ -111,6 +119,11 @@ def _text(path: Path) -> str:
 def test_the_page_of_commands_is_made_from_the_table() -> None:
     """`make docs` makes it anew."""
     assert DOCS["docs/commands.md"] == markdown()
+
+
+def test_the_page_of_options_is_made_from_the_models() -> None:
+    """`make docs` makes it anew."""
+    assert DOCS["docs/configuration.md"] == options.markdown()
 
 
 async def test_the_conversation_in_the_readme_is_what_remora_answers(tmp_path: Path) -> None:

@@ -126,6 +126,7 @@ async def _chat(config: Config, person: str, once: str | None) -> None:
     # Imported here: `remora check` needs none of it, and starts in half the time.
     from channels.console import ConsoleChannel, Looks, Streams
     from gateway import app
+    from gateway.ops.traces import traced
 
     log_file = set_up_logs(config, beside_chat=True)
     if once is None and sys.stdin.isatty() and sys.stdout.isatty():
@@ -142,7 +143,7 @@ async def _chat(config: Config, person: str, once: str | None) -> None:
     )
     if log_file is not None:
         tell_errors(partial(_tell, asyncio.get_running_loop(), channel, _from_here(log_file)))
-    with channel.keyboard():
+    with traced(os.environ), channel.keyboard():
         await _talk(config, channel)
 
 
@@ -214,12 +215,13 @@ async def _served(config: Config, config_path: Path | None) -> int:
     from gateway import app
     from gateway.ops import serve as serving
     from gateway.ops.reloading import Sources
+    from gateway.ops.traces import traced
 
     set_up_logs(config)
     _offer_notes(config)
     stop, home, cwd = asyncio.Event(), Path.home(), Path.cwd()
     sources = Sources(lambda: load(find(config_path, os.environ, cwd, home), os.environ, home), asyncio.Event())
-    with serving.signals(stop, sources.asked):
+    with traced(os.environ), serving.signals(stop, sources.asked):
         return await serving.serve(config, app.channels(config), stop=stop, say=_tell_operator, sources=sources)
 
 

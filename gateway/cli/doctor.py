@@ -50,7 +50,7 @@ async def _examined(config: Config, *, as_json: bool, outside: bool, golden: Pat
     def found(finding: Diagnosis) -> None:
         findings.append(finding)
         if not as_json:
-            _tell(finding)
+            click.echo(told(finding))
 
     async for finding in examination.examine(config, outside=outside):
         found(finding)
@@ -73,10 +73,10 @@ _SUMMARY = {
 }
 
 
-def _tell(finding: Diagnosis) -> None:
-    click.echo(f"{_MARKS[finding.state]}  {finding.about}: {finding.text}")
-    if finding.fix:
-        click.echo(f"      {finding.fix}")
+def told(finding: Diagnosis) -> str:
+    """Returns a finding as it is printed."""
+    line = f"{_MARKS[finding.state]}  {finding.about}: {finding.text}"
+    return f"{line}\n      {finding.fix}" if finding.fix else line
 
 
 async def _golden(config: Config, file: Path) -> Diagnosis:
@@ -95,11 +95,6 @@ async def _golden(config: Config, file: Path) -> Diagnosis:
         )
         text += f"; before: {earlier}"
     if not scored.missed:
-        return Diagnosis(about="golden set", state="ok", text=text)
-    missed = "; ".join(scored.missed[:_SHOWN])
-    return Diagnosis(
-        about="golden set",
-        state="warning",
-        text=f"{text}. Not found: {missed}",
-        fix="`/memory search` in the chat shows what comes first.",
-    )
+        return Diagnosis("golden set", "ok", text)
+    text += f". Not found: {'; '.join(scored.missed[:_SHOWN])}"
+    return Diagnosis("golden set", "warning", text, "`/memory search` in the chat shows what comes first.")

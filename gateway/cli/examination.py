@@ -27,7 +27,7 @@ from gateway.config.loading import Config, misplaced
 from gateway.config.settings import BotSettings
 from gateway.ops import http
 from gateway.ops.rights import open_to_others
-from memory.errors import StorageError
+from memory.errors import SchemaTooNew, StorageError, StoreDamaged
 from memory.jobs.runner import latest_in
 from memory.transfer import backups
 
@@ -43,10 +43,15 @@ _BACKUP_MS: Final = 48 * _HOUR_MS
 _PROBE_SECONDS: Final = 120.0
 #: The word that is planted, found and forgotten; no text holds it by chance.
 _PLANTED: Final = "quibbleroot"
+#: What to do about a store that can't be read, where its own words don't say.
+_REMEDIES: Final[dict[type[StorageError], str]] = {
+    StoreDamaged: "Restore a backup with `remora restore`; until then, don't delete anything.",
+    SchemaTooNew: "Or restore a backup that this version made, with `remora restore`.",
+}
 _REPORT: Final = "Please report this with the output of `remora doctor --json`."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """The state of one thing. `fix` says what to do, and is empty where nothing is to be done."""
 
@@ -63,18 +68,27 @@ def status(findings: list[Diagnosis]) -> Literal["green", "yellow", "red"]:
 
 
 async def examine(
-    config: Config, *, outside: bool = True, now: Callable[[], int] = app.now
+    config: Config,
+    *,
+    outside: bool = True,
+    now: Callable[[], int] = app.now,
+    free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
 ) -> AsyncIterator[Diagnosis]:
-    """Yields the findings, the quick ones first. Without `outside`, no model and no platform is asked."""
+    """Yields the findings, the quick ones first. Without `outside`, no model and no platform is asked.
+
+    `free` gives the bytes that are free on the disk of a folder.
+    """
     yield _configuration(config)
     for sentence in [*misplaced(config, Path.cwd(), Path.home()), *app.without_names(config)]:
-        yield Diagnosis(about="configuration", state="warning", text=sentence)
-    yield disk(config.data_dir, _free(config.data_dir))
+        yield Diagnosis("configuration", "warning", sentence)
+    yield disk(config.data_dir, free(_existing(config.data_dir)))
     yield _permissions(config)
     yield await _process(config)
     for store in Stores.of(config, app.DEFAULT_DATABASE).names:
         async for finding in _store(config, store, now()):
             yield finding
+    if outside or config.settings.embedding.provider not in ("openai", "ollama"):
+        yield await _meaning(config)
     if outside:
         async for finding in _platforms(config):
             yield finding
@@ -86,102 +100,109 @@ def _configuration(config: Config) -> Diagnosis:
     bots = ", ".join(bot.id for bot in config.settings.channels.bots) or "no platform, the terminal alone"
     agents = ", ".join(config.agents)
     where = config.source or "no config.yaml, so all defaults apply"
-    return Diagnosis(about="configuration", state="ok", text=f"{where}; agents: {agents}; channels: {bots}")
+    return Diagnosis("configuration", "ok", f"{where}; agents: {agents}; channels: {bots}")
 
 
-def _free(folder: Path) -> int:
+def _existing(folder: Path) -> Path:
     while not folder.exists():
         folder = folder.parent
-    return shutil.disk_usage(folder).free
+    return folder
 
 
 def disk(folder: Path, free: int) -> Diagnosis:
     """Judges the bytes that are free for the files in `folder`."""
     text = f"{free / 1e9:.1f} GB free for {folder}"
     if free < _NO_ROOM:
-        fix = "Free some space now: what can't be written can't be remembered."
-        return Diagnosis(about="disk", state="trouble", text=text, fix=fix)
+        return Diagnosis("disk", "trouble", text, "Free some space now: what can't be written can't be remembered.")
     if free < _LITTLE:
-        return Diagnosis(
-            about="disk", state="warning", text=text, fix="Free some space, or move data_dir to another disk."
-        )
-    return Diagnosis(about="disk", state="ok", text=text)
+        return Diagnosis("disk", "warning", text, "Free some space, or move data_dir to another disk.")
+    return Diagnosis("disk", "ok", text)
 
 
 def _permissions(config: Config) -> Diagnosis:
-    folder = config.data_dir
-    if folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        fix = "Run Remora as the user who owns the folder, or give it to this one with chown."
-        return Diagnosis(about="permissions", state="trouble", text=f"{folder} can't be written by this user", fix=fix)
+    for folder in (config.data_dir, config.settings.backup.within(config.data_dir)):
+        try:
+            with tempfile.TemporaryFile(dir=_existing(folder)) as file:
+                file.write(b"?")
+        except OSError as error:
+            text = f"{folder} can't be written: {error.strerror}"
+            fix = "Run Remora as the user who owns the folder, give it to this one with chown, or look at its disk."
+            return Diagnosis("permissions", "trouble", text, fix)
     shared = [path.name for path in open_to_others(config, app.DEFAULT_DATABASE)]
     if shared:
         text = f"other users of this machine can read {', '.join(sorted(shared)[:5])}"
-        return Diagnosis(about="permissions", state="warning", text=text, fix="The next start closes them to others.")
-    return Diagnosis(about="permissions", state="ok", text="databases, backups and keys are this user's alone")
+        return Diagnosis("permissions", "warning", text, "The next start closes them to others.")
+    return Diagnosis("permissions", "ok", "databases, backups and keys are this user's alone")
 
 
 async def _process(config: Config) -> Diagnosis:
     page = config.settings.http
     if not page.enabled:
         text = "http.enabled is false, so the running bot can't be asked"
-        return Diagnosis(
-            about="process", state="warning", text=text, fix="Write http: {enabled: true} into config.yaml."
-        )
+        return Diagnosis("process", "warning", text, "Write http: {enabled: true} into config.yaml.")
     found = await asyncio.to_thread(http.ask, page.host, page.port)
     if found is None:
         text = f"no Remora answers at {http.address(page.host, page.port)}"
-        return Diagnosis(about="process", state="warning", text=text, fix="Start it with `remora serve`.")
+        return Diagnosis("process", "warning", text, "Start it with `remora serve`.")
     reasons = [str(reason) for reason in found.get("reasons", ())]
     reasons += [one["words_only"] for one in found["stores"] if one.get("words_only")]
     if found["status"] != "green":
         fix = "`remora status` shows more, and the log says what happened."
-        return Diagnosis(about="process", state="trouble", text=" ".join(reasons), fix=fix)
+        return Diagnosis("process", "trouble", " ".join(reasons), fix)
     if reasons:
-        return Diagnosis(about="process", state="warning", text=" ".join(reasons))
-    return Diagnosis(about="process", state="ok", text=f"version {found['version']} runs and is well")
+        return Diagnosis("process", "warning", " ".join(reasons))
+    return Diagnosis("process", "ok", f"version {found['version']} runs and is well")
 
 
 async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis]:
     """Yields what is found about a database: itself, its clock, its backups and its jobs."""
     path = config.data_dir / name
     if not path.exists():
-        yield Diagnosis(about=name, state="ok", text="not made yet; the first message makes it")
+        yield Diagnosis(name, "ok", "not made yet; the first message makes it")
         return
     try:
         held = await backups.examine(path)
         runs = await latest_in(path)
     except StorageError as error:
-        fix = "Restore a backup with `remora restore`; until then, don't delete anything."
-        yield Diagnosis(about=name, state="trouble", text=str(error), fix=fix)
+        yield Diagnosis(name, "trouble", str(error), _REMEDIES.get(type(error), ""))
         return
     rows = ", ".join(f"{held.rows[table]:,} {table}" for table in ("people", "messages", "memories"))
-    yield Diagnosis(about=name, state="ok", text=f"sound, {rows}")
+    yield Diagnosis(name, "ok", f"sound, {rows}")
     newest = backups.newest(path, config.settings.backup.within(config.data_dir))
     last = max([newest or 0, *(one.run.started_at for one in runs)])
     if last > now + _HOUR_MS:
         text = f"the clock stands {(last - now) / _HOUR_MS:.0f} hours before the newest backup or job"
         fix = "Set this machine's clock; reminders and nightly jobs follow it."
-        yield Diagnosis(about=f"{name}: clock", state="trouble", text=text, fix=fix)
+        yield Diagnosis(f"{name}: clock", "trouble", text, fix)
     yield _backup(config, name, newest, now)
     for one in runs:
         if one.run.state == "failed":
             zone = config.agents[one.run.agent].timezone if one.run.agent in config.agents else "UTC"
             text = f"{one.run.job} of {one.run.agent}: {outcome(Texts('en', zone), one)}"
-            yield Diagnosis(about=f"{name}: jobs", state="warning", text=text)
+            yield Diagnosis(f"{name}: jobs", "warning", text)
     if all(one.run.state != "failed" for one in runs):
-        yield Diagnosis(about=f"{name}: jobs", state="ok", text="none has failed" if runs else "none has run yet")
+        yield Diagnosis(f"{name}: jobs", "ok", "none has failed" if runs else "none has run yet")
 
 
 def _backup(config: Config, name: str, newest: int | None, now: int) -> Diagnosis:
     about = f"{name}: backups"
     if newest is None:
         fix = "`remora backup` makes one now; the nightly jobs make one a day."
-        return Diagnosis(about=about, state="warning", text="none yet", fix=fix)
+        return Diagnosis(about, "warning", "none yet", fix)
     hours = max(0, now - newest) // _HOUR_MS
     if config.settings.backup.daily and now - newest > _BACKUP_MS:
         fix = "Look at `remora jobs list`, and make one with `remora backup`."
-        return Diagnosis(about=about, state="warning", text=f"the newest is {hours // 24} days old", fix=fix)
-    return Diagnosis(about=about, state="ok", text=f"the newest is {hours} hours old")
+        return Diagnosis(about, "warning", f"the newest is {hours // 24} days old", fix)
+    return Diagnosis(about, "ok", f"the newest is {hours} hours old")
+
+
+async def _meaning(config: Config) -> Diagnosis:
+    settings = config.settings
+    if settings.recall.mode == "classic" or settings.embedding.provider == "none":
+        return Diagnosis("search by meaning", "ok", "switched off, so words alone find memories")
+    if why := await app.without_meaning(settings.embedding):
+        return Diagnosis("search by meaning", "warning", why, "Until then words alone find memories.")
+    return Diagnosis("search by meaning", "ok", f"the model answers ({settings.embedding.provider})")
 
 
 async def _platforms(config: Config) -> AsyncIterator[Diagnosis]:
@@ -191,9 +212,9 @@ async def _platforms(config: Config) -> AsyncIterator[Diagnosis]:
             name = await _met(bot)
         except ChannelError as error:
             fix = f"Check the token of {bot.id}; `remora channels add {bot.platform}` takes a new one."
-            yield Diagnosis(about=about, state="trouble", text=str(error), fix=fix)
+            yield Diagnosis(about, "trouble", str(error), fix)
         else:
-            yield Diagnosis(about=about, state="ok", text=f"{bot.platform.capitalize()} knows it as {name}")
+            yield Diagnosis(about, "ok", f"{bot.platform.capitalize()} knows it as {name}")
 
 
 async def _met(bot: BotSettings) -> str:
@@ -218,12 +239,11 @@ async def _models(config: Config) -> AsyncIterator[Diagnosis]:
         agents = [name for name, spec in config.agents.items() if model in (*spec.models, *spec.background.models)]
         if why := await offer.trouble(model):
             fix = f"Look at models in the file of {', '.join(agents)}, and at the key it names."
-            yield Diagnosis(about=about, state="trouble", text=why, fix=fix)
+            yield Diagnosis(about, "trouble", why, fix)
         else:
-            yield Diagnosis(about=about, state="ok", text="answers")
+            yield Diagnosis(about, "ok", "answers")
     if not models:
-        text = "no agent has one; they answer from memory alone"
-        yield Diagnosis(about="models", state="ok", text=text)
+        yield Diagnosis("models", "ok", "no agent has one; they answer from memory alone")
 
 
 async def probe() -> Diagnosis:
@@ -238,16 +258,13 @@ async def probe() -> Diagnosis:
         if isinstance(after, Diagnosis):
             return after
         if said.count(_PLANTED) < 2:
-            return Diagnosis(
-                about="memory", state="trouble", text="a memory that was told was not found again", fix=_REPORT
-            )
+            return Diagnosis("memory", "trouble", "a memory that was told was not found again", _REPORT)
         if _PLANTED in after:
-            return Diagnosis(about="memory", state="trouble", text="a forgotten memory came back", fix=_REPORT)
+            return Diagnosis("memory", "trouble", "a forgotten memory came back", _REPORT)
         if left := _holding(home, _PLANTED.encode()):
-            text = f"a forgotten memory still stands in {', '.join(left)}"
-            return Diagnosis(about="memory", state="trouble", text=text, fix=_REPORT)
+            return Diagnosis("memory", "trouble", f"a forgotten memory still stands in {', '.join(left)}", _REPORT)
     text = "a memory was told, found, forgotten, and left no byte behind (in a store of its own)"
-    return Diagnosis(about="memory", state="ok", text=text)
+    return Diagnosis("memory", "ok", text)
 
 
 def _holding(folder: Path, words: bytes) -> list[str]:
@@ -272,8 +289,8 @@ async def _chat(home: Path, *lines: str) -> str | Diagnosis:
         process.kill()
         await process.wait()
         text = f"a chat of {len(lines)} lines took longer than {_PROBE_SECONDS:.0f} seconds"
-        return Diagnosis(about="memory", state="trouble", text=text, fix="Look at what else this machine is doing.")
+        return Diagnosis("memory", "trouble", text, "Look at what else this machine is doing.")
     if process.returncode:
         text = f"a chat ended with code {process.returncode}: {out.decode('utf-8', 'replace').strip()[-300:]}"
-        return Diagnosis(about="memory", state="trouble", text=text, fix=_REPORT)
+        return Diagnosis("memory", "trouble", text, _REPORT)
     return out.decode("utf-8", "replace")

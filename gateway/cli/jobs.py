@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gateway.cli.exits import EX_DATAERR, EX_SOFTWARE, EX_TEMPFAIL, Unusable, ending, fail
-from gateway.cli.start import AGENT, CONFIG, loaded, set_up_logs
+from gateway.cli.start import AGENT, CONFIG, loaded, opened, set_up_logs
 from gateway.config.loading import Config
 
 if TYPE_CHECKING:
@@ -131,15 +131,13 @@ async def _list(config: Config) -> None:
 
 
 async def _run(config: Config, job: str, agent: str | None) -> None:
-    from gateway import app
     from gateway.cli import importing
     from gateway.commands.jobs import outcome
     from gateway.commands.texts import Texts
 
-    set_up_logs(config)
     name = importing.agent_named(config, agent)
-    async with app.opened(config, {}) as parts:
-        store = parts.roster.stores[name]
+    async with opened(config) as roster:
+        store = roster.stores[name]
         worker = store.nights
         assert worker is not None, "an opened store has its worker"
         _known(worker, name, job)
@@ -172,14 +170,7 @@ async def _followed(worker: Worker, memory: Service, agent: str, job: str) -> Ru
 
 
 async def _preview(config: Config, job: str, *, person: str | None, chat: str | None, agent: str | None) -> None:
-    from gateway import app
-    from gateway.cli import importing
-
-    set_up_logs(config)
-    name = importing.agent_named(config, agent)
-    async with app.opened(config, {}) as parts:
-        memory = parts.roster.stores[name].memory
-        context = await _whose(config, memory, person=person, chat=chat, agent=agent)
+    async with _whose(config, person=person, chat=chat, agent=agent) as (memory, context):
         if job not in memory.jobs.names:
             fail(f"There is no preview of {job}. Jobs you can preview: {', '.join(memory.jobs.names)}.", EX_DATAERR)
         click.echo(f"Working out what {job} would do ...", err=True)
@@ -191,14 +182,7 @@ async def _preview(config: Config, job: str, *, person: str | None, chat: str | 
 
 
 async def _undo(config: Config, number: int, *, person: str | None, chat: str | None, agent: str | None) -> None:
-    from gateway import app
-    from gateway.cli import importing
-
-    set_up_logs(config)
-    name = importing.agent_named(config, agent)
-    async with app.opened(config, {}) as parts:
-        memory = parts.roster.stores[name].memory
-        context = await _whose(config, memory, person=person, chat=chat, agent=agent)
+    async with _whose(config, person=person, chat=chat, agent=agent) as (memory, context):
         undone = await memory.jobs.undo(context, number)
     click.echo(
         f"Undone: {undone.restored} memories are as they were before run {number}"
@@ -206,16 +190,20 @@ async def _undo(config: Config, number: int, *, person: str | None, chat: str | 
     )
 
 
+@asynccontextmanager
 async def _whose(
-    config: Config, memory: Service, *, person: str | None, chat: str | None, agent: str | None
-) -> Context:
-    """Whose memories are meant. Raises `Unusable`."""
-    from gateway.cli.importing import asker, owner_of
+    config: Config, *, person: str | None, chat: str | None, agent: str | None
+) -> AsyncIterator[tuple[Service, Context]]:
+    """Opens the store in which somebody's memories are meant, and says whose. Raises `Unusable`."""
+    from gateway.cli.importing import agent_named, asker, owner_of
 
-    owner = owner_of(config, person=person, chat=chat, agent_wide=False, agent=agent)
-    if owner is None:
-        raise Unusable("Say whose memories you mean: --person PLATFORM:USER or --chat CHANNEL:CHAT.")
-    return await asker(memory, owner, person or chat or "")
+    name = agent_named(config, agent)
+    async with opened(config) as roster:
+        owner = owner_of(config, person=person, chat=chat, agent_wide=False, agent=agent)
+        if owner is None:
+            raise Unusable("Say whose memories you mean: --person PLATFORM:USER or --chat CHANNEL:CHAT.")
+        memory = roster.stores[name].memory
+        yield memory, await asker(memory, owner, person or chat or "")
 
 
 def _known(worker: Worker, agent: str, job: str) -> None:

@@ -6,16 +6,14 @@ Invariant: a key is printed once, when it is made.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from gateway.cli.exits import EX_DATAERR, ending, fail
-from gateway.cli.start import AGENT, CONFIG, loaded, set_up_logs
-from gateway.config.loading import Config
+from gateway.cli.start import AGENT, CONFIG, loaded, opened
 
 if TYPE_CHECKING:
     from memory.service import ApiKeys, Context
@@ -89,21 +87,13 @@ def _at_store(
     config = loaded(config_path)
 
     async def done() -> None:
-        async with _opened(config, person, agent) as (made, context):
-            await act(made, context)
+        from gateway.cli.importing import asker, owner_of
+
+        owner = owner_of(config, person=person, chat=None, agent_wide=False, agent=agent)
+        assert owner is not None, "a person is named"
+        async with opened(config) as roster:
+            memory = roster.stores[owner.agent].memory
+            await act(memory.keys, await asker(memory, owner, person))
 
     with ending(in_use=_IN_USE):
         asyncio.run(done())
-
-
-@asynccontextmanager
-async def _opened(config: Config, person: str, agent: str | None) -> AsyncIterator[tuple[ApiKeys, Context]]:
-    from gateway import app
-    from gateway.cli.importing import asker, owner_of
-
-    owner = owner_of(config, person=person, chat=None, agent_wide=False, agent=agent)
-    assert owner is not None, "a person is named"
-    set_up_logs(config)
-    async with app.opened(config, {}) as parts:
-        memory = parts.roster.stores[owner.agent].memory
-        yield memory.keys, await asker(memory, owner, person)

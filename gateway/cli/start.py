@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gateway.cli.exits import EX_CANTCREAT, fail
 from gateway.config.loading import EX_CONFIG, Config, ConfigError, find, load
+
+if TYPE_CHECKING:
+    from gateway.pipeline.store import Roster
 
 #: The log of terminal chats, in the data folder.
 _CHAT_LOG = "chat.log"
@@ -59,6 +63,16 @@ def set_up_logs(config: Config, *, beside_chat: bool = False) -> Path | None:
         fail(str(exc), EX_CANTCREAT)
     telemetry.log_crashes()
     return file
+
+
+@asynccontextmanager
+async def opened(config: Config) -> AsyncIterator[Roster]:
+    """Sets the logs up and opens the databases, for a command that works without channels."""
+    from gateway import app
+
+    set_up_logs(config)
+    async with app.opened(config, {}) as parts:
+        yield parts.roster
 
 
 def tell_errors(tell: Callable[[str], None]) -> None:

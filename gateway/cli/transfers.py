@@ -16,7 +16,7 @@ import click
 
 from gateway.cli.bar import progress
 from gateway.cli.exits import EX_CANTCREAT, ending, fail
-from gateway.cli.start import AGENT, CONFIG, loaded, set_up_logs
+from gateway.cli.start import AGENT, CONFIG, loaded, opened, set_up_logs
 from gateway.config.loading import Config
 
 if TYPE_CHECKING:
@@ -122,15 +122,14 @@ def _transferring() -> Iterator[None]:
 
 
 async def _bring_in(config: Config, wanted: Wanted, *, dry_run: bool, yes: bool) -> None:
-    from gateway import app
     from gateway.cli import importing
     from memory.text.guard import clean
     from memory.text.secrets.redact import redact
 
     set_up_logs(config)
     found = importing.gather(config, wanted, mask=lambda text: redact(clean(text)))
-    async with app.opened(config, {}) as parts:
-        transfer = parts.roster.stores[wanted.owner.agent].memory.transfer
+    async with opened(config) as roster:
+        transfer = roster.stores[wanted.owner.agent].memory.transfer
         preview = await transfer.preview(wanted.owner, found.material, digest=found.digest)
         click.echo(importing.told(preview, wanted.owner))
         for advice in found.advice:
@@ -158,12 +157,10 @@ async def _bring_in(config: Config, wanted: Wanted, *, dry_run: bool, yes: bool)
 
 
 async def _undo_import(config: Config, short_id: str) -> None:
-    from gateway import app
     from gateway.cli import importing
 
-    set_up_logs(config)
-    async with app.opened(config, {}) as parts:
-        transfer = await importing.find_import((store.memory.transfer for store in parts.roster.each_store), short_id)
+    async with opened(config) as roster:
+        transfer = await importing.find_import((store.memory.transfer for store in roster.each_store), short_id)
         counts = next(one.counts for one in await transfer.imports() if one.short_id == short_id)
         with progress(counts.memories + counts.messages, "Undoing", "entries") as advance:
             one = await transfer.undo(short_id, progress=advance)
@@ -171,31 +168,26 @@ async def _undo_import(config: Config, short_id: str) -> None:
 
 
 async def _list_imports(config: Config) -> None:
-    from gateway import app
     from gateway.cli import importing
 
-    set_up_logs(config)
-    async with app.opened(config, {}) as parts:
-        stores = {id(store.memory): store.memory for store in parts.roster.stores.values()}
+    async with opened(config) as roster:
+        stores = {id(store.memory): store.memory for store in roster.stores.values()}
         click.echo(importing.listed([one for memory in stores.values() for one in await memory.transfer.imports()]))
 
 
 async def _name_owners(config: Config, agent: str) -> None:
-    from gateway import app
     from gateway.cli import importing
 
-    set_up_logs(config)
-    async with app.opened(config, {}) as parts:
-        fail(importing.nobody(await parts.roster.stores[agent].memory.transfer.known()), click.UsageError.exit_code)
+    async with opened(config) as roster:
+        fail(importing.nobody(await roster.stores[agent].memory.transfer.known()), click.UsageError.exit_code)
 
 
 async def _export(config: Config, owner: Owner, folder: Path, *, transcript: bool) -> None:
     from gateway import app
     from gateway.cli import importing
 
-    set_up_logs(config)
-    async with app.opened(config, {}) as parts:
-        exported = await parts.roster.stores[owner.agent].memory.transfer.export_of(owner, transcript=transcript)
+    async with opened(config) as roster:
+        exported = await roster.stores[owner.agent].memory.transfer.export_of(owner, transcript=transcript)
     data, page = importing.write(exported, owner, folder, now=app.now())
     click.echo(
         f"Exported {exported.memories} memories and {exported.messages} messages to {data}. To read them, open {page}."

@@ -13,7 +13,7 @@ _HEAD: Final = """\
 # Commands
 
 This page is made from the table that the bot itself works with (`make docs`); a test holds it to that. `/help` shows
-the same in the chat, in English or Chinese.
+the same in the chat, in the language of whoever asks.
 
 Where a platform has commands of its own they are there: Telegram's menu, Discord's application commands with
 completion, forms and buttons. Everywhere else, and there too, they can be typed. What stands in `<…>` is needed, what

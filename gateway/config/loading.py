@@ -498,17 +498,17 @@ class _Loader:
                 # The value is not shown: it may be a secret under a misspelled name.
                 self._report(read, path, "unknown option", _known_instead(model, path), show=False)
             elif detail["type"] == "missing":
-                _, rule, example = _rule(model, path)
+                _, rule, example = rule_of(model, path)
                 fix = f"add {key_text(path[-1:])}: {example}" if example else "add it"
                 self._report(read, path, f"is missing; it must be {rule}", fix, show=False)
-            elif detail["type"] == "too_long" and get_origin(_rule(model, path)[0]) is tuple:
+            elif detail["type"] == "too_long" and get_origin(rule_of(model, path)[0]) is tuple:
                 most = context["max_length"]
                 self._report(read, path, f"has more than {most} items", f"keep at most {most}")
             else:
                 self._report(
                     read,
                     path,
-                    f"must be {_rule(model, path)[1]}",
+                    f"must be {rule_of(model, path)[1]}",
                     _fix(model, path, _at(document.data, path), detail["type"]),
                 )
         return None
@@ -600,19 +600,22 @@ def _canonical(kind: str, rule: str) -> str:
         return ""
 
 
-def _rule(model: type[BaseModel], path: KeyPath) -> tuple[Any, str, str]:
+def rule_of(model: type[BaseModel], path: KeyPath) -> tuple[Any, str, str]:
     """Returns the rule for the option at `path`: its type, the words that follow "must be", and an example or ''."""
     annotation: Any = model
     field: FieldInfo | None = None
     for step in path:
-        annotation = _bare(annotation)
+        annotation = bare(annotation)
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             field = annotation.model_fields[str(step)]
             annotation = field.annotation
         else:
-            annotation = get_args(annotation)[0]
-            field = next((m for m in getattr(annotation, "__metadata__", ()) if isinstance(m, FieldInfo)), None)
-    annotation = _bare(annotation)
+            annotation, field = get_args(annotation)[0], None
+        if field is None or not field.description:
+            arms = (annotation, *get_args(annotation)) if NoneType in get_args(annotation) else (annotation,)
+            extras = [extra for arm in arms for extra in getattr(arm, "__metadata__", ())]
+            field = next((extra for extra in extras if isinstance(extra, FieldInfo)), field)
+    annotation = bare(annotation)
     example: object = None
     if field is not None:
         example = field.examples[0] if field.examples else field.default
@@ -627,10 +630,12 @@ def _rule(model: type[BaseModel], path: KeyPath) -> tuple[Any, str, str]:
         return annotation, "one of " + ", ".join(get_args(annotation)), text
     if get_origin(annotation) is tuple:
         return annotation, "a list: one item a line, each beginning with '- '", ""
-    return annotation, "a section: its options below it, one a line, indented", ""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation, "a section: its options below it, one a line, indented", ""
+    return annotation, "a text", text
 
 
-def _bare(annotation: Any) -> Any:
+def bare(annotation: Any) -> Any:
     """Returns the type without its constraints and without None."""
     while True:
         if get_origin(annotation) is Annotated:
@@ -642,7 +647,7 @@ def _bare(annotation: Any) -> Any:
 
 
 def _fix(model: type[BaseModel], path: KeyPath, value: object, kind: str) -> str:
-    annotation, _, example = _rule(model, path)
+    annotation, _, example = rule_of(model, path)
     name = "-" if isinstance(path[-1], int) else f"{path[-1]}:"
     if get_origin(annotation) is Literal:
         choices = list(get_args(annotation))
@@ -661,7 +666,7 @@ def _fix(model: type[BaseModel], path: KeyPath, value: object, kind: str) -> str
 def _known_instead(model: type[BaseModel], path: KeyPath) -> str:
     """Returns the fix for an unknown option: the nearest option here, the same option elsewhere, or all known here."""
     word = str(path[-1])
-    section = _rule(model, path[:-1])[0] if path[:-1] else model
+    section = rule_of(model, path[:-1])[0] if path[:-1] else model
     here = list(section.model_fields)
     meant = nearest(word, here)
     if meant is not None:
@@ -679,9 +684,9 @@ def _options(model: type[BaseModel], before: str = "") -> Iterable[str]:
     """Yields every option of a model as a dotted path, items of lists as `[]`."""
     for name, field in model.model_fields.items():
         yield before + name
-        annotation, inside = _bare(field.annotation), "."
+        annotation, inside = bare(field.annotation), "."
         if get_origin(annotation) is tuple:
-            annotation, inside = _bare(get_args(annotation)[0]), "[]."
+            annotation, inside = bare(get_args(annotation)[0]), "[]."
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             yield from _options(annotation, before + name + inside)
 

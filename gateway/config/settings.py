@@ -263,7 +263,7 @@ class HttpSettings(Section):
     host: str = Field(
         default="127.0.0.1", min_length=1, max_length=255, description="an address of this machine to listen at"
     )
-    port: Whole = whole(8765, "port", 1, 65_535)
+    port: Whole = Field(default=8765, ge=1, le=65_535, description="a port from 1 to 65535")
     exit_after_minutes: Number = Field(default=0.0, ge=0, le=1440, description="a number of minutes from 0 to 1440")
 
 

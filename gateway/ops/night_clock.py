@@ -20,6 +20,7 @@ import structlog
 
 from agents.spec import AgentSpec, JobsSpec
 from gateway.ops import schedule
+from gateway.ops.background import beside, woken_or
 from gateway.ops.schedule import DueTime
 from memory.errors import StorageError
 from memory.jobs.runner import Run
@@ -154,7 +155,10 @@ class Worker:
         await sleep(_SETTLED)
         while True:
             await self.work_off()
-            await self._woken_or(sleep(60.0 * _LOOKS))
+            # A monotonic clock, which nobody can set: a scheduler that goes by the machine's time would wait for days
+            # after that was put back by days.
+            await woken_or(self._woken, sleep(60.0 * _LOOKS))
+            self._woken.clear()
 
     async def work_off(self) -> list[Run]:
         """Runs all jobs asked for and all that are due by now, one after the other; returns the runs that ended."""
@@ -197,17 +201,6 @@ class Worker:
         # Asked anew for each job: the jobs before it may have taken hours.
         wanted = await self._wanted(agent, job)
         return None if wanted is None else await self._run(wanted)
-
-    async def _woken_or(self, late: Awaitable[None]) -> None:
-        # A monotonic clock, which nobody can set: a scheduler that uses the machine's time would wait for days after
-        # that time was put back by days.
-        waits: list[asyncio.Future[object]] = [asyncio.ensure_future(self._woken.wait()), asyncio.ensure_future(late)]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for one in waits:
-                one.cancel()
-        self._woken.clear()
 
     async def _wanted(self, agent: Timetable, name: str) -> _Wanted | None:
         """Returns the run of a job that is due, that broke off or that may be begun again.
@@ -288,19 +281,8 @@ async def ticking(
 
     plan()
     scheduler.start()
-    tasks = [asyncio.create_task(worker.work(sleep)) for worker in workers]
-    for task in tasks:
-        task.add_done_callback(_log_end)
-    try:
-        yield plan
-    finally:
-        scheduler.shutdown(wait=False)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _log_end(task: asyncio.Task[None]) -> None:
-    """Logs that a worker ended without being stopped: no night job runs any more, and the operator must know."""
-    if not task.cancelled() and (error := task.exception()) is not None:
-        log.critical("jobs.ended", exc_info=error)
+    async with beside([worker.work(sleep) for worker in workers], "jobs.ended"):
+        try:
+            yield plan
+        finally:
+            scheduler.shutdown(wait=False)

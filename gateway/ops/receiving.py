@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from channels.base import Channel, Host
 from channels.supervision import supervise
 from gateway.config.settings import BotSettings
+from gateway.ops.background import cancelled
 
 #: What of a bot's settings says who may speak: the policy goes by it, the connection does not.
 _POLICY: Final = {"allow", "admins", "groups", "servers", "group_members", "observe"}
@@ -52,7 +53,7 @@ class Receiving:
                 for name in [name for name, task in self._tasks.items() if task.done()]:
                     self._tasks.pop(name).result()
         finally:
-            await _ended(self._tasks.values())
+            await cancelled(self._tasks.values())
 
     async def renew(
         self, running: Sequence[BotSettings], bots: Sequence[BotSettings], make: Callable[[BotSettings], Channel]
@@ -63,7 +64,7 @@ class Receiving:
         try:
             for name in [name for name, connection in before.items() if after.get(name) != connection]:
                 task = self._tasks.pop(name, None)
-                await _ended([task] if task is not None else [])
+                await cancelled([task] if task is not None else [])
                 self._channels.pop(name, None)
             for bot in bots:
                 if before.get(bot.id) != after[bot.id]:
@@ -85,9 +86,3 @@ class Receiving:
 
 def _connection(bot: BotSettings) -> dict[str, object]:
     return {name: value for name, value in dict(bot).items() if name not in _POLICY} | {"platform": bot.platform}
-
-
-async def _ended(tasks: Collection[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import structlog
 from pydantic import BaseModel
@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from agents.spec import RoutingSpec
 from gateway.config.loading import Config, ConfigError
 from gateway.config.settings import Settings
+from gateway.ops.background import woken_or
 from memory.errors import StorageError
 
 log = structlog.get_logger(__name__)
@@ -91,7 +92,7 @@ class Reloader:
         """Reloads when asked to, and when a file has changed and is no longer being written. Never ends."""
         before = self._seen
         while True:
-            await self._asked_or(sleep(_LOOKS))
+            await woken_or(self._sources.asked, sleep(_LOOKS))
             looks = _looks(self.config)
             if self._sources.asked.is_set():
                 self._sources.asked.clear()
@@ -99,16 +100,6 @@ class Reloader:
             elif looks != self._seen and looks == before:
                 await self.reload()
             before = looks
-
-    async def _asked_or(self, late: Awaitable[None]) -> None:
-        waits: list[asyncio.Future[Any]] = [
-            asyncio.ensure_future(self._sources.asked.wait()), asyncio.ensure_future(late)
-        ]  # fmt: skip
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for one in waits:
-                one.cancel()
 
 
 def applicable(running: Config, read: Config) -> Config:

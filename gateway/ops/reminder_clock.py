@@ -8,8 +8,7 @@ or a group that an admin has blocked since is shown nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 import structlog
@@ -17,6 +16,7 @@ import structlog
 from channels.base import Button, Channel, Inbound, Place
 from gateway.commands import reminder_lines
 from gateway.commands.call import RUN
+from gateway.ops.background import woken_or
 from gateway.ops.standing import StandingTask
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.store import Store
@@ -80,7 +80,7 @@ class ReminderClock:
             except StorageError as exc:
                 log.error("reminders.put_off", error=str(exc), again_in=_AGAIN)
                 wait = _AGAIN
-            await self._stirred_or(sleep(wait))
+            await woken_or(self._reminders.stirred, sleep(wait))
 
     async def work_off(self) -> float:
         """Shows and asks everything that is due by now. Returns the seconds until it has to look again."""
@@ -189,16 +189,6 @@ class ReminderClock:
             return False
         return session.private or await self._access.state(place.channel, "group", place.chat) != "blocked"
 
-    async def _stirred_or(self, late: Awaitable[None]) -> None:
-        waits: list[asyncio.Future[object]] = [
-            asyncio.ensure_future(self._reminders.stirred.wait()), asyncio.ensure_future(late)
-        ]  # fmt: skip
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for one in waits:
-                one.cancel()
-
 
 def _heard(
     whose: Account,
@@ -230,23 +220,3 @@ def _heard(
         language=language,
         task=task,
     ).to_json()
-
-
-@asynccontextmanager
-async def reminding(clocks: Sequence[ReminderClock]) -> AsyncIterator[None]:
-    """Runs the clocks while the block runs."""
-    tasks = [asyncio.create_task(clock.work()) for clock in clocks]
-    for task in tasks:
-        task.add_done_callback(_log_end)
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _log_end(task: asyncio.Task[None]) -> None:
-    """Logs that a clock ended without being stopped: no reminder is shown any more, and the operator must know."""
-    if not task.cancelled() and (error := task.exception()) is not None:
-        log.critical("reminders.ended", exc_info=error)

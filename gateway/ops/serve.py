@@ -26,6 +26,7 @@ from channels.base import Channel, Health, Hook
 from gateway import app
 from gateway.config.loading import Config
 from gateway.ops import http
+from gateway.ops.background import beside
 from gateway.ops.night_clock import ticking
 from gateway.ops.receiving import Receiving
 from gateway.ops.reloading import Reloaded, Reloader, Sources
@@ -150,7 +151,7 @@ async def serve(
 
         if sources is not None:
             reloader = Reloader(config, sources, apply)
-            stack.push_async_callback(_cancelled, asyncio.create_task(reloader.watch(sleep)))
+            await stack.enter_async_context(beside([reloader.watch(sleep)], "config.watch_ended"))
         code = await _first(
             receive(),
             stopped(),
@@ -290,11 +291,6 @@ def _warnings(config: Config) -> list[str]:
             "minutes."
         )
     return told
-
-
-async def _cancelled(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
 
 
 async def _first(receiving: Awaitable[None], stopping: Awaitable[object], watching: Awaitable[None]) -> int:

@@ -15,6 +15,7 @@ from functools import partial
 
 import structlog
 
+from agents.spans import span
 from channels.base import (
     Blocked,
     Button,
@@ -223,7 +224,8 @@ class Delivery:
             file=None if row.file is None else File(name=row.file_name, data=row.file),
         )
         try:
-            reference = await channel.send(outbound)
+            with span("delivery", channel=channel.id):
+                reference = await channel.send(outbound)
         except ChannelError as exc:
             log.warning("send.failed", row=row.id, code=exc.code, error=str(exc), attempts=row.attempts)
             self.tally.counts[channel.id, exc.code] += 1

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from agents.spans import span
 from channels.base import Channel, ChannelError, CommandSpec, Form, Inbound, NotTaken, Outbound, Place, Suggestion
 from gateway.commands import plain, table
 from gateway.commands.texts import Texts, heard_in
@@ -367,8 +368,9 @@ class Router:
         served = self._roster.agents[batch[0].agent]
         texts = self._texts(batch[0])
         try:
-            await self._answer(store, served, batch, texts)
-            store.delivery.wake(key)
+            with span("turn", agent=batch[0].agent, channel=batch[0].heard.inbound.channel):
+                await self._answer(store, served, batch, texts)
+                store.delivery.wake(key)
             self._told_unsaved.difference_update(waiting.heard.inbox_id for waiting in batch)
         except StorageError as exc:
             await self._unsaved(key, batch, exc)

@@ -12,6 +12,8 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
+from agents.spans import span
+
 T = TypeVar("T")
 
 #: The upper bounds of the durations that are told apart, in seconds.
@@ -41,6 +43,7 @@ class WorkTally:
         """Does some work and adds the time that it takes, however it ends."""
         began = time.perf_counter()
         try:
-            return await work
+            with span(what):
+                return await work
         finally:
             self.durations.setdefault(what, Durations()).add(time.perf_counter() - began)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,15 +12,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from gateway import app
 from gateway.__main__ import main
 from gateway.cli import examination, golden
 from gateway.cli.examination import Diagnosis
 from gateway.cli.exits import Unusable
 from gateway.config.loading import Config, load
+from gateway.config.settings import EmbeddingSettings
 from gateway.ops import http
 from gateway.ops.http import Report
 from memory.store import job_runs
 from memory.store.database import Transaction
+from memory.store.sqlite import driver as drivers
 from tests.kit import ollama
 from tests.kit.fakes import NOON, Clock
 from tests.kit.stores import opened, planted, wrote
@@ -179,6 +183,21 @@ async def test_each_model_is_asked_one_real_request(tmp_path: Path) -> None:
     assert findings["model openai/qwen3:8b"].state == "ok"
     broken = findings["model openai/llama3.2:3b"]
     assert broken.state == "trouble" and "assistant" in broken.fix
+
+
+class Bare(drivers.Driver):
+    """A SQLite of the many that were built without the loading of extensions."""
+
+    @property
+    def loads_extensions(self) -> bool:
+        return False
+
+
+async def test_search_by_meaning_needs_a_sqlite_that_loads_extensions() -> None:
+    """Where it does not, words decide alone, and nobody wonders why."""
+    settings = EmbeddingSettings(provider="none")
+    assert "can't load sqlite-vec" in await app.without_meaning(settings, Bare(name="bare", module=sqlite3))
+    assert drivers.bundled() is None or await app.without_meaning(settings) == ""
 
 
 async def test_each_platform_is_asked_who_the_bot_is(tmp_path: Path) -> None:

@@ -14,10 +14,14 @@ ANSWER = "Hello from the model!"
 
 @dataclass(slots=True, kw_only=True)
 class FakeOllama:
-    """`models` are those it lists, `broken` those that fail; `asked` has the body of every request to chat."""
+    """`models` are those it lists, `broken` those that fail; `asked` has the body of every request to chat.
+
+    With `keys`, a request to chat has to show one of them.
+    """
 
     models: Sequence[str] = ("qwen3:8b", "llama3.2:3b")
     broken: frozenset[str] = frozenset()
+    keys: frozenset[str] = frozenset()
     asked: list[Any] = field(default_factory=list)
     address: str = ""
 
@@ -27,6 +31,8 @@ class FakeOllama:
     async def chat(self, request: web.Request) -> web.Response:
         body = await request.json()
         self.asked.append({**body, "authorization": request.headers.get("authorization")})
+        if self.keys and request.headers.get("authorization", "").removeprefix("Bearer ") not in self.keys:
+            return web.json_response({"error": {"message": "no such key"}}, status=401)
         if body["model"] in self.broken:
             return web.json_response({"error": {"message": "model requires more system memory"}}, status=500)
         message = {"role": "assistant", "content": ANSWER}

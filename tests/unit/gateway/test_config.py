@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from agents.foreign import installed
 from agents.spec import AgentSpec
 from gateway.config.loading import EX_CONFIG, ConfigError, find, load
-from gateway.config.settings import DiscordSettings, Settings, TelegramSettings, TranscriberSettings
+from gateway.config.settings import DiscordSettings, FrontEndSettings, Settings, TelegramSettings, TranscriberSettings
 from gateway.config.strict_yaml import MAX_BYTES, MAX_PROBLEMS, parse
 
 ROOT = Path(__file__).parents[3]
@@ -371,6 +371,10 @@ def test_mistake_in_the_config_is_told_in_plain_words(tmp_path: Path, text: str,
             ),
         ),
         (
+            "name: a\nsession: {at: noon}",
+            'a.yaml:2: session.at = "noon": must be a time of day from 00:00 to 23:59. Fix: write for example at: 04:00.',
+        ),
+        (
             "name: a\nmodels:\n  - model: x",
             (
                 "a.yaml:3: models[0].provider: is missing; it must be one of openai, anthropic, gemini, ollama,"
@@ -667,13 +671,17 @@ def test_bot_is_its_token_and_the_rest_is_default(tmp_path: Path) -> None:
 
 
 EXAMPLES = {"TELEGRAM_TOKEN": TOKEN, "DISCORD_TOKEN": DISCORD, "TELEGRAM_WEBHOOK_SECRET": "s" * 16}
+EXAMPLES |= {"OPEN_WEBUI_KEY": "k" * 24, "OPEN_WEBUI_JWT": "j" * 24}
 
 
 def test_example_bots_of_the_shipped_config_load_when_uncommented(tmp_path: Path) -> None:
     """They list every option, and whoever sets a bot up by hand copies them."""
     text = SHIPPED_CONFIG.read_text().replace("  telegram: []\n  discord: []\n", "")
-    example = re.sub(r"(?m)^  # (telegram:|discord:|  )", r"  \1", text)
-    channels = load(write(tmp_path, example), EXAMPLES, NOBODY).settings.channels
+    text = re.sub(r"(?m)^  front_ends: \[\].*\n", "", text)
+    example = re.sub(r"(?m)^  # (telegram:|discord:|front_ends:|  )", r"  \1", text)
+    settings = load(write(tmp_path, example), EXAMPLES, NOBODY).settings
+    channels = settings.channels
+    assert [one.model_fields_set for one in settings.api.front_ends] == [set(FrontEndSettings.model_fields)]
     (telegram,), (discord,) = channels.telegram, channels.discord
     assert telegram.model_fields_set == set(TelegramSettings.model_fields)
     assert (telegram.allow, telegram.groups) == (("123456789",), ("-1001234567890",))

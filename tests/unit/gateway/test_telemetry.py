@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -28,24 +27,7 @@ PLANTED = (TELEGRAM, OPENAI, GITHUB, PASSWORD)
 log = structlog.stdlib.get_logger("remora.test")
 
 
-@pytest.fixture(autouse=True)
-def logging_of_its_own() -> Iterator[None]:
-    """The set-up is the process's own; each test gives it back."""
-    root = logging.getLogger()
-    handlers, level, hook = list(root.handlers), root.level, sys.excepthook
-    names = ("aiogram", "aiohttp", "aiosqlite", "discord", "httpcore", "httpx", "urllib3", "websockets")
-    levels = {name: logging.getLogger(name).level for name in names}
-    yield
-    for handler in [each for each in root.handlers if each not in handlers]:
-        root.removeHandler(handler)
-        handler.close()
-    root.setLevel(level)
-    for name, before in levels.items():
-        logging.getLogger(name).setLevel(before)
-    logging.captureWarnings(False)
-    structlog.reset_defaults()
-    structlog.contextvars.clear_contextvars()
-    sys.excepthook = hook
+pytestmark = pytest.mark.usefixtures("logging_of_its_own")
 
 
 def logged(file: Path) -> list[dict[str, object]]:
