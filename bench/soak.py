@@ -169,6 +169,7 @@ def figures(course: Course, folder: Path, *, seconds: float) -> Mapping[str, obj
     """Returns the figures of a soak. `folder` is the bot's, which has ended."""
     turns, held = sum(course.fates.values()), course.held
     resident = [one.resident_mb for one in held]
+    tenths = [max(0, len(held) * n // 10 - 1) for n in range(1, 11)]
     # The first half warms up.
     half = resident[len(held) // 2 :]
     rounds = [turns * n / len(held) / 10_000 for n in range(len(half))]
@@ -181,7 +182,8 @@ def figures(course: Course, folder: Path, *, seconds: float) -> Mapping[str, obj
         **{name: course.fates[name] for name in ("answered", "command", "told")},
         "lost": course.lost,
         "health": course.status,
-        "resident_mb_by_tenths": [round(resident[len(held) * n // 10 - 1], 1) for n in range(1, 11)],
+        "resident_mb_by_tenths": [round(resident[nth], 1) for nth in tenths],
+        "blocks_by_tenths": [held[nth].blocks for nth in tenths],
         "mb_per_10000_turns": round(statistics.linear_regression(rounds, half).slope, 2),
         "files_before": max(one.files for one in early),
         "files_after": last.files,
