@@ -911,7 +911,9 @@ _NOT_KIN = Phrase(
 def _pet(groups: dict[str, str], _today: date) -> list[Pair]:
     kind = _PLAIN.sub("", groups.get("m", "").lower())
     animal = f"{kind}{groups['a']}".lower()
-    names = _names(groups.get("v", ""))
+    said = groups.get("v", "")
+    # In small letters a name is read only behind "called": there any word is one.
+    names = _names(said) or ([said] if said.isalpha() and not NOT_NAMES.fullmatch(said) else [])
     if names:
         animal = _ANIMAL_PLURALS.get(animal, animal)
         singular = animal[:-1] if re.fullmatch(_ANIMALS, animal[:-1].split(" ")[-1]) else animal
