@@ -98,9 +98,8 @@ async def examine(
 
 def _configuration(config: Config) -> Diagnosis:
     bots = ", ".join(bot.id for bot in config.settings.channels.bots) or "no platform, the terminal alone"
-    agents = ", ".join(config.agents)
     where = config.source or "no config.yaml, so all defaults apply"
-    return Diagnosis("configuration", "ok", f"{where}; agents: {agents}; channels: {bots}")
+    return Diagnosis("configuration", "ok", f"{where}; agents: {', '.join(config.agents)}; channels: {bots}")
 
 
 def _existing(folder: Path) -> Path:
@@ -175,12 +174,12 @@ async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis
         fix = "Set this machine's clock; reminders and nightly jobs follow it."
         yield Diagnosis(f"{name}: clock", "trouble", text, fix)
     yield _backup(config, name, newest, now)
-    for one in runs:
-        if one.run.state == "failed":
-            zone = config.agents[one.run.agent].timezone if one.run.agent in config.agents else "UTC"
-            text = f"{one.run.job} of {one.run.agent}: {outcome(Texts('en', zone), one)}"
-            yield Diagnosis(f"{name}: jobs", "warning", text)
-    if all(one.run.state != "failed" for one in runs):
+    failed = [one for one in runs if one.run.state == "failed"]
+    for one in failed:
+        zone = config.agents[one.run.agent].timezone if one.run.agent in config.agents else "UTC"
+        told = f"{one.run.job} of {one.run.agent}: {outcome(Texts('en', zone), one)}"
+        yield Diagnosis(f"{name}: jobs", "warning", told)
+    if not failed:
         yield Diagnosis(f"{name}: jobs", "ok", "none has failed" if runs else "none has run yet")
 
 
@@ -234,6 +233,7 @@ async def _models(config: Config) -> AsyncIterator[Diagnosis]:
     models: list[ModelSpec] = []
     for spec in config.agents.values():
         models += [model for model in (*spec.models, *spec.background.models) if model not in models]
+    models = [model for model in models if model.provider != "offline"]
     for model in models:
         about = f"model {model.provider}/{model.model}"
         agents = [name for name, spec in config.agents.items() if model in (*spec.models, *spec.background.models)]

@@ -171,8 +171,8 @@ async def _list_imports(config: Config) -> None:
     from gateway.cli import importing
 
     async with opened(config) as roster:
-        stores = {id(store.memory): store.memory for store in roster.stores.values()}
-        click.echo(importing.listed([one for memory in stores.values() for one in await memory.transfer.imports()]))
+        found = [one for store in roster.each_store for one in await store.memory.transfer.imports()]
+        click.echo(importing.listed(found))
 
 
 async def _name_owners(config: Config, agent: str) -> None:

@@ -189,7 +189,7 @@ def load(path: Path | None, env: Mapping[str, str], home: Path) -> Config:
     loader.check_api(settings)
     loader.check_search(settings, agents)
     loader.check_page(settings, agents)
-    loader.check_targets(data_dir, log_file)
+    loader.check_targets(data_dir, settings.backup.within(data_dir), log_file)
     default_agent = loader.default_agent(settings, agents)
     if loader.problems:
         files = list(dict.fromkeys(problem.file for problem in loader.problems))
@@ -441,10 +441,23 @@ class _Loader:
             self._report(self._main, ("default_agent",), message, f"write default_agent: {meant}")
         return name
 
-    def check_targets(self, data_dir: Path, log_file: Path | None) -> None:
-        """Reports a file where the data folder is to be, and a folder where the log file is to be."""
+    def check_targets(self, data_dir: Path, backups: Path, log_file: Path | None) -> None:
+        """Reports places that can't be reached, a file where the data folder is to be, and a folder for the log."""
+        reached: dict[KeyPath, Path] = {("log", "file"): log_file} if log_file is not None else {}
         if _holds(Path.is_file, data_dir):
             self._report(self._main, ("data_dir",), "is a file, not a folder", "name a folder")
+        else:
+            reached["data_dir",] = data_dir / "remora.db"
+        if not backups.is_relative_to(data_dir):
+            reached["backup", "folder"] = backups / "remora.db"
+        for option, path in reached.items():
+            try:
+                path.stat()
+            except FileNotFoundError:
+                continue  # it will be made
+            except (OSError, ValueError) as error:
+                fix = "name another place, or run Remora as the user who owns this one"
+                self._report(self._main, option, f"can't be reached ({_reason(error)})", fix)
         if log_file is not None and _holds(Path.is_dir, log_file):
             self._report(self._main, ("log", "file"), "is a folder, not a file", "name a file in it")
 

@@ -170,6 +170,12 @@ async def test_a_bot_that_does_not_run_is_a_warning(tmp_path: Path) -> None:
     assert process.state == "warning" and "remora serve" in process.fix
 
 
+async def test_an_agent_that_answers_from_memory_asks_no_server(tmp_path: Path) -> None:
+    """It says so by `provider: offline`, which has no address."""
+    findings = await found(configured(tmp_path, agent="models: [{provider: offline}]\n"), outside=True)
+    assert findings["models"].state == "ok" and not any(about.startswith("model ") for about in findings)
+
+
 async def test_each_model_is_asked_one_real_request(tmp_path: Path) -> None:
     """One that lacks memory says so in its server's words; the key's line and the file are named."""
     async with ollama.running(ollama.FakeOllama(broken=frozenset({"llama3.2:3b"}))) as server:

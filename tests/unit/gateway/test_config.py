@@ -571,6 +571,11 @@ def test_yml_file_is_not_overlooked(tmp_path: Path) -> None:
     ("option", "told"),
     [
         ("data_dir: config.yaml", 'data_dir = "config.yaml": is a file, not a folder'),
+        ("data_dir: config.yaml/data", 'data_dir = "config.yaml/data": can\'t be reached (Not a directory)'),
+        (
+            "backup: {folder: /dev/null/backups}",
+            'backup.folder = "/dev/null/backups": can\'t be reached (Not a directory)',
+        ),
         ("log: {file: .}", 'log.file = ".": is a folder, not a file'),
         (
             "agents_dir: config.yaml",
