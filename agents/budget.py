@@ -6,7 +6,6 @@ more than its own. All sizes are in estimated tokens (`agents.tokens`): a `Gauge
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import defaultdict, deque
@@ -210,10 +209,7 @@ def message_size(message: ChatMessage, count: Count) -> int:
 
 def tools_size(tools: Sequence[ToolSpec], count: Count) -> int:
     """Returns the estimated tokens of tools, as they are offered in JSON."""
-    return sum(
-        PER_TOOL + count(json.dumps([tool.name, tool.description, tool.parameters], ensure_ascii=False))
-        for tool in tools
-    )
+    return sum(PER_TOOL + count(tool.text) for tool in tools)
 
 
 def lighter(traffic: Sequence[ChatMessage], tokens: int, count: Count) -> tuple[ChatMessage, ...]:

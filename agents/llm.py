@@ -11,6 +11,7 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
+from functools import cached_property
 from typing import Any, Literal, Protocol, TypeAlias
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -50,13 +51,19 @@ class ChatMessage:
     tool_call_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Without slots, for what is kept of it.
+@dataclass(frozen=True, kw_only=True)
 class ToolSpec:
     """A tool as offered to a model. `parameters` is the JSON schema of an object."""
 
     name: str
     description: str
     parameters: dict[str, Any]
+
+    @cached_property
+    def text(self) -> str:
+        """Returns what a model reads of it, for estimates. It is asked for several times a turn."""
+        return json.dumps([self.name, self.description, self.parameters], ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,8 +77,9 @@ class Tool:
     @property
     def spec(self) -> ToolSpec:
         own = self.arguments
-        parameters = own.parameters if isinstance(own, JsonObject) else _schema(own)
-        return ToolSpec(name=self.name, description=self.description, parameters=parameters)
+        if isinstance(own, JsonObject):
+            return ToolSpec(name=self.name, description=self.description, parameters=own.parameters)
+        return _spec(self.name, self.description, own)
 
 
 def vendor_name(name: str) -> str:
@@ -137,6 +138,10 @@ def _read(tool: Tool, text: str) -> Any:
 
 
 @cache
+def _spec(name: str, description: str, arguments: type[BaseModel]) -> ToolSpec:
+    return ToolSpec(name=name, description=description, parameters=_schema(arguments))
+
+
 def _schema(arguments: type[BaseModel]) -> dict[str, Any]:
     """Returns the schema of a tool's arguments without what only costs tokens: calls are checked when they come."""
     schema = arguments.model_json_schema()

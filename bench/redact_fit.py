@@ -101,13 +101,14 @@ def learned(texts: list[JudgedText]) -> dict[str, Any]:
 
 def judged(texts: list[JudgedText], table: dict[str, Any]) -> list[tuple[float, float, float]]:
     """For each threshold, it, the share of texts with secrets that were caught, and of others that were masked."""
-    from memory.text.secrets.likely import worth
+    from memory.text.secrets.likely import tables, worths
 
-    worths = [[worth(told, table) for _, told, _ in text.told] for text in texts]
+    trees = tables(table)
+    each = [worths([told for _, told, _ in text.told], trees) for text in texts]
     found: list[tuple[float, float, float]] = []
     for least in np.arange(-2, 6, 0.1):
         counts = {True: [0, 0], False: [0, 0]}
-        for text, some in zip(texts, worths, strict=True):
+        for text, some in zip(texts, each, strict=True):
             hits = [
                 one[:2]
                 for (one, _, _), much in zip(text.told, some, strict=True)

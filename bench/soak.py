@@ -1,8 +1,8 @@
 """Days in minutes: `remora serve` over a platform whose time is moved, while everything around it fails now and then.
 
-Run `python -m bench.soak [--hours 72] [--chats 50] [--minutes 30] [--seconds 3600]`. The process parts are the real
-ones, from the channel to the night jobs; Telegram and the model are another process on loopback, and the clock is moved
-on by so many `minutes` after each round, in which everybody says one thing. In turn the model fails or hangs, the
+Run `python -m bench.soak [--hours 72] [--chats 50] [--minutes 30] [--seconds 3600]`. The bot is a process of its own
+(`soaked`), Telegram and the model are another, and the clock is moved on by so many `minutes` after each round, in
+which everybody says one thing. In turn the model fails or hangs, the
 network is cut before and after a message arrives, nothing can be written (every write beyond a file's first page is
 refused), and the clock is put back. Prints JSON; exit code 1 when a gate is missed. Every message must be answered, or
 its person told.
@@ -12,28 +12,22 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import json
 import os
-import resource
 import socket
 import statistics
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from bench import load
-from gateway import app
-from gateway.config import loading
-from gateway.ops import http, telemetry
-from gateway.ops.serve import serve
+from bench.soaked import Bot, Held, begun
+from gateway.ops import http
 from tests.platforms.telegram import Control, running
 
 TOKEN: Final = "123456789:" + "Aa0_-" * 7
@@ -53,52 +47,21 @@ _SWING: Final = 3
 SLOPE_MB: Final = 1.0
 
 
-class MovedTime:
-    """A wall clock that can be put on and back, and waits that end with it."""
-
-    def __init__(self) -> None:
-        self._wall = self._passed = 0.0
-        self._moved = asyncio.Event()
-
-    def now(self) -> int:
-        return int((time.time() + self._wall) * 1000)
-
-    def monotonic(self) -> float:
-        return time.monotonic() + self._passed
-
-    def move(self, seconds: float) -> None:
-        self._wall += seconds
-        self._passed += max(0.0, seconds)
-        self._moved.set()
-        self._moved = asyncio.Event()
-
-    async def sleep(self, seconds: float) -> None:
-        until = self.monotonic() + seconds
-        while (left := until - self.monotonic()) > 0:
-            try:
-                await asyncio.wait_for(self._moved.wait(), left)
-            except TimeoutError:
-                return
-        await asyncio.sleep(0)
-
-
 @dataclass(slots=True)
 class Course:
-    """The course of a soak: what became of the messages, and what the process held after each round."""
+    """The course of a soak: what became of the messages, and what the bot held after each round."""
 
     fates: Counter[str] = field(default_factory=Counter)
     lost: list[str] = field(default_factory=list)
-    resident: list[float] = field(default_factory=list)
-    files: list[int] = field(default_factory=list)
-    tasks: list[int] = field(default_factory=list)
-    threads: list[int] = field(default_factory=list)
+    held: list[Held] = field(default_factory=list)
     log_mb: float = 0.0
+    threads_left: int = 0
     hours: float = 0.0
     status: str = ""
 
 
-def configured(folder: Path, telegram: Control, chats: int, port: int) -> loading.Config:
-    """Returns a configuration with defaults as far as the soak can bear them."""
+def configure(folder: Path, telegram: Control, chats: int, port: int) -> None:
+    """Writes a configuration with defaults as far as the soak can bear them."""
     (folder / "agents").mkdir()
     (folder / "agents" / "assistant.yaml").write_text(
         "name: assistant\ntimezone: UTC\nmodels: [{provider: openai, model: test, timeout: 3, "
@@ -110,45 +73,36 @@ def configured(folder: Path, telegram: Control, chats: int, port: int) -> loadin
         f"channels: {{telegram: [{{token: '{TOKEN}', base_url: '{telegram.url}', "
         f"allow: {[1_000 + n for n in range(chats)]}, admins: [1000]}}]}}\n"
     )
-    return loading.load(folder / "config.yaml", {}, folder)
 
 
 async def soak(
     folder: Path, *, hours: float, chats: int, minutes: float, most: float, troubles: Sequence[str]
 ) -> Course:
     """Runs the bot for so many hours of its own time, and `most` seconds of ours, but until each trouble has been."""
-    course, clock, stop, began = Course(), MovedTime(), asyncio.Event(), time.monotonic()
+    course, began = Course(), time.monotonic()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     async with running("--model-ms", "20", token=TOKEN) as telegram:
-        config = configured(folder, telegram, chats, port)
-        serving = asyncio.create_task(
-            serve(
-                config, app.channels(config, now=clock.now), stop=stop, say=lambda _: None,
-                now=clock.now, monotonic=clock.monotonic, sleep=clock.sleep,
-            )
-        )  # fmt: skip
-        try:
+        configure(folder, telegram, chats, port)
+        async with begun(folder) as bot:
             for n in range(max(2 * len(troubles), round(hours * 60 / minutes))):
                 trouble = troubles[n // 2 % len(troubles)] if n % 2 else ""
-                await _round(course, telegram, n, chats, trouble)
-                clock.move(minutes * 60 if trouble != "clock back" else -2 * 3600)
+                await _round(course, telegram, bot, n, chats, trouble)
+                step = minutes * 60 if trouble != "clock back" else -2 * 3600
+                await bot.move(step)
                 await telegram.pass_time(minutes * 60)
-                await _rest(course, telegram, folder, serving)
+                await _rest(course, telegram, folder, bot)
                 course.hours = (n + 1) * minutes / 60
                 if time.monotonic() - began > most and n + 1 >= 2 * len(troubles):
                     break
             await telegram.heal()
             course.status = await _status(port)
-        finally:
-            stop.set()
-            await asyncio.wait({serving}, timeout=60)
-        assert serving.result() == 0
+            course.threads_left = await bot.end()
     return course
 
 
-async def _round(course: Course, telegram: Control, n: int, chats: int, trouble: str) -> None:
+async def _round(course: Course, telegram: Control, bot: Bot, n: int, chats: int, trouble: str) -> None:
     """Everybody says one thing, while one thing goes wrong."""
     match trouble:
         case "model fails":
@@ -161,12 +115,11 @@ async def _round(course: Course, telegram: Control, n: int, chats: int, trouble:
             await telegram.fault("reset", at="after effect", method="sendMessage", times=2)
         case "polls cut":
             await telegram.fault("reset", method="getUpdates", times=2)
+    await bot.full(trouble == "disk full")
+    asking = [asyncio.create_task(_ask(course, telegram, n, 1_000 + chat)) for chat in range(chats)]
     if trouble == "disk full":
-        with _full():
-            asking = [asyncio.create_task(_ask(course, telegram, n, 1_000 + chat)) for chat in range(chats)]
-            await asyncio.sleep(1.5)
-    else:
-        asking = [asyncio.create_task(_ask(course, telegram, n, 1_000 + chat)) for chat in range(chats)]
+        await asyncio.sleep(1.5)
+        await bot.full(False)
     await asyncio.gather(*asking)
     await telegram.heal()
 
@@ -179,7 +132,7 @@ async def _ask(course: Course, telegram: Control, n: int, user: int) -> None:
     await telegram.say(saying if command else f"{saying} {mark}", user=user)
     began, told = time.monotonic(), 0.0
     while time.monotonic() - began < PATIENCE:
-        new = (await telegram.texts(user))[before:]
+        new = await telegram.texts(user, since=before)
         if any(command or mark in text for text in new):
             course.fates["command" if command else "answered"] += 1
             return
@@ -187,35 +140,17 @@ async def _ask(course: Course, telegram: Control, n: int, user: int) -> None:
         if told and time.monotonic() - told > _AFTER:
             course.fates["told"] += 1
             return
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.2)
     course.lost.append(f"{mark}: {saying}")
 
 
-async def _rest(course: Course, telegram: Control, folder: Path, serving: asyncio.Task[int]) -> None:
-    """Notes what the process holds when all is quiet, also what learns from the messages."""
-    if serving.done():
-        serving.result()
-        raise RuntimeError("the bot has ended")
+async def _rest(course: Course, telegram: Control, folder: Path, bot: Bot) -> None:
+    """Notes what the bot holds when all is quiet, also what learns from the messages."""
     with suppress(TimeoutError):
-        await telegram.wait(idle=0.3, timeout=20)
-    gc.collect()
-    course.resident.append(load.resident_mb())
-    course.files.append(load.open_files())
-    course.tasks.append(len(asyncio.all_tasks()))
-    course.threads.append(threading.active_count())
+        await telegram.wait(idle=1.5, timeout=20)
+    course.held.append(await bot.held())
     log = folder / "data" / "remora.db-wal"
     course.log_mb = max(course.log_mb, log.stat().st_size / 1e6 if log.exists() else 0.0)
-
-
-@contextmanager
-def _full() -> Iterator[None]:
-    """Lets this process write nothing beyond the first page of a file."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 async def _status(port: int) -> str:
@@ -232,9 +167,13 @@ async def _status(port: int) -> str:
 
 def figures(course: Course, folder: Path, *, seconds: float) -> Mapping[str, object]:
     """Returns the figures of a soak. `folder` is the bot's, which has ended."""
-    turns = sum(course.fates.values())
-    half = course.resident[len(course.resident) // 2 :]
-    rounds = [turns * n / len(course.resident) / 10_000 for n in range(len(half))]
+    turns, held = sum(course.fates.values()), course.held
+    resident = [one.resident_mb for one in held]
+    # The first half warms up.
+    half = resident[len(held) // 2 :]
+    rounds = [turns * n / len(held) / 10_000 for n in range(len(half))]
+    early, last = held[: len(held) // 2], held[-1]
+    data = [path.stat().st_size for path in (folder / "data").rglob("*") if path.is_file()]
     return {
         "hours": course.hours,
         "seconds": round(seconds),
@@ -242,18 +181,18 @@ def figures(course: Course, folder: Path, *, seconds: float) -> Mapping[str, obj
         **{name: course.fates[name] for name in ("answered", "command", "told")},
         "lost": course.lost,
         "health": course.status,
-        "resident_mb_by_quarters": [round(course.resident[len(course.resident) * n // 4 - 1], 1) for n in range(1, 5)],
+        "resident_mb_by_tenths": [round(resident[len(held) * n // 10 - 1], 1) for n in range(1, 11)],
         "mb_per_10000_turns": round(statistics.linear_regression(rounds, half).slope, 2),
-        "files_before": max(course.files[: len(course.files) // 2]),
-        "files_after": course.files[-1],
-        "tasks_before": max(course.tasks[: len(course.tasks) // 2]),
-        "tasks_after": course.tasks[-1],
-        "threads_before": max(course.threads[: len(course.threads) // 2]),
-        "threads_after": course.threads[-1],
-        "threads_left": threading.active_count() - 1,
+        "files_before": max(one.files for one in early),
+        "files_after": last.files,
+        "tasks_before": max(one.tasks for one in early),
+        "tasks_after": last.tasks,
+        "threads_before": max(one.threads for one in early),
+        "threads_after": last.threads,
+        "threads_left": course.threads_left,
         "log_mb": round(course.log_mb, 1),
-        "data_files": sum(path.is_file() for path in (folder / "data").rglob("*")),
-        "data_mb": round(sum(path.stat().st_size for path in (folder / "data").rglob("*") if path.is_file()) / 1e6, 1),
+        "data_files": len(data),
+        "data_mb": round(sum(data) / 1e6, 1),
     }
 
 
@@ -294,7 +233,6 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3_600.0, help="seconds after which it ends early")
     wanted = parser.parse_args()
     os.environ["NO_PROXY"] = "*"
-    telemetry.configure(level="error", format="json", file=None, redact=str)
     found = run(hours=wanted.hours, chats=wanted.chats, minutes=wanted.minutes, most=wanted.seconds)
     wrong = missed(found)
     print(json.dumps({**found, "missed": wrong}, indent=1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from typing import Any, Final, TypeAlias, get_args
 from zoneinfo import ZoneInfo
 
@@ -38,6 +39,11 @@ _DAY: Final[dict[Language, tuple[str, str]]] = {
     "fr": ("EEEE d MMMM", "EEEE d MMMM y"),
     "ja": ("M月d日(EEEE)", "y年M月d日(EEEE)"),
 }
+
+
+@lru_cache(1_024)
+def _date(day: _Day, language: Language) -> str:
+    return format_date(day, _DATE.get(language, "long"), locale=language)
 
 
 def spoken(own: str | None, default: Language) -> Language:
@@ -108,8 +114,7 @@ class Texts:
 
     def date(self, moment: int) -> str:
         """Returns a moment (milliseconds UTC) as a date in the person's timezone."""
-        day = datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo(self.timezone))
-        return format_date(day, _DATE.get(self.language, "long"), locale=self.language)
+        return _date(datetime.fromtimestamp(moment / 1000, ZoneInfo(self.timezone)).date(), self.language)
 
     def month(self, moment: int) -> str:
         """Returns the month of a moment (milliseconds UTC) with its year, in the person's timezone."""

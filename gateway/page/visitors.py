@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+from weakref import WeakValueDictionary
 
 from channels.base import Channel, Inbound, Place
 from channels.web import PageItem, WebChannel
@@ -125,7 +126,7 @@ class Visitors:
         self._channels = {name: channel for name, channel in channels.items() if isinstance(channel, WebChannel)}
         self._router = router
         self._now = now
-        self._forms: dict[Place, asyncio.Lock] = {}
+        self._forms: WeakValueDictionary[Place, asyncio.Lock] = WeakValueDictionary()
         self._receipts: dict[int, list[PageItem]] = {}
 
     @property

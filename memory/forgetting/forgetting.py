@@ -32,6 +32,7 @@ from memory.store.database import Database, Reader, Transaction
 from memory.store.erasure import Erasure
 from memory.store.memories import Memory
 from memory.store.questions import Question
+from memory.text.words import stem
 
 log = structlog.get_logger(__name__)
 
@@ -335,6 +336,8 @@ class Forgetting:
                     return False
                 done = [one.id for one in due]
                 await self._database.write(lambda tx: erasure.scrubbed(tx, done, now=self._now()))
+                # It keeps words, too.
+                stem.cache_clear()
             except StorageError as exc:
                 log.warning("forget.traces_left", because=str(exc), again_in=self._limits.again_seconds)
                 return False

@@ -8,11 +8,11 @@ set aside, and never holds up another session. Messages that were forgotten whil
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Callable, KeysView, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, zip_longest
+from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import structlog
@@ -91,8 +91,11 @@ class Learner:
         self._learned = learned
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._sessions: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._owners: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        # Sessions for which a task waits that will read all that is unread by then, so that no second has to.
+        self._waiting: set[int] = set()
+        # Locks are kept while somebody holds or awaits them.
+        self._sessions: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        self._owners: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._reading = asyncio.Semaphore(_SIDE_BY_SIDE)
 
     def heard(self, session_id: int, unread: Unread) -> None:
@@ -113,6 +116,9 @@ class Learner:
     def soon(self, session_id: int, reason: str) -> None:
         """Starts reading a session's unread messages in the background."""
         self._disarm(session_id)
+        if session_id in self._waiting:
+            return
+        self._waiting.add(session_id)
         task = asyncio.create_task(self._flush_alone(session_id, reason))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -120,7 +126,8 @@ class Learner:
     async def flush(self, session_id: int, reason: str) -> None:
         """Reads a session's unread messages now. A failure is kept for a later retry, not raised."""
         self._disarm(session_id)
-        async with self._sessions[session_id]:
+        async with self._sessions.setdefault(session_id, asyncio.Lock()):
+            self._waiting.discard(session_id)
             await self._database.write(lambda tx: extractions.schedule(tx, session_id, reason, now=self._now()))
             while work := await self._database.read(
                 lambda reader: extractions.next_work(reader, session_id, now=self._now())
@@ -234,7 +241,7 @@ class Learner:
         Raises `BudgetSpent`, `ModelFailed`, `TimeoutError` and `Unreadable`.
         """
         owner_id = await self._database.read(lambda reader: self._owner(reader, work))
-        async with self._owners[owner_id]:
+        async with self._owners.setdefault(owner_id, asyncio.Lock()):
             plain = await self._database.write(partial(self._kept_by_patterns, work=work))
             try:
                 work, stretch, answer = await self._asked(work, agent_id, model)

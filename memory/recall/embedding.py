@@ -37,6 +37,8 @@ log = structlog.get_logger(__name__)
 #: Documents embedded and committed at once: less than half a second of work.
 _BATCH = 16
 _BATCH_CHARS = 16_000
+#: Seconds for which a question stays embedded: one turn asks what it means more than once.
+_QUESTION_SECONDS = 10.0
 #: Seconds before the next attempt after a failure, doubled each time up to the longest wait.
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 600.0
 #: Progress on a longer backlog than this is logged every so many documents.
@@ -135,6 +137,7 @@ class Embedding:
         self._vectors: Vectors | None = None
         self._ordinary = np.zeros((1, 1), dtype=np.float32)
         self._trouble = ""
+        self._questions: dict[int, EmbeddedQuestion] = {}
         self._awake = asyncio.Event()
         self._opened = asyncio.Event()
         self._idle = asyncio.Event()
@@ -182,6 +185,9 @@ class Embedding:
         if self._embedder is None or self._vectors is None or not text.strip():
             return None
         suited = self._tokens if self._tokens is not None and self._tokens.suits(text) else None
+        key = hash((text, suited is None))
+        if (known := self._questions.get(key)) is not None:
+            return known
         try:
             vectors_made, tokens_made = await asyncio.gather(
                 self._embedder.embed([text], query=True),
@@ -197,9 +203,12 @@ class Embedding:
             return None
         self._trouble = ""
         vector = vectors_made[0]
-        return EmbeddedQuestion(
+        made = EmbeddedQuestion(
             vector=vector, tokens=tokens_made[0] if tokens_made else None, usual=float((self._ordinary @ vector).max())
         )
+        self._questions[key] = made
+        asyncio.get_running_loop().call_later(_QUESTION_SECONDS, self._questions.pop, key, None)
+        return made
 
     async def progress(self) -> EmbeddingProgress:
         def act(reader: Reader) -> tuple[int, int, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
@@ -130,7 +131,8 @@ class Reminders:
         """
         parts = dict(part.partition("=")[::2] for part in reminder.rule.removeprefix(rules.RRULE).split(";"))
         several = "," in parts.get("BYHOUR", "") + parts.get("BYMINUTE", "")
-        if reading.rule or several or reminder.next_at is None or (reading.day_given and reading.hour_given):
+        whole = reading.day_given and reading.month_given and reading.hour_given
+        if reading.rule or several or reminder.next_at is None or whole:
             return due_of(reading)
         if reading.bare:
             was = datetime.fromtimestamp(reminder.next_at / 1000, UTC).astimezone(reading.first.tzinfo)
@@ -148,12 +150,17 @@ class Reminders:
         return due_of(reading) if following is None else due(following, rule=rule, until=until)
 
     def _moved(self, at: int, reading: Reading) -> ReminderTimes:
-        """Returns the time of a reminder that was due `at`, at another hour of its day or on another day at its hour.
+        """Returns when a reminder that was due `at` is due now that another day or hour was named.
 
         If that is over, it is the time that was read.
         """
-        was = datetime.fromtimestamp(at / 1000, UTC).astimezone(reading.first.tzinfo)
-        day, hour = (reading.first, was) if reading.day_given else (was, reading.first)
+        was, day = datetime.fromtimestamp(at / 1000, UTC).astimezone(reading.first.tzinfo), reading.first
+        if not reading.day_given:
+            day = was
+        elif not reading.month_given:
+            with suppress(ValueError):  # the 31st, in a month without it
+                day = was.replace(day=day.day)
+        hour = reading.first if reading.hour_given else was
         wall = day.replace(hour=hour.hour, minute=hour.minute, second=0, microsecond=0)
         # A time that the clock skips falls equally far after the gap.
         meant = wall.astimezone(UTC).astimezone(wall.tzinfo)

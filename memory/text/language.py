@@ -44,23 +44,24 @@ def _scores(text: str) -> dict[str, int]:
     said = _WORD.findall(text)
     # One or two letters alone are an answer ("y", "ok") or a call ("yo"), and no word of any one language.
     said = [] if len("".join(said)) <= 2 else said
-    return {
-        code: sum(weights.get(word, 0) for word in said)
-        + _LETTER * any(letter in text for letter in letters.get(code, ""))
-        for code, weights in words.items()
-    }
+    scores = {code: _LETTER * (not own.isdisjoint(text)) for code, own in letters.items()}
+    for word in said:
+        for code, weight in words.get(word, ()):
+            scores[code] += weight
+    return scores
 
 
 @cache
-def _lists() -> tuple[dict[str, dict[str, int]], dict[str, str]]:
-    """Returns for each language what each of its words counts, and its letters."""
+def _lists() -> tuple[dict[str, list[tuple[str, int]]], dict[str, frozenset[str]]]:
+    """Returns for each word what it counts in which languages, and each language's letters."""
     data: dict[str, Any] = shipped("memory.text", "languages.yaml")
     letters = data.pop("letters")
-    words = {
-        code: dict.fromkeys(_folded(lists["words"]), _COMMON) | dict.fromkeys(_folded(lists["alone"]), _ALONE)
-        for code, lists in data.items()
-    }
-    return words, letters
+    words: dict[str, list[tuple[str, int]]] = {}
+    for code, lists in data.items():
+        counts = dict.fromkeys(_folded(lists["words"]), _COMMON) | dict.fromkeys(_folded(lists["alone"]), _ALONE)
+        for word, count in counts.items():
+            words.setdefault(word, []).append((code, count))
+    return words, {code: frozenset(letters.get(code, "")) for code in data}
 
 
 def _folded(words: str) -> list[str]:

@@ -254,7 +254,7 @@ def _date_token(year: str, month: str, day: str) -> str | None:
     return f"{year}{int(month):02}{int(day):02}"
 
 
-@lru_cache(maxsize=32_768)
+@lru_cache(maxsize=8_192)
 def stem(word: str) -> str:
     if len(word) < 3 or len(word) > 32:
         return word

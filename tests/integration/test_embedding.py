@@ -301,6 +301,18 @@ async def test_a_question_that_fails_leaves_words_alone(database: Database, text
     await embedding.close()
 
 
+async def test_a_turn_that_asks_twice_embeds_once(database: Database, texts: Texts) -> None:
+    """A question costs twenty milliseconds, and up to three parts of a turn want to know what it means."""
+    embedder = Letters()
+    embedding = working(database, texts, embedder)
+    await embedding.idle()
+    first = await embedding.question("Porto")
+    embedder.fails = [EmbeddingFailed("down")]
+    assert first is not None and await embedding.question("Porto") is first
+    assert await embedding.question("Lisbon") is None
+    await embedding.close()
+
+
 async def test_another_model_embeds_everything_anew(database: Database, texts: Texts) -> None:
     """Its vectors can't be compared with those of the old one."""
     first = working(database, texts, Letters())

@@ -434,6 +434,30 @@ async def test_what_a_full_disk_kept_from_being_read_is_read_when_there_is_room(
         await memory.close(seconds=5)
 
 
+async def test_a_slow_model_has_no_queue_of_readings_of_one_session(memory: Service, clock: Clock) -> None:
+    """Else talk that is quicker than the model fills the memory. What was said meanwhile is read all the same."""
+    turn = await say(memory, private("ada"), "I like jazz", clock=clock)
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: ModelRequest) -> str:
+        asked.set()
+        await answer.wait()
+        return json.dumps(fact("jazz"))
+
+    reads = learner(memory, clock, Model(slow, fact("tea")))
+    before = len(asyncio.all_tasks())
+    reads.soon(turn.context.session.id, "test")
+    await asked.wait()
+    await say(memory, private("ada"), "I like tea", clock=clock)
+    for _ in range(20):
+        reads.soon(turn.context.session.id, "test")
+        await asyncio.sleep(0)
+    assert len(asyncio.all_tasks()) <= before + 2
+    answer.set()
+    await reads.finish(seconds=5)
+    assert sorted(await facts(memory, turn.context)) == [("likes", "jazz"), ("likes", "tea")]
+
+
 async def test_a_cancelled_reading_is_done_again(memory: Service, clock: Clock) -> None:
     """At exit the deadline cuts a model call; the next start finds the work."""
     turn = await say(memory, private("ada"), "I like jazz", clock=clock)

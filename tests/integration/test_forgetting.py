@@ -40,6 +40,7 @@ from memory.store import erasure, history, lineage, memories, vectors
 from memory.store.database import Transaction
 from memory.store.memories import Draft
 from memory.store.sqlite.driver import Driver
+from memory.text.words import stem
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import carried_out, forgotten, secret, traces
 from tests.kit.stores import DRIVERS, counting, opened, planted, rows, wrote
@@ -533,6 +534,7 @@ async def test_nothing_is_left_of_a_person_who_wants_out(tmp_path: Path, clock: 
                 if any(word in str(row[0]) for word in [*words, "Zqadelinde"])}  # fmt: skip
         assert left == {}
         assert traces(path, [*words, "Zqadelinde"]) == {}
+        assert stem.cache_info().currsize == 0
         assert [m.value for m in await memory.memories(bobs.context, limit=9)] == ["Faro"]
         assert ("I live in Faro",) in await rows(memory, "select text from messages")
 

@@ -280,6 +280,9 @@ async def test_what_nobody_ends_is_tidied_away(memory: Service, ada: Context, cl
         (on("2026-11-29T11:00"), "at 10", "2026-11-29T10:00"),
         (on("2026-11-29T11:00"), "on Monday", "2026-11-30T11:00"),
         (on("2026-11-29T11:00"), "on Monday evening", "2026-11-30T19:00"),
+        (on("2027-05-10T11:00"), "on the 11th", "2027-05-11T11:00"),
+        (on("2027-05-10T11:00"), "on the 11th at 9:30", "2027-05-11T09:30"),
+        (on("2027-02-10T11:00"), "on the 30th", "2026-11-30T11:00"),  # no such day in February
         (on("2026-11-29T11:00"), "tomorrow at 8:15", "2026-11-24T08:15"),
         (on("2026-11-29T11:00"), "in 20 minutes", "2026-11-23T12:20"),
         (on("2026-11-23T18:00"), "at 10:00", "2026-11-24T10:00"),  # ten has passed today

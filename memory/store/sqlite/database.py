@@ -665,8 +665,8 @@ def _prepare_writer(
 
 def _prepare_reader(connection: sqlite3.Connection) -> None:
     connection.execute("pragma query_only = on")
-    # 16 MB of pages: a search of one person among many reads a few hundred.
-    connection.execute("pragma cache_size = -16000")
+    # 4 MB of pages: a search of one person among many reads a few hundred, and the system keeps the rest.
+    connection.execute("pragma cache_size = -4000")
 
 
 def _writer_pragmas(durability: Durability) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -15,7 +16,7 @@ from typing import Final, NamedTuple
 
 from memory.text.secrets.folding import BARRIER
 from memory.text.secrets.values import KNOWN, is_sign
-from memory.text.secrets.vocabulary import ANNOUNCING, any_of, data, pattern, tree, words
+from memory.text.secrets.vocabulary import ANNOUNCING, any_of, data, has_patterns, pattern, tree, words
 
 #: A longer text is a document, which is read by rules only.
 _PIECES: Final = 2_000
@@ -48,6 +49,8 @@ _GROUPS: Final = re.compile(
     rf"|(?<!\w)(?i:{_DIGIT}(?:[ ,-]{{1,2}}{_DIGIT}){{2,9}})(?!\w)"
     r"|(?<!\S)[a-z0-9]{3,4}(?: [a-z0-9]{3,4}){1,3}(?![^\s,.;])"
 )
+#: What may stand for a blank within a word of several.
+_BLANKS: Final = (" ", "_", "-", "")
 #: Where a word begins inside of another: `DB_PASSWORD`, `adminPassword`.
 _SEAM: Final = re.compile(r"[_.\-:/\[=(\"']|(?<=[a-z])(?=[A-Z])")
 _SHAPES: Final = {"known": KNOWN} | {name: re.compile(source) for name, source in data("looks.yaml").items()}
@@ -74,9 +77,16 @@ class PossibleSecret(NamedTuple):
     cut: str
 
 
+class _Kind(NamedTuple):
+    """What matches at the beginning of a kind of word, and the first three letters of each; None if these are many."""
+
+    pattern: re.Pattern[str]
+    starts: frozenset[str] | None
+
+
 @cache
-def _kinds() -> dict[str, re.Pattern[str]]:
-    """Returns for each kind of word what matches at its beginning."""
+def _kinds() -> dict[str, _Kind]:
+    """Returns the kinds of words by name."""
     announcing: dict[str, set[str]] = {}
     for _, kind, some in ANNOUNCING:
         announcing.setdefault(kind, set()).update(some)
@@ -96,16 +106,17 @@ def _kinds() -> dict[str, re.Pattern[str]]:
     }
     kinds["service"] |= words("services")
     kinds["user"] = words("users")
-    found = {name: pattern(_begins(some)) for name, some in kinds.items()}
+    found = {name: _Kind(pattern(_begins(some)), _starts(some)) for name, some in kinds.items()}
     for name in ("is", "to", "for", "adverbs", "ties_before", "one_of", "yours", "no_password", "digits"):
-        found[name] = pattern(f"(?:{tree(sorted(words(name)))})(?![^\\W_])")
+        alone = pattern(f"(?:{tree(sorted(words(name)))})(?![^\\W_])")
+        found[name] = _Kind(alone, _starts(words(name)))
     for name in (
         *("opens", "no_opens", "hashes", "states", "changed", "measures", "questions", "typed", "no_link"),
         *("wifi", "forgotten"),
     ):
-        found[name] = pattern(f"(?:{any_of(name)})")
+        found[name] = _Kind(pattern(f"(?:{any_of(name)})"), None if has_patterns(name) else _starts(words(name)))
     for name in ("numbered", "lost", "keeps", "sets", "asked", "fresh"):
-        found[name] = pattern(_begins(words(name)))
+        found[name] = _Kind(pattern(_begins(words(name))), _starts(words(name)))
     return found
 
 
@@ -136,17 +147,57 @@ def _telling() -> int:
 def _begins(some: frozenset[str]) -> str:
     """Short words stand alone, long ones begin a word; a blank may be `_`, `-` or nothing."""
     short = sorted(one for one in some if len(one) < 4 and one.isascii())
-    long = sorted({one.replace(" ", blank) for one in some - set(short) for blank in (" ", "_", "-", "")})
+    long = sorted({one.replace(" ", blank) for one in some - set(short) for blank in _BLANKS})
     return f"(?:{tree(short)})s?(?![^\\W_])|(?:{tree(long)})" if short else f"(?:{tree(long)})"
 
 
+def _starts(some: frozenset[str]) -> frozenset[str]:
+    # "ı" is "i" in any case.
+    small = {one.lower().replace("ı", "i") for one in some if one}
+    return frozenset(one.replace(" ", blank)[:3] for one in small for blank in _BLANKS)
+
+
+@cache
+def _beginnings() -> tuple[dict[str, int], dict[str, int]]:
+    """Returns the bits of the kinds of words by each beginning of one's first letters, and by all of these."""
+    begun, whole = defaultdict[str, int](int), defaultdict[str, int](int)
+    for nth, kind in enumerate(_kinds().values()):
+        for start in kind.starts or ():
+            whole[start] |= 1 << nth
+            for end in range(len(start) + 1):
+                begun[start[:end]] |= 1 << nth
+    return begun, whole
+
+
+# Nothing that people write is kept but three letters by which a word begins.
 @lru_cache(4096)
-def _told(phrase: str, *, anywhere: bool = False) -> int:
-    """Returns a bit for each kind of word that stands at the beginning, or anywhere."""
-    return sum(1 << nth for nth, one in enumerate(_kinds().values()) if (one.search if anywhere else one.match)(phrase))
+def _kinds_at(start: str) -> tuple[tuple[int, _Kind], ...]:
+    """Returns the bits of the kinds of words that may begin so; "" stands for any beginning."""
+    begun, whole = _beginnings()
+    may = begun.get(start, 0)
+    for end in range(1, len(start)):
+        may |= whole.get(start[:end], 0)
+    kinds = enumerate(_kinds().values())
+    return tuple((1 << nth, kind) for nth, kind in kinds if kind.starts is None or may >> nth & 1)
 
 
-@lru_cache(1024)
+def _told(phrase: str) -> int:
+    """Returns a bit for each kind of word that stands at the beginning."""
+    bits, start = 0, phrase[:3].lower()
+    for bit, kind in _kinds_at(start if start.isascii() else ""):
+        if kind.pattern.match(phrase):
+            bits |= bit
+    return bits
+
+
+def _told_anywhere(phrase: str) -> int:
+    """Returns a bit for each kind of word that stands anywhere, where words are not parted by blanks."""
+    begun, may = _beginnings()[0], 0
+    for letter in phrase:
+        may |= begun.get(letter, 0)
+    return sum(bit for bit, kind in _kinds_at("") if (may & bit or kind.starts is None) and kind.pattern.search(phrase))
+
+
 def _told_inside(word: str) -> int:
     bits = 0
     for seam, _ in zip(_SEAM.finditer(word), range(6), strict=False):
@@ -162,7 +213,7 @@ def pieces(text: str) -> list[TellingWord]:
             return []
         word = match.group()
         if "\u2e80" <= word[0] <= "\ud7a3":
-            told = _told(word[:40], anywhere=True)
+            told = _told_anywhere(word[:40])
         else:
             bare = word.lstrip(_OPENING + "-.$@#")
             at = match.end() - len(bare)
@@ -235,7 +286,8 @@ def description(text: str, some: list[TellingWord], candidate: PossibleSecret) -
     behind = some[last + 1 : last + 1 + _NEAR]
     for side, row in (("before", before), ("behind", behind)):
         for distance, piece in reversed([*enumerate(row)]):
-            got |= dict.fromkeys(_named(side, piece.told), 1 / (1 + distance))
+            if piece.told:
+                got |= dict.fromkeys(_named(side, piece.told), 1 / (1 + distance))
         for nth, piece in enumerate(row[:2]):
             word = text[piece.start : piece.end]
             got[f"{side}_{nth}_size"] = len(word)
@@ -300,6 +352,6 @@ def _ties(text: str, start: int, end: int) -> Description:
         "then_unit": next_ in tuple("%€$£°"),
         "foreign": text[start:end].isascii() and not text[max(0, start - 20) : start].isascii(),
         "question": "?" in text[start : end + 60],
-        "code_signs": sum(char in "(){};=<>$\\" for char in near),
+        "code_signs": sum(map(near.count, "(){};=<>$\\")),
     }
     return got | {f"tie_{nth}": 1 for nth, signs in enumerate(_TIES) if tie and tie in signs}

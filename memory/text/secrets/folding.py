@@ -12,6 +12,10 @@ _NOTHING = "\ufdd1"
 _MARK = re.compile(r"\[secret: [a-z ]{3,30}\]")
 
 
+#: Characters that are kept folded: more than any language writes.
+_KEPT = 32_768
+
+
 class _Folded(dict[int, str]):
     """Each character's one plain character, or nothing."""
 
@@ -24,8 +28,11 @@ class _Folded(dict[int, str]):
             plain = str(unicodedata.decimal(char))
         # What would become several, such as a ligature or a Hangul syllable, stays as it is.
         plain = plain if len(plain) < 2 else char
-        self[code] = {"Zs": " ", "Zl": "\n", "Zp": "\n", "Pd": "-"}.get(unicodedata.category(plain or "a"), plain)
-        return self[code]
+        plain = {"Zs": " ", "Zl": "\n", "Zp": "\n", "Pd": "-"}.get(unicodedata.category(plain or "a"), plain)
+        # Nobody can fill the memory by saying every character there is.
+        if len(self) < _KEPT:
+            self[code] = plain
+        return plain
 
 
 _INVISIBLE = frozenset({"Mn", "Me", "Cf", "Cc", "Cn"})

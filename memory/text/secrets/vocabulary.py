@@ -38,7 +38,12 @@ def tree(words: list[str]) -> str:
 def any_of(name: str) -> str:
     """Returns a pattern for any of the words or patterns under `name`, without a group of its own."""
     some = _WORDS[name].split(", ")
-    return "|".join(some) if re.search(r"[\\(\[?{]", _WORDS[name]) else tree(some)
+    return "|".join(some) if has_patterns(name) else tree(some)
+
+
+def has_patterns(name: str) -> bool:
+    """Returns whether some of what is under `name` is patterns, and not words alone."""
+    return re.search(r"[\\(\[?{]", _WORDS[name]) is not None
 
 
 def words(name: str) -> frozenset[str]:

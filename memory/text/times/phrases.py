@@ -127,6 +127,7 @@ def _read(
         until=found.until,
         hour_given=found.hour_given,
         day_given=found.day_given,
+        month_given=found.month_given,
         bare=found.bare,
     )
 

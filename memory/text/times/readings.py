@@ -15,8 +15,9 @@ class Reading:
     """A request that was understood.
 
     `what` is without the words for the time, and may be empty. `first` is aware. `rule` is None for a reminder that
-    comes once (`rules.py`), `until` the last local day, if one was named. Without `hour_given` the hour was assumed,
-    without `day_given` the day. A `bare` hour may be meant of either half of the day.
+    comes once (`rules.py`), `until` the last local day, if one was named. Without `hour_given` the hour was
+    assumed, without `day_given` the day, and without `month_given` the month ("on the 11th"). A `bare` hour may be
+    meant of either half of the day.
     """
 
     what: str
@@ -25,6 +26,7 @@ class Reading:
     until: date | None
     hour_given: bool
     day_given: bool = True
+    month_given: bool = True
     bare: bool = False
 
 

@@ -7,7 +7,7 @@ each other. A day without an hour is meant at nine.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final, TypeVar
 
@@ -47,6 +47,7 @@ class ReadTime:
     until: date | None = None
     hour_given: bool
     day_given: bool = True
+    month_given: bool = True
     bare: bool = False
 
 
@@ -155,7 +156,7 @@ class _Pieces:
             raise Doubt("past")
         if self._clocks and self._clocks[0].minutes == _DAY and day.kind != "near":
             raise Doubt("vague")  # the midnight before that day, or after it
-        found = self._on(day.day)
+        found = replace(self._on(day.day), month_given=day.kind != "month_day")
         if found.first.astimezone(UTC) > self._now.astimezone(UTC):
             return found
         if day.kind in ("date", "weekend"):
@@ -175,7 +176,8 @@ class _Pieces:
         """Returns the hour that was named on a day: the first that is still ahead."""
         times = [self._local(day, minutes) for minutes in self._minutes(spoken_day=day == self._now.date())]
         ahead = [due for due in times if due.astimezone(UTC) > self._now.astimezone(UTC)]
-        return ReadTime(first=(ahead or times)[0], hour_given=bool(self._clocks or self._part))
+        given = bool(self._clocks or self._part)
+        return ReadTime(first=(ahead or times)[0], hour_given=given, bare=self._is_bare())
 
     def _minutes(self, *, spoken_day: bool) -> list[int]:
         """Returns the times of day that may be meant, in minutes, in the order in which they are tried."""

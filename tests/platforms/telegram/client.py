@@ -391,9 +391,9 @@ class Control(PlatformControl):
 
     # What a test sees.
 
-    async def texts(self, chat: int, *, by_bot: bool = True) -> list[str]:
-        """The texts that stand in a chat, in order, without deleted ones."""
-        return list((await self.ask("texts", chat=chat, by_bot=by_bot))["texts"])
+    async def texts(self, chat: int, *, by_bot: bool = True, since: int = 0) -> list[str]:
+        """The texts that stand in a chat, in order, without deleted ones and the first `since`."""
+        return list((await self.ask("texts", chat=chat, by_bot=by_bot, since=since))["texts"])
 
     async def files(self, chat: int) -> list[tuple[str, bytes]]:
         """The files that the bot's messages in a chat show, in order: names and bytes. One that came twice is twice there."""

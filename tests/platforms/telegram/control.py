@@ -395,10 +395,10 @@ def _chat_state(chat: Chat) -> JSON:
     }
 
 
-def _texts(_platform: Platform, account: Account, *, chat: int, by_bot: bool) -> JSON:
+def _texts(_platform: Platform, account: Account, *, chat: int, by_bot: bool, since: int) -> JSON:
     place = account.world.chats.get(chat)
     messages = [] if place is None else list(place.messages.values())
-    return {"texts": [m.text for m in messages if m.by_bot == by_bot and not m.deleted]}
+    return {"texts": [m.text for m in messages if m.by_bot == by_bot and not m.deleted][since:]}
 
 
 def _files(_platform: Platform, account: Account, *, chat: int) -> JSON:

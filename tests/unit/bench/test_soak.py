@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bench import soak
+from bench.soaked import MovedTime
 
 WELL: dict[str, Any] = {
     "lost": [], "health": "green", "mb_per_10000_turns": 0.5, "threads_left": 0,
@@ -43,7 +44,7 @@ def test_a_gate_can_be_missed(figures: dict[str, Any]) -> None:
 
 async def test_moved_time_ends_waits_and_never_runs_back_for_them() -> None:
     """Else the jobs of the night would not run in a soak, or wait for hours that the clock was put back."""
-    clock = soak.MovedTime()
+    clock = MovedTime()
     waiting = asyncio.create_task(clock.sleep(3_600))
     await asyncio.sleep(0)
     before = clock.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import resources
 
 import pytest
@@ -56,6 +57,21 @@ def test_a_document_is_read_by_rules_alone() -> None:
     text = UNRULED[0][0]
     assert likely(text)
     assert not likely(text + " and so on" * 1_000)
+
+
+def test_nothing_that_was_read_is_kept_in_memory() -> None:
+    """A cache of words would keep secrets in the clear, and what people had forgotten."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("memory.text.secrets")]
+    caches = [each for module in modules for each in vars(module).values() if hasattr(each, "cache_info")]
+
+    def kept() -> int:
+        return sum(each.cache_info().currsize for each in caches)
+
+    redact("the router admin is Velvet!Otter3000, zanzibar3000")
+    before = kept()
+    for n in range(3_001, 3_051):
+        redact(f"the router admin is Velvet!Otter{n}, zanzibar{n}")
+    assert kept() == before and len(caches) >= 5
 
 
 @given(st.text(max_size=200))
