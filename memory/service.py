@@ -112,7 +112,7 @@ from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.driver import Driver
 from memory.store.talks import Conversation, ConversationLine, Entered
 from memory.store.usage import Spent, Taken, Used
-from memory.text.language import language_of
+from memory.text.language import language_of, last_language
 from memory.text.times.days import days_named
 from memory.text.times.phrases import is_request as asks_reminder
 from memory.text.times.rules import parse_rule as reminder_rule
@@ -135,8 +135,8 @@ __all__ = [
     "SearchSetup", "Selection", "Service", "Session", "Shown", "SignedIn", "Source", "Spending", "Spent", "Status",
     "StoreFigures", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear", "Used", "Utterance",
     "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "days_named", "discloses", "due_of",
-    "excerpt", "is_beside", "language_of", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares",
-    "takes_back", "to_forget", "zone_named", "zones_like",
+    "excerpt", "is_beside", "language_of", "last_language", "query_terms", "reminder_orders", "reminder_rule",
+    "reworded", "shares", "takes_back", "to_forget", "zone_named", "zones_like",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)

@@ -57,9 +57,9 @@ def _unordered(connect: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return connection
 
 
-@pytest.fixture
-def logging_of_its_own() -> Iterator[None]:
-    """What a command sets up for its whole process is given back: the logs and who may read new files."""
+@pytest.fixture(autouse=True)
+def process_restored() -> Iterator[None]:
+    """Undoes what a command sets up for its whole process: the logs, and who may read new files."""
     os.umask(umask := os.umask(0o077))
     root = logging.getLogger()
     handlers, level, hook = list(root.handlers), root.level, sys.excepthook

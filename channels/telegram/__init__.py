@@ -1,9 +1,9 @@
 """Telegram: `channel` is the bot itself, `updates` what its updates say, `send` how it shows messages, `wire` its
-
-requests, `menu` its commands.
+requests, `menu` its commands; `postponed` imports aiogram, before all others.
 """
 
+from channels.telegram import postponed  # isort: skip
 from channels.telegram.channel import TelegramChannel, Webhook, probe
 from channels.telegram.wire import API, TelegramBot, TelegramRateLimited
 
-__all__ = ["API", "TelegramBot", "TelegramChannel", "TelegramRateLimited", "Webhook", "probe"]
+__all__ = ["API", "TelegramBot", "TelegramChannel", "TelegramRateLimited", "Webhook", "postponed", "probe"]

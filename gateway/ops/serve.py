@@ -30,6 +30,7 @@ from gateway.ops.background import beside
 from gateway.ops.night_clock import ticking
 from gateway.ops.receiving import Receiving
 from gateway.ops.reloading import Reloaded, Reloader, Sources
+from gateway.ops.trimming import trimming
 from gateway.pipeline import policy
 from gateway.pipeline.store import Store
 from memory.errors import StorageError
@@ -133,6 +134,7 @@ async def serve(
         for warning in _warnings(config):
             say(f"Warning: {warning}")
         plan_nights = await stack.enter_async_context(ticking(parts.workers, sleep=sleep))
+        await stack.enter_async_context(beside([trimming(sleep)], "trimming.ended"))
         receiving = Receiving(channels, router, sleep=sleep, monotonic=monotonic)
 
         async def apply(before: Config, after: Config) -> None:

@@ -55,6 +55,7 @@ from memory.service import (
     Utterance,
     Where,
     Who,
+    last_language,
 )
 
 log = structlog.get_logger(__name__)
@@ -642,7 +643,7 @@ def _unread(served: Agent, beside: Sequence[Attached], texts: Texts) -> list[str
 def _language(turn: Turn, window: Sequence[Message], default: Language) -> Language:
     """Returns the person's own language, else the one they wrote last; `default` if they wrote none that shows."""
     own = [message.text for message in (*window, *turn.said) if message.author_id == turn.context.speaker.id]
-    written = next((code for code in map(told_by, reversed(own)) if code is not None), None)
+    written = last_language((text, told_by(text)) for text in own)
     return spoken(turn.context.speaker.language, spoken(written, default))
 
 

@@ -6,6 +6,7 @@ Invariants: pure. A text that shows no language, or several alike, has none.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, Final
 
@@ -15,6 +16,8 @@ from memory.text.shipped import shipped
 _READ: Final = 2_000
 _KANA: Final = re.compile("[\u3040-\u30ff]")
 _HAN: Final = re.compile("[\u3400-\u9fff]")
+#: Characters that a Chinese sentence often has and a Japanese one has not.
+_CHINESE: Final = re.compile("[你您吗嗎呢吧们們这這还给让说话时间过从对为么麼谢哪儿她它很]")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 #: What a word that is enough by itself counts.
 _ALONE: Final = 6
@@ -37,6 +40,18 @@ def language_of(text: str) -> str | None:
     leading = [code for code, score in scores.items() if score == best]
     shown = best > (_COMMON if len(_WORD.findall(text)) <= _SHORT else 0)
     return leading[0] if shown and len(leading) == 1 else None
+
+
+def last_language(codes: Iterable[tuple[str, str | None]]) -> str | None:
+    """Returns the language in which somebody wrote last, by texts with what `language_of` says, the oldest first.
+
+    Words without kana, such as "3/21 歯医者", are Japanese from those who wrote Japanese before.
+    """
+    last: str | None = None
+    for text, code in codes:
+        if code is not None and not (last == "ja" and code == "zh" and _CHINESE.search(text) is None):
+            last = code
+    return last
 
 
 def _scores(text: str) -> dict[str, int]:

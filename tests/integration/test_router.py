@@ -36,6 +36,7 @@ async def test_in_a_group_the_prompt_says_whose_each_memory_and_word_is(bench: B
     async with bench.running():
         await bench.say("I'm allergic to nuts", person="ada", chat="club")
         await bench.say("/new", person="ada", chat="club")
+        await bench.memory.learner.flush_all(bench.memory.agents.ids["assistant"])
         await bench.say("hm", person="ada", chat="club")
         await bench.say("what should I eat?", person="bob", chat="club")
     request = bench.model.requests[-1]

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
 
 from bench.drill import Machine, drill
 from gateway.__main__ import main
-
-pytestmark = pytest.mark.usefixtures("logging_of_its_own")
 
 
 class InThisProcess(Machine):

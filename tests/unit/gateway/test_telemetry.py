@@ -27,9 +27,6 @@ PLANTED = (TELEGRAM, OPENAI, GITHUB, PASSWORD)
 log = structlog.stdlib.get_logger("remora.test")
 
 
-pytestmark = pytest.mark.usefixtures("logging_of_its_own")
-
-
 def logged(file: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 

@@ -23,6 +23,7 @@ async def reply(
     attached: tuple[str, ...] = (),
     learning: Learning = "on",
     last: str = "Hello!",
+    language: str = "en",
 ) -> str:
     request = Request(
         messages=(ChatMessage(role="assistant", content=last),),
@@ -34,6 +35,7 @@ async def reply(
         learning=learning,
         moment=datetime(2026, 3, 4, 17, 5, tzinfo=UTC),
         agent="Remora",
+        language=language,
     )
     return (await OfflineProvider(tokens, simplified, parts).complete(request)).text
 
@@ -111,6 +113,13 @@ async def test_a_loss_is_met_with_words_of_regret() -> None:
 async def test_a_loss_that_changes_no_fact_is_met_with_regret_as_well() -> None:
     assert (await reply("actually mochi died last week")).startswith("I'm so sorry.")
     assert "sorry" not in await reply("who died?")
+
+
+@pytest.mark.parametrize(
+    ("said", "regret"), [("奶奶走了", True), ("我走了", False), ("累死了", False), ("他的猫死了", True)]
+)
+async def test_a_chinese_loss_is_no_way_of_speaking(said: str, regret: bool) -> None:
+    assert ("真的很遗憾" in await reply(said, language="zh")) is regret
 
 
 async def test_whoever_tells_a_secret_hears_that_it_is_not_kept() -> None:

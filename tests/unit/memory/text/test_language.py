@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory.text.language import language_of
+from memory.text.language import language_of, last_language
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,15 @@ def test_a_text_that_could_be_several_has_none(text: str) -> None:
 def test_a_letter_alone_shows_no_language() -> None:
     """A "y" is a yes, whoever types it."""
     assert language_of("y") is None and language_of("A!") is None
+
+
+@pytest.mark.parametrize(
+    ("texts", "language"),
+    [
+        (["おはよう", "4/2 10:00 美容院"], "ja"), (["おはよう", "4/2 美容院", "免許更新"], "ja"),
+        (["おはよう", "我明天很忙"], "zh"), (["4/2 10:00 美容院"], "zh"), (["おはよう", "see you then", "牛奶"], "zh"), ([], None),
+    ],
+)  # fmt: skip
+def test_characters_without_kana_are_japanese_from_who_writes_japanese(texts: list[str], language: str | None) -> None:
+    """Notes and dates often have no kana."""
+    assert last_language((text, language_of(text)) for text in texts) == language
