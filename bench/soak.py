@@ -43,6 +43,8 @@ _SAYINGS: Final = (
 TROUBLES: Final = ("model fails", "model hangs", "cut before", "cut after", "polls cut", "disk full", "clock back")
 #: Tasks, threads and open files that may come and go.
 _SWING: Final = 3
+#: The most connections: to Telegram and the model, which keep some open for those who talk at once.
+SOCKETS: Final = 60
 #: The most by which memory may grow over 10,000 turns, in MB.
 SLOPE_MB: Final = 1.0
 
@@ -187,6 +189,7 @@ def figures(course: Course, folder: Path, *, seconds: float) -> Mapping[str, obj
         "mb_per_10000_turns": round(statistics.linear_regression(rounds, half).slope, 2),
         "files_before": max(one.files for one in early),
         "files_after": last.files,
+        "sockets": max(one.sockets for one in held),
         "tasks_before": max(one.tasks for one in early),
         "tasks_after": last.tasks,
         "threads_before": max(one.threads for one in early),
@@ -210,6 +213,8 @@ def missed(found: Mapping[str, object], *, short: bool = False) -> list[str]:
         for name in ("files", "tasks", "threads")
         if int(str(found[f"{name}_after"])) > int(str(found[f"{name}_before"])) + _SWING
     ]
+    if int(str(found["sockets"])) > SOCKETS:
+        wrong.append(f"{found['sockets']} connections")
     if found["threads_left"]:
         wrong.append(f"threads left at the end: {found['threads_left']}")
     return wrong

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import multiprocessing
+import os
 import resource
 import sys
 import threading
@@ -21,7 +22,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
-from bench.load import open_files, resident_mb
+from bench.load import resident_mb
 from gateway import app
 from gateway.config import loading
 from gateway.ops import telemetry
@@ -67,6 +68,7 @@ class Held:
     resident_mb: float
     blocks: int
     files: int
+    sockets: int
     tasks: int
     threads: int
 
@@ -160,10 +162,13 @@ def _fill(full: bool) -> None:
 
 def _held() -> Held:
     gc.collect()
+    open_now = [os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    sockets = sum(name.startswith("socket:") for name in open_now)
     return Held(
         resident_mb=resident_mb(),
         blocks=sys.getallocatedblocks(),
-        files=open_files(),
+        files=len(open_now) - sockets,
+        sockets=sockets,
         tasks=len(asyncio.all_tasks()),
         threads=threading.active_count(),
     )

@@ -454,7 +454,7 @@ class RecallSettings(Section):
 class EmbeddingSettings(Section):
     """The embedding models for search by meaning.
 
-    `local` uses two models inside this process: a multilingual one, and an English one that tells words apart. `small`
+    `local` uses two models on this machine: a multilingual one, and an English one that tells words apart. `small`
     and `english` use only one of the two. The other choices are a server with OpenAI's or Ollama's API, or none.
     """
 

@@ -1,19 +1,19 @@
-"""Returns freed memory to the system, which the C library otherwise keeps for as long as the process runs."""
+"""Returns freed memory to the system from time to time, so that a process that runs for months stays small."""
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, NoReturn
 
-#: Seconds between two times. Each takes some milliseconds.
+from memory.child import trim
+
+#: Seconds between two times.
 _EVERY: Final = 600.0
 
 
-async def trimming(sleep: Callable[[float], Awaitable[None]]) -> None:
-    """Returns freed memory every ten minutes. Ends at once where the C library is not glibc."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    while trim is not None:
+async def trimming(sleep: Callable[[float], Awaitable[None]]) -> NoReturn:
+    """Returns freed memory every ten minutes, for ever."""
+    while True:
         await sleep(_EVERY)
-        await asyncio.to_thread(trim, 0)
+        await asyncio.to_thread(trim)

@@ -12,7 +12,7 @@ from bench import soak
 from bench.soaked import MovedTime
 
 WELL: dict[str, Any] = {
-    "lost": [], "health": "green", "mb_per_10000_turns": 0.5, "threads_left": 0,
+    "lost": [], "health": "green", "mb_per_10000_turns": 0.5, "threads_left": 0, "sockets": 40,
     **{f"{name}_{when}": 5 for name in ("files", "tasks", "threads") for when in ("before", "after")},
 }  # fmt: skip
 
@@ -32,6 +32,7 @@ def test_some_hours_with_troubles_lose_no_message() -> None:
         {"health": "red the wire is cut"},
         {"mb_per_10000_turns": 1.0},
         {"files_after": 9},
+        {"sockets": 61},
         {"tasks_after": 9},
         {"threads_after": 9},
         {"threads_left": 1},
