@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import multiprocessing
-import os
 import resource
 import sys
 import threading
@@ -162,7 +161,7 @@ def _fill(full: bool) -> None:
 
 def _held() -> Held:
     gc.collect()
-    open_now = [os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    open_now = [str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
     sockets = sum(name.startswith("socket:") for name in open_now)
     return Held(
         resident_mb=resident_mb(),
