@@ -165,7 +165,7 @@ def judged(dialogue: dict[str, Any], played: Played) -> bool:
     if not all(one.casefold() in after for one in expect.get("now", [])):
         return False
     nothing_held = not _holds(before, expect.get("gone", []))
-    return not (expect["act"] == "forget" and nothing_held and len(played.replies) < 2)
+    return not (expect.get("act") == "forget" and nothing_held and len(played.replies) < 2)
 
 
 def is_unsure(played: Played) -> bool:
