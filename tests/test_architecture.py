@@ -69,7 +69,8 @@ VENDORS = {
     "yaml": {"agents/offline/speech.py", "gateway/cli/golden.py", "gateway/config/strict_yaml.py", "memory/text/shipped.py"},
     "babel": {"agents/offline/provider.py", "gateway/commands/texts.py"},
     "aiogram": {
-        "channels/telegram/channel.py", "channels/telegram/menu.py", "channels/telegram/send.py",
+        "channels/telegram/channel.py", "channels/telegram/menu.py", "channels/telegram/postponed.py",
+        "channels/telegram/send.py",
         "channels/telegram/updates.py", "channels/telegram/wire.py",
     },
     "discord": {"channels/discord/gateway.py"},

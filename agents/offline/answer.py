@@ -143,7 +143,8 @@ def nearest(question: AskedQuestion, remembered: Sequence[Remembered], speech: S
     # Where a form asks for facts by their key, one under another key is none that is near.
     live = [one for one in remembered if not (one.verbatim or one.superseded or question.asks)]
     found = [_Found(memory=one, words=one.said, held=known_by(one, speech, tokens)) for one in live]
-    found += [replace(one, held=held(one.words, speech, tokens)) for one in _quotes(remembered, speech)]
+    quotes = [replace(one, held=held(one.words, speech, tokens)) for one in _quotes(remembered, speech)]
+    found += quotes
     near = []
     for one in found:
         if question.musts and not question.musts & one.held:
@@ -160,6 +161,7 @@ def nearest(question: AskedQuestion, remembered: Sequence[Remembered], speech: S
     best = max(near, key=lambda one: (one.share, one.memory.at))
     if not best.memory.verbatim:
         return Told(speech.texts["near"].format(told=_said([best.memory], speech)), (best.memory,))
+    best = _latest(best, quotes, speech)
     if len(best.words) > _QUOTATION:
         best = replace(best, words=_densest(best.words, question.words, speech, tokens))
     return Told(speech.texts["near"].format(told=_quoted(best, speech)), (best.memory,))
@@ -289,7 +291,7 @@ def _by_words(question: AskedQuestion, remembered: Sequence[Remembered], speech:
 
     best = max(found, key=lambda one: (one.share, introduces(one), one.memory.at, one.memory.verbatim))
     if best.memory.verbatim:
-        best = best if question.before else _latest(best, quotes, needs, speech)
+        best = best if question.before else _latest(best, quotes, speech, needs)
         if len(best.words) > _QUOTATION:
             best = replace(best, words=_densest(best.words, question.words, speech, tokens))
         return Told(_quoted(best, speech), (best.memory,))
@@ -335,7 +337,7 @@ def _share(question: AskedQuestion, found: _Found, speech: Speech, *, typed: boo
     return share - _LIGHT / 10 * len(lacked) / len(light) if light else share
 
 
-def _latest(found: _Found, quotes: Sequence[_Found], needs: Sequence[re.Pattern[str]], speech: Speech) -> _Found:
+def _latest(found: _Found, quotes: Sequence[_Found], speech: Speech, needs: Sequence[re.Pattern[str]] = ()) -> _Found:
     """Returns what the next message of the same person says, if it says that something changed; else `found`."""
     after = [one for one in quotes if 0 < one.memory.at - found.memory.at <= _SOON and one.memory.by == found.memory.by]
     if not after:

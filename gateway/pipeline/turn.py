@@ -181,7 +181,7 @@ class TurnRunner:
                 course.foreign = () if served.offline else await served.foreign()
                 course.shares = self._shares(served, turn, texts, course.foreign)
                 view = await self.tally.timed("look", self._view(served, turn, course.shares))
-                texts = replace(texts, language=_language(turn, view.window, texts.language))
+                texts = replace(texts, language=_language(turn, view, texts.language))
                 course.listen(on_text)
                 outcome, view = await self.tally.timed(
                     "answer", self._answer(served, turn, view, heard, attached, texts, channel, course)
@@ -640,9 +640,14 @@ def _unread(served: Agent, beside: Sequence[Attached], texts: Texts) -> list[str
     return lines
 
 
-def _language(turn: Turn, window: Sequence[Message], default: Language) -> Language:
-    """Returns the person's own language, else the one they wrote last; `default` if they wrote none that shows."""
-    own = [message.text for message in (*window, *turn.said) if message.author_id == turn.context.speaker.id]
+def _language(turn: Turn, view: TurnMaterial, default: Language) -> Language:
+    """Returns the person's own language, else the one they wrote last; `default` if they wrote none that shows.
+
+    Right after a new conversation began, what was recalled of earlier ones shows it.
+    """
+    recalled = {item.passage.message.id: item.passage.message for item in view.recall.items if item.passage is not None}
+    said = [*(message for _, message in sorted(recalled.items())), *view.window, *turn.said]
+    own = [message.text for message in said if message.author_id == turn.context.speaker.id]
     written = last_language((text, told_by(text)) for text in own)
     return spoken(turn.context.speaker.language, spoken(written, default))
 

@@ -440,8 +440,12 @@ def _holding(
     holding = list(dict.fromkeys([*_messages_holding(reader, asker, said), *_said_with(reader, asker, terms, heard)]))
     if not matching:
         # "That I can't drink milk" holds no word of "allergic to", but says the value that its message taught.
-        taught = lineage.taught_by(reader, asker.scope, holding)
-        matching = [one for one in taught if one.live and set(tokenised.tokens(one.value)) <= terms]
+        taught = [one for one in lineage.taught_by(reader, asker.scope, holding) if one.live]
+        matching = [one for one in taught if set(tokenised.tokens(one.value)) <= terms]
+        # "That I work at Leclerc" says most of "Leclerc, at the fish counter".
+        shares = [len(terms & set(tokenised.tokens(one.value))) for one in taught]
+        most = max(shares, default=0)
+        matching = matching or [one for one, share in zip(taught, shares, strict=True) if share == most > 0]
     matching = list({memory.id: memory for memory in matching}.values())
     selection = _with_versions(reader, asker.scope, matching[:_MOST])
     reminding = _reminders_holding(reader, asker, phrase, terms)

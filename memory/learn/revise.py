@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Final
 
-from memory import keys, profile
+from memory import dates, keys, profile
 from memory.learn import extract
 from memory.learn.extract import Proposal
 from memory.learn.offline.changes import Changes, Denied, Ended, changes, to_forget
@@ -130,7 +131,9 @@ def _revised(
                     )
                 )
     if back.corrects and not back.new.isascii() and not over and (near := _nearest(back.new, live)) is not None:
-        draft = _with_value(near, _with_part(near.value, back.new), message, scope)
+        value = _DAY.sub("", near.value)
+        value = changed(value, back.new, near=True, slips=False) or _with_part(value, back.new)
+        draft = _with_value(near, value, message, scope)
         found = [one for one in found if one.draft.value != back.new]
         found.append(Proposal(draft=draft, message_id=message.id, replaces=(near.id,)))
     elif back.corrects:
@@ -329,13 +332,19 @@ def _with_value(memory: Memory, value: str, message: Message, scope: Scope) -> D
         category=memory.category,
         topic=memory.topic,
         key=memory.key,
-        value=value[: keys.VALUE_LIMIT],
+        value=_with_days(memory, value)[: keys.VALUE_LIMIT],
         importance=memory.importance,
         confidence=memory.confidence,
         origin="extracted",
         learned_at=message.said_at,
         local_date=memory.local_date,
     )
+
+
+def _with_days(memory: Memory, value: str) -> str:
+    """Returns the new value of a fact with dates behind its days, counted from the day the fact was told."""
+    today = date.fromisoformat(memory.local_date)
+    return dates.anchor(_DAY.sub("", value), today, ahead=memory.key == "plan")
 
 
 def _replacing(proposal: Proposal, live: Sequence[Memory]) -> Proposal:

@@ -209,14 +209,14 @@ def put_right(value: str, said: str, *, near: bool, slips: bool = True) -> str |
     With `near` the correction is known to be about the value. Without `slips` only numbers, days and names are put
     right.
     """
-    return substitution.put_right(value, said, _kinds(), near=near, slips=slips)
+    return substitution.put_right(value, said, _kinds(language_of(f"{value} {said}")), near=near, slips=slips)
 
 
 @cache
-def _kinds() -> dict[str, re.Pattern[str]]:
-    """Returns, by kind, the patterns of the words of that kind in all languages."""
+def _kinds(written: str | None) -> dict[str, re.Pattern[str]]:
+    """Returns, by kind, the patterns of the words of that kind: "mon" is a day in English and "my" in French."""
     words: dict[str, list[str]] = {}
-    for language in _languages(None):
+    for language in _languages(written):
         for kind, pattern in language.kinds.items():
             words.setdefault(kind, []).append(f"(?:{pattern.pattern})")
     return {kind: re.compile("|".join(each), re.IGNORECASE) for kind, each in words.items()}
