@@ -106,6 +106,11 @@ class _Client(discord.Client):
         for name in [name for name in parsers if name.startswith(OWN_FRAMES)]:
             del parsers[name]
 
+    def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
+        # Once the run is over nobody listens, and a task begun while the event loop ends would never run.
+        if not self._receiver.is_over:
+            super().dispatch(event, *args, **kwargs)
+
     async def on_socket_raw_receive(self, frame: str) -> None:
         self._receiver.heard(frame)
 
@@ -184,6 +189,11 @@ class Receiver:
             "INTERACTION_CREATE": self._interactions.take,
             "CHANNEL_DELETE": self._on_channel_delete,
         }
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has begun to end."""
+        return self._over
 
     @property
     def trouble(self) -> str:
