@@ -1,5 +1,6 @@
 # make chat   set up .venv when there is none, then chat in the terminal (data under data/)
 # make test   set up .venv with the development tools, then lint, types and all tests
+# make test-postgres  the integration tests with their stores on a PostgreSQL server that it starts
 # make check  lint, types and the quick tests, on the environment that is already there: for every commit
 PYTHON ?= python3
 VENV := .venv
@@ -9,7 +10,7 @@ REAL := bench/.real
 # Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: chat venv test check lint types format bench bench-recall bench-scale bench-load bench-year soak drill bench-peers real-model crash faults fuzz leaks attack container requirements docs pictures page-pictures clean
+.PHONY: chat venv test test-postgres check lint types format bench bench-recall bench-scale bench-load bench-year soak drill bench-peers real-model crash faults fuzz leaks attack container requirements docs pictures page-pictures clean
 
 chat: $(VENV)/.runtime
 	@$(BIN)/remora chat
@@ -34,6 +35,15 @@ $(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
 
 test: venv lint
 	@$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder; tests=$$?; wait $$types && exit $$tests
+
+# Files whose tests, some or all, read or damage files of SQLite, or ask in its own words.
+ON_FILES := $(addprefix tests/integration/test_,$(addsuffix .py,backup command_surface delivery doctor doctor_lines doors \
+  enrich erasure follow_ups forgetting forgetting_bounds forgetting_races index jobs leaving memory older_store privacy \
+  reminders router scope_machine scope_matrix store_faults tidying))
+
+# The integration tests with their stores on a PostgreSQL server of their own.
+test-postgres: venv
+	$(BIN)/python -m pytest -q --postgres -n auto --dist loadfile $(filter-out $(ON_FILES),$(wildcard tests/integration/test_*.py))
 
 # Files that take long are begun first.
 # Not here: what kills, attacks or starts whole programs takes as long as all the rest.
@@ -163,7 +173,7 @@ container: venv
 requirements: $(BIN)/python
 	$(PIP) install uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build pyproject.toml -o requirements.txt
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build --extra bench --extra mcp --extra otel --extra dev pyproject.toml -o requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build --extra bench --extra mcp --extra otel --extra postgres --extra dev pyproject.toml -o requirements-dev.txt
 
 clean:
 	rm -rf $(VENV) $(PEERS) $(REAL) .mypy_cache .pytest_cache .ruff_cache .hypothesis

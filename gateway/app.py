@@ -172,8 +172,8 @@ async def opened(
                 ),
                 search=search,
                 keeping=_keeping(config),
-                durability=settings.durability,
                 driver=driver,
+                database_url=settings.database_url.get_secret_value(),
             )
             stack.push_async_callback(memory.close, seconds=settings.memory.exit_seconds)
             for name, spec in served.items():
@@ -689,6 +689,7 @@ async def _close_later(sources: Sequence[ToolSource], seconds: float) -> None:
 def _keeping(config: Config) -> Keeping:
     backup, memory = config.settings.backup, config.settings.memory
     return Keeping(
+        durability=config.settings.durability,
         retention=Retention(folder=backup.within(config.data_dir), keep_days=backup.keep_days, daily=backup.daily),
         transcript_days=memory.transcript_days,
         left_chat_days=memory.left_chat_days,

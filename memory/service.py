@@ -34,6 +34,7 @@ from memory.chat.summary import SECTIONS as SUMMARY_SECTIONS
 from memory.chat.turns import Outcome, Said, Turn, Turns
 from memory.chat.window import OLD_RESULT, TurnMaterial, WindowSize
 from memory.context import Context, anew
+from memory.errors import StorageError
 from memory.filters import NO_FILTERS, Filter, Filters, Group
 from memory.filters import Name as FilterName
 from memory.forgetting import left_chats
@@ -94,7 +95,7 @@ from memory.store.audit import Action as LookAction
 from memory.store.browsing import LISTED, TIERS
 from memory.store.chats import Session
 from memory.store.comparisons import DoubtAnswer
-from memory.store.database import Durability, Reader, Transaction, one_moment
+from memory.store.database import Database, Durability, Reader, Transaction, one_moment
 from memory.store.entities import Entity
 from memory.store.extractions import Afterwards
 from memory.store.history import Message, Utterance
@@ -163,9 +164,10 @@ class Keeping:
     Backups go where `retention` says, otherwise to a folder named backups beside the store. With `transcript_days`,
     `housekeeping` erases words that were said that many days ago, and with `export_days` removes exports beside the
     store that are as old. What was said and learned in a chat is erased `left_chat_days` after the bot has left it.
-    With `admins_read`, admins see what memories say.
+    With `admins_read`, admins see what memories say. With the `durability` "power-loss" a commit survives a power cut.
     """
 
+    durability: Durability = "process"
     retention: Retention | None = None
     transcript_days: int | None = None
     left_chat_days: int = 30
@@ -205,7 +207,7 @@ class Service:
 
     def __init__(
         self,
-        database: SqliteDatabase,
+        database: Database,
         *,
         agents: Agents,
         runtime: Runtime,
@@ -314,15 +316,29 @@ class Service:
         triggers: Triggers | None = None,
         search: SearchSetup | None = None,
         keeping: Keeping | None = None,
-        durability: Durability = "process",
         driver: Driver | None = None,
+        database_url: str = "",
     ) -> Service:
         """Opens the store at `path` for `agents`, keyed by name. Omitted settings take the defaults of their classes.
+
+        With `database_url` the store is in that PostgreSQL database, and only its files lie beside `path`.
 
         Raises `memory.errors.StorageError` or a subclass; each message says what to do.
         """
         runtime = replace(runtime, now=one_moment(runtime.now))
-        database = await SqliteDatabase.open(path, now=runtime.now(), durability=durability, driver=driver)
+        keeping = keeping or Keeping()
+        durability = keeping.durability
+        database: Database
+        if database_url:
+            try:
+                from memory.store.postgres.database import PostgresDatabase  # an extra, which few need
+            except ImportError as exc:
+                raise StorageError(
+                    "database_url names a PostgreSQL database, which needs the extra: pip install 'remora[postgres]'."
+                ) from exc
+            database = await PostgresDatabase.open(database_url, path, now=runtime.now(), durability=durability)
+        else:
+            database = await SqliteDatabase.open(path, now=runtime.now(), durability=durability, driver=driver)
         try:
             service = cls(
                 database,
@@ -330,7 +346,7 @@ class Service:
                 runtime=runtime,
                 triggers=triggers or Triggers(),
                 search=search or SearchSetup(),
-                keeping=keeping or Keeping(),
+                keeping=keeping,
             )
             await service._start()
         except BaseException:

@@ -15,6 +15,7 @@ import click
 
 from gateway.cli.exits import EX_NOINPUT, ending, fail
 from gateway.cli.start import CONFIG, loaded
+from gateway.config.loading import EX_CONFIG, Config
 
 
 @click.command()
@@ -28,7 +29,9 @@ def backup(config_path: Path | None, to: Path | None, store: str | None) -> None
     from gateway import app
     from gateway.cli import backup_files as backing
 
-    stores = backing.Stores.of(loaded(config_path), app.DEFAULT_DATABASE)
+    config = loaded(config_path)
+    _refuse_on_server(config)
+    stores = backing.Stores.of(config, app.DEFAULT_DATABASE)
     with _copying("No partial copy is left."):
         asyncio.run(backing.make(stores, name=store, to=to, now=app.now, say=click.echo, progress=_copied))
 
@@ -44,6 +47,7 @@ def restore(config_path: Path | None, file: Path, store: str | None, discard: bo
     from gateway.cli import backup_files as backing
 
     config = loaded(config_path)
+    _refuse_on_server(config)
     stores = backing.Stores.of(config, app.DEFAULT_DATABASE)
     with _copying("The database is unchanged, unless a line above says that the backup has replaced it."):
         asyncio.run(
@@ -56,6 +60,16 @@ def restore(config_path: Path | None, file: Path, store: str | None, discard: bo
                 say=click.echo,
                 progress=_copied,
             )
+        )
+
+
+def _refuse_on_server(config: Config) -> None:
+    """Ends the command if the stores are on a server, which has its own means."""
+    if config.settings.database_url.get_secret_value():
+        fail(
+            "The stores are in a PostgreSQL database (database_url). Back it up and restore it by the server's own "
+            "means, such as pg_dump and pg_restore; docs/scale.md says how.",
+            EX_CONFIG,
         )
 
 

@@ -155,25 +155,30 @@ async def _process(config: Config) -> Diagnosis:
 
 async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis]:
     """Yields what is found about a database: itself, its clock, its backups and its jobs."""
-    path = config.data_dir / name
-    if not path.exists():
+    path, address = config.data_dir / name, config.settings.database_url.get_secret_value()
+    if not (address or path.exists()):
         yield Diagnosis(name, "ok", "not made yet; the first message makes it")
         return
     try:
-        held = await backups.examine(path)
-        runs = await latest_in(path)
+        held = None if address else await backups.examine(path)
+        runs = await latest_in(path, address)
     except StorageError as error:
         yield Diagnosis(name, "trouble", str(error), _REMEDIES.get(type(error), ""))
         return
-    rows = ", ".join(f"{held.rows[table]:,} {table}" for table in ("people", "messages", "memories"))
-    yield Diagnosis(name, "ok", f"sound, {rows}")
-    newest = backups.newest(path, config.settings.backup.within(config.data_dir))
+    newest = None
+    if held is None:
+        yield Diagnosis(name, "ok", "the PostgreSQL server answers")
+    else:
+        rows = ", ".join(f"{held.rows[table]:,} {table}" for table in ("people", "messages", "memories"))
+        yield Diagnosis(name, "ok", f"sound, {rows}")
+        newest = backups.newest(path, config.settings.backup.within(config.data_dir))
     last = max([newest or 0, *(one.run.started_at for one in runs)])
     if last > now + _HOUR_MS:
         text = f"the clock stands {(last - now) / _HOUR_MS:.0f} hours before the newest backup or job"
         fix = "Set this machine's clock; reminders and nightly jobs follow it."
         yield Diagnosis(f"{name}: clock", "trouble", text, fix)
-    yield _backup(config, name, newest, now)
+    if held is not None:
+        yield _backup(config, name, newest, now)
     failed = [one for one in runs if one.run.state == "failed"]
     for one in failed:
         zone = config.agents[one.run.agent].timezone if one.run.agent in config.agents else "UTC"

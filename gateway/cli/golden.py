@@ -82,6 +82,8 @@ def read(file: Path) -> tuple[GoldenQuestion, ...]:
 
 async def score(config: Config, questions: Sequence[GoldenQuestion]) -> Score:
     """Asks a copy of the store. Raises `Unusable` for a person or chat that nobody knows, and `StorageError`."""
+    if config.settings.database_url.get_secret_value():
+        raise Unusable("A golden set is asked of a copy of a store in a file, and database_url names a server.")
     missed = []
     # Without models the copy reads nothing that waits to be read, which would cost tokens.
     silent = {name: spec.model_copy(update=_SILENT) for name, spec in config.agents.items()}

@@ -114,8 +114,9 @@ async def _list(config: Config) -> None:
     from memory.jobs.runner import latest_in
 
     set_up_logs(config)
+    address = config.settings.database_url.get_secret_value()
     for database, served in app.by_database(config).items():
-        newest = {(one.run.agent, one.run.job): one for one in await latest_in(config.data_dir / database)}
+        newest = {(one.run.agent, one.run.job): one for one in await latest_in(config.data_dir / database, address)}
         for agent in timetables(served):
             texts = Texts("en", agent.zone.key)
             click.echo(f"{agent.agent} ({agent.zone.key}):")

@@ -164,7 +164,8 @@ def told(call: Call, receipt: Receipt) -> str:
         lines.append(texts("forget.staying", count=receipt.keep_source))
     if receipt.restored:
         lines.append(texts("forget.restored", count=receipt.restored))
-    lines.append(texts("forget.scrubbed" if receipt.scrubbed else "forget.pending"))
+    done = "forget.scrubbed_server" if receipt.on_server else "forget.scrubbed"
+    lines.append(texts(done if receipt.scrubbed else "forget.pending"))
     if receipt.backups_until is not None:
         lines.append(texts("forget.backups", date=texts.date(receipt.backups_until)))
     return "\n".join(lines)

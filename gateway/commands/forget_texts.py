@@ -39,6 +39,10 @@ EN: Final[dict[str, str]] = {
     "forget.staying": "These messages also led to other memories, which stay: {count}.",
     "forget.restored": "Memories restored because the summary that had replaced them is gone: {count}.",
     "forget.scrubbed": "No trace of it is left in the database files.",
+    "forget.scrubbed_server": (
+        "It is gone from the database's tables. The log and the archives of the database server hold it until the "
+        "operator's server recycles them."
+    ),
     "forget.pending": "Traces remain in the database files for now. I remove them once no other program is reading the files, and from large files in a quiet hour.",
     "forget.backups": "Older backups still contain it. The last of them is deleted on {date}.",
     "forget.exports": "Files that you exported earlier may still hold it: {names}. Remove them (yes or no)?",
@@ -84,6 +88,7 @@ ZH: Final[dict[str, str]] = {
     "forget.staying": "这些消息还产生了其他记忆，它们仍然保留：{count} 条。",
     "forget.restored": "因合并后的记忆已删除而恢复：{count} 条。",
     "forget.scrubbed": "数据库文件中已不留任何痕迹。",
+    "forget.scrubbed_server": "数据库的表中已没有它。数据库服务器的日志和归档在被回收之前仍会保留它。",
     "forget.pending": "数据库文件中暂时还有痕迹。等没有其他程序读取文件时就会清除；大文件会在空闲时段清除。",
     "forget.backups": "较早的备份中还有这些内容，最后一份将于{date}删除。",
     "forget.exports": "你以前导出的文件里可能还有这些内容：{names}。要删除这些文件吗（是或否）？",

@@ -161,6 +161,8 @@ def _receipt(call: Call, receipt: Receipt) -> str:
     ]
     if not receipt.scrubbed:
         lines.append(texts("privacy.pending"))
+    elif receipt.on_server:
+        lines.append(texts("forget.scrubbed_server"))
     if receipt.backups_until is not None:
         lines.append(texts("privacy.backups_until", date=texts.date(receipt.backups_until)))
     speaker = call.context.speaker

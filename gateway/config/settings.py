@@ -515,6 +515,11 @@ class Settings(Section):
     )
     default_agent: str = Field(default="assistant", pattern=AGENT_NAME, description=AGENT_NAME_RULE)
     durability: Literal["process", "power-loss"] = "process"
+    database_url: SecretStr = Field(
+        default=SecretStr(""),
+        description="the address of a PostgreSQL database: postgresql://user:password@host/name",
+        examples=["${DATABASE_URL}"],
+    )
     log: LogSettings = Field(default_factory=LogSettings)
     channels: ChannelsSettings = Field(default_factory=ChannelsSettings)
     http: HttpSettings = Field(default_factory=HttpSettings)
@@ -529,6 +534,17 @@ class Settings(Section):
     embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
     rerank: RerankSettings | None = None
     backup: BackupSettings = Field(default_factory=BackupSettings)
+
+    @field_validator("database_url")
+    @classmethod
+    def _names_a_database(cls, url: SecretStr) -> SecretStr:
+        value = url.get_secret_value()
+        if value and not re.match(r"postgres(?:ql)?://|(?:.* )?dbname=", value):
+            raise refused(
+                "is not the address of a PostgreSQL database",
+                "write postgresql://user:password@host/name, best in .env as DATABASE_URL, and here ${DATABASE_URL}",
+            )
+        return url
 
     @property
     def page_url(self) -> str:

@@ -185,10 +185,9 @@ class Stats:
     def figures(self, reader: Reader, *, since: int) -> StoreFigures:
         """Returns the figures of the store. What models took is counted from a moment of earlier figures on."""
         until = usage.last(reader)
-        path = self._database.path
         return StoreFigures(
             waiting=figures.waiting(reader),
-            sizes={"database": path.stat().st_size, "log": self._database.wal_bytes},
+            sizes={"database": self._database.file_bytes, "log": self._database.wal_bytes},
             runs=tuple(job_runs.latest(reader)),
             used=tuple(usage.between(reader, since, until)),
             used_until=until,

@@ -78,7 +78,8 @@ class Receipt:
     `memories` counts the memories that were meant and `derived` those made from them. `messages` of people and
     `replies` of the bot have lost their words, and `files` and `reminders` are gone. `restored` memories came back;
     `keep_source` memories stay though one of their sources is erased. Without `words`, messages and replies stay.
-    Unless `scrubbed`, the files still hold traces, which go later. Backups may hold it up to `backups_until`
+    Unless `scrubbed`, the files still hold traces, which go later. `on_server` says that the database is on a server,
+    whose log and archives hold it until they are recycled. Backups may hold it up to `backups_until`
     (milliseconds UTC; None if there are none).
     """
 
@@ -92,6 +93,7 @@ class Receipt:
     keep_source: int
     words: bool
     scrubbed: bool
+    on_server: bool = False
     reminders: int = 0
     backups_until: int | None = None
 
@@ -305,6 +307,7 @@ class Forgetting:
             what=asked["what"],
             words=asked["how"] == "words",
             scrubbed=found.scrubbed_at is not None,
+            on_server=self._database.driver is None,
             backups_until=await self._backups_until(),
         )
 

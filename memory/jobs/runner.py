@@ -106,11 +106,16 @@ class _End:
     again: int | None = None
 
 
-async def latest_in(path: Path) -> list[RunProgress]:
+async def latest_in(path: Path, database_url: str = "") -> list[RunProgress]:
     """Returns the newest run of each job and agent of the store at `path`, which another process may have open.
 
-    The list is empty if there is no store yet. Raises `StorageError`.
+    With `database_url` the store is in that PostgreSQL database. The list is empty if there is no store yet. Raises
+    `StorageError`.
     """
+    if database_url:
+        from memory.store.postgres.database import look as look_on_server  # an extra, which few need
+
+        return await look_on_server(database_url, path, _latest) or []
     return await look(path, _latest) or []
 
 

@@ -180,8 +180,8 @@ def _wrong(tx: Transaction, channel: str, user_id: str, *, now: int) -> Taken:
     tx.run("delete from pairings where tries >= ?", (GUESSES,))
     row = tx.one(
         "insert into pairing_tries (channel, user_id, count, expires_at) values (?, ?, 1, ?)"
-        " on conflict (channel, user_id) do update set count = count + 1, expires_at = excluded.expires_at returning"
-        " count",
+        " on conflict (channel, user_id) do update set count = pairing_tries.count + 1,"
+        " expires_at = excluded.expires_at returning count",
         (channel, user_id, now + LOCKED_MS),
     )
     assert row is not None

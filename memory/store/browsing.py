@@ -6,7 +6,6 @@ what is current is listed or offered.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -122,13 +121,14 @@ def offered(reader: Reader, scope: Scope, words: Sequence[str], *, changeable: b
     change.
     """
     within = scope.predicate("m")
-    asked = json.dumps(list(words))
     found = reader.ids(
-        "select id from (select m.id, m.learned_at, (select count(*) from json_each(?) word where"
-        f" instr({_SAYS}, word.value) > 0 or instr(lower({_SAYS}), word.value) > 0) as fits from memories m"
-        f" where m.kind in (select value from json_each(?)) and {_THEIRS} and {LIVE} and {within.sql}) found"
-        " where fits > 0 or ? = '[]' order by fits desc, learned_at desc, id desc limit ?",
-        (asked, LISTED, *_theirs(scope, changeable), *within.parameters, asked, limit),
+        "select id from (select m.id, m.learned_at, (select count(*) from json_each(?) word"
+        f" where instr({_SAYS}, cast(word.value as text)) > 0"
+        f" or instr(lower({_SAYS}), cast(word.value as text)) > 0) as fits"
+        " from memories m where m.kind in (select value from json_each(?))"
+        f" and {_THEIRS} and {LIVE} and {within.sql}) found"
+        " where fits > 0 or ? = 0 order by fits desc, learned_at desc, id desc limit ?",
+        (list(words), LISTED, *_theirs(scope, changeable), *within.parameters, len(words), limit),
     )
     return memories.by_ids(reader, scope, found)
 
@@ -170,7 +170,7 @@ _SAYS: Final = (
 _PLACE: Final = ", ".join(
     (
         _rank("m.kind", [kind for kinds in TIERS.values() for kind in kinds]),
-        f"iif(m.kind = 'profile', {_rank('m.key', list(keys.PROFILE_SLOTS))}, 0)",
-        f"iif(m.kind = 'fact', {_rank('m.category', list(keys.CATEGORIES))}, 0)",
+        f"case when m.kind = 'profile' then {_rank('m.key', list(keys.PROFILE_SLOTS))} else 0 end",
+        f"case when m.kind = 'fact' then {_rank('m.category', list(keys.CATEGORIES))} else 0 end",
     )
 )

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from memory.store.sealing import Seal
+from memory.store.sqlite.driver import Driver
 
 Durability: TypeAlias = Literal["process", "power-loss"]
 Value: TypeAlias = str | int | float | bytes | None
@@ -69,6 +70,14 @@ class Transaction(Reader, Protocol):
         """Runs `act` inside the transaction and returns its result. Takes its changes back unless `keep` accepts it."""
         ...
 
+    def watch(self) -> None:
+        """Begins to note what is done to memories, links and names; see `job_watch`."""
+        ...
+
+    def unwatch(self) -> None:
+        """Ends the watch and drops what it has noted."""
+        ...
+
     @property
     def changes(self) -> int:
         """The number of rows written since the store was opened."""
@@ -80,10 +89,12 @@ class Database(Protocol):
 
     `damage` says what is damaged and what to do, for health and status; it is None as long as no damage is known.
     `without_vectors` says why vectors can't be compared here; it is empty if they can. `on_index_damage` is called when
-    damage turns out to be only in tables that can be derived again.
+    damage turns out to be only in tables that can be derived again. `driver` is the SQLite library of a store that is a
+    file; a store on a server has none, and is copied by the server's own means.
     """
 
     path: Path
+    driver: Driver | None
     seal: Seal
     damage: str | None
     without_vectors: str

@@ -101,8 +101,8 @@ def note(tx: Transaction, owner_id: int, memory_id: int, found: Iterable[Named],
 def of_memories(reader: Reader, memory_ids: Sequence[int]) -> list[Named]:
     """Returns the entities that these memories name, each once, by their names."""
     rows = reader.all(
-        "select distinct e.type, e.name from memory_entities l join entities e on e.id = l.entity_id"
-        " where l.memory_id in (select value from json_each(?)) order by e.id",
+        "select e.type, e.name from memory_entities l join entities e on e.id = l.entity_id"
+        " where l.memory_id in (select value from json_each(?)) group by e.type, e.name order by min(e.id)",
         (memory_ids,),
     )
     return [Named(type=row["type"], name=row["name"]) for row in rows]

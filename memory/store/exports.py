@@ -25,7 +25,7 @@ def memories(reader: Reader, scope: Scope, *, shared: bool) -> list[Row]:
         " from memories m join owners o on o.id = m.owner_id left join memories x on x.id = m.superseded_by"
         " left join agents g on g.id = m.agent_id left join identities a on a.id = m.author_id"
         " left join identities b on b.id = m.subject_id"
-        f" where (o.kind = 'agent') = ? and {within.sql} order by m.valid_from, m.id",
+        f" where case when o.kind = 'agent' then 1 else 0 end = ? and {within.sql} order by m.valid_from, m.id",
         (int(shared), *within.parameters),
     )
 

@@ -318,7 +318,7 @@ def replies_telling(
     )
     quotes = reader.all(
         "select a.id from json_each(?) told, json_each(told.value, '$[1]') turn"
-        " join messages a on a.turn_id = turn.value"
+        " join messages a on a.turn_id = cast(turn.value as bigint)"
         " where a.role <> 'user' and instr(lower(a.text), lower(json_extract(told.value, '$[0]'))) > 0",
         (json.dumps([(value, list(turns)) for value, turns in told]),),
     )

@@ -256,7 +256,8 @@ def made_by(reader: Reader, scope: Scope, memory: Memory) -> Run | None:
     """Returns the run that made a memory of the scope's person or group; None if no run did, or it was long ago."""
     row = reader.one(
         _RUN + " join job_items i on i.run_id = r.id where i.owner_id = ?"
-        " and exists (select 1 from json_each(i.undo, '$.made') made where made.value = ?) order by r.id limit 1",
+        " and exists (select 1 from json_each(i.undo, '$.made') made where cast(made.value as bigint) = ?)"
+        " order by r.id limit 1",
         (memory.owner_id, memory.id),
     )
     return _run(row) if row is not None and _is_theirs(scope, memory) else None
@@ -266,8 +267,8 @@ def set_aside_by(reader: Reader, scope: Scope, memory: Memory) -> Run | None:
     """Returns the run whose archiving of a memory of the scope's person or group still stands; None if no run did."""
     row = reader.one(
         _RUN + " join job_items i on i.run_id = r.id where i.owner_id = ?"
-        " and json_extract(i.undo, '$.changed.\"' || ? || '\".archived_at[1]') = ? order by r.id desc limit 1",
-        (memory.owner_id, memory.id, memory.archived_at),
+        " and cast(json_extract(i.undo, ?) as bigint) = ? order by r.id desc limit 1",
+        (memory.owner_id, f'$.changed."{memory.id}".archived_at[1]', memory.archived_at),
     )
     return _run(row) if row is not None and _is_theirs(scope, memory) else None
 
@@ -280,8 +281,8 @@ def _is_theirs(scope: Scope, memory: Memory) -> bool:
 def sum_on(reader: Reader, job: str, agent_id: int, day: str, figure: str) -> int:
     """Returns the sum of one figure of all runs of a job that stand for a day."""
     return reader.number(
-        "select coalesce(sum(i.counts ->> ?4), 0) from job_runs r join job_items i on i.run_id = r.id"
-        " where r.job = ?1 and r.agent_id = ?2 and substr(r.period, 1, 10) = ?3",
+        "select coalesce(sum(cast(json_extract(i.counts, ?4) as bigint)), 0) from job_runs r"
+        " join job_items i on i.run_id = r.id where r.job = ?1 and r.agent_id = ?2 and substr(r.period, 1, 10) = ?3",
         (job, agent_id, day, f"$.{figure}"),
     )
 

@@ -127,7 +127,8 @@ def _wrong(tx: Transaction, identity_id: int, *, now: int) -> Outcome:
     tx.run("delete from link_codes where tries >= ?", (GUESSES,))
     row = tx.one(
         "insert into link_tries (identity_id, count, expires_at) values (?, 1, ?)"
-        " on conflict (identity_id) do update set count = count + 1, expires_at = excluded.expires_at returning count",
+        " on conflict (identity_id) do update set count = link_tries.count + 1,"
+        " expires_at = excluded.expires_at returning count",
         (identity_id, now + LOCKED_MS),
     )
     assert row is not None

@@ -696,7 +696,7 @@ _EMPTY = erasure.emptied("outbox")
 _HOLDING = erasure.holding("outbox")
 _GIVEN_UP = "(state = 'dead' and kind <> 'placeholder' or state = 'unknown')"
 #: A row whose fate was unknown may have been shown, whatever comes of it now.
-_NO_ERROR = "error = iif(state = 'unknown', 'unknown', null)"
+_NO_ERROR = "error = case when state = 'unknown' then 'unknown' end"
 #: The platform's id of the placeholder that a turn has shown.
 _SHOWN = (
     "select platform_ref from outbox where turn_id = ? and kind = 'placeholder' and state = 'sent'"

@@ -81,7 +81,7 @@ def owners_to_merge(reader: Reader, owner_ids: Sequence[int], *, agent_id: int, 
         f" where m.owner_id in (select value from json_each(?1)) and {_MERGEABLE}"
         " and (m.agent_id is null or m.agent_id = ?2)"
         " and m.key not in (select value from json_each(?5)) and m.key not like 'favourite-%'"
-        " group by m.owner_id, m.subject_id, m.subject, m.author_id, m.agent_id"
+        " group by m.owner_id, m.subject_id, m.subject, m.author_id, m.agent_id, a.owner_id, d.at"
         f" having count(*) > 1 and max(case when not ({_MERGED}) then m.created_at end)"
         " > case when a.owner_id is null then coalesce(d.at, -1) else -1 end"
         " union select m.owner_id from memories m where m.owner_id in (select value from json_each(?1))"

@@ -225,8 +225,10 @@ def set_follow_ups(tx: Transaction, person_id: int, hours: str) -> None:
 def followed_up(reader: Reader) -> list[int]:
     """Returns an identity, the one that spoke last, of each person who wants to be asked how their plans went."""
     rows = reader.all(
-        "select i.id, max(i.last_seen_at) from people p join identities i on i.person_id = p.id"
-        " where p.follow_ups <> '' group by p.id order by p.id"
+        "select id from (select i.id, i.person_id,"
+        " row_number() over (partition by i.person_id order by i.last_seen_at desc, i.id) as n"
+        " from people p join identities i on i.person_id = p.id where p.follow_ups <> '') seen"
+        " where n = 1 order by person_id"
     )
     return [row["id"] for row in rows]
 

@@ -134,7 +134,7 @@ def withdraw_naming(tx: Transaction, identity_ids: Collection[int]) -> None:
     """Cancels each question whose payload lists one of these identities as `accounts`: they have changed since."""
     tx.run(
         "update questions set state = 'cancelled' where state = 'open' and exists (select 1"
-        " from json_each(payload, '$.accounts') a where a.value in (select value from json_each(?)))",
+        " from json_each(payload, '$.accounts') a where cast(a.value as bigint) in (select value from json_each(?)))",
         (identity_ids,),
     )
 

@@ -78,12 +78,12 @@ def own_thread(tx: Transaction, chat_id: int, thread: str | None) -> None:
 
     Without it the thread would write to the whole chat's memory.
     """
-    tx.run(
-        "insert into owners (kind, chat_id, thread)"
-        " select 'thread', id, ?1 from chats where id = ?2 and kind = 'group' and threads_own = 1 and ?1 is not null"
-        " on conflict do nothing",
-        (thread, chat_id),
-    )
+    if thread is not None:
+        tx.run(
+            "insert into owners (kind, chat_id, thread) select 'thread', id, ? from chats"
+            " where id = ? and kind = 'group' and threads_own = 1 on conflict do nothing",
+            (thread, chat_id),
+        )
 
 
 def owners_of_chat(reader: Reader, chat_id: int) -> list[int]:
@@ -123,9 +123,9 @@ def owners_served(reader: Reader, agent_id: int, *, among: Sequence[int] | None 
         " join owners o on o.kind = 'chat' and o.chat_id = c.id where c.kind = 'group'"
         f" union all select o.id, {talked} from chats c join sessions s on s.chat_id = c.id"
         " join owners o on o.kind = 'thread' and o.chat_id = c.id and o.thread = s.thread) talks) ranked"
-        " where n = 1 and ?1 = case when sleeps then cast(?2 ->> 0 as integer) else agent_id end and left_at is null"
+        " where n = 1 and ?1 = case when sleeps then ?3 else agent_id end and left_at is null"
         " order by owner_id",
-        (agent_id, among),
+        (agent_id, among, among[0] if among else None),
     )
 
 

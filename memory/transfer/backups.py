@@ -18,10 +18,9 @@ import structlog
 from memory.errors import StorageError
 from memory.forgetting import ledger
 from memory.store import erasure
-from memory.store.database import Transaction
+from memory.store.database import Database, Transaction
 from memory.store.files import Contents, Progress
 from memory.store.sqlite import driver as drivers
-from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.driver import Driver
 from memory.store.sqlite.migrate import migrations
 from memory.transfer import backup
@@ -53,7 +52,7 @@ class Retention:
 class Backups:
     """The backups of one open store. Call `begin` when the store is open."""
 
-    def __init__(self, database: SqliteDatabase, *, retention: Retention, now: Callable[[], int]) -> None:
+    def __init__(self, database: Database, *, retention: Retention, now: Callable[[], int]) -> None:
         self._database = database
         self._retention = retention
         self._now = now
@@ -78,6 +77,11 @@ class Backups:
 
         Raises `StoreUnwritable`, `StoreDamaged` or another `StorageError`; the older backups are then untouched.
         """
+        if self._database.driver is None:
+            raise StorageError(
+                "This store is on a PostgreSQL server, which makes its backups: use pg_dump or the server's own "
+                "archive (docs/scale.md). After a restore, ask again for what was forgotten since."
+            )
         async with self._making:
             await self.list_erased()
             one = await copy(self._database.path, self._retention.folder, now=self._now(), driver=self._database.driver)
@@ -89,7 +93,7 @@ class Backups:
 
         Raises the same errors as `make`.
         """
-        if not self._retention.daily:
+        if not self._retention.daily or self._database.driver is None:
             return None
         newest = await asyncio.to_thread(backup.newest, self._database.path, self._retention.folder)
         # A backup from the future was made while the clock was ahead, and says nothing about today.

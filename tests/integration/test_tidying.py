@@ -318,6 +318,7 @@ async def test_traces_that_somebody_keeps_in_the_files_are_told(tmp_path: Path, 
         )  # fmt: skip
         await exchange(memory, private("ada"), "I live in Quaxolia.", clock)
         clock.move(days=2)
+        assert memory.database.driver is not None
         other = memory.database.driver.module.connect(str(memory.database.path))
         other.execute("begin")
         other.execute("select count(*) from messages").fetchone()

@@ -32,7 +32,7 @@ from memory.service import AgentMemory, Context, Keeping, Memory, Service, Trigg
 from memory.store.database import Reader
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
 from tests.kit.fakes import Clock, ScriptedModel, counting_ids, runtime
-from tests.kit.stores import migrated, rows
+from tests.kit.stores import address, migrated, rows
 from tests.kit.talk import group, private
 
 numbers = count(1)
@@ -100,6 +100,7 @@ class Bench:
             names = [name for name, own in self.databases.items() if own == database]
             memory = self.memories[database] = await Service.open(
                 await migrated(self.folder / database),
+                database_url=address(self.folder / database),
                 agents={name: AgentMemory() for name in names},
                 triggers=Triggers(quiet_seconds=3_600),
                 keeping=self.keeping,

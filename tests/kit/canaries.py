@@ -56,7 +56,7 @@ from memory.transfer.transfers import Material, OptedOut, Owner
 from tests.kit import stores
 from tests.kit.fakes import Clock, counting_ids, runtime
 from tests.kit.forgetting import forgotten_alone
-from tests.kit.stores import AGENTS, migrated
+from tests.kit.stores import AGENTS, address, migrated
 from tests.kit.talk import group, private
 
 T = TypeVar("T")
@@ -242,6 +242,7 @@ class World:
         agent = AgentMemory(model=BackgroundModel(complete=self.model.complete))
         self.service = await Service.open(
             await migrated(self.path),
+            database_url=address(self.path),
             agents=dict.fromkeys(AGENTS, agent),
             triggers=Triggers(quiet_seconds=3_600),
             runtime=runtime(self.clock, self._ids),
@@ -573,7 +574,7 @@ class World:
         rows = await self.service.database.read(
             lambda reader: reader.all(
                 "select id from turns where session_id <> ? and id in (select value from json_each(?))",
-                (session_id, json.dumps(list(turn_ids))),
+                (session_id, list(turn_ids)),
             )
         )
         return [row["id"] for row in rows]

@@ -37,7 +37,7 @@ from memory.service import AgentMemory, Keeping, Service, Triggers
 from memory.store.sqlite.driver import Driver
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
 from tests.kit.fakes import Clock, ScriptedModel, counting_ids, runtime
-from tests.kit.stores import migrated
+from tests.kit.stores import address, migrated
 
 _numbers = count(1)
 
@@ -138,6 +138,7 @@ async def pipeline(
     walls = walls or {channel: Wall(channel) for channel in rules}
     memory = await Service.open(
         await migrated(folder / "remora.db"),
+        database_url=address(folder / "remora.db"),
         agents=dict.fromkeys(agents, AgentMemory(model=background)),
         triggers=Triggers(quiet_seconds=3_600),
         runtime=runtime(clock, ids),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ from memory.store import memories, people
 from memory.store.database import Transaction
 from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.database import SqliteDatabase, SqliteTransaction
+from tests.kit import postgres
 from tests.kit.fakes import Clock, counting_ids, runtime
 
 AGENTS = ("assistant", "other")
@@ -30,9 +32,19 @@ _EMPTY: list[bytes] = []
 _MEMORIES = ("memories", "memory_sources", "memory_parents", "memory_entities", "entities", "entity_aliases")
 
 
+def on_postgres() -> bool:
+    """Returns whether the tests of this run keep their stores on PostgreSQL (`pytest --postgres`)."""
+    return bool(os.environ.get("REMORA_TESTS_ON_POSTGRES"))
+
+
+def address(path: Path) -> str:
+    """Returns the `database_url` of the store at `path`, empty if it is a file."""
+    return postgres.url(path) if on_postgres() else ""
+
+
 async def migrated(path: Path) -> Path:
     """Puts an empty store at `path` unless one is there, and returns `path`."""
-    if not path.exists():
+    if not path.exists() and not on_postgres():
         if not _EMPTY:
             with TemporaryDirectory() as folder:
                 made = Path(folder) / "remora.db"
@@ -59,6 +71,7 @@ async def opened(
     plain: dict[str, Any] = {"triggers": Triggers(quiet_seconds=3_600), "runtime": runtime(clock, new_id)}
     if "driver" not in options:
         await migrated(path)
+        plain["database_url"] = address(path)
     memory = await Service.open(path, agents=agents, **(plain | options))
     try:
         yield memory

@@ -30,7 +30,7 @@ from memory.store import sealing
 from memory.store.database import Database, Durability, Parameter, Reader, Row, Transaction, Value, in_transaction
 from memory.store.sealing import Seal
 from memory.store.sqlite import driver as drivers
-from memory.store.sqlite import health
+from memory.store.sqlite import health, watching
 from memory.store.sqlite.migrate import Migration, migrate, migrations
 
 log = structlog.get_logger(__name__)
@@ -154,6 +154,14 @@ class SqliteTransaction(SqliteReader, Transaction):
             self.run("rollback to attempt")
         self.run("release attempt")
         return result
+
+    def watch(self) -> None:
+        """Begins to note what is done to memories, links and names; see `job_watch`."""
+        watching.watch(self)
+
+    def unwatch(self) -> None:
+        """Ends the watch and drops what it has noted."""
+        watching.unwatch(self)
 
     @property
     def changes(self) -> int:

@@ -1,0 +1,614 @@
+"""The engine of PostgreSQL: one store in a schema of a database, with its lock, its single writer and its readers.
+
+A transaction runs on its connection's own thread. Statements are those of every engine, said in PostgreSQL's words by
+`dialect`.
+
+Invariants: At most one process writes a store; it holds a lock of the server for as long as it is connected. Readers
+see one committed state. A lost connection is made again at the next use. A transaction whose connection is lost is run
+again only if the server says that it was not committed, so a transaction has no effect outside the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import psycopg
+import structlog
+from psycopg import sql
+from psycopg.abc import AdaptContext
+from psycopg.adapt import Dumper, Loader
+from psycopg.types.string import StrDumper, TextLoader
+
+from memory.errors import IndexDamaged, StorageError, StoreBusy, StoreInUse, StoreUnwritable
+from memory.store import sealing
+from memory.store.database import Database, Durability, Parameter, Reader, Row, Transaction, in_transaction
+from memory.store.postgres import schema, watching
+from memory.store.postgres.dialect import translated
+from memory.store.sealing import Seal
+from memory.store.sqlite.health import DERIVED
+from memory.store.sqlite.migrate import migrations
+
+log = structlog.get_logger(__name__)
+
+_READERS: Final = 2
+#: How long a read may take, in seconds.
+READ_SECONDS: Final = 5.0
+#: Seconds after which the server is given up for this transaction: it may be restarting.
+_WAITED: Final = 10.0
+_CONNECT_SECONDS: Final = 5
+#: Seconds between two attempts.
+_PAUSE: Final = 0.1
+T = TypeVar("T")
+
+
+class PostgresRow(Row):
+    """A row of a result: its values by name, by position, and in order."""
+
+    __slots__ = ("_names", "_values")
+
+    def __init__(self, names: dict[str, int], values: Sequence[Any]) -> None:
+        self._names = names
+        self._values = tuple(values)
+
+    def keys(self) -> list[str]:
+        return list(self._names)
+
+    def __getitem__(self, key: int | str, /) -> Any:
+        return self._values[self._names[key] if isinstance(key, str) else key]
+
+    def __iter__(self) -> Any:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PostgresRow) and (self.keys(), self._values) == (other.keys(), other._values)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self._names), self._values))
+
+
+class PostgresReader(Reader):
+    """A connection inside a read or write transaction."""
+
+    def __init__(self, connection: psycopg.Connection[Row], seal: Seal | None) -> None:
+        self._connection = connection
+        self._seal = seal
+
+    @property
+    def seal(self) -> Seal:
+        """The seal of forgotten statements. Only there if the store was opened for use, not just looked at."""
+        assert self._seal is not None
+        return self._seal
+
+    def all(self, sql: str, parameters: Sequence[Parameter] = ()) -> list[Row]:
+        return self._execute(sql, parameters).fetchall()
+
+    def one(self, sql: str, parameters: Sequence[Parameter] = ()) -> Row | None:
+        return self._execute(sql, parameters).fetchone()
+
+    def ids(self, sql: str, parameters: Sequence[Parameter] = ()) -> list[int]:
+        """Returns the first column of all rows, which must be whole numbers."""
+        return [int(row[0]) for row in self.all(sql, parameters)]
+
+    def number(self, sql: str, parameters: Sequence[Parameter] = ()) -> int:
+        """Returns the number that a statement with exactly one row returns, such as a count."""
+        row = self.one(sql, parameters)
+        assert row is not None
+        return int(row[0])
+
+    def _execute(self, statement: str, parameters: Sequence[Parameter]) -> psycopg.Cursor[Row]:
+        said = translated(statement, schema.never_null())
+        given = {f"p{place}": _bound(parameters[place], listed=place in said.listed) for place in said.places}
+        given |= {f"n{place}": None if parameters[place] is None else "" for place in said.nulls}
+        try:
+            return self._connection.execute(said.text.encode(), given)
+        except psycopg.ProgrammingError as exc:
+            exc.add_note(said.text)
+            raise
+
+
+class PostgresTransaction(PostgresReader, Transaction):
+    """The writer inside its transaction."""
+
+    def __init__(self, connection: psycopg.Connection[Row], seal: Seal) -> None:
+        super().__init__(connection, seal)
+        self._changes = 0
+
+    def run(self, sql: str, parameters: Sequence[Parameter] = ()) -> None:
+        self._execute(sql, parameters)
+
+    def insert(self, sql: str, parameters: Sequence[Parameter] = ()) -> int:
+        """Runs an insert of one row and returns the new row's id."""
+        return self.number(f"{sql} returning id", parameters)
+
+    def attempt(self, act: Callable[[], T], *, keep: Callable[[T], bool]) -> T:
+        """Runs `act` inside the transaction and returns its result. Takes its changes back unless `keep` accepts it."""
+        self.run("savepoint attempt")
+        result = act()
+        if not keep(result):
+            self.run("rollback to attempt")
+        self.run("release attempt")
+        return result
+
+    def watch(self) -> None:
+        """Begins to note what is done to memories, links and names; see `job_watch`."""
+        watching.watch(self)
+
+    def unwatch(self) -> None:
+        """Ends the watch and drops what it has noted."""
+        watching.unwatch(self)
+
+    @property
+    def changes(self) -> int:
+        """The number of rows written since the transaction began."""
+        return self._changes
+
+    def _execute(self, statement: str, parameters: Sequence[Parameter]) -> psycopg.Cursor[Row]:
+        cursor = super()._execute(statement, parameters)
+        if not statement.startswith(("select", "with", "savepoint", "rollback", "release")):
+            self._changes += max(cursor.rowcount, 0)
+        return cursor
+
+
+class PostgresDatabase(Database):
+    """An open store on a server. Use `await PostgresDatabase.open(...)`; close it with `await close()`."""
+
+    damage: str | None = None
+    without_vectors = ""
+    driver = None
+
+    def __init__(self, *, path: Path, seal: Seal, writer: _Connection, readers: list[_Connection]) -> None:
+        self.path = path
+        self.seal = seal
+        self.on_index_damage: Callable[[], None] = _nothing
+        self._writer = writer
+        self._readers = readers
+        self._bytes = 0
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        path: Path,
+        *,
+        now: int,
+        durability: Durability = "process",
+        read_seconds: float = READ_SECONDS,
+        keys: Path | None = None,
+    ) -> PostgresDatabase:
+        """Connects to the database at `url`, locks and migrates the store's schema, which is made if it is missing.
+
+        `path` is where the store would be if it were a file: its name is that of the schema, and beside it lie the
+        keys, exports and the list of what was erased.
+
+        Raises `StoreInUse`, `StoreUnwritable`, `SchemaTooNew` or `StorageError`, each saying what to do.
+        """
+        opened: list[_Connection] = []
+
+        def begin(writer: psycopg.Connection[Row]) -> None:
+            schema.prepare(writer, now=now)
+            writer.commit()
+            _adapt(writer)  # now that the types are there
+
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            seal = Seal(keys or sealing.path_of(path))
+            store = schema.name_of(path)
+            writer = _Connection(url, store, locked=True, synchronous=durability == "power-loss")
+            opened.append(writer)
+            await writer.call(begin)
+            opened += [_Connection(url, store, read_seconds=read_seconds) for _ in range(_READERS)]
+        except BaseException as exc:
+            for connection in opened:
+                await connection.close()
+            if isinstance(exc, psycopg.Error):
+                raise _storage_error(exc) from exc
+            raise
+        database = cls(path=path, seal=seal, writer=writer, readers=opened[1:])
+        await database.check()
+        return database
+
+    async def write(self, act: Callable[[Transaction], T]) -> T:
+        """Runs `act` as one transaction. Any exception it raises rolls back the whole transaction."""
+        until = time.monotonic() + _WAITED
+        while True:
+            try:
+                return await self._writer.call(lambda connection: _committed(connection, act, self.seal))
+            except _Doubtful as doubt:
+                if await self._was_committed(doubt.transaction, until):
+                    result: T = doubt.result
+                    return result
+            except psycopg.ProgrammingError as exc:
+                raise self._explained(exc) from exc
+            except psycopg.Error as exc:
+                # Nothing of it was committed. The server may be restarting.
+                if not self._writer.is_lost or time.monotonic() > until:
+                    raise _storage_error(exc) from exc
+                await asyncio.sleep(_PAUSE)
+
+    async def _was_committed(self, transaction: str, until: float) -> bool:
+        """Asks the server whether a transaction was committed whose end was not heard of."""
+
+        def ask(connection: psycopg.Connection[Row]) -> str | None:
+            row = connection.execute(b"select pg_xact_status(%s::text::xid8)", (transaction,)).fetchone()
+            connection.rollback()
+            return None if row is None else row[0]
+
+        while True:
+            try:
+                status = await self._writer.call(ask)
+            except psycopg.Error as exc:
+                if time.monotonic() > until:
+                    raise _storage_error(exc) from exc
+                status = "unknown"
+            if status in ("committed", "aborted"):
+                return status == "committed"
+            await asyncio.sleep(_PAUSE)
+
+    async def read(self, act: Callable[[Reader], T]) -> T:
+        """Runs `act` on one committed state. Raises `StoreBusy` if that takes too long."""
+        until = time.monotonic() + _WAITED
+        while True:
+            # A long read must not hold up the others.
+            reader = min(self._readers, key=lambda connection: connection.waiting)
+            try:
+                return await reader.call(lambda connection: _consistent(connection, act, self.seal))
+            except psycopg.ProgrammingError as exc:
+                raise self._explained(exc) from exc
+            except psycopg.Error as exc:
+                if not reader.is_lost or time.monotonic() > until:
+                    raise _storage_error(exc) from exc
+                await asyncio.sleep(_PAUSE)
+
+    async def examine(self, act: Callable[[Reader], T]) -> T:
+        """Runs `act` on one committed state, however long it takes; nobody but the caller waits for it."""
+        connection = self._writer.another()
+        try:
+            return await connection.call(lambda one: _consistent(one, act, self.seal))
+        except psycopg.ProgrammingError as exc:
+            raise self._explained(exc) from exc
+        except psycopg.Error as exc:
+            raise _storage_error(exc) from exc
+        finally:
+            await connection.close()
+
+    async def check(self) -> str | None:
+        """Measures the store. Returns None: PostgreSQL checks its pages by their checksums whenever they are read."""
+        self._bytes = await self.read(
+            lambda reader: reader.number(
+                "select coalesce(sum(pg_total_relation_size(c.oid)), 0) from pg_class c"
+                " where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace"
+            )
+        )
+        return None
+
+    async def damaged(self, tables: Collection[str]) -> list[str]:
+        """Returns nothing: damage is met and reported by the server."""
+        return []
+
+    async def strike(self, tables: Collection[str]) -> None:
+        """Empties derived tables."""
+
+        def act(tx: Transaction) -> None:
+            for table in set(tables) & set(schema.names()):
+                tx.run(f"delete from {table}")
+
+        await self.write(act)
+
+    async def scrub(self, *, seconds: float = 5.0) -> bool:
+        """Removes every byte of deleted or replaced rows from the tables. Returns False if it can't.
+
+        The tables are rewritten, during which writers wait. Their words stay in the server's log until it is recycled.
+        """
+
+        def rewrite(connection: psycopg.Connection[Row]) -> None:
+            connection.autocommit = True
+            try:
+                connection.execute(f"set lock_timeout = '{int(seconds * 1_000)}ms'".encode())
+                for name in schema.names():
+                    connection.execute(sql.SQL("vacuum full {}").format(sql.Identifier(name)))
+            finally:
+                connection.execute(b"set lock_timeout = 0")
+                connection.autocommit = False
+
+        try:
+            await self._writer.call(rewrite)
+        except psycopg.Error as exc:
+            log.warning("store.not_vacuumed", error=str(exc), left="traces of what was erased")
+            return False
+        return True
+
+    def _explained(self, exc: psycopg.ProgrammingError) -> Exception:
+        """Returns our error for a statement that the server refuses: damage to an index, else the fault itself."""
+        if not (isinstance(exc, psycopg.errors.UndefinedTable) and any(f'"{name}"' in str(exc) for name in DERIVED)):
+            return exc
+        self.on_index_damage()
+        return IndexDamaged("A search index is missing. Nothing is lost: it is made again from the rows.")
+
+    @property
+    def engine(self) -> str:
+        """The server's name and version, for status."""
+        return f"PostgreSQL {self._writer.version}"
+
+    @property
+    def file_bytes(self) -> int:
+        """The size of the store's tables with their indexes, when it was checked last."""
+        return self._bytes
+
+    @property
+    def wal_bytes(self) -> int:
+        """0: the log is the server's."""
+        return 0
+
+    async def close(self) -> None:
+        """Closes the store after what was requested before."""
+        for connection in [*self._readers, self._writer]:
+            await connection.close()
+
+
+class _Connection:
+    """A connection on a thread of its own, made at first use and again when it was lost."""
+
+    def __init__(
+        self,
+        url: str,
+        store: str,
+        *,
+        locked: bool = False,
+        synchronous: bool = False,
+        read_seconds: float | None = None,
+    ) -> None:
+        self._url = url
+        self._store = store
+        self._locked = locked
+        self._synchronous = synchronous
+        self._read_seconds = read_seconds
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="remora-postgres")
+        self._made: psycopg.Connection[Row] | None = None
+        self._asked = self._done = 0
+
+    def another(self) -> _Connection:
+        """Returns a further connection to the same store, without its lock."""
+        return _Connection(self._url, self._store)
+
+    @property
+    def waiting(self) -> int:
+        """The number of functions that wait or run."""
+        return self._asked - self._done
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection that was used last is gone, or could not be made."""
+        return self._made is None or self._made.closed
+
+    @property
+    def version(self) -> str:
+        number = 0 if self._made is None else self._made.info.server_version
+        return f"{number // 10_000}.{number % 10_000}"
+
+    async def call(self, act: Callable[[psycopg.Connection[Row]], T]) -> T:
+        """Runs `act` on the connection's thread, after all functions requested before, to its end."""
+
+        def run() -> T:
+            try:
+                if self._made is None or self._made.closed:
+                    self._made = None
+                    self._made = self._connected()
+                return act(self._made)
+            finally:
+                self._done += 1
+
+        self._asked += 1
+        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, run))
+
+    async def close(self) -> None:
+        def end() -> None:
+            if self._made is not None:
+                self._made.close()
+
+        await asyncio.get_running_loop().run_in_executor(self._thread, end)
+        self._thread.shutdown(wait=False)
+
+    def _connected(self) -> psycopg.Connection[Row]:
+        made: psycopg.Connection[Row] = psycopg.connect(
+            self._url, connect_timeout=_CONNECT_SECONDS, row_factory=_rows, application_name="remora"
+        )
+        try:
+            _adapt(made)
+            made.execute(sql.SQL("set search_path = {}, public").format(sql.Identifier(self._store)))
+            if self._locked:
+                self._lock(made)
+                made.execute(sql.SQL("create schema if not exists {}").format(sql.Identifier(self._store)))
+                made.execute(f"set synchronous_commit = {'on' if self._synchronous else 'off'}".encode())
+            if self._read_seconds is not None:
+                made.execute(f"set statement_timeout = {int(self._read_seconds * 1_000)}".encode())
+            made.commit()
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    def _lock(self, made: psycopg.Connection[Row]) -> None:
+        """Takes the store's lock for this connection. Raises `StoreInUse` if another process holds it."""
+        number = int.from_bytes(hashlib.sha256(f"remora {self._store}".encode()).digest()[:8], signed=True)
+        row = made.execute(b"select pg_try_advisory_lock(%s)", (number,)).fetchone()
+        if row is None or not row[0]:
+            raise StoreInUse(
+                f"The store {self._store} is in use by another Remora on this database. Stop that one first, "
+                "or give this one another database_url."
+            )
+
+
+def _committed(connection: psycopg.Connection[Row], act: Callable[[Transaction], T], seal: Seal) -> T:
+    """Runs a transaction. Raises `_Doubtful` if the connection was lost while it was committed."""
+    try:
+        with in_transaction():
+            result = act(PostgresTransaction(connection, seal))
+        row = connection.execute(b"select pg_current_xact_id_if_assigned()::text").fetchone()
+    except BaseException:
+        with suppress(psycopg.Error):
+            connection.rollback()
+        raise
+    try:
+        connection.commit()
+    except psycopg.Error as exc:
+        with suppress(psycopg.Error):
+            connection.rollback()
+        if connection.broken and row is not None and row[0] is not None:
+            raise _Doubtful(row[0], result, exc) from exc
+        raise
+    return result
+
+
+def _consistent(connection: psycopg.Connection[Row], act: Callable[[Reader], T], seal: Seal | None) -> T:
+    try:
+        connection.rollback()
+        connection.execute(b"set transaction isolation level repeatable read, read only")
+        with in_transaction():
+            return act(PostgresReader(connection, seal))
+    finally:
+        with suppress(psycopg.Error):
+            connection.rollback()
+
+
+class _Doubtful(psycopg.OperationalError):
+    """The connection was lost while a transaction was committed: the server knows whether it was."""
+
+    def __init__(self, transaction: str, result: Any, error: psycopg.Error) -> None:
+        super().__init__(str(error))
+        self.transaction = transaction
+        self.result = result
+
+
+def _bound(value: Parameter, *, listed: bool) -> Any:
+    if value is None or isinstance(value, (str, int, float, bytes)):
+        return value
+    # An empty list has no type, which the functions that go through one are chosen by.
+    return list(value) or (_NoNumbers() if listed else [])
+
+
+def _rows(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], Row]:
+    names = {column.name: place for place, column in enumerate(cursor.description or ())}
+    return lambda values: PostgresRow(names, values)
+
+
+class _WholeNumber(Dumper):
+    """Every whole number is a bigint, and a boolean is one, too."""
+
+    oid = psycopg.adapters.types["int8"].oid
+
+    def dump(self, obj: int) -> bytes:
+        return str(int(obj)).encode()
+
+
+class _NoNumbers:
+    """An empty list of whole numbers."""
+
+
+class _NoNumbersDumper(Dumper):
+    oid = psycopg.adapters.types["int8"].array_oid
+
+    def dump(self, obj: _NoNumbers) -> bytes:
+        return b"{}"
+
+
+class _Text(StrDumper):
+    """A text without NUL, which PostgreSQL can't hold."""
+
+    def dump(self, obj: str) -> Any:
+        return super().dump(obj.replace("\x00", "\ufffd") if "\x00" in obj else obj)
+
+
+class _Number(Loader):
+    """A sum or an average: whole if it has no fraction."""
+
+    def load(self, data: Any) -> int | float:
+        text = bytes(data).decode()
+        return float(text) if "." in text or "N" in text else int(text)
+
+
+class _Truth(Loader):
+    def load(self, data: Any) -> int:
+        return int(bytes(data) == b"t")
+
+
+class _Vector(Loader):
+    """A vector as 8-bit integers."""
+
+    def load(self, data: Any) -> bytes:
+        return np.array(json.loads(bytes(data)), dtype=np.float32).round().astype(np.int8).tobytes()
+
+
+def _adapt(connection: AdaptContext) -> None:
+    assert isinstance(connection, psycopg.Connection)
+    adapters = connection.adapters
+    adapters.register_dumper(int, _WholeNumber)
+    adapters.register_dumper(bool, _WholeNumber)
+    adapters.register_dumper(str, _Text)
+    adapters.register_dumper(_NoNumbers, _NoNumbersDumper)
+    adapters.register_loader("numeric", _Number)
+    adapters.register_loader("bool", _Truth)
+    adapters.register_loader("jsonb", TextLoader)
+    kind = connection.execute("select to_regtype('public.halfvec')::oid").fetchone()
+    if kind is not None and kind[0]:
+        adapters.register_loader(int(kind[0]), _Vector)
+
+
+def _storage_error(error: psycopg.Error) -> StorageError:
+    """Returns our error for the driver's."""
+    text = str(error).strip()
+    if isinstance(error, psycopg.errors.QueryCanceled):
+        return StoreBusy("Reading the store took too long and was ended, so that others can go on. Try again.")
+    if isinstance(error, psycopg.errors.DiskFull):
+        return StoreUnwritable(
+            "The disk of the PostgreSQL server is full. Nothing of this was saved; what was saved before is intact. "
+            "Free some space, and it goes on without a restart."
+        )
+    if isinstance(error, psycopg.OperationalError):
+        return StoreUnwritable(
+            f"The PostgreSQL server can't be reached ({text}). Nothing of this was saved. Look at the server and at "
+            "database_url; it goes on without a restart."
+        )
+    return StorageError(f"PostgreSQL: {text}")
+
+
+async def look(url: str, path: Path, act: Callable[[Reader], T]) -> T | None:
+    """Runs `act` on one committed state of a store that another process may have open. Returns None without a store.
+
+    Nothing is written. Raises `StorageError` or a subclass, also if the store is of another version.
+    """
+
+    def read(connection: psycopg.Connection[Row]) -> T | None:
+        row = connection.execute(b"select to_regclass('migrations') is not null").fetchone()
+        if row is None or not row[0]:
+            return None
+        row = connection.execute(b"select max(version) from migrations").fetchone()
+        if row is None or row[0] != migrations()[-1].version:
+            raise StorageError(
+                f"The store {schema.name_of(path)} belongs to another version of Remora. The next start updates it if "
+                "it can."
+            )
+        return _consistent(connection, act, None)
+
+    connection = _Connection(url, schema.name_of(path), read_seconds=READ_SECONDS)
+    try:
+        return await connection.call(read)
+    except psycopg.Error as exc:
+        raise _storage_error(exc) from exc
+    finally:
+        await connection.close()
+
+
+def _nothing() -> None:
+    """Does nothing: the default of `Database.on_index_damage`."""

