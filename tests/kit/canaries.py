@@ -704,7 +704,7 @@ def house(place: str) -> str:
     return "club" if place == "club/talk" else place
 
 
-_ROW = "select id, short_id from memories where value in (?1, '@' || ?1)"
+_ROW = "select id, short_id from memories where value in (?1, '@' || ?1) order by kind = 'profile', id"
 #: What was learned, and what people said, with whether it has to be found. A profile repeats other memories until the
 #: next night, also one that was set aside since.
 _KEPT = (
@@ -713,7 +713,8 @@ _KEPT = (
 )
 _SAID = "select text, recall as current from messages where role = 'user' union all select text, 0 from attachments"
 _FINDABLE = (
-    "select i.user_id, a.reference, o.thread, count(*) as n from messages m join owners o on o.id = m.owner_id"
+    "select min(i.user_id) as user_id, min(a.reference) as reference, o.thread, count(*) as n from messages m"
+    " join owners o on o.id = m.owner_id"
     " left join identities i on i.id = o.identity_id left join chat_aliases a on a.chat_id = o.chat_id"
     " where m.nth is not null and m.recall = 1 and m.erased_at is null group by o.id"
 )

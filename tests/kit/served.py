@@ -232,7 +232,7 @@ class Machine:
         return process.returncode, out.decode(), err.decode()
 
     async def health(self) -> dict[str, object] | None:
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
             try:
                 page = (await client.get(f"http://127.0.0.1:{self.port}/healthz")).json()
             except httpx.HTTPError:

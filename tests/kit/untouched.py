@@ -177,8 +177,8 @@ def _whose(reader: Reader, rows: Mapping[Key, Row]) -> dict[Key, Whose]:
     people = {
         row["id"]: f"person:{row['user_id']}"
         for row in reader.all(
-            "select i.id, ifnull(o.user_id, i.user_id) as user_id from identities i"
-            " left join identities o on i.platform = 'api' and o.id = cast(i.user_id as integer)"
+            "select i.id, coalesce(o.user_id, i.user_id) as user_id from identities i"
+            " left join identities o on i.platform = 'api' and cast(o.id as text) = i.user_id"
         )
     }
 

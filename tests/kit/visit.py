@@ -114,7 +114,7 @@ class Page:
 
     def guest(self, **headers: str) -> Guest:
         """A browser that is not signed in."""
-        client = httpx.AsyncClient(base_url=self.url, trust_env=False, headers=headers)
+        client = httpx.AsyncClient(base_url=self.url, trust_env=False, timeout=30, headers=headers)
         self._clients.append(client)
         return Guest(client)
 
