@@ -192,7 +192,7 @@ class Receiver:
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has begun to end."""
+        """True once the run has begun to end."""
         return self._over
 
     @property

@@ -1,4 +1,4 @@
-"""What changes in somebody's life, told without a model: moves, ends, corrections of what was said a moment ago."""
+"""Changes in somebody's life, told without a model: moves, ends, corrections of what was said a moment ago."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.errors import StoreBusy, StoreInUse, StoreUnwritable
+from memory.errors import SchemaTooNew, StoreBusy, StoreInUse, StoreUnwritable
 from memory.store.database import Reader, Transaction
 from tests.kit import postgres
 
@@ -123,6 +123,17 @@ async def test_writers_come_one_after_the_other(store: PostgresDatabase) -> None
 
 
 async def test_erased_words_leave_the_tables(store: PostgresDatabase) -> None:
-    await store.write(enter)
+    await store.write(lambda tx: tx.run("insert into store_settings values ('x', 'quaxolia')"))
+    assert postgres.holds(b"quaxolia")
+    await store.write(lambda tx: tx.run("delete from store_settings where name = 'x'"))
     assert await store.scrub()
-    assert await store.read(count) == 1
+    assert not postgres.holds(b"quaxolia")
+
+
+async def test_a_store_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "remora.db"
+    opened = await PostgresDatabase.open(postgres.url(path), path, now=1)
+    await opened.write(lambda tx: tx.run("insert into migrations select max(version) + 1, 'later', 1 from migrations"))
+    await opened.close()
+    with pytest.raises(SchemaTooNew, match="newer Remora"):
+        await PostgresDatabase.open(postgres.url(path), path, now=1)

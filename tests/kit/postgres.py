@@ -95,6 +95,17 @@ def url(path: Path) -> str:
     return f"{server()} dbname={name}"
 
 
+def holds(words: bytes) -> bool:
+    """Returns whether a file of the server's tables holds these words, once all is written to them."""
+    import psycopg
+
+    with psycopg.connect(f"{server()} dbname=postgres", autocommit=True) as connection:
+        connection.execute(b"checkpoint")
+        row = connection.execute(b"select current_setting('data_directory')").fetchone()
+    assert row is not None
+    return any(words in path.read_bytes() for path in Path(row[0], "base").rglob("*") if path.is_file())
+
+
 def is_installed() -> bool:
-    """Returns whether a server can be started here."""
+    """Returns whether the driver and the server are installed."""
     return find_spec("pgserver") is not None and find_spec("psycopg") is not None

@@ -97,16 +97,6 @@ class PostgresReader(Reader):
     def one(self, sql: str, parameters: Sequence[Parameter] = ()) -> Row | None:
         return self._execute(sql, parameters).fetchone()
 
-    def ids(self, sql: str, parameters: Sequence[Parameter] = ()) -> list[int]:
-        """Returns the first column of all rows, which must be whole numbers."""
-        return [int(row[0]) for row in self.all(sql, parameters)]
-
-    def number(self, sql: str, parameters: Sequence[Parameter] = ()) -> int:
-        """Returns the number that a statement with exactly one row returns, such as a count."""
-        row = self.one(sql, parameters)
-        assert row is not None
-        return int(row[0])
-
     def _execute(self, statement: str, parameters: Sequence[Parameter]) -> psycopg.Cursor[Row]:
         said = translated(statement, schema.never_null())
         given = {f"p{place}": _bound(parameters[place], listed=place in said.listed) for place in said.places}
@@ -127,19 +117,6 @@ class PostgresTransaction(PostgresReader, Transaction):
 
     def run(self, sql: str, parameters: Sequence[Parameter] = ()) -> None:
         self._execute(sql, parameters)
-
-    def insert(self, sql: str, parameters: Sequence[Parameter] = ()) -> int:
-        """Runs an insert of one row and returns the new row's id."""
-        return self.number(f"{sql} returning id", parameters)
-
-    def attempt(self, act: Callable[[], T], *, keep: Callable[[T], bool]) -> T:
-        """Runs `act` inside the transaction and returns its result. Takes its changes back unless `keep` accepts it."""
-        self.run("savepoint attempt")
-        result = act()
-        if not keep(result):
-            self.run("rollback to attempt")
-        self.run("release attempt")
-        return result
 
     def watch(self) -> None:
         """Begins to note what is done to memories, links and names; see `job_watch`."""
@@ -229,6 +206,11 @@ class PostgresDatabase(Database):
                 if await self._was_committed(doubt.transaction, until):
                     result: T = doubt.result
                     return result
+            except StoreInUse:
+                # The server may still hold the lock for the connection that was lost.
+                if time.monotonic() > until:
+                    raise
+                await asyncio.sleep(_PAUSE)
             except psycopg.ProgrammingError as exc:
                 raise self._explained(exc) from exc
             except psycopg.Error as exc:
@@ -389,7 +371,7 @@ class _Connection:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the connection that was used last is gone, or could not be made."""
+        """True if the connection that was used last is gone, or could not be made."""
         return self._made is None or self._made.closed
 
     @property
@@ -430,7 +412,8 @@ class _Connection:
             if self._locked:
                 self._lock(made)
                 made.execute(sql.SQL("create schema if not exists {}").format(sql.Identifier(self._store)))
-                made.execute(f"set synchronous_commit = {'on' if self._synchronous else 'off'}".encode())
+                if self._synchronous:  # else the server's own setting holds
+                    made.execute(b"set synchronous_commit = on")
             if self._read_seconds is not None:
                 made.execute(f"set statement_timeout = {int(self._read_seconds * 1_000)}".encode())
             made.commit()

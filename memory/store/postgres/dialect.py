@@ -34,8 +34,6 @@ _WORDS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         (r"\binstr\(", "strpos("),
         (r"\blike\b", "ilike"),
         (r"(?<=[ (])\+(?=\w+\.\w+)", ""),
-        (r"\bcollate nocase\b", ""),
-        (r"\btotal_changes\(\)", "0"),
     )
 )
 #: Words of definitions, in this order. Texts compare byte by byte, as in SQLite.

@@ -4,7 +4,8 @@ A new store gets the tables that all migrations together make in SQLite, read fr
 PostgreSQL's types. Texts compare byte by byte, as in SQLite. A store that is there gets the migrations it lacks, one
 transaction each. Each store has a schema of its own in the database.
 
-Invariants: a migration from number `PORTABLE` on is written in the portable subset, so that both engines read it.
+Invariants: a migration later than 29 is written in the portable subset, so that both engines read it. A store of a
+later version is left as it is.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from memory.errors import SchemaTooNew
 from memory.store.postgres import watching
@@ -21,9 +22,6 @@ from memory.store.postgres.dialect import translated
 from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.migrate import migrate as migrate_sqlite
 from memory.store.sqlite.migrate import migrations
-
-#: The first migration that is run on both engines as it stands.
-PORTABLE: Final = 30
 
 
 @cache
@@ -72,21 +70,19 @@ def prepare(connection: Any, *, now: int) -> None:
     """
     known = migrations()
     newest = known[-1].version
-    with connection.transaction():
-        connection.execute(resources.files("memory.store.postgres").joinpath("functions.sql").read_text("utf-8"))
-        there = connection.execute("select to_regclass('migrations')").fetchone()[0]
-        if there is None:
-            for _, statement in tables():
-                connection.execute(statement)
-            for one in known:
-                connection.execute("insert into migrations values (%s, %s, %s)", (one.version, one.name, now))
-    current = connection.execute("select coalesce(max(version), 0) from migrations").fetchone()[0]
+    there = connection.execute("select to_regclass('migrations')").fetchone()[0] is not None
+    current = connection.execute("select max(version) from migrations").fetchone()[0] if there else newest
     if current > newest:
         raise SchemaTooNew(
             f"This database was written by a newer Remora (schema {current}, this one knows {newest}). "
             "Nothing was changed. Install that version again, or restore a backup made by this one."
         )
     with connection.transaction():
+        connection.execute(resources.files("memory.store.postgres").joinpath("functions.sql").read_text("utf-8"))
+        for _, statement in tables() if not there else ():
+            connection.execute(statement)
+        for one in known if not there else ():
+            connection.execute("insert into migrations values (%s, %s, %s)", (one.version, one.name, now))
         for statement in watching.definitions():
             connection.execute(statement)
     for one in known:

@@ -125,35 +125,12 @@ class SqliteReader(Reader):
         row: Row | None = self._connection.execute(sql, _bound(parameters)).fetchone()
         return row
 
-    def ids(self, sql: str, parameters: Sequence[Parameter] = ()) -> list[int]:
-        """Returns the first column of all rows, which must be whole numbers."""
-        return [int(row[0]) for row in self.all(sql, parameters)]
-
-    def number(self, sql: str, parameters: Sequence[Parameter] = ()) -> int:
-        """Returns the number that a statement with exactly one row returns, such as a count."""
-        row = self.one(sql, parameters)
-        assert row is not None
-        return int(row[0])
-
 
 class SqliteTransaction(SqliteReader, Transaction):
     """The writer inside its transaction."""
 
     def run(self, sql: str, parameters: Sequence[Parameter] = ()) -> None:
         self._connection.execute(sql, _bound(parameters))
-
-    def insert(self, sql: str, parameters: Sequence[Parameter] = ()) -> int:
-        """Runs an insert of one row and returns the new row's id."""
-        return self.number(f"{sql} returning id", parameters)
-
-    def attempt(self, act: Callable[[], T], *, keep: Callable[[T], bool]) -> T:
-        """Runs `act` inside the transaction and returns its result. Takes its changes back unless `keep` accepts it."""
-        self.run("savepoint attempt")
-        result = act()
-        if not keep(result):
-            self.run("rollback to attempt")
-        self.run("release attempt")
-        return result
 
     def watch(self) -> None:
         """Begins to note what is done to memories, links and names; see `job_watch`."""
