@@ -39,7 +39,7 @@ test: venv lint
 # Files whose tests, some or all, read or damage files of SQLite, or ask in its own words.
 ON_FILES := $(addprefix tests/integration/test_,$(addsuffix .py,backup command_surface delivery doctor doctor_lines doors \
   enrich erasure follow_ups forgetting forgetting_bounds forgetting_races index jobs leaving memory older_store privacy \
-  reminders router scope_machine store_faults tidying))
+  reminders router scope_machine store_faults tidying turn_statements))
 
 # The integration tests with their stores on a PostgreSQL server of their own.
 test-postgres: venv
