@@ -21,6 +21,12 @@ class StoreInUse(StorageError):
     code = "store_in_use"
 
 
+class TakenForDead(StorageError):
+    """The other processes on this store took this one for dead: they go on with its sessions."""
+
+    code = "taken_for_dead"
+
+
 class StoreUnwritable(StorageError):
     """The file or its folder can't be written: rights, disk full, read-only medium."""
 

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
+from memory.store.peers import Peers
 from memory.store.sealing import Seal
 from memory.store.sqlite.driver import Driver
 
@@ -96,13 +97,15 @@ class Database(Protocol):
 
     `damage` says what is damaged and what to do, for health and status; it is None as long as no damage is known.
     `without_vectors` says why vectors can't be compared here; it is empty if they can. `on_index_damage` is called when
-    damage turns out to be only in tables that can be derived again. `driver` is the SQLite library of a store that is a
+    damage turns out to be only in tables that can be derived again. `peers` are the processes that write the store.
+    `driver` is the SQLite library of a store that is a
     file; a store on a server has none, and is copied by the server's own means.
     """
 
     path: Path
     driver: Driver | None
     seal: Seal
+    peers: Peers
     damage: str | None
     without_vectors: str
     on_index_damage: Callable[[], None]

@@ -53,6 +53,9 @@ NULLABLE: Final = frozenset(
 PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "store_settings": ("name", "value"),
     "migrations": ("name",),
+    "replicas": ("id",),
+    "lanes": ("session_key", "holder"),
+    "duties": ("name", "holder"),
     "agents": ("name", "entities"),
     "people": ("language", "timezone", "follow_ups", "followed_up_on"),
     "identities": ("platform", "user_id"),

@@ -73,9 +73,17 @@ async def test_readers_cannot_write(store: PostgresDatabase) -> None:
         await store.read(lambda reader: reader.all("delete from people"))
 
 
-async def test_a_second_process_is_refused(store: PostgresDatabase) -> None:
-    with pytest.raises(StoreInUse, match="Stop that one first"):
-        await PostgresDatabase.open(postgres.url(store.path), store.path, now=1)
+async def test_whoever_wants_the_store_alone_is_refused_while_others_use_it(store: PostgresDatabase) -> None:
+    with pytest.raises(StoreInUse, match="Stop all that use it first"):
+        await PostgresDatabase.open(postgres.url(store.path), store.path, now=1, alone=True)
+
+
+async def test_nobody_comes_in_while_one_has_the_store_alone(tmp_path: Path) -> None:
+    path = tmp_path / "remora.db"
+    alone = await PostgresDatabase.open(postgres.url(path), path, now=1, alone=True)
+    with pytest.raises(StoreInUse, match="Start again once it has ended"):
+        await PostgresDatabase.open(postgres.url(path), path, now=1)
+    await alone.close()
 
 
 async def test_a_read_that_takes_too_long_is_ended(store: PostgresDatabase) -> None:

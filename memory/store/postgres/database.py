@@ -3,9 +3,10 @@
 A transaction runs on its connection's own thread. Statements are those of every engine, said in PostgreSQL's words by
 `dialect`.
 
-Invariants: At most one process writes a store; it holds a lock of the server for as long as it is connected. Readers
-see one committed state. A lost connection is made again at the next use. A transaction whose connection is lost is run
-again only if the server says that it was not committed, so a transaction has no effect outside the database.
+Invariants: Transactions that write run one at a time, whichever process runs them. A process that the others have taken
+for dead commits nothing (`replica`). Readers see one committed state. A lost connection is made again at the next use.
+A transaction whose connection is lost is run again only if the server says that it was not committed, so a transaction
+has no effect outside the database.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import psycopg
@@ -31,8 +32,10 @@ from psycopg.types.string import StrDumper, TextLoader
 from memory.errors import IndexDamaged, StorageError, StoreBusy, StoreInUse, StoreUnwritable
 from memory.store import sealing
 from memory.store.database import Database, Durability, Parameter, Reader, Row, Transaction, in_transaction
+from memory.store.peers import Alone, Peers
 from memory.store.postgres import schema, watching
 from memory.store.postgres.dialect import translated
+from memory.store.postgres.replica import LEASE, Replica, fence
 from memory.store.sealing import Seal
 from memory.store.sqlite.health import DERIVED
 from memory.store.sqlite.migrate import migrations
@@ -47,6 +50,7 @@ _WAITED: Final = 10.0
 _CONNECT_SECONDS: Final = 5
 #: Seconds between two attempts.
 _PAUSE: Final = 0.1
+_Lock: TypeAlias = Literal["shared", "exclusive"]
 T = TypeVar("T")
 
 
@@ -145,12 +149,18 @@ class PostgresDatabase(Database):
     without_vectors = ""
     driver = None
 
-    def __init__(self, *, path: Path, seal: Seal, writer: _Connection, readers: list[_Connection]) -> None:
+    def __init__(
+        self, *, path: Path, seal: Seal, writer: _Connection, readers: list[_Connection], signals: _Connection
+    ) -> None:
         self.path = path
         self.seal = seal
+        self.peers: Peers = Alone()
         self.on_index_damage: Callable[[], None] = _nothing
         self._writer = writer
         self._readers = readers
+        self._signals = signals
+        self._turn = _number(f"remora write {schema.name_of(path)}")
+        self._replica: Replica | None = None
         self._bytes = 0
 
     @classmethod
@@ -163,8 +173,11 @@ class PostgresDatabase(Database):
         durability: Durability = "process",
         read_seconds: float = READ_SECONDS,
         keys: Path | None = None,
+        alone: bool = False,
     ) -> PostgresDatabase:
-        """Connects to the database at `url`, locks and migrates the store's schema, which is made if it is missing.
+        """Connects to the database at `url` and migrates the store's schema, which is made if it is missing.
+
+        Other processes may have the store open, too, unless this one is to be `alone`.
 
         `path` is where the store would be if it were a file: its name is that of the schema, and beside it lie the
         keys, exports and the list of what was erased.
@@ -174,17 +187,22 @@ class PostgresDatabase(Database):
         opened: list[_Connection] = []
 
         def begin(writer: psycopg.Connection[Row]) -> None:
-            schema.prepare(writer, now=now)
-            writer.commit()
+            with _by_itself(writer, f"remora schema {store}"):
+                writer.execute(sql.SQL("create schema if not exists {}").format(sql.Identifier(store)))
+                writer.commit()
+                schema.prepare(writer, now=now)
+                writer.commit()
             _adapt(writer)  # now that the types are there
 
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             seal = Seal(keys or sealing.path_of(path))
             store = schema.name_of(path)
-            writer = _Connection(url, store, locked=True, synchronous=durability == "power-loss")
+            lock: _Lock = "exclusive" if alone else "shared"
+            writer = _Connection(url, store, lock=lock, synchronous=durability == "power-loss")
             opened.append(writer)
             await writer.call(begin)
+            opened.append(signals := _Connection(url, store))
             opened += [_Connection(url, store, read_seconds=read_seconds) for _ in range(_READERS)]
         except BaseException as exc:
             for connection in opened:
@@ -192,8 +210,16 @@ class PostgresDatabase(Database):
             if isinstance(exc, psycopg.Error):
                 raise _storage_error(exc) from exc
             raise
-        database = cls(path=path, seal=seal, writer=writer, readers=opened[1:])
-        await database.check()
+        database = cls(path=path, seal=seal, writer=writer, readers=opened[2:], signals=signals)
+        try:
+            if not alone:
+                replica = Replica(database, url=url, store=store, send=database._tell)
+                database.peers = database._replica = replica
+                await replica.join()
+            await database.check()
+        except BaseException:
+            await database.close()
+            raise
         return database
 
     async def write(self, act: Callable[[Transaction], T]) -> T:
@@ -201,7 +227,7 @@ class PostgresDatabase(Database):
         until = time.monotonic() + _WAITED
         while True:
             try:
-                return await self._writer.call(lambda connection: _committed(connection, act, self.seal))
+                return await self._writer.call(self._transaction(act))
             except _Doubtful as doubt:
                 if await self._was_committed(doubt.transaction, until):
                     result: T = doubt.result
@@ -218,6 +244,32 @@ class PostgresDatabase(Database):
                 if not self._writer.is_lost or time.monotonic() > until:
                     raise _storage_error(exc) from exc
                 await asyncio.sleep(_PAUSE)
+
+    def _transaction(self, act: Callable[[Transaction], T]) -> Callable[[psycopg.Connection[Row]], T]:
+        """Returns what runs `act` on a connection. Raises `TakenForDead` if the others have removed this process."""
+        replica = self._replica
+
+        def run(connection: psycopg.Connection[Row]) -> T:
+            member = replica.id if replica is not None and replica.is_there else None
+            try:
+                return _committed(connection, act, self.seal, self._turn, member)
+            except _Removed:
+                assert replica is not None
+                raise replica.fail() from None
+
+        return run
+
+    async def _tell(self, topic: str, said: str) -> None:
+        """Sends a signal to all that listen to `topic`."""
+
+        def send(connection: psycopg.Connection[Row]) -> None:
+            connection.execute(b"select pg_notify(%s, %s)", (topic, said))
+            connection.commit()
+
+        try:
+            await self._signals.call(send)
+        except psycopg.Error as exc:
+            raise _storage_error(exc) from exc
 
     async def _was_committed(self, transaction: str, until: float) -> bool:
         """Asks the server whether a transaction was committed whose end was not heard of."""
@@ -335,7 +387,9 @@ class PostgresDatabase(Database):
 
     async def close(self) -> None:
         """Closes the store after what was requested before."""
-        for connection in [*self._readers, self._writer]:
+        if self._replica is not None:
+            await self._replica.close()
+        for connection in [*self._readers, self._signals, self._writer]:
             await connection.close()
 
 
@@ -347,13 +401,13 @@ class _Connection:
         url: str,
         store: str,
         *,
-        locked: bool = False,
+        lock: _Lock | None = None,
         synchronous: bool = False,
         read_seconds: float | None = None,
     ) -> None:
         self._url = url
         self._store = store
-        self._locked = locked
+        self._lock = lock
         self._synchronous = synchronous
         self._read_seconds = read_seconds
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="remora-postgres")
@@ -409,9 +463,10 @@ class _Connection:
         try:
             _adapt(made)
             made.execute(sql.SQL("set search_path = {}, public").format(sql.Identifier(self._store)))
-            if self._locked:
-                self._lock(made)
-                made.execute(sql.SQL("create schema if not exists {}").format(sql.Identifier(self._store)))
+            if self._lock is not None:
+                self._take_lock(made, self._lock)
+                # A process that stands still in a transaction must not hold up the others.
+                made.execute(f"set idle_in_transaction_session_timeout = '{int(LEASE)}s'".encode())
                 if self._synchronous:  # else the server's own setting holds
                     made.execute(b"set synchronous_commit = on")
             if self._read_seconds is not None:
@@ -422,23 +477,60 @@ class _Connection:
             raise
         return made
 
-    def _lock(self, made: psycopg.Connection[Row]) -> None:
+    def _take_lock(self, made: psycopg.Connection[Row], lock: _Lock) -> None:
         """Takes the store's lock for this connection. Raises `StoreInUse` if another process holds it."""
-        number = int.from_bytes(hashlib.sha256(f"remora {self._store}".encode()).digest()[:8], signed=True)
-        row = made.execute(b"select pg_try_advisory_lock(%s)", (number,)).fetchone()
-        if row is None or not row[0]:
+        how = "select pg_try_advisory_lock(%s)" if lock == "exclusive" else "select pg_try_advisory_lock_shared(%s)"
+        row = made.execute(how.encode(), (_number(f"remora {self._store}"),)).fetchone()
+        if row is not None and row[0]:
+            return
+        if lock == "exclusive":
             raise StoreInUse(
-                f"The store {self._store} is in use by another Remora on this database. Stop that one first, "
-                "or give this one another database_url."
+                f"The store {self._store} is in use by another Remora on this database. Stop all that use it first."
             )
+        raise StoreInUse(
+            f"A command that needs the store {self._store} for itself is at work on this database, such as a move. "
+            "Start again once it has ended."
+        )
 
 
-def _committed(connection: psycopg.Connection[Row], act: Callable[[Transaction], T], seal: Seal) -> T:
-    """Runs a transaction. Raises `_Doubtful` if the connection was lost while it was committed."""
+@contextmanager
+def _by_itself(connection: psycopg.Connection[Row], name: str) -> Iterator[None]:
+    """Keeps every other process out of what happens in the block, under this name."""
+    connection.execute(b"select pg_advisory_lock(%s)", (_number(name),))
+    connection.commit()
     try:
+        yield
+    finally:
+        with suppress(psycopg.Error):
+            connection.rollback()
+            connection.execute(b"select pg_advisory_unlock(%s)", (_number(name),))
+            connection.commit()
+
+
+def _number(name: str) -> int:
+    """Returns the number of a lock."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
+
+
+def _committed(
+    connection: psycopg.Connection[Row], act: Callable[[Transaction], T], seal: Seal, turn: int, replica: str | None
+) -> T:
+    """Runs a transaction as soon as it has the lock `turn`.
+
+    Raises `_Doubtful` if the connection was lost while it was committed, and `_Removed` if the process `replica` is not
+    there any more.
+    """
+    try:
+        connection.execute(b"select pg_advisory_xact_lock(%s)", (turn,))
         with in_transaction():
             result = act(PostgresTransaction(connection, seal))
-        row = connection.execute(b"select pg_current_xact_id_if_assigned()::text").fetchone()
+        if replica is None:
+            row = connection.execute(b"select pg_current_xact_id_if_assigned()::text, true").fetchone()
+        else:
+            row = connection.execute(*fence(replica)).fetchone()
+        assert row is not None
+        if not row[1]:
+            raise _Removed
     except BaseException:
         with suppress(psycopg.Error):
             connection.rollback()
@@ -448,7 +540,7 @@ def _committed(connection: psycopg.Connection[Row], act: Callable[[Transaction],
     except psycopg.Error as exc:
         with suppress(psycopg.Error):
             connection.rollback()
-        if connection.broken and row is not None and row[0] is not None:
+        if connection.broken and row[0] is not None:
             raise _Doubtful(row[0], result, exc) from exc
         raise
     return result
@@ -463,6 +555,10 @@ def _consistent(connection: psycopg.Connection[Row], act: Callable[[Reader], T],
     finally:
         with suppress(psycopg.Error):
             connection.rollback()
+
+
+class _Removed(Exception):
+    """The others have removed this process."""
 
 
 class _Doubtful(psycopg.OperationalError):

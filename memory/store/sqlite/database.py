@@ -28,6 +28,7 @@ from filelock import FileLock, Timeout
 from memory.errors import IndexDamaged, StorageError, StoreBusy, StoreDamaged, StoreInUse, StoreUnwritable
 from memory.store import sealing
 from memory.store.database import Database, Durability, Parameter, Reader, Row, Transaction, Value, in_transaction
+from memory.store.peers import Alone
 from memory.store.sealing import Seal
 from memory.store.sqlite import driver as drivers
 from memory.store.sqlite import health, watching
@@ -163,6 +164,7 @@ class SqliteDatabase(Database):
         self.path = path
         self.seal = seal
         self.driver = driver
+        self.peers = Alone()
         #: What is damaged and what to do, for health and status; None as long as no damage is known.
         self.damage: str | None = None
         #: Why vectors can't be compared here, for health and status; empty if they can.

@@ -1,0 +1,115 @@
+"""The processes that write one store at the same time, among which its sessions and duties are shared out.
+
+A session belongs to one process at a time, which answers it and shows what is said there. A duty, such as the work of
+the night or the polling of a bot, is done by one process at a time.
+
+Invariants: what a process holds stays its own until it leaves it or is taken for dead. Whoever is taken for dead can
+commit nothing any more. A store that is a file has one process, which holds everything (`Alone`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Literal, Protocol, TypeAlias
+
+#: "taken": nobody held the session until now, so what an earlier holder left undone there is to be taken up.
+Held: TypeAlias = Literal["held", "taken", "elsewhere"]
+
+
+class Peers(Protocol):
+    """The processes on one store, as one of them sees them.
+
+    `lost` is set once the others have taken this process for dead: it has to begin anew.
+    """
+
+    lost: asyncio.Event
+
+    @property
+    def is_alone(self) -> bool:
+        """True if no other process can write the store."""
+        ...
+
+    async def begin(self) -> None:
+        """Takes part in answering from now on. Raises `StorageError`."""
+        ...
+
+    def holds(self, session_key: str) -> bool:
+        """Returns whether this process answers the session."""
+        ...
+
+    def held(self) -> Collection[str]:
+        """Returns the keys of the sessions that this process holds, as far as others may want them."""
+        ...
+
+    async def hold(self, session_key: str, *, spread: bool = False) -> Held:
+        """Takes the session if nobody holds it; otherwise tells its holder to look at it.
+
+        With `spread` the session may go to any of the processes, so that they share the work of what one receives.
+        Raises `StorageError`.
+        """
+        ...
+
+    async def adopt(self) -> list[str]:
+        """Takes its share of the sessions that nobody holds and in which something is left to do. Returns their keys.
+
+        Raises `StorageError`.
+        """
+        ...
+
+    async def leave(self, session_keys: Collection[str], *, asked: bool = False) -> None:
+        """Leaves those of the sessions in which nothing is left to do; if `asked` by another process, all of them.
+
+        Raises `StorageError`.
+        """
+        ...
+
+    def on(self, topic: str, act: Callable[[str], None]) -> None:
+        """Has `act` called with the data of each signal under `topic`."""
+        ...
+
+    async def tell(self, topic: str, data: str, *, session_key: str | None = None) -> None:
+        """Sends a signal to the holder of a session, or to all processes. A signal may get lost."""
+        ...
+
+    def duty(self, name: str) -> AbstractAsyncContextManager[None]:
+        """Waits until no other process has the duty, and has it while the block runs."""
+        ...
+
+
+class Alone(Peers):
+    """The only process of a store."""
+
+    is_alone = True
+
+    def __init__(self) -> None:
+        self.lost = asyncio.Event()
+
+    async def begin(self) -> None:
+        return
+
+    def holds(self, session_key: str) -> bool:
+        return True
+
+    def held(self) -> Collection[str]:
+        return ()
+
+    async def hold(self, session_key: str, *, spread: bool = False) -> Held:
+        return "held"
+
+    async def adopt(self) -> list[str]:
+        return []
+
+    async def leave(self, session_keys: Collection[str], *, asked: bool = False) -> None:
+        return
+
+    def on(self, topic: str, act: Callable[[str], None]) -> None:
+        return
+
+    async def tell(self, topic: str, data: str, *, session_key: str | None = None) -> None:
+        return
+
+    @asynccontextmanager
+    async def duty(self, name: str) -> AsyncIterator[None]:
+        yield

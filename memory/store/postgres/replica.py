@@ -1,0 +1,328 @@
+"""A process among others on a store in PostgreSQL: its signs of life, what it holds, and the signals between them.
+
+A process gives a sign of life every `BEAT` seconds and looks at those of the others. One that gives none for `LEASE`
+seconds, or whose connection has been gone for `GONE`, is removed, and with it all that it held. The time is that of
+whoever looks, on a clock of its own, so the clocks of machines need not agree.
+
+Invariants: a process that was removed commits nothing any more, because each transaction locks the process's row at its
+end and fails without it. After a pause in which this process could not look, it removes nobody before it has looked for
+a whole `LEASE` again. Signals only make things quicker: whatever they say is found by looking, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import secrets
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Any, Final
+
+import psycopg
+import structlog
+from psycopg import sql
+
+from memory.errors import StorageError, TakenForDead
+from memory.store import replicas
+from memory.store.database import Database, Transaction
+from memory.store.peers import Held, Peers
+
+log = structlog.get_logger(__name__)
+
+#: Seconds between two signs of life.
+BEAT: Final = 1.0
+#: Seconds without a sign of life after which a process is taken for dead.
+LEASE: Final = 8.0
+#: Seconds after which a process is taken for dead whose connection is gone: one that lives makes it again before.
+GONE: Final = 3.0
+#: Seconds between two looks after which what was seen before says nothing any more.
+_STALE: Final = 3 * BEAT
+_CONNECT_SECONDS: Final = 5
+#: The class of the locks by which a process shows that its connection is there.
+_ALIVE: Final = 0x52454D
+#: The most bytes of a signal; PostgreSQL takes 8,000.
+_MOST: Final = 7_500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """The last sign of life of another process, when it was seen first, and since when its connection is gone."""
+
+    beat: int
+    since: float
+    gone_since: float | None
+
+    def is_dead(self, now: float) -> bool:
+        return now - self.since >= LEASE or (self.gone_since is not None and now - self.gone_since >= GONE)
+
+
+class Watch:
+    """The signs of life that one process has seen of the others."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, _Seen] = {}
+        self._looked = float("-inf")
+
+    def dead(self, beats: Mapping[str, int], connected: Collection[str], now: float) -> list[str]:
+        """Returns which of the others are dead, by what was seen of them until now.
+
+        `beats` counts the signs of life of each, `connected` are those whose connection is there, and `now` is in
+        seconds on a clock that is never set.
+        """
+        if now - self._looked > _STALE:
+            self._seen.clear()
+        self._looked = now
+        before, self._seen = self._seen, {}
+        for replica, beat in beats.items():
+            seen = before.get(replica)
+            if seen is None or seen.beat != beat:
+                seen = _Seen(beat=beat, since=now, gone_since=None if seen is None else seen.gone_since)
+            since = now if seen.gone_since is None else seen.gone_since
+            self._seen[replica] = replace(seen, gone_since=None if replica in connected else since)
+        return [replica for replica, seen in self._seen.items() if seen.is_dead(now)]
+
+
+class Replica(Peers):
+    """This process among those on one store. `send` sends a signal, `url` names the database, `store` the schema."""
+
+    is_alone = False
+
+    def __init__(
+        self, database: Database, *, url: str, store: str, send: Callable[[str, str], Awaitable[object]]
+    ) -> None:
+        self.id = secrets.token_hex(6)
+        #: False before this process has joined the others and once it parts: then there is no row to look for.
+        self.is_there = False
+        self.lost = asyncio.Event()
+        self._database = database
+        self._url = url
+        self._store = store
+        self._send = send
+        self._topic = f"remora_{store}"
+        self._held: set[str] = set()
+        self._acts: defaultdict[str, list[Callable[[str], None]]] = defaultdict(list)
+        self._watch = Watch()
+        self._changed = asyncio.Event()
+        self._connected = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def join(self) -> None:
+        """Enters this process among the others and begins to give signs of life. Raises `StorageError`."""
+        await self._database.write(lambda tx: replicas.join(tx, self.id))
+        self.is_there = True
+        self._task = asyncio.create_task(self._live())
+        await self._connected.wait()
+
+    async def close(self) -> None:
+        """Leaves all that this process holds to the others."""
+        if self._task is None:
+            return
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        self.is_there = False
+        with suppress(StorageError):
+            await self._database.write(lambda tx: replicas.part(tx, self.id))
+        await self.tell("gone", self.id)
+
+    def fail(self) -> TakenForDead:
+        """Notes that the others have removed this process, and returns the error for whoever wants to write."""
+        if not self.lost.is_set():
+            log.critical("replica.taken_for_dead", replica=self.id, now="it begins anew; the others go on meanwhile")
+        self.lost.set()
+        return TakenForDead(
+            f"This process gave the others no sign of life for {LEASE:g} s, so they go on with its conversations. "
+            "Nothing of this was saved. It begins anew by itself."
+        )
+
+    # What it holds ------------------------------------------------------------------------------------------------
+
+    async def begin(self) -> None:
+        await self._database.write(lambda tx: replicas.answer(tx, self.id))
+
+    def holds(self, session_key: str) -> bool:
+        return session_key in self._held
+
+    def held(self) -> Collection[str]:
+        return tuple(self._held)
+
+    async def hold(self, session_key: str, *, spread: bool = False) -> Held:
+        if session_key in self._held:
+            return "held"
+
+        def act(tx: Transaction) -> str:
+            falls_to = replicas.chosen(tx, [session_key]).get(session_key, self.id) if spread else self.id
+            return replicas.hold(tx, session_key, falls_to)
+
+        holder = await self._database.write(act)
+        if holder != self.id:
+            await self._signal("work", session_key, to=holder)
+            return "elsewhere"
+        return self._got(session_key)
+
+    async def adopt(self) -> list[str]:
+        left = await self._database.read(replicas.left_alone)
+        if not left:
+            return []
+
+        def act(tx: Transaction) -> list[str]:
+            falls_to = replicas.chosen(tx, left)
+            mine = [key for key in left if falls_to.get(key) == self.id]
+            return [key for key in mine if replicas.hold(tx, key, self.id) == self.id]
+
+        return [key for key in await self._database.write(act) if self._got(key) == "taken"]
+
+    async def leave(self, session_keys: Collection[str], *, asked: bool = False) -> None:
+        ours = self._held.intersection(session_keys)
+        # Whoever wants to hold one of them meanwhile asks the store, after this.
+        self._held -= ours
+        if ours:
+            left = await self._database.write(lambda tx: replicas.leave(tx, sorted(ours), self.id, asked=asked))
+            self._held |= ours.difference(left)
+
+    def _got(self, session_key: str) -> Held:
+        if session_key in self._held:
+            return "held"
+        self._held.add(session_key)
+        return "taken"
+
+    @asynccontextmanager
+    async def duty(self, name: str) -> AsyncIterator[None]:
+        while not await self._took(name):
+            self._changed.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), 2 * BEAT)
+        log.info("replica.duty", name=name, replica=self.id)
+        try:
+            yield
+        finally:
+            with suppress(StorageError):
+                await self._database.write(lambda tx: replicas.drop_duty(tx, name, self.id))
+
+    async def _took(self, name: str) -> bool:
+        if self.lost.is_set():
+            return False
+        try:
+            # A look costs the others nothing, a write holds them up.
+            holder = await self._database.read(lambda reader: replicas.has_duty(reader, name))
+            if holder is None:
+                return await self._database.write(lambda tx: replicas.take_duty(tx, name, self.id))
+        except StorageError as exc:
+            log.warning("replica.no_duty", name=name, error=str(exc))
+            return False
+        return holder == self.id
+
+    # Signals ------------------------------------------------------------------------------------------------------
+
+    def on(self, topic: str, act: Callable[[str], None]) -> None:
+        self._acts[topic].append(act)
+
+    async def tell(self, topic: str, data: str, *, session_key: str | None = None) -> None:
+        to = None
+        if session_key is not None:
+            with suppress(StorageError):
+                to = await self._database.read(lambda reader: replicas.holder(reader, session_key))
+            if to is None or to == self.id:
+                return
+        await self._signal(topic, data, to=to)
+
+    async def _signal(self, topic: str, data: str, *, to: str | None = None) -> None:
+        said = json.dumps({"by": self.id, "to": to, "topic": topic, "data": data})
+        if len(said) > _MOST:
+            log.warning("replica.signal_too_long", topic=topic, bytes=len(said), instead="it is found by looking")
+            return
+        try:
+            await self._send(self._topic, said)
+        except StorageError as exc:
+            log.info("replica.not_told", topic=topic, error=str(exc), instead="it is found by looking")
+
+    def _heard(self, said: str) -> None:
+        signal = json.loads(said)
+        if signal["by"] == self.id or signal["to"] not in (None, self.id):
+            return
+        if signal["topic"] == "gone":
+            self._changed.set()
+        for act in self._acts[signal["topic"]]:
+            act(signal["data"])
+
+    # Signs of life --------------------------------------------------------------------------------------------------
+
+    async def _live(self) -> None:
+        """Gives signs of life and looks at those of the others, on a connection that is made again when it is lost."""
+        while not self.lost.is_set():
+            try:
+                async with await self._connect() as connection:
+                    await self._beat(connection)
+            except psycopg.Error as exc:
+                log.warning("replica.disconnected", error=str(exc).strip(), again_in_seconds=BEAT / 4)
+                await asyncio.sleep(BEAT / 4)
+
+    async def _connect(self) -> psycopg.AsyncConnection[tuple[Any, ...]]:
+        connection = await psycopg.AsyncConnection.connect(
+            self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS, application_name="remora signals"
+        )
+        try:
+            await connection.execute(sql.SQL("set search_path = {}, public").format(sql.Identifier(self._store)))
+            # A sign of life may get lost with the server. Nobody is waited for longer than for a beat.
+            await connection.execute(
+                f"set synchronous_commit = off; set lock_timeout = '{int(BEAT * 1_000)}ms'".encode()
+            )
+            await connection.execute(b"select pg_advisory_lock_shared(%s, %s)", (_ALIVE, _number(self.id)))
+            await connection.execute(sql.SQL("listen {}").format(sql.Identifier(self._topic)))
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+    async def _beat(self, connection: psycopg.AsyncConnection[tuple[Any, ...]]) -> None:
+        while True:
+            done = await connection.execute(b"update replicas set beat = beat + 1 where id = %s", (self.id,))
+            if not done.rowcount:
+                self.fail()
+                return
+            await self._look(connection)
+            self._connected.set()
+            async for signal in connection.notifies(timeout=BEAT):
+                self._heard(signal.payload)
+
+    async def _look(self, connection: psycopg.AsyncConnection[tuple[Any, ...]]) -> None:
+        """Removes the processes that are dead."""
+        rows = await (await connection.execute(b"select id, beat from replicas where id <> %s", (self.id,))).fetchall()
+        locks = await connection.execute(
+            b"select objid::bigint from pg_locks where locktype = 'advisory' and classid = %s and granted"
+            b" and database = (select oid from pg_database where datname = current_database())",
+            (_ALIVE,),
+        )
+        numbers = {int(row[0]) for row in await locks.fetchall()}
+        connected = {replica for replica, _ in rows if _number(replica) & 0xFFFFFFFF in numbers}
+        for replica in self._watch.dead(dict(rows), connected, monotonic()):
+            try:
+                await connection.execute(b"delete from replicas where id = %s", (replica,))
+            except psycopg.errors.LockNotAvailable:
+                continue  # its last transaction is still open; the server ends it
+            log.warning("replica.removed", replica=replica, because="it gave no sign of life")
+            self._changed.set()
+            await self._signal("gone", replica)
+            for act in self._acts["gone"]:
+                act(replica)
+
+
+def fence(replica: str) -> tuple[bytes, dict[str, Any]]:
+    """Returns the statement that ends a transaction: its own id, and whether the process is still there.
+
+    It waits for whoever is removing the process, and keeps others from removing it until the commit.
+    """
+    statement = (
+        "with here as (select 1 from replicas where id = %(id)s for key share)"
+        " select pg_current_xact_id_if_assigned()::text, exists (select 1 from here)"
+    )
+    return statement.encode(), {"id": replica}
+
+
+def _number(replica: str) -> int:
+    """Returns the number of a process's lock, a signed number of 32 bits."""
+    return int.from_bytes(hashlib.sha256(replica.encode()).digest()[:4], signed=True)

