@@ -95,7 +95,7 @@ VENDORS = {
     "opentelemetry": {"gateway/ops/traces.py"},
     "httpx2": {"agents/toolservers/session.py"},
     "filelock": {"memory/store/sqlite/database.py"},
-    "psycopg": {"memory/store/postgres/database.py"},
+    "psycopg": {"memory/store/postgres/database.py", "memory/store/postgres/replica.py"},
     "sqlite_vec": {"memory/store/sqlite/driver.py"},
     "dateutil": {"memory/text/times/pieces.py", "memory/text/times/rules.py"},
     "apscheduler": {"gateway/ops/night_clock.py"},
