@@ -453,6 +453,11 @@ class Channel(Protocol):
     @property
     def capabilities(self) -> Capabilities: ...
 
+    @property
+    def receives_alone(self) -> bool:
+        """True if the platform lets only one process receive, so that several of them have to take turns."""
+        return False
+
     def reachable(self, place: Place) -> bool:
         """Returns whether this run can show rows for `place`; rows it can't show wait in the outbox.
 

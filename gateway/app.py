@@ -58,6 +58,7 @@ from gateway.pipeline.limits import Buckets
 from gateway.pipeline.policy import OPERATOR, Policy, Rules, new_code
 from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.router import Flow, Router
+from gateway.pipeline.sharing import Sharing
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner, spent_on
 from memory.learn.entities import SPACY_INSTALL
@@ -315,10 +316,15 @@ async def answering(
         )
     try:
         await router.take_up()
-        async with beside([clock.work() for clock in parts.clocks], "reminders.ended"):
+        sharing = [Sharing(store, router) for store in roster.each_store]
+        async with (
+            beside([clock.work() for clock in parts.clocks], "reminders.ended"),
+            beside([share.work() for share in sharing], "sharing.ended"),
+        ):
             yield router
     finally:
-        await router.drain(seconds=_STOP_SECONDS)
+        taken_for_dead = any(store.memory.peers.lost.is_set() for store in roster.each_store)
+        await router.drain(seconds=0.0 if taken_for_dead else _STOP_SECONDS)
 
 
 def _tasks(config: Config, roster: Roster, store: Store) -> tuple[dict[str, int | None], list[StandingTask]]:

@@ -105,6 +105,7 @@ from memory.store.mailbox import TASK as TASK_BOT
 from memory.store.mailbox import InboxRow, OutboxRow, Outgoing, Part
 from memory.store.memories import Draft, Kind, Memory
 from memory.store.passages import Passage
+from memory.store.peers import Peers
 from memory.store.questions import OpenQuestion, Question
 from memory.store.recalls import RecalledEntry
 from memory.store.reminders import MOST as MOST_REMINDERS
@@ -342,7 +343,9 @@ class Service:
         try:
             service = cls(
                 database,
-                agents=await database.write(lambda tx: _begin(tx, agents, now=runtime.now())),
+                agents=await database.write(
+                    lambda tx: _begin(tx, agents, alone=database.peers.is_alone, now=runtime.now())
+                ),
                 runtime=runtime,
                 triggers=triggers or Triggers(),
                 search=search or SearchSetup(),
@@ -368,8 +371,9 @@ class Service:
             self._embedding.start()
         await self.backups.begin()
         await self.forgetting.begin()
-        await self.jobs.begin()
-        await self.learner.take_up()
+        if self.database.peers.is_alone:
+            await self.jobs.begin()
+            await self.learner.take_up()
 
     async def close(self, *, seconds: float) -> None:
         """Reads unread messages for at most `seconds`, then closes the file."""
@@ -590,6 +594,15 @@ class Service:
         now = self.now()
         return await left_chats.erase_left(self.database, before=now - self.keeping.left_chat_days * _DAY_MS, now=now)
 
+    @property
+    def peers(self) -> Peers:
+        """The processes that answer from this store."""
+        return self.database.peers
+
+    async def take_over(self, session_keys: Sequence[str]) -> None:
+        """Reads, once these sessions are quiet, what another process left unread there."""
+        await self.learner.take_over(session_keys)
+
     def learn_soon(self, context: Context, reason: str) -> None:
         """Starts reading this session's unread messages, without waiting: a model may take a minute."""
         self.learner.soon(context.session.id, reason)
@@ -680,10 +693,11 @@ class Service:
         return await self.database.read(act)
 
 
-def _begin(tx: Transaction, agents: Mapping[str, AgentMemory], *, now: int) -> Agents:
+def _begin(tx: Transaction, agents: Mapping[str, AgentMemory], *, alone: bool, now: int) -> Agents:
     """Enters the agents' rows at start, and settles what an earlier run left half done."""
     entered = enter_agents(tx, agents, now=now)
     erasure.seal_all(tx, now=now)
-    mailbox.doubt(tx)
+    if alone:
+        mailbox.doubt(tx)
     mailbox.expire_held(tx, before=now - _HELD_MS, now=now)
     return entered

@@ -94,6 +94,8 @@ class DiscordChannel(Channel):
         self._contact: int | None = None
         self._endurance = Endurance(id)
 
+    receives_alone = True
+
     def health(self) -> Health:
         """Returns the health, judged by the gateway alone: sending may still work while nothing comes in."""
         trouble = self._ended if self._receiver is None else self._receiver.trouble

@@ -178,6 +178,10 @@ class TelegramChannel(Channel):
         self._asides: set[asyncio.Task[None]] = set()
         self._endurance = Endurance(id)
 
+    @property
+    def receives_alone(self) -> bool:
+        return self._webhook is None
+
     def health(self) -> Health:
         """Returns the health, judged by updates alone: sending may still work while nothing comes in."""
         return Health(contact=self._contact, trouble=self._trouble)

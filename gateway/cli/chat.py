@@ -24,7 +24,7 @@ from channels.ids import FORMATS
 from gateway.cli.bar import progress
 from gateway.cli.exits import EX_CANTCREAT, EX_DATAERR, EX_NOT_RUNNING, EX_SOFTWARE, ending, fail
 from gateway.cli.start import CONFIG, loaded, set_up_logs, tell_errors
-from gateway.config.loading import EX_CONFIG, Config, find, is_reference, load
+from gateway.config.loading import EX_CONFIG, Config, ConfigError, find, is_reference, load
 from gateway.pipeline.policy import OPERATOR
 
 if TYPE_CHECKING:
@@ -225,7 +225,12 @@ async def _served(config: Config, config_path: Path | None) -> int:
     stop, home, cwd = asyncio.Event(), Path.home(), Path.cwd()
     sources = Sources(lambda: load(find(config_path, os.environ, cwd, home), os.environ, home), asyncio.Event())
     with traced(os.environ), serving.signals(stop, sources.asked):
-        return await serving.serve(config, app.channels(config), stop=stop, say=_tell_operator, sources=sources)
+        while True:
+            code = await serving.serve(config, app.channels(config), stop=stop, say=_tell_operator, sources=sources)
+            if code != serving.BEGIN_ANEW or stop.is_set():
+                return code
+            with suppress(ConfigError):  # the last good one serves
+                config = sources.read()
 
 
 def _tell_operator(text: str) -> None:

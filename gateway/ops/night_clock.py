@@ -9,9 +9,10 @@ runs. A run that is stopped in the middle goes on at the next start.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -106,6 +107,7 @@ class Worker:
         self._now = now
         self._woken = asyncio.Event()
         self._asked: list[_Wanted] = []
+        self._on_duty = False
 
     @property
     def jobs(self) -> tuple[str, ...]:
@@ -151,14 +153,49 @@ class Worker:
         return [one for agent in self.agents if agent.agent in agents for one in planned(agent, self.jobs, now=now)]
 
     async def work(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """Runs what is due whenever woken; first, once the start has settled, what was missed. Never ends."""
+        """Runs what is due whenever woken; first, once the start has settled, what was missed. Never ends.
+
+        Of several processes on the store one does this at a time.
+        """
         await sleep(_SETTLED)
+        peers = self._memory.peers
+        peers.on("job", self._asked_elsewhere)
+        async with AsyncExitStack() as stack:
+            async with beside([] if peers.is_alone else [self._hand_on()], "jobs.ended"):
+                await stack.enter_async_context(peers.duty("night"))
+            self._on_duty = True
+            if not peers.is_alone:
+                await self._take_over(sleep)
+            while True:
+                await self.work_off()
+                # A monotonic clock, which nobody can set: a scheduler that goes by the machine's time would wait for
+                # days after that was put back by days.
+                await woken_or(self._woken, sleep(60.0 * _LOOKS))
+                self._woken.clear()
+
+    async def _hand_on(self) -> None:
+        """Hands the runs that are asked for here to the process that does the work of the night."""
         while True:
-            await self.work_off()
-            # A monotonic clock, which nobody can set: a scheduler that goes by the machine's time would wait for days
-            # after that was put back by days.
-            await woken_or(self._woken, sleep(60.0 * _LOOKS))
+            await self._woken.wait()
             self._woken.clear()
+            while self._asked:
+                await self._memory.peers.tell("job", json.dumps(asdict(self._asked.pop(0))))
+
+    async def _take_over(self, sleep: Callable[[float], Awaitable[None]]) -> None:
+        """Releases the runs that were under way in the process that had the duty before."""
+        while True:
+            try:
+                return await self._memory.jobs.begin()
+            except StorageError as exc:
+                log.error("jobs.put_off", error=str(exc), again_in_minutes=1)
+                await sleep(60.0)
+
+    def _asked_elsewhere(self, told: str) -> None:
+        """Has a run made for which another process was asked, if this one does the work of the night."""
+        wanted = json.loads(told)
+        if self._on_duty and any(one.agent == wanted["agent"] for one in self.agents):
+            self._asked.append(_Wanted(agent=wanted["agent"], job=wanted["job"], period=wanted["period"]))
+            self._woken.set()
 
     async def work_off(self) -> list[Run]:
         """Runs all jobs asked for and all that are due by now, one after the other; returns the runs that ended."""

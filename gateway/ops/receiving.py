@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Final
 
 from channels.base import Channel, Host
@@ -29,11 +30,14 @@ class Receiving:
         *,
         sleep: Callable[[float], Awaitable[None]],
         monotonic: Callable[[], float],
+        duty: Callable[[str], AbstractAsyncContextManager[None]],
     ) -> None:
+        """`duty` waits until no other process has a duty; a bot that only one process may receive for is one."""
         self._channels = channels
         self._host = host
         self._sleep = sleep
         self._monotonic = monotonic
+        self._duty = duty
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._began: dict[str, float] = {}
         self._changed = asyncio.Event()
@@ -75,13 +79,17 @@ class Receiving:
             self._changed.set()
 
     def seconds(self, name: str) -> float:
-        """Returns the seconds since a channel was begun."""
+        """Returns the seconds since a channel was begun; 0 while another process receives for the bot."""
         return self._monotonic() - self._began.get(name, self._monotonic())
 
     def _begin(self, channel: Channel) -> None:
-        self._began[channel.id] = self._monotonic()
-        supervised = supervise(channel, self._host, sleep=self._sleep, random=random.random)
-        self._tasks[channel.id] = asyncio.create_task(supervised)
+        self._began.pop(channel.id, None)
+        self._tasks[channel.id] = asyncio.create_task(self._receive(channel))
+
+    async def _receive(self, channel: Channel) -> None:
+        async with self._duty(f"bot {channel.id}") if channel.receives_alone else nullcontext():
+            self._began[channel.id] = self._monotonic()
+            await supervise(channel, self._host, sleep=self._sleep, random=random.random)
 
 
 def _connection(bot: BotSettings) -> dict[str, object]:

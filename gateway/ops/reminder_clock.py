@@ -41,7 +41,7 @@ class ReminderClock:
         channels: Mapping[str, Channel],
         *,
         access: Access,
-        answer: Callable[[Store, InboxRow], None],
+        answer: Callable[[Store, InboxRow], Awaitable[None]],
         tokens_per_day: Mapping[str, int | None],
         now: Callable[[], int],
         standing: Sequence[StandingTask] = (),
@@ -155,7 +155,7 @@ class ReminderClock:
             return
         row = await self._reminders.begin_task(reminder, message)
         if row is not None:
-            self._answer(self._store, row)
+            await self._answer(self._store, row)
 
     async def _begin_standing(self, task: StandingTask, at: int) -> None:
         """Has a standing task answered in its person's private chat, unless there is nothing to do."""
@@ -177,7 +177,7 @@ class ReminderClock:
         )
         row = await self._reminders.begin_standing(account, session, update_key, payload)
         if row is not None:
-            self._answer(self._store, row)
+            await self._answer(self._store, row)
 
     async def _may_read(self, reminder: Reminder) -> bool:
         """Returns whether nobody has shut out the reminder's person, or the group where it is to be shown."""

@@ -45,6 +45,12 @@ log = structlog.get_logger(__name__)
 SILENCE = 120
 #: Seconds beyond a turn's own deadline that a message may wait for its answer, or an answer for its delivery.
 GRACE = 60
+#: The exit code of a process that has to begin anew: EX_TEMPFAIL of sysexits.h.
+BEGIN_ANEW = 75
+_ENDING = {
+    0: "Ending: what was taken is answered first. Ctrl-C once more ends at once; the next start then goes on.",
+    BEGIN_ANEW: "The other processes took this one for dead and go on with its conversations. It begins anew.",
+}
 #: Seconds between two checks of the process's own health.
 _WATCH = 15.0
 #: Seconds that a store gets to report its health.
@@ -66,9 +72,10 @@ async def serve(
 ) -> int:
     """Serves `channels` until `stop` is set or all of them have ended. Returns the exit code.
 
-    The exit code is 0, or 1 if health was bad for longer than `http.exit_after_minutes`. `say` is called with a few
-    lines for the operator. With `sources`, a changed configuration is taken up. Raises `memory.errors.StorageError` if
-    a store can't be opened, and `http.AddressUnusable`.
+    The exit code is 0, 1 if health was bad for longer than `http.exit_after_minutes`, or `BEGIN_ANEW` if the other
+    processes on a store have taken this one for dead, so that it has to be served again with new channels. `say` is
+    called with a few lines for the operator. With `sources`, a changed configuration is taken up. Raises
+    `memory.errors.StorageError` if a store can't be opened, and `http.AddressUnusable`.
     """
     began, channels = monotonic(), dict(channels)
     # Read once, because it is a file, and the process may later be unable to open files.
@@ -135,7 +142,8 @@ async def serve(
             say(f"Warning: {warning}")
         plan_nights = await stack.enter_async_context(ticking(parts.workers, sleep=sleep))
         await stack.enter_async_context(beside([trimming(sleep)], "trimming.ended"))
-        receiving = Receiving(channels, router, sleep=sleep, monotonic=monotonic)
+        duty = parts.roster.stores[config.default_agent].memory.peers.duty
+        receiving = Receiving(channels, router, sleep=sleep, monotonic=monotonic, duty=duty)
 
         async def apply(before: Config, after: Config) -> None:
             await app.renew(before, after, parts)
@@ -158,9 +166,10 @@ async def serve(
             receive(),
             stopped(),
             _watch(report, minutes=config.settings.http.exit_after_minutes, monotonic=monotonic, sleep=sleep),
+            _taken_for_dead(parts.roster.each_store),
         )
         hearing.clear()
-        say("Ending: what was taken is answered first. Ctrl-C once more ends at once; the next start then goes on.")
+        say(_ENDING.get(code, _ENDING[0]))
     return code
 
 
@@ -295,9 +304,21 @@ def _warnings(config: Config) -> list[str]:
     return told
 
 
-async def _first(receiving: Awaitable[None], stopping: Awaitable[object], watching: Awaitable[None]) -> int:
-    """Waits until one of the three has ended and ends the others. Returns the exit code or raises the first's error."""
-    tasks = [asyncio.ensure_future(each) for each in (receiving, stopping, watching)]
+async def _taken_for_dead(stores: Sequence[Store]) -> None:
+    """Waits until other processes on one of the stores have taken this one for dead."""
+    waits = [asyncio.ensure_future(store.memory.peers.lost.wait()) for store in stores]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in waits:
+            one.cancel()
+
+
+async def _first(
+    receiving: Awaitable[None], stopping: Awaitable[object], watching: Awaitable[None], lost: Awaitable[None]
+) -> int:
+    """Waits until one of the four has ended and ends the others. Returns the exit code or raises the first's error."""
+    tasks = [asyncio.ensure_future(each) for each in (receiving, stopping, watching, lost)]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -306,6 +327,8 @@ async def _first(receiving: Awaitable[None], stopping: Awaitable[object], watchi
         await asyncio.gather(*tasks, return_exceptions=True)
     for task in done:
         task.result()
+    if tasks[3] in done:
+        return BEGIN_ANEW
     return 1 if tasks[2] in done else 0
 
 

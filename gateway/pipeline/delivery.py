@@ -10,7 +10,7 @@ session holds up no other.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 
 import structlog
@@ -39,6 +39,8 @@ log = structlog.get_logger(__name__)
 _WAITS = (1.0, 5.0, 30.0, 120.0, 600.0)
 #: Milliseconds for which a row that could not be shown is tried (DESIGN 8).
 _LIFETIME_MS = 6 * 3_600_000
+#: Seconds after which a session is asked for again that another process holds.
+_YIELD_SECONDS = 0.1
 #: Prefix of the data of the button under an offer, before the row's id.
 AGAIN = "again:"
 
@@ -93,6 +95,7 @@ class Delivery:
         `retry_seconds` is the wait after the store has failed.
         """
         self._mailbox = mailbox
+        self._peers = mailbox.peers
         self._channels = channels
         self._language = language
         self._now = now
@@ -106,17 +109,15 @@ class Delivery:
         self._moved: dict[str, str] = {}
         self._closing = False
 
-    async def take_up(self) -> None:
-        """Sends, at the start, what an earlier run left, and handles the rows that may not have arrived."""
+    async def take_up(self, session_keys: Collection[str] | None = None) -> None:
+        """Sends what an earlier run or another process left, and handles the rows that may not have arrived.
+
+        That is in all sessions that this process holds, or in these.
+        """
         for session_key in await self._mailbox.sessions_with_mail():
-            channel = self._channel(Place.from_session_key(session_key))
-            if channel is not None:
-                for row in await self._mailbox.in_doubt(session_key):
-                    if channel.capabilities.resend == "mark":
-                        await self._mailbox.not_sent(row.id, "pending", "unknown")
-                    else:
-                        await self._in_doubt(channel, row)
-            self.wake(session_key)
+            if session_key in session_keys if session_keys is not None else self._peers.holds(session_key):
+                await self._settle_doubts(session_key)
+                self.wake(session_key)
 
     def wake(self, session_key: str) -> None:
         """Sends the rows of this session, if there are any."""
@@ -126,6 +127,16 @@ class Delivery:
         self._woken.add(session_key)
         if session_key not in self._senders:
             self._senders[session_key] = asyncio.create_task(self._send_all(session_key))
+
+    def is_sending(self, session_key: str) -> bool:
+        """Returns whether rows of this session are being sent."""
+        return session_key in self._senders
+
+    def let_go(self, session_key: str) -> None:
+        """Leaves the rows of this session that wait for their next try to another process."""
+        alarm = self._alarms.pop(session_key, None)
+        if alarm is not None:
+            alarm.cancel()
 
     async def settled(self, session_key: str) -> None:
         """Waits until the session's rows are sent, or put off to a later try."""
@@ -167,6 +178,10 @@ class Delivery:
         try:
             place = Place.from_session_key(session_key)
             channel = self._channel(place)
+            if channel is None:
+                await self._peers.tell("show", session_key)
+            elif not await self._held(session_key, channel):
+                return
             while channel is not None and session_key in self._woken:
                 if (record := self._unrecorded.get(session_key)) is not None:
                     await record()
@@ -185,6 +200,29 @@ class Delivery:
         finally:
             self._woken.discard(session_key)
             del self._senders[session_key]
+
+    async def _held(self, session_key: str, channel: Channel) -> bool:
+        """Holds the session, so that no other process shows its rows, too. Returns False if another holds it.
+
+        A place that only this process can reach is asked for.
+        """
+        held = await self._peers.hold(session_key)
+        if held == "elsewhere" and channel.capabilities.comes_and_goes:
+            await self._peers.tell("yield", session_key, session_key=session_key)
+            self._set_alarm(session_key, _YIELD_SECONDS)
+        if held == "taken":
+            await self._settle_doubts(session_key)
+        return held != "elsewhere"
+
+    async def _settle_doubts(self, session_key: str) -> None:
+        """Handles the rows of a session that may not have arrived."""
+        channel = self._channel(Place.from_session_key(session_key))
+        for row in await self._mailbox.in_doubt(session_key) if channel is not None else ():
+            assert channel is not None
+            if channel.capabilities.resend == "mark":
+                await self._mailbox.not_sent(row.id, "pending", "unknown")
+            else:
+                await self._in_doubt(channel, row)
 
     async def _wait_for_due(self, session_key: str) -> None:
         """Sets an alarm for the moment when the row that has to wait is due."""

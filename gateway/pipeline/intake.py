@@ -145,8 +145,8 @@ class Intake:
             where, who, heard.inbox_id, platform_ref=edit.message_id, text=edit.text, compose=in_words
         )
 
-    async def take_back(self, store: Store, place: Place, message_ids: Sequence[str]) -> None:
-        """Takes back deleted messages.
+    async def take_back(self, store: Store, place: Place, message_ids: Sequence[str]) -> list[int]:
+        """Takes back deleted messages. Returns the ids of the inbox rows among them that waited.
 
         Messages that wait for their turn get none. Other messages lose their text and what was learned from them.
         """
@@ -159,6 +159,7 @@ class Intake:
         gone = await store.memory.mailbox.withdraw(key, is_deleted)
         self._lanes.take_out(key, lambda waiting: waiting.store is store and waiting.heard.inbox_id in gone)
         await store.memory.retract(self._channels[place.channel].platform, key, message_ids)
+        return gone
 
     async def take_back_learned(self, store: Store, place: Place, message_ids: Sequence[str]) -> None:
         """Removes what a running turn learns from deleted messages, once the turn is over."""

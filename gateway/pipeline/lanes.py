@@ -108,6 +108,10 @@ class Lanes(Generic[T]):
         lane.arrived.set()
         return taken
 
+    def is_busy(self, key: str) -> bool:
+        """Returns whether anything in a lane waits or is being handled."""
+        return key in self._lanes
+
     async def idle(self, key: str) -> None:
         """Waits until everything put into the lane so far, and since, is handled."""
         while (lane := self._lanes.get(key)) is not None:

@@ -8,7 +8,8 @@ the process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+import json
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
@@ -30,13 +31,16 @@ from gateway.pipeline.questions import goes_on
 from gateway.pipeline.request import Agent, Heard
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.pipeline.waiting import Fetching, Waiting
-from memory.errors import StorageError
+from memory.errors import StorageError, TakenForDead
 from memory.service import InboxRow
 
 log = structlog.get_logger(__name__)
 
 #: A message that took longer than this to arrive, in milliseconds, was said while the process was not listening.
 _PROMPT_MS = 10_000
+#: How often a session is asked for that another process holds, and the seconds between.
+_ASKED = 300
+_ASK_SECONDS = 0.1
 #: Whoever gives one of these commands is forgotten where nothing is kept, too.
 _FORGETTING = frozenset({"forget", "privacy"})
 
@@ -85,6 +89,10 @@ class Router:
         self._retries: set[asyncio.Task[None]] = set()
         self._taking: set[asyncio.Task[None]] = set()
         self._told_unsaved: set[int] = set()
+        # The inbox rows in this process's hands, by store; and those that ended while it looked for others.
+        self._in_hand: set[tuple[int, int]] = set()
+        self._ended: set[tuple[int, int]] = set()
+        self._looking = asyncio.Lock()
         self._closing = False
         self._intake = Intake(
             roster=roster, channels=channels, lanes=self._lanes, mask=mask, now=now, stale_hours=flow.stale_hours
@@ -109,15 +117,77 @@ class Router:
         await self._roster.load_choices()
         for store in self._roster.each_store:
             await store.delivery.take_up()
-            unanswered = await store.memory.mailbox.unanswered()
-            rows = [row for row in unanswered if not await self._intake.set_aside(store, row)]
+            await self.look(store)
+
+    async def look(self, store: Store) -> None:
+        """Queues the unanswered rows of the sessions that this process holds, as far as it has them not in hand.
+
+        Raises `StorageError`.
+        """
+        async with self._looking:
+            self._ended.clear()
+            rows = [
+                row
+                for row in await store.memory.mailbox.unanswered()
+                if store.memory.peers.holds(row.session_key) and not await self._intake.set_aside(store, row)
+            ]
             # All rows are queued at once: the messages of an interrupted turn must stay together.
             for row in rows:
-                self._queue_row(store, row)
+                if not self._closing and (id(store), row.id) not in self._ended:
+                    self._queue_row(store, row)
 
-    def begin_task(self, store: Store, row: InboxRow) -> None:
+    def reaches(self, place: Place) -> bool:
+        """Returns whether this process can show anything at `place`."""
+        channel = self._channels.get(place.channel)
+        return channel is not None and channel.reachable(place)
+
+    def is_busy(self, key: str) -> bool:
+        """Returns whether anything of a session is being handled."""
+        return key in self._at_once or self._lanes.is_busy(key)
+
+    async def begin_task(self, store: Store, row: InboxRow) -> None:
         """Has a task whose time has come answered, in its turn among the messages of its session."""
-        self._queue_row(store, row)
+        if await self.hold(store, row.session_key):
+            self._queue_row(store, row)
+
+    async def hold(self, store: Store, key: str, heard: Heard | None = None) -> bool:
+        """Holds a session, and takes up what was left in it. Returns False if another process answers there.
+
+        A place that only this process can reach is asked for. Raises `StorageError`.
+        """
+        channel = self._channels.get(Place.from_session_key(key).channel)
+        # What only this process knows of a message would be lost on the way to another.
+        spread = (
+            heard is not None and channel is not None and channel.receives_alone
+            and heard.original is None and not self._policy.observes(heard.inbound)
+        )  # fmt: skip
+        held = await store.memory.peers.hold(key, spread=spread)
+        if held == "taken":
+            await self.took(store, [key])
+            await self.look(store)
+        if held == "elsewhere" and channel is not None and channel.capabilities.comes_and_goes:
+            self._start(key, self._ask_for(store, key))
+        return held != "elsewhere"
+
+    async def took(self, store: Store, keys: Sequence[str]) -> None:
+        """Takes up what others have left in sessions, but for their messages. Raises `StorageError`."""
+        await self._roster.load_choices()
+        await store.delivery.take_up(keys)
+        await store.memory.take_over(keys)
+
+    async def _ask_for(self, store: Store, key: str) -> None:
+        """Asks the process that holds a session for it, until it has it or a while is over."""
+        peers = store.memory.peers
+        try:
+            for _ in range(_ASKED):
+                await peers.tell("yield", key, session_key=key)
+                await asyncio.sleep(_ASK_SECONDS)
+                if await peers.hold(key) != "elsewhere":
+                    await self.took(store, [key])
+                    await self.look(store)
+                    return
+        except StorageError as exc:
+            log.error("turn.unsaved", session=key, error=str(exc), kept="in the inbox")
 
     async def may_speak(self, inbound: Inbound) -> bool:
         """Returns whether a message would be taken now, without any effect. Raises `StorageError`."""
@@ -201,12 +271,21 @@ class Router:
     async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
         try:
             for store in self._roster.each_store:
-                await self._intake.take_back(store, place, message_ids)
+                self._put_down(store, await self._intake.take_back(store, place, message_ids))
                 self._observed.remove(place.session_key, message_ids)
-                # What a running turn learns from the messages is removed too.
+                # What a running turn learns from the messages is removed too, wherever it runs.
                 self._start(place.session_key, self._intake.take_back_learned(store, place, message_ids))
+                told = json.dumps({"place": place.session_key, "ids": list(message_ids)})
+                await store.memory.peers.tell("deleted", told, session_key=place.session_key)
         except StorageError as exc:
             raise NotTaken(str(exc)) from exc
+
+    def deleted_elsewhere(self, store: Store, told: str) -> None:
+        """Takes back what a running turn learns from messages of whose deletion another process was told."""
+        said = json.loads(told)
+        place = Place.from_session_key(said["place"])
+        if place.channel in self._channels:
+            self._start(place.session_key, self._intake.take_back_learned(store, place, said["ids"]))
 
     async def stop(self, place: Place) -> bool:
         stopped = [store.turns.stop(place.session_key) for store in self._roster.each_store]
@@ -294,7 +373,19 @@ class Router:
         return replace(heard, overheard=self._observed.lines(inbound.place.session_key))
 
     async def _taken(self, heard: Heard, store: Store, texts: Texts) -> None:
-        """Handles a message whose inbox row is committed."""
+        """Handles a message whose inbox row is committed, unless another process holds its session."""
+        key, own = heard.inbound.place.session_key, (id(store), heard.inbox_id)
+        if own in self._in_hand:
+            return  # it was found by looking
+        self._in_hand.add(own)
+        try:
+            ours = store.memory.peers.holds(key) or await self.hold(store, key, heard)
+        except StorageError as exc:
+            log.error("turn.unsaved", session=key, error=str(exc), kept="in the inbox")
+            ours = False
+        if not ours:
+            self._in_hand.discard(own)
+            return
         waiting = self._waiting(heard, store)
         if _is_aside(heard.inbound):
             self._start(heard.inbound.place.session_key, self._handle(heard.inbound.place.session_key, [waiting]))
@@ -306,10 +397,15 @@ class Router:
             try:
                 await self._refuse(store, [heard], texts("bad.queue", count=self._flow.queue), "queue_full")
             except StorageError as exc:
-                await self._unsaved(heard.inbound.place.session_key, [waiting], exc)
+                await self._unsaved(key, [waiting], exc)
+            finally:
+                self._in_hand.discard(own)
 
     def _queue_row(self, store: Store, row: InboxRow) -> None:
-        """Queues an unanswered row of a store."""
+        """Queues an unanswered row of a store, unless it is in hand."""
+        if (id(store), row.id) in self._in_hand:
+            return
+        self._in_hand.add((id(store), row.id))
         heard = self._with_overheard(Heard(inbox_id=row.id, inbound=Inbound.from_json(row.payload)))
         waiting = self._waiting(heard, store, turn_id=row.turn_id, late=True)
         if _is_aside(heard.inbound):
@@ -381,6 +477,15 @@ class Router:
                 await self._refuse(store, heard, texts("error.internal"), "internal", keep_words=True)
             except StorageError as exc:
                 await self._unsaved(key, batch, exc)
+        finally:
+            self._put_down(store, [waiting.heard.inbox_id for waiting in batch])
+
+    def _put_down(self, store: Store, inbox_ids: Iterable[int]) -> None:
+        """Notes that inbox rows are not in this process's hands any more."""
+        rows = {(id(store), inbox_id) for inbox_id in inbox_ids}
+        self._in_hand -= rows
+        if self._looking.locked():
+            self._ended |= rows
 
     async def _answer(self, store: Store, served: Agent, batch: list[Waiting], texts: Texts) -> None:
         first = batch[0]
@@ -436,6 +541,7 @@ class Router:
         store.turns.stop(key)
         if waiting:
             heard = [item.heard for item in waiting]
+            self._put_down(store, [one.inbox_id for one in heard])
             await self._refuse(store, heard, self._texts(waiting[0])("stop.done"), "stopped", keep_words=True)
         return True
 
@@ -457,6 +563,9 @@ class Router:
 
     async def _unsaved(self, key: str, batch: list[Waiting], error: StorageError) -> None:
         """Handles a failed store: tells the person if that needs no store, and tries again after a while."""
+        if isinstance(error, TakenForDead):
+            log.warning("turn.left", session=key, instead="another process answers")
+            return
         log.error("turn.unsaved", session=key, error=str(error), again_in=self._flow.retry_seconds)
         texts = self._texts(batch[0])
         first = batch[0].heard
@@ -465,18 +574,15 @@ class Router:
             await self._tell(first, texts("error.storage", reason=str(error)))
         if self._closing:
             return
-        task = asyncio.create_task(self._again(batch))
+        task = asyncio.create_task(self._again(batch[0].store))
         self._retries.add(task)
         task.add_done_callback(self._retries.discard)
 
-    async def _again(self, batch: list[Waiting]) -> None:
-        store = batch[0].store
-        ids = {waiting.heard.inbox_id for waiting in batch}
+    async def _again(self, store: Store) -> None:
         while True:
             await asyncio.sleep(self._flow.retry_seconds)
             try:
-                for row in [one for one in await store.memory.mailbox.unanswered() if one.id in ids]:
-                    self._queue_row(store, row)
+                await self.look(store)
             except StorageError as exc:
                 log.error("store.failing", error=str(exc), again_in=self._flow.retry_seconds)
             else:

@@ -81,9 +81,10 @@ class Roster:
 
     async def load_choices(self) -> None:
         """Reads the chosen agents anew from every store."""
-        self.chosen.clear()
+        chosen: dict[str, str] = {}
         for store in self.each_store:
-            self.chosen.update(await store.memory.chosen_agents())
+            chosen |= await store.memory.chosen_agents()
+        self.chosen = chosen
 
     @property
     def each_store(self) -> list[Store]:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from memory.context import in_write, reads, reads_at, writes, writes_at
-from memory.store import attachments, chats, history, mailbox, questions
+from memory.store import attachments, chats, history, mailbox, questions, replicas
 from memory.store.database import Database, Reader, Transaction
 from memory.store.mailbox import InboxRow, OutboxRow, Outgoing, Part
+from memory.store.peers import Peers
 
 
 class Mailbox:
@@ -24,6 +25,11 @@ class Mailbox:
         self._now = now
         self.run_id = run_id
         self._noted: set[str] = set()
+
+    @property
+    def peers(self) -> Peers:
+        """The processes that answer from this store."""
+        return self._database.peers
 
     told_before = reads(mailbox.told_before)
     answer_before = reads(mailbox.answer_before)
@@ -251,6 +257,7 @@ class Mailbox:
         found = chats.move_chat(tx, platform=platform, reference=chat, new_reference=new_chat, now=self._now())
         for key in {*found, *keys}:
             chats.rename_session(tx, key, rename(key))
+            replicas.drop(tx, key)
             mailbox.rename(tx, key, rename(key), chat=new_chat)
         return {key: rename(key) for key in {*found, *keys}}
 

@@ -8,7 +8,8 @@ set aside, and never holds up another session. Messages that were forgotten whil
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, KeysView, Sequence
+from collections.abc import AsyncIterator, Callable, KeysView, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, zip_longest
@@ -124,10 +125,15 @@ class Learner:
         task.add_done_callback(self._tasks.discard)
 
     async def flush(self, session_id: int, reason: str) -> None:
-        """Reads a session's unread messages now. A failure is kept for a later retry, not raised."""
+        """Reads a session's unread messages now. A failure is kept for a later retry, not raised.
+
+        They are left to another process if that holds the session.
+        """
         self._disarm(session_id)
-        async with self._sessions.setdefault(session_id, asyncio.Lock()):
+        async with self._sessions.setdefault(session_id, asyncio.Lock()), self._held(session_id) as held:
             self._waiting.discard(session_id)
+            if not held:
+                return
             await self._database.write(lambda tx: extractions.schedule(tx, session_id, reason, now=self._now()))
             while work := await self._database.read(
                 lambda reader: extractions.next_work(reader, session_id, now=self._now())
@@ -150,6 +156,12 @@ class Learner:
         await self._database.write(extractions.retry_parked)
         for session_id in await self._database.read(extractions.sessions_with_work):
             self._arm(session_id, self._triggers.quiet_seconds, "left over")
+
+    async def take_over(self, session_keys: Sequence[str]) -> None:
+        """Waits for quiet in those of the sessions that another process left unread."""
+        for session_id in await self._database.read(lambda reader: extractions.unread_among(reader, session_keys)):
+            if session_id not in self._timers and session_id not in self._waiting:
+                self._arm(session_id, self._triggers.quiet_seconds, "left over")
 
     async def flush_all(self, agent_id: int) -> None:
         """Reads the unread messages of every session of an agent now, also those that were set aside."""
@@ -177,6 +189,21 @@ class Learner:
             # Timers are cancelled last, because a task that fails may have set one.
             for timer in self._timers.values():
                 timer.cancel()
+
+    @asynccontextmanager
+    async def _held(self, session_id: int) -> AsyncIterator[bool]:
+        """Holds a session while the block runs. Gives False if another process holds it."""
+        peers = self._database.peers
+        if peers.is_alone:
+            yield True
+            return
+        key = (await self._database.read(partial(chats.session_by_id, session_id=session_id))).key
+        held = await peers.hold(key)
+        try:
+            yield held != "elsewhere"
+        finally:
+            if held == "taken":
+                await peers.leave([key])
 
     def _arm(self, session_id: int, seconds: float, reason: str) -> None:
         self._disarm(session_id)

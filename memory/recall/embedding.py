@@ -43,6 +43,8 @@ _QUESTION_SECONDS = 10.0
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 600.0
 #: Progress on a longer backlog than this is logged every so many documents.
 _REPORTED = 500
+#: Seconds between two looks for what other processes on the store have queued.
+_LOOKS: Final = 5.0
 #: Most tokens of a document whose bits are kept: 24 kB at 384 dimensions.
 _MOST_TOKENS = 512
 #: The number of pieces of a text that hold so many tokens.
@@ -142,6 +144,7 @@ class Embedding:
         self._opened = asyncio.Event()
         self._idle = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._on_duty = False
 
     @property
     def vectors(self) -> Vectors | None:
@@ -173,6 +176,10 @@ class Embedding:
 
     async def idle(self) -> None:
         """Waits until no document is left to be embedded, or the embedder has failed to open."""
+        while not (self._on_duty or self._database.peers.is_alone):
+            if not await self._database.read(vectors.count_waiting):
+                return
+            await self._sleep(_LOOKS)
         self._idle.clear()
         self.wake()
         await self._until(self._idle)
@@ -256,7 +263,13 @@ class Embedding:
             self._trouble = str(exc)
             return
         self._opened.set()
-        reported = 0
+        async with self._database.peers.duty("embedding"):
+            self._on_duty = True
+            await self._work_off()
+
+    async def _work_off(self) -> None:
+        """Embeds what waits, whenever there is something. Never ends."""
+        reported, alone = 0, self._database.peers.is_alone
         while True:
             # Cleared before the queue is read: documents that come later set it again.
             self._awake.clear()
@@ -265,7 +278,9 @@ class Embedding:
             if not done:
                 if not self._awake.is_set():
                     self._idle.set()
-                await self._awake.wait()
+                with suppress(TimeoutError):
+                    # What other processes have queued wakes nobody here.
+                    await asyncio.wait_for(self._awake.wait(), None if alone else _LOOKS)
 
     async def _patiently(self, act: Callable[[], Awaitable[T]]) -> T:
         """Retries `act` until it succeeds, waiting longer and longer between attempts."""

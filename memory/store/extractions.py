@@ -318,6 +318,16 @@ def sessions_with_work(reader: Reader) -> list[int]:
     )
 
 
+def unread_among(reader: Reader, session_keys: Sequence[str]) -> list[int]:
+    """Returns those of the sessions with unread messages or pending work."""
+    return reader.ids(
+        "select s.id from sessions s where s.key in (select value from json_each(?)) and"
+        " (exists (select 1 from extractions e where e.session_id = s.id and e.state = 'pending')"
+        " or exists (select 1 from messages m where m.session_id = s.id and m.id > s.extracted_to and m.learn = 1))",
+        (session_keys,),
+    )
+
+
 def standing(reader: Reader, session_id: int) -> ReadingState:
     """Returns the state of reading of one session, for the status line."""
     row = reader.one(

@@ -358,9 +358,12 @@ def sessions_with_mail(reader: Reader) -> list[str]:
     return [row["session_key"] for row in rows]
 
 
-def doubt(tx: Transaction) -> None:
-    """Marks as `unknown`, at start, the rows that were being sent when the last process ended."""
-    tx.run("update outbox set state = 'unknown' where state = 'sending'")
+def doubt(tx: Transaction, session_key: str | None = None) -> None:
+    """Marks as `unknown` the rows that a process was sending when it ended, in one session or in all."""
+    tx.run(
+        f"update outbox set state = 'unknown' where {_UNSENT} and state = 'sending' and (? is null or session_key = ?)",
+        (session_key, session_key),
+    )
 
 
 def in_doubt(reader: Reader, session_key: str) -> list[OutboxRow]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
+from memory.store import mailbox
 from memory.store.database import Reader, Transaction
 
 
@@ -82,7 +83,7 @@ def hold(tx: Transaction, session_key: str, replica: str) -> str:
         row = tx.one("select holder from lanes where session_key = ?", (session_key,))
         assert row is not None
         return str(row["holder"])
-    tx.run("update outbox set state = 'unknown' where state = 'sending' and session_key = ?", (session_key,))
+    mailbox.doubt(tx, session_key)
     return replica
 
 
@@ -92,24 +93,30 @@ def holder(reader: Reader, session_key: str) -> str | None:
     return None if row is None else str(row["holder"])
 
 
-def left_alone(reader: Reader) -> list[str]:
-    """Returns the sessions that nobody holds and in which something is left to answer, to show or to read."""
+def left_alone(reader: Reader, *, unread: bool) -> list[str]:
+    """Returns the sessions that nobody holds and in which something is left to answer or to show; or also to read."""
     rows = reader.all(
-        f"select session_key from ({_OPEN}) w where not exists (select 1 from lanes l where l.session_key ="
-        " w.session_key)"
+        "select w.session_key from (select session_key from inbox where state in ('pending', 'claimed') and held = 0"
+        " union select session_key from outbox where state in ('pending', 'sending', 'unknown') and offered = 0"
+        f"{_UNREAD if unread else ''}) w where not exists (select 1 from lanes l where l.session_key = w.session_key)"
     )
     return [str(row["session_key"]) for row in rows]
 
 
 def leave(tx: Transaction, session_keys: Collection[str], replica: str, *, asked: bool) -> list[str]:
     """Frees those of a process's sessions in which nothing is left to do; if it was `asked` to, all of them."""
-    done = "" if asked else f" and session_key not in ({_OPEN})"
+    done = "" if asked else _DONE
     rows = tx.all(
         "delete from lanes where holder = ? and session_key in (select value from json_each(?))"
         f"{done} returning session_key",
         (replica, list(session_keys)),
     )
     return [str(row["session_key"]) for row in rows]
+
+
+def drop(tx: Transaction, session_key: str) -> None:
+    """Frees a session, which goes on under another key."""
+    tx.run("delete from lanes where session_key = ?", (session_key,))
 
 
 def has_duty(reader: Reader, name: str) -> str | None:
@@ -129,11 +136,19 @@ def drop_duty(tx: Transaction, name: str, replica: str) -> None:
     tx.run("delete from duties where name = ? and holder = ?", (name, replica))
 
 
-#: The sessions in which something is left to answer, to show or to read.
-_OPEN = (
-    "select session_key from inbox where state in ('pending', 'claimed') and held = 0"
-    " union select session_key from outbox where state in ('pending', 'sending', 'unknown') and offered = 0"
+_UNREAD = (
     " union select s.key from sessions s join extractions e on e.session_id = s.id where e.state = 'pending'"
     " union select s.key from sessions s where exists"
     " (select 1 from messages m where m.session_id = s.id and m.id > s.extracted_to and m.learn = 1)"
+)
+#: The condition that nothing is left to answer, to show or to read in a lane's session.
+_DONE = (
+    " and not exists (select 1 from inbox i where i.session_key = lanes.session_key"
+    "  and i.state in ('pending', 'claimed') and i.held = 0)"
+    " and not exists (select 1 from outbox o where o.session_key = lanes.session_key"
+    "  and o.state in ('pending', 'sending', 'unknown') and o.offered = 0)"
+    " and not exists (select 1 from sessions s join extractions e on e.session_id = s.id"
+    "  where s.key = lanes.session_key and e.state = 'pending')"
+    " and not exists (select 1 from sessions s join messages m on m.session_id = s.id"
+    "  where s.key = lanes.session_key and m.id > s.extracted_to and m.learn = 1)"
 )

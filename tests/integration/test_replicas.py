@@ -128,8 +128,8 @@ async def test_whoever_leaves_in_order_is_followed_at_once(opened: Opened, tmp_p
     await one.write(receive)
     await one.close()
     await until(lambda: bool(gone), seconds=5)
-    assert await other.peers.adopt() == ["p:1:-"]
-    assert await other.peers.adopt() == []
+    assert await other.peers.adopt(unread=True) == ["p:1:-"]
+    assert await other.peers.adopt(unread=True) == []
 
 
 @asynccontextmanager
@@ -184,7 +184,7 @@ async def test_who_is_dead_or_frozen_is_followed_and_does_no_harm(
         one.send_signal(how)
         await until(lambda: bool(gone), seconds=seconds)
         # What the dead one was showing may have been shown.
-        assert await other.peers.adopt() == ["p:1:-"]
+        assert await other.peers.adopt(unread=True) == ["p:1:-"]
         if how is signal.SIGSTOP:
             one.send_signal(signal.SIGCONT)
             assert one.stdin is not None

@@ -164,8 +164,8 @@ class Replica(Peers):
             return "elsewhere"
         return self._got(session_key)
 
-    async def adopt(self) -> list[str]:
-        left = await self._database.read(replicas.left_alone)
+    async def adopt(self, *, unread: bool) -> list[str]:
+        left = await self._database.read(lambda reader: replicas.left_alone(reader, unread=unread))
         if not left:
             return []
 

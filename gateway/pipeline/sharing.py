@@ -1,0 +1,114 @@
+"""This process's share of the sessions of a store on which several processes answer.
+
+Invariants: whatever a signal says is also found by looking, every few seconds. A session is left only while nothing of
+it is in hand. What the dead have left is taken up by those that live.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import structlog
+
+from channels.base import Place
+from gateway.ops.background import woken_or
+from gateway.pipeline.router import Router
+from gateway.pipeline.store import Store
+from memory.errors import StorageError
+
+log = structlog.get_logger(__name__)
+
+#: Seconds between two looks for what was left or not told of.
+_LOOKS: Final = 5.0
+#: Every so many looks, unread messages are looked for, too, and sessions are left in which nothing happened since.
+_SELDOM: Final = 12
+
+
+class Sharing:
+    """The work of sharing one store's sessions with other processes. `work` is its main loop."""
+
+    def __init__(self, store: Store, router: Router) -> None:
+        self._store = store
+        self._peers = store.memory.peers
+        self._router = router
+        self._woken = asyncio.Event()
+        self._wanted: set[str] = set()
+        self._asked: set[str] = set()
+        self._someone_went = True
+        self._idle: set[str] = set()
+
+    async def work(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """Takes up what falls to this process. Ends at once if it is the only one, otherwise never."""
+        if self._peers.is_alone:
+            return
+        for topic, act in (
+            ("work", self._want),
+            ("yield", self._yield),
+            ("show", self._show),
+            ("gone", self._went),
+            ("deleted", lambda told: self._router.deleted_elsewhere(self._store, told)),
+        ):
+            self._peers.on(topic, act)
+        looks = 0
+        while not self._peers.lost.is_set():
+            self._woken.clear()
+            try:
+                if not looks:
+                    await self._peers.begin()
+                await self._look(seldom=looks % _SELDOM == 0)
+                looks += 1
+            except StorageError as exc:
+                log.warning("sharing.put_off", error=str(exc), again_in=_LOOKS)
+            await woken_or(self._woken, sleep(_LOOKS))
+
+    async def _look(self, *, seldom: bool) -> None:
+        for key in sorted(self._asked):
+            await self._leave(key)
+        wanted, self._wanted = self._wanted, set()
+        for key in sorted(wanted):
+            await self._router.hold(self._store, key)
+        taken = await self._peers.adopt(unread=seldom or self._someone_went)
+        self._someone_went = False
+        if taken:
+            log.info("sharing.taken_up", sessions=len(taken))
+            await self._router.took(self._store, taken)
+        await self._router.look(self._store)
+        for key in wanted:
+            self._store.delivery.wake(key)
+        if seldom:
+            idle = {key for key in self._peers.held() if not self._is_busy(key)}
+            await self._peers.leave(idle & self._idle)
+            self._idle = idle
+
+    async def _leave(self, key: str) -> None:
+        """Leaves a session to the process that asks for it, unless something of it is in hand."""
+        if self._peers.holds(key) and self._is_busy(key):
+            return  # it is asked for again
+        self._asked.discard(key)
+        self._store.delivery.let_go(key)
+        await self._peers.leave([key], asked=True)
+
+    def _is_busy(self, key: str) -> bool:
+        return self._router.is_busy(key) or self._store.delivery.is_sending(key)
+
+    # Signals --------------------------------------------------------------------------------------------------------
+
+    def _want(self, key: str) -> None:
+        """Looks at a session in which another process has left something to do."""
+        self._wanted.add(key)
+        self._woken.set()
+
+    def _yield(self, key: str) -> None:
+        self._asked.add(key)
+        self._woken.set()
+
+    def _show(self, key: str) -> None:
+        """Shows the rows of a session that another process can't reach, if this one can."""
+        if self._router.reaches(Place.from_session_key(key)):
+            self._store.delivery.wake(key)
+
+    def _went(self, replica: str) -> None:
+        self._someone_went = True
+        self._woken.set()
