@@ -36,14 +36,9 @@ $(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
 test: venv lint
 	@$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder; tests=$$?; wait $$types && exit $$tests
 
-# Files whose tests, some or all, read or damage files of SQLite, or ask in its own words.
-ON_FILES := $(addprefix tests/integration/test_,$(addsuffix .py,backup command_surface delivery doctor doctor_lines doors \
-  enrich erasure follow_ups forgetting forgetting_bounds forgetting_races index jobs leaving memory older_store privacy \
-  reminders router scope_machine store_faults tidying turn_statements))
-
 # The integration tests with their stores on a PostgreSQL server of their own.
 test-postgres: venv
-	$(BIN)/python -m pytest -q --postgres -n auto --dist loadfile $(filter-out $(ON_FILES),$(wildcard tests/integration/test_*.py))
+	$(BIN)/python -m pytest -q --postgres -n auto --dist loadfile tests/integration
 
 # Files that take long are begun first.
 # Not here: what kills, attacks or starts whole programs takes as long as all the rest.

@@ -54,6 +54,12 @@ def pytest_configure(config: pytest.Config) -> None:
             driver.module.connect = partial(_unordered, driver.module.connect)  # type: ignore[attr-defined]
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    marked = item.get_closest_marker("sqlite")
+    if marked is not None and stores.on_postgres():
+        pytest.skip(f"SQLite alone: {marked.args[0]}")
+
+
 def _unordered(connect: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     connection = connect(*args, **kwargs)
     connection.execute("pragma reverse_unordered_selects = on")

@@ -1,9 +1,9 @@
 """Erases what was said and learned in chats that the bot left long enough ago.
 
 Invariants: a read lists what is to go, and short transactions erase it; each first checks whether the bot is still out
-of that chat. If it is stopped at any point, the next run finds what is left to do. Messages and turns stay as empty
-rows, because others may point at them. Nothing of another chat or owner is touched, except what was derived from rows
-that go.
+of that chat, and notes that the files are to be scrubbed of what it erases. If it is stopped at any point, the next run
+finds what is left to do. Messages and turns stay as empty rows, because others may point at them. Nothing of another
+chat or owner is touched, except what was derived from rows that go.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from memory.store import (
     chats,
     documents,
     entities,
+    erasure,
     extractions,
     history,
     job_runs,
@@ -88,7 +89,7 @@ async def erase_left(database: Database, *, before: int, now: int) -> Erased:
         for batch in await database.read(partial(contents, chat=chat, before=before)):
             gone[batch.rows] += await database.write(partial(erase, batch=batch, now=now))
             await index.keep_up(database)
-        closed = await database.write(partial(_close, chat=chat))
+        closed = await database.write(partial(_close, chat=chat, now=now))
         erased = Erased(
             chats=erased.chats + (closed or any(gone.values())),
             messages=erased.messages + gone["messages"],
@@ -136,6 +137,7 @@ def erase(tx: Transaction, batch: Batch, *, now: int) -> int:
         return 0
     if batch.speaker is not None and not leaving.is_away(tx, batch.speaker[0], last_seen_at=batch.speaker[1]):
         return 0
+    erasure.note_reworded(tx, now=now)
     match batch.rows:
         case "messages":
             history.erase(tx, batch.ids, now=now)
@@ -161,14 +163,17 @@ def erase(tx: Transaction, batch: Batch, *, now: int) -> int:
     return len(batch.ids)
 
 
-def _close(tx: Transaction, chat: Left) -> bool:
+def _close(tx: Transaction, chat: Left, *, now: int) -> bool:
     """Closes a chat of which only empty rows are left: its sessions begin anew, should the bot come back."""
     if not _still_left(tx, chat):
         return False
     closed = chats.close_sessions(tx, chat.chat_id)
     extractions.drop(tx, closed)
     job_runs.drop_items_of_chat(tx, chat.chat_id)
-    return chats.untitle(tx, chat.chat_id) or bool(closed)
+    untitled = chats.untitle(tx, chat.chat_id)
+    if untitled:
+        erasure.note_reworded(tx, now=now)
+    return untitled or bool(closed)
 
 
 def _still_left(reader: Reader, chat: Left) -> bool:

@@ -382,12 +382,14 @@ class Embedding:
             log.warning("embedding.refused", doc=jobs[0].doc, error=str(exc), instead="words only")
             made = [(_Rows(refused=True), None)]
 
+        served = self._vectors  # which closing takes away, perhaps before the transaction runs
+        assert served is not None
+
         def act(tx: Transaction) -> None:
-            assert self._vectors is not None
             for job, (rows, bits) in zip(jobs, made, strict=True):
                 # A document that has changed or is gone meanwhile stays in the queue and is looked at again.
                 if self._text_of(tx, job.doc) == job.found:
-                    self._vectors.store(tx, job.doc, job.found, rows.vectors, bits, refused=rows.refused)
+                    served.store(tx, job.doc, job.found, rows.vectors, bits, refused=rows.refused)
                     vectors.cache(tx, job.doc, rows.paid, now=self._now())
 
         await self._database.write(act)

@@ -33,6 +33,8 @@ from tests.kit.fakes import DAY, Clock
 from tests.kit.stores import DRIVERS, counting, link, opened, rows, unlink
 from tests.kit.talk import act, facts, group, private, received, say
 
+pytestmark = pytest.mark.sqlite("a backup is a copy of the file")
+
 ROOT = Path(__file__).parents[2]
 
 

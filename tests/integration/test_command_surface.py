@@ -201,7 +201,7 @@ async def test_an_id_is_completed_however_much_there_is(memory: Service, ada: Co
             " (short_id, kind, owner_id, author_id, subject_id, category, key, value, importance, confidence, origin,"
             " created_at, learned_at, local_date, valid_from, last_reinforced_at) select 'm_x' || i, kind, owner_id,"
             " author_id, subject_id, category, key, 'hay ' || i, 9, 1, 'told', 0, learned_at + i, local_date, 0, 0"
-            " from memories join n where short_id = ?",
+            " from memories cross join n where short_id = ?",
             (needle.short_id,),
         )
     )

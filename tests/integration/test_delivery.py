@@ -406,6 +406,7 @@ async def test_a_refusal_for_good_is_dead_and_the_next_answer_goes_out(desk: Des
     assert "could not be shown" in desk.screen.texts[0]
 
 
+@pytest.mark.sqlite("limits the pages of its file")
 async def test_a_full_disk_does_not_use_up_what_a_person_may_say(desk: Desk) -> None:
     """The platform gives the same update again and again until it is taken: that is one message."""
     desk.rules = Rules(allow=frozenset({"5"}))

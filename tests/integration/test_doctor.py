@@ -26,7 +26,7 @@ from memory.store.database import Transaction
 from memory.store.sqlite import driver as drivers
 from tests.kit import ollama
 from tests.kit.fakes import NOON, Clock
-from tests.kit.stores import opened, planted, wrote
+from tests.kit.stores import address, opened, planted, wrote
 from tests.kit.talk import private
 from tests.platforms.telegram import serving as telegram_serving
 
@@ -37,10 +37,17 @@ TOKEN, REVOKED = ("123456789:" + "Aa0_-" * 7, "223456789:" + "Aa0_-" * 7)
 def configured(folder: Path, more: str = "", agent: str = "") -> Config:
     """An installation of one agent in `folder`, without vectors."""
     file = folder / "config.yaml"
-    file.write_text(f"embedding: {{provider: none}}\n{more}" + ("" if "http:" in more else "http: {enabled: false}\n"))
+    more += "" if "http:" in more else "http: {enabled: false}\n"
+    file.write_text(f"{database_of(folder)}embedding: {{provider: none}}\n{more}")
     (folder / "agents").mkdir(exist_ok=True)
     (folder / "agents" / "assistant.yaml").write_text(f"name: assistant\n{agent}")
     return load(file, {}, folder)
+
+
+def database_of(folder: Path) -> str:
+    """The line of the configuration that names the database of the store, if that is on a server."""
+    on_server = address(folder / "data" / "remora.db")
+    return f"database_url: {on_server}\n" if on_server else ""
 
 
 async def found(config: Config, *, outside: bool = False, now: int = NOON) -> dict[str, Diagnosis]:
@@ -57,6 +64,7 @@ async def store(config: Config) -> AsyncIterator[Path]:
         yield path
 
 
+@pytest.mark.sqlite("no file is there yet")
 async def test_a_new_installation_has_no_trouble(tmp_path: Path) -> None:
     """A first look must not frighten anybody."""
     findings = await found(configured(tmp_path))
@@ -65,6 +73,7 @@ async def test_a_new_installation_has_no_trouble(tmp_path: Path) -> None:
     assert findings["configuration"].state == findings["permissions"].state == "ok"
 
 
+@pytest.mark.sqlite("its pages are checked and its backups looked at")
 async def test_a_sound_store_is_counted_while_it_is_open(tmp_path: Path) -> None:
     """Nobody has to stop the bot to look."""
     config = configured(tmp_path)
@@ -77,6 +86,7 @@ async def test_a_sound_store_is_counted_while_it_is_open(tmp_path: Path) -> None
     assert findings["remora.db: backups"].fix.startswith("`remora backup`")
 
 
+@pytest.mark.sqlite("damages its file")
 async def test_a_damaged_store_is_trouble_and_says_how_to_restore(tmp_path: Path) -> None:
     """The first thing to know is what not to do."""
     config = configured(tmp_path)
@@ -89,6 +99,7 @@ async def test_a_damaged_store_is_trouble_and_says_how_to_restore(tmp_path: Path
     assert damage.state == "trouble" and "remora restore" in damage.fix
 
 
+@pytest.mark.sqlite("damages its file")
 async def test_a_file_that_is_no_store_is_trouble(tmp_path: Path) -> None:
     config = configured(tmp_path)
     config.data_dir.mkdir()
@@ -105,6 +116,7 @@ async def test_a_store_of_a_later_version_is_trouble(tmp_path: Path) -> None:
     assert trouble.state == "trouble" and "newer Remora" in trouble.text
 
 
+@pytest.mark.sqlite("a backup is a copy of the file")
 async def test_an_old_backup_is_a_warning(tmp_path: Path) -> None:
     """A bot that is off at night makes none, and nobody notices."""
     config = configured(tmp_path)
@@ -131,6 +143,7 @@ async def test_a_job_that_failed_is_a_warning_that_names_it(tmp_path: Path) -> N
     assert jobs.state == "warning" and "merge of assistant" in jobs.text
 
 
+@pytest.mark.sqlite("a backup is a copy of the file")
 async def test_a_clock_that_was_put_back_is_trouble(tmp_path: Path) -> None:
     """Reminders would come days late."""
     config = configured(tmp_path)
@@ -142,6 +155,7 @@ async def test_a_clock_that_was_put_back_is_trouble(tmp_path: Path) -> None:
     assert clock.state == "trouble" and "Set this machine's clock" in clock.fix
 
 
+@pytest.mark.sqlite("about its file")
 async def test_files_that_others_can_read_are_a_warning(tmp_path: Path) -> None:
     config = configured(tmp_path)
     async with store(config) as path:
@@ -235,6 +249,7 @@ def test_a_broken_configuration_is_told_with_code_78(tmp_path: Path) -> None:
     assert done.exit_code == 78 and "data_dirr" in done.stderr
 
 
+@pytest.mark.sqlite("copies its file")
 async def test_a_golden_set_is_scored_beside_the_open_store(tmp_path: Path) -> None:
     """Results are kept as figures, and no question is answered from the store itself."""
     config = configured(tmp_path)
@@ -268,6 +283,7 @@ def test_a_golden_set_that_can_not_be_used_says_where(tmp_path: Path, text: str,
         golden.read(file)
 
 
+@pytest.mark.sqlite("copies its file")
 async def test_a_golden_set_of_a_stranger_is_refused(tmp_path: Path) -> None:
     config = configured(tmp_path)
     file = tmp_path / "golden.yaml"

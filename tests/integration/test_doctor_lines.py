@@ -176,7 +176,21 @@ XX  remora.db: clock: the clock stands 48 hours before the newest backup or job
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
+#: What breaks an installation whose stores are files.
+OF_FILES = (
+    "files open to others",
+    "a newer store",
+    "a damaged store",
+    "no backups",
+    "old backups",
+    "a clock that was put back",
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.sqlite("about its file")) if name in OF_FILES else name for name in BROKEN],
+)
 async def test_each_broken_installation_is_told_in_these_lines(tmp_path: Path, name: str) -> None:
     """An operator does what the lines say."""
     act, expected = BROKEN[name]

@@ -316,6 +316,7 @@ async def test_a_preview_writes_nothing(memory: Service, ada: Context, clock: Cl
     assert (await night(work)).counts == {"read": 1, "names": 1}
 
 
+@pytest.mark.sqlite("reads its plan of a query")
 async def test_the_newest_are_found_without_sorting_all_there_are(memory: Service) -> None:
     """The rows that wait may be a million, and the night asks for them once for each owner."""
     of = Night(agent_id=1, day=DAY, timezone="UTC", now=NOON, new_id=lambda: "m_x", model=True)

@@ -11,7 +11,7 @@ async def test_every_text_column_is_declared(memory: Service) -> None:
     """A forget can only reach columns somebody thought of."""
     rows = await memory.database.read(
         lambda reader: reader.all(
-            "select t.name as tbl, c.name as col from pragma_table_list t join pragma_table_info(t.name) c"
+            "select t.name as tbl, c.name as col from pragma_table_list t cross join pragma_table_info(t.name) c"
             " where t.type = 'table' and t.schema = 'main' and upper(c.type) = 'TEXT' and t.name not like 'sqlite_%'"
         )
     )
@@ -36,7 +36,7 @@ async def test_the_derived_indexes_are_declared(memory: Service) -> None:
     assert not [row["name"] for row in tables if row["type"] == "virtual"]
     blobs = await memory.database.read(
         lambda reader: reader.all(
-            "select distinct t.name from pragma_table_list t join pragma_table_info(t.name) c"
+            "select distinct t.name from pragma_table_list t cross join pragma_table_info(t.name) c"
             " where t.type = 'table' and t.schema = 'main' and upper(c.type) = 'BLOB'"
         )
     )
@@ -59,8 +59,8 @@ async def test_a_column_is_emptied_as_its_table_allows(memory: Service) -> None:
     """Null where that is allowed, so that "nothing" is written in one way only."""
     rows = await memory.database.read(
         lambda reader: reader.all(
-            "select t.name as tbl, c.name as col from pragma_table_list t join pragma_table_info(t.name) c"
-            " where t.type = 'table' and t.schema = 'main' and not c.\"notnull\" and not c.pk"
+            "select t.name as tbl, c.name as col from pragma_table_list t cross join pragma_table_info(t.name) c"
+            " where t.type = 'table' and t.schema = 'main' and c.\"notnull\" = 0 and c.pk = 0"
         )
     )
     held = {(t, name) for known in (erasure.WORDS, erasure.BYTES) for t, names in known.items() for name in names}

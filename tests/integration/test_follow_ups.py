@@ -211,6 +211,7 @@ async def test_who_goes_is_asked_nothing_any_more(world: World) -> None:
     assert await world.rows("select follow_ups from people where follow_ups <> ''") == []
 
 
+@pytest.mark.sqlite("a backup is a copy of the file")
 async def test_a_restored_backup_asks_nothing_twice_and_nobody_who_declined(tmp_path: Path) -> None:
     rules = {"telegram": Rules(admins=frozenset({ADA}), allow=frozenset({BOB}))}
     async with pipeline(tmp_path, rules=rules) as world:

@@ -157,6 +157,7 @@ async def test_a_run_goes_through_each_owner_once_and_sums_what_it_did(memory: S
     assert [await values(memory, one) for one in contexts] == [[_MADE]] * 3
 
 
+@pytest.mark.sqlite("traces its statements")
 async def test_a_step_adds_to_the_record_without_reading_it_again(memory: Service, clock: Clock) -> None:
     """Read anew for each, the record of thousands of rows would take longer than the work."""
     (ada,) = await told(memory, "ada", notes=4)

@@ -35,9 +35,11 @@ from memory.service import (
 from memory.store import memories
 from memory.store.database import Reader, Transaction
 from memory.store.sqlite import health
+from tests.kit import postgres
 from tests.kit.canaries import Canary, Spot, World
 from tests.kit.fakes import Clock
 from tests.kit.faults import Faults
+from tests.kit.forgetting import files_of
 from tests.kit.stores import AGENTS, counting, opened, rows
 from tests.kit.talk import act, facts, found, group, leave_chat, private, say
 from tests.kit.ways import faults
@@ -70,7 +72,7 @@ async def test_a_deleted_message_takes_its_words_and_what_it_alone_had_taught(tm
             ("Quaxolia it is.",)
         ]
         assert await memory.forgetting.finish()  # as each day does
-    words = memory.database.path.read_bytes()
+    words = b"".join(file.read_bytes() for file in files_of(memory.database.path))
     assert b"live in Quaxolia" not in words and b"quaxolia" not in words
     assert words.count(b"Quaxolia") == 2  # the answer, in history and still to be sent
 
@@ -340,7 +342,7 @@ async def scatter(world: World, place: str) -> Canary:
 
 
 async def everything(memory: Service) -> Rows:
-    """All canonical rows there are."""
+    """All canonical rows there are, but not the notes that something is to be scrubbed."""
 
     def dump(reader: Reader) -> Rows:
         tables = reader.all(
@@ -349,7 +351,7 @@ async def everything(memory: Service) -> Rows:
         return {
             row["name"]: {tuple(one) for one in reader.all(f"select * from {row['name']}")}
             for row in tables
-            if row["name"] not in health.DERIVED
+            if row["name"] not in (*health.DERIVED, "erasures")
         }
 
     return await memory.database.read(dump)
@@ -406,7 +408,7 @@ def _filled(table: str, ids: dict[str, int]) -> str:
 
 def words_in(path: Path, canaries: list[Canary]) -> set[str]:
     """Which of these words stand anywhere in the files of a store."""
-    held = b"".join(file.read_bytes() for file in path.parent.glob(f"{path.name}*")).lower()
+    held = b"".join(file.read_bytes() for file in (*path.parent.glob(f"{path.name}*"), *postgres.files(path))).lower()
     return {canary.word for canary in canaries if canary.word.encode() in held}
 
 
@@ -431,6 +433,7 @@ async def test_of_a_group_that_was_left_nothing_is_kept_and_of_others_everything
     for spot in (Spot(person="ada", place=place, agent=AGENTS[0]) for place in ("private", "club")):
         for way in ("words", "vectors", "memories", "look", "why", "entity"):
             assert await faults(world, way, spot) == []
+    assert await world.service.forgetting.finish()  # as each day does
     await world.close()
     assert words_in(world.path, going) == set()
     assert words_in(world.path, staying) == {canary.word for canary in staying} and stays in staying
@@ -448,6 +451,7 @@ async def test_of_a_private_chat_that_was_left_all_is_erased_that_this_person_al
     assert await of_others(world.service, "ada", "ada") == before
     assert await rows(world.service, "select name from identities order by id") == [("ada",), ("bob",)]
     going, staying = split(world, lambda c: c.spot.place == "private" and c.spot.person == "ada")
+    assert await world.service.forgetting.finish()  # as each day does
     await world.close()
     assert words_in(world.path, going) == set()
     assert words_in(world.path, staying) == {canary.word for canary in staying}
@@ -605,6 +609,7 @@ async def test_no_transaction_erases_more_than_some_rows(memory: Service, clock:
     assert await rows(memory, "select count(*) from messages where text <> ''") == [(0,)]
 
 
+@pytest.mark.sqlite("copies its file and cuts its commits")
 async def test_killed_at_any_point_it_goes_on_the_next_time(world: World) -> None:
     """The end is the same as without the kill, row by row; only the counts are those of the rest."""
     for place in ("room", "private"):
@@ -618,6 +623,7 @@ async def test_killed_at_any_point_it_goes_on_the_next_time(world: World) -> Non
     shutil.copy(world.path, whole)
     faults = Faults(holding=STILL_LEFT)
     async with opened(whole, world.clock, driver=faults.driver) as memory:
+        begun = world.clock.at
         await memory.erase_left()
         wanted = await everything(memory)
     assert faults.commits > 8
@@ -628,8 +634,9 @@ async def test_killed_at_any_point_it_goes_on_the_next_time(world: World) -> Non
             sys.executable, "-c", KILLED, str(cut), str(at), str(nth), STILL_LEFT, cwd=Path(__file__).parents[2]
         )
         assert await process.wait() == -9
-        world.clock.at = at
         async with opened(cut, world.clock) as memory:
+            assert await memory.forgetting.finish()  # which the start begins by itself
+            world.clock.at = begun
             await memory.erase_left()
             assert await everything(memory) == wanted
         assert words_in(cut, [c for c in world.canaries if c.spot.place.startswith("room")]) == set()

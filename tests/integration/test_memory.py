@@ -606,6 +606,7 @@ async def test_what_is_to_be_kept_is_kept_whole(memory: Service, ada: Context) -
     ]
 
 
+@pytest.mark.sqlite("reads its plan of a query")
 async def test_rows_that_are_named_by_ids_are_looked_up_by_these_alone(memory: Service, clock: Clock) -> None:
     """Else each recall would read all that its person has."""
     context = (await say(memory, private("ada"), "I live in Porto", clock=clock)).context

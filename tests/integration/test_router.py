@@ -13,6 +13,7 @@ import pytest
 from agents.llm import Completion, ModelUnavailable
 from channels.base import ChannelError, NotTaken, Place
 from memory.store.database import Database
+from tests.kit import postgres
 from tests.kit.bench import Bench, Screen
 from tests.kit.fakes import Clock, ScriptedModel, calls
 from tests.kit.talk import private
@@ -253,7 +254,8 @@ async def test_a_secret_said_in_a_turn_is_masked_in_whatever_the_model_makes_of_
         await bench.say("my wifi password: Sunfl0wer!92")
         assert "Sunfl0wer!92" in bench.model.requests[0].messages[-1].content
         await bench.say("and now?")
-    kept = b"".join(file.read_bytes() for file in sorted(bench.folder.rglob("*")) if file.is_file())
+    files = [file for file in bench.folder.rglob("*") if file.is_file()]
+    kept = b"".join(file.read_bytes() for file in (*files, *postgres.files(bench.folder / "remora.db")))
     seen = "".join(bench.screen.texts) + "".join(m.content for m in bench.model.requests[-1].messages)
     assert b"opens with [secret" in kept
     for text in (kept.decode("utf-8", "replace"), seen):
@@ -293,6 +295,7 @@ async def test_the_prompt_begins_the_same_while_facts_are_learned_and_replaced(b
     assert "home: Porto" in so.messages[-1].content and "likes: tea" in so.messages[-1].content
 
 
+@pytest.mark.sqlite("limits the pages of its file")
 async def test_a_full_disk_is_told_and_what_was_taken_is_answered_when_there_is_room(
     tmp_path: Path, clock: Clock
 ) -> None:

@@ -248,6 +248,7 @@ async def test_places_that_were_left_go_with_the_day(tmp_path: Path, clock: Cloc
 # Backups --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sqlite("a backup is a copy of the file")
 async def test_a_backup_a_day_and_none_that_is_too_old(tmp_path: Path, clock: Clock) -> None:
     """What /backup made an hour ago does for today, and another try of the day makes no second one."""
     folder = tmp_path / "store"
@@ -265,6 +266,7 @@ async def test_a_backup_a_day_and_none_that_is_too_old(tmp_path: Path, clock: Cl
         assert await memory.housekeeping.tidy() == {"backups": 1}
 
 
+@pytest.mark.sqlite("a backup is a copy of the file")
 async def test_no_backup_is_made_where_it_is_switched_off_but_old_ones_go(tmp_path: Path, clock: Clock) -> None:
     """People were told the day on which the last one is gone."""
     folder = tmp_path / "store"
@@ -275,6 +277,7 @@ async def test_no_backup_is_made_where_it_is_switched_off_but_old_ones_go(tmp_pa
         assert copies(folder) == []
 
 
+@pytest.mark.sqlite("a backup is a copy of the file")
 async def test_the_days_backup_holds_nothing_that_had_to_go_that_day(tmp_path: Path, clock: Clock) -> None:
     """The copy is made last."""
     folder = tmp_path / "store"
@@ -291,6 +294,7 @@ async def test_the_days_backup_holds_nothing_that_had_to_go_that_day(tmp_path: P
 # Trouble --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sqlite("a backup is a copy of the file")
 async def test_a_part_that_fails_holds_up_no_other_and_is_told(tmp_path: Path, clock: Clock) -> None:
     """A folder of backups that can't be written must not keep words that are to go."""
     folder = tmp_path / "store"
@@ -305,6 +309,7 @@ async def test_a_part_that_fails_holds_up_no_other_and_is_told(tmp_path: Path, c
         assert await memory.housekeeping.tidy() == {"backups": 1}
 
 
+@pytest.mark.sqlite("another program reads its file")
 async def test_traces_that_somebody_keeps_in_the_files_are_told(tmp_path: Path, clock: Clock) -> None:
     """A day on which the files were not rid of what was erased is no day that went well."""
     async with opened(tmp_path / "store", clock, transcript_days=1) as memory:
@@ -328,6 +333,7 @@ async def test_traces_that_somebody_keeps_in_the_files_are_told(tmp_path: Path, 
         assert await tidying.tidy() == {}
 
 
+@pytest.mark.sqlite("a backup is a copy of the file")
 async def test_as_a_job_it_is_kept_in_the_record_of_runs(tmp_path: Path, clock: Clock) -> None:
     """Once a day, with its figures, and tried again when it failed."""
     folder = tmp_path / "store"

@@ -5,11 +5,15 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from gateway.pipeline.policy import Rules
 from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.driver import Driver
 from tests.kit.pipeline import pipeline
 from tests.kit.stores import Counted
+
+pytestmark = pytest.mark.sqlite("counts its statements")
 
 #: What a turn may ask, with the beginning and end of each of its transactions.
 MOST = 60

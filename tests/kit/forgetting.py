@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from memory.service import Context, How, Receipt, Selection, Service
+from tests.kit import postgres
 from tests.kit.talk import received
 
 
@@ -36,14 +37,17 @@ async def forgotten_alone(memory: Service, context: Context, memory_id: int) -> 
 def traces(path: Path, needles: Sequence[str]) -> dict[str, int]:
     """How often anything of `needles` stands in the files of a store, by file."""
     found = {}
-    for file in sorted(path.parent.iterdir()):
-        data = file.read_bytes() if file.is_file() else b""
+    for file in files_of(path):
+        data = file.read_bytes()
         hits = sum(data.count(needle.encode()) for needle in needles)
-        # The word index keeps what begins alike once.
-        hits += sum(data.count(needle.encode()[3:]) for needle in needles)
         if hits:
             found[file.name] = hits
     return found
+
+
+def files_of(path: Path) -> list[Path]:
+    """All files of a store and beside it."""
+    return [*(file for file in sorted(path.parent.iterdir()) if file.is_file()), *postgres.files(path)]
 
 
 def secret(n: int) -> str:

@@ -18,6 +18,8 @@ from memory.store.postgres import schema
 _SETTINGS = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "32MB", "max_connections": "60",
              "autovacuum": "off", "listen_addresses": "''"}  # fmt: skip
 _TEMPLATE = "remora_template"
+#: The stores that have a database.
+_made: set[Path] = set()
 #: What tests ask for the tables and columns, under SQLite's names.
 _TABLES = (
     (
@@ -25,10 +27,13 @@ _TABLES = (
         " where relkind = 'r' and relnamespace = 'remora'::regnamespace"
     ),
     "create view sqlite_master as select * from sqlite_schema",
+    "create view pragma_table_list as select name, type, 'main' as schema from sqlite_schema",
     (
-        "create function pragma_table_info(text) returns table (name text, pk integer) language sql as $$"
-        " select a.attname::text, coalesce((select array_position(i.indkey::int[], a.attnum::int) + 1 from pg_index i"
-        " where i.indrelid = a.attrelid and i.indisprimary), 0) from pg_attribute a"
+        'create function pragma_table_info(text) returns table (name text, pk integer, type text, "notnull" integer)'
+        " language sql as $$ select a.attname::text, coalesce((select array_position(i.indkey::int[], a.attnum::int) + 1"
+        " from pg_index i where i.indrelid = a.attrelid and i.indisprimary), 0),"
+        " case t.typname when 'bytea' then 'BLOB' when 'halfvec' then 'BLOB' else upper(t.typname) end,"
+        " a.attnotnull::int from pg_attribute a join pg_type t on t.oid = a.atttypid"
         " where a.attrelid = to_regclass($1) and a.attnum > 0 and not a.attisdropped order by a.attnum $$"
     ),
 )
@@ -92,18 +97,23 @@ def url(path: Path) -> str:
     with psycopg.connect(f"{server()} dbname=postgres", autocommit=True) as connection:
         if connection.execute(b"select 1 from pg_database where datname = %s", (name,)).fetchone() is None:
             connection.execute(f"create database {name} template {_template()}".encode())
+    _made.add(path)
     return f"{server()} dbname={name}"
 
 
-def holds(words: bytes) -> bool:
-    """Returns whether a file of the server's tables holds these words, once all is written to them."""
+def files(path: Path) -> list[Path]:
+    """Returns the files of the tables of the store at `path`, once all is written to them; none if it has no server."""
+    if path not in _made:
+        return []
     import psycopg
 
-    with psycopg.connect(f"{server()} dbname=postgres", autocommit=True) as connection:
+    with psycopg.connect(url(path), autocommit=True) as connection:
         connection.execute(b"checkpoint")
-        row = connection.execute(b"select current_setting('data_directory')").fetchone()
+        row = connection.execute(
+            b"select current_setting('data_directory'), oid from pg_database where datname = current_database()"
+        ).fetchone()
     assert row is not None
-    return any(words in path.read_bytes() for path in Path(row[0], "base").rglob("*") if path.is_file())
+    return [one for one in Path(row[0], "base", str(row[1])).iterdir() if one.is_file()]
 
 
 def is_installed() -> bool:

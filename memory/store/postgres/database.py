@@ -449,12 +449,15 @@ class _Connection:
         return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, run))
 
     async def close(self) -> None:
+        """Closes the connection after what was requested before, also if the caller is cancelled meanwhile."""
+
         def end() -> None:
             if self._made is not None:
                 self._made.close()
 
-        await asyncio.get_running_loop().run_in_executor(self._thread, end)
+        ended = asyncio.get_running_loop().run_in_executor(self._thread, end)
         self._thread.shutdown(wait=False)
+        await asyncio.shield(ended)
 
     def _connected(self) -> psycopg.Connection[Row]:
         made: psycopg.Connection[Row] = psycopg.connect(
@@ -673,7 +676,9 @@ async def look(url: str, path: Path, act: Callable[[Reader], T]) -> T | None:
         if row is None or not row[0]:
             return None
         row = connection.execute(b"select max(version) from migrations").fetchone()
-        if row is None or row[0] != migrations()[-1].version:
+        current = 0 if row is None or row[0] is None else int(row[0])
+        schema.check_version(current)
+        if current < migrations()[-1].version:
             raise StorageError(
                 f"The store {schema.name_of(path)} belongs to another version of Remora. The next start updates it if "
                 "it can."

@@ -72,11 +72,7 @@ def prepare(connection: Any, *, now: int) -> None:
     newest = known[-1].version
     there = connection.execute("select to_regclass('migrations')").fetchone()[0] is not None
     current = connection.execute("select max(version) from migrations").fetchone()[0] if there else newest
-    if current > newest:
-        raise SchemaTooNew(
-            f"This database was written by a newer Remora (schema {current}, this one knows {newest}). "
-            "Nothing was changed. Install that version again, or restore a backup made by this one."
-        )
+    check_version(current)
     with connection.transaction():
         connection.execute(resources.files("memory.store.postgres").joinpath("functions.sql").read_text("utf-8"))
         for _, statement in tables() if not there else ():
@@ -91,6 +87,16 @@ def prepare(connection: Any, *, now: int) -> None:
                 for statement in filter(str.strip, one.sql.split(";\n")):
                     connection.execute(translated(statement.strip()).text)
                 connection.execute("insert into migrations values (%s, %s, %s)", (one.version, one.name, now))
+
+
+def check_version(current: int) -> None:
+    """Raises `SchemaTooNew` if a later version of Remora wrote the store."""
+    newest = migrations()[-1].version
+    if current > newest:
+        raise SchemaTooNew(
+            f"This database was written by a newer Remora (schema {current}, this one knows {newest}). "
+            "Nothing was changed. Install that version again, or restore a backup made by this one."
+        )
 
 
 def _empty() -> Any:
