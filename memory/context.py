@@ -48,6 +48,13 @@ def anew(reader: Reader, context: Context) -> Context:
     )
 
 
+def confined(reader: Reader, context: Context) -> Context:
+    """Returns the context as it is now, and hides what its scope may not see from the rest of the transaction."""
+    fresh = anew(reader, context)
+    reader.confine(fresh.scope, session_id=fresh.session.id)
+    return fresh
+
+
 class Stored(Protocol):
     """A part of an open store."""
 
@@ -107,7 +114,7 @@ def sees(
 
     @wraps(act)
     async def method(self: Stored, context: Context, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._database.read(lambda reader: act(reader, anew(reader, context).scope, *args, **kwargs))
+        return await self._database.read(lambda reader: act(reader, confined(reader, context).scope, *args, **kwargs))
 
     return method
 

@@ -33,7 +33,7 @@ from memory.chat.stats import Spending, Stats, Status, StoreFigures, StoreHealth
 from memory.chat.summary import SECTIONS as SUMMARY_SECTIONS
 from memory.chat.turns import Outcome, Said, Turn, Turns
 from memory.chat.window import OLD_RESULT, TurnMaterial, WindowSize
-from memory.context import Context, anew
+from memory.context import Context, anew, confined
 from memory.errors import StorageError
 from memory.filters import NO_FILTERS, Filter, Filters, Group
 from memory.filters import Name as FilterName
@@ -326,7 +326,6 @@ class Service:
 
         Raises `memory.errors.StorageError` or a subclass; each message says what to do.
         """
-        runtime = replace(runtime, now=one_moment(runtime.now))
         keeping = keeping or Keeping()
         durability = keeping.durability
         database: Database
@@ -340,6 +339,23 @@ class Service:
             database = await PostgresDatabase.open(database_url, path, now=runtime.now(), durability=durability)
         else:
             database = await SqliteDatabase.open(path, now=runtime.now(), durability=durability, driver=driver)
+        return await cls.over(
+            database, agents=agents, runtime=runtime, triggers=triggers, search=search, keeping=keeping
+        )
+
+    @classmethod
+    async def over(
+        cls,
+        database: Database,
+        *,
+        agents: Mapping[str, AgentMemory],
+        runtime: Runtime,
+        triggers: Triggers | None = None,
+        search: SearchSetup | None = None,
+        keeping: Keeping | None = None,
+    ) -> Service:
+        """Opens a store whose `database` is open, and closes that if it can't. The rest is as in `open`."""
+        runtime = replace(runtime, now=one_moment(runtime.now))
         try:
             service = cls(
                 database,
@@ -349,7 +365,7 @@ class Service:
                 runtime=runtime,
                 triggers=triggers or Triggers(),
                 search=search or SearchSetup(),
-                keeping=keeping,
+                keeping=keeping or Keeping(),
             )
             await service._start()
         except BaseException:
@@ -640,12 +656,12 @@ class Service:
         """Returns live facts, styles, events and reflections of the scope, the most important first."""
         return await self.database.read(
             lambda reader: memories.current(
-                reader, anew(reader, context).scope, ("fact", "style", "event", "reflection"), limit=limit
+                reader, confined(reader, context).scope, ("fact", "style", "event", "reflection"), limit=limit
             )
         )
 
     async def profile(self, context: Context) -> list[Memory]:
-        return await self.database.read(lambda reader: profile.read(reader, anew(reader, context).scope))
+        return await self.database.read(lambda reader: profile.read(reader, confined(reader, context).scope))
 
     async def why(self, context: Context, *, message: str | None = None, turn_id: int | None = None) -> Why | None:
         """Returns what entered the last reply in this session, or the reply that the platform's `message` belongs to.
@@ -657,7 +673,7 @@ class Service:
         def act(reader: Reader) -> Why | None:
             session = context.session
             if turn_id is not None:
-                there = talks.session_of_turn(reader, anew(reader, context).scope, turn_id)
+                there = talks.session_of_turn(reader, confined(reader, context).scope, turn_id)
                 if there is None:
                     return None
                 session = chats.session_by_id(reader, there)
@@ -666,7 +682,7 @@ class Service:
                 return None
             entries = recalls.of_turn(reader, turn.turn_id)
             named = {item: [e.item_id for e in entries if e.item == item] for item in ("memory", "message")}
-            scope = anew(reader, context).scope
+            scope = confined(reader, context).scope
             known = memories.by_ids(reader, scope, named["memory"])
             said = passages.by_ids(reader, scope, named["message"])
             moved = lineage.moved_at(reader, {message.session_id for message in said})

@@ -251,6 +251,22 @@ def test_statements_stand_in_the_store_only() -> None:
     assert wrong == set()
 
 
+def test_what_a_scope_confines_runs_within_it() -> None:
+    """Else the second wall would not stand where the first was forgotten."""
+    conditions = re.compile(r"\bscope\.(predicate|owned|partitions)\b")
+    scoped = {
+        f"{path.stem}.{function.name}": ast.unparse(function)
+        for path in (ROOT / "memory" / "store").glob("*.py")
+        for function in ast.parse(path.read_text("utf-8")).body
+        if isinstance(function, ast.FunctionDef) and conditions.search(ast.unparse(function))
+    }
+    assert len(scoped) > 40
+    wrong = {
+        name for name, code in scoped.items() if not re.search(r"^@walled$|\bwith reader\.within\(scope", code, re.M)
+    }
+    assert wrong == set()
+
+
 def test_each_table_is_written_by_one_file() -> None:
     """Its invariants can be read in one place."""
     writers: dict[str, set[str]] = {}

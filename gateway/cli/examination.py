@@ -168,6 +168,7 @@ async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis
     newest = None
     if held is None:
         yield Diagnosis(name, "ok", "the PostgreSQL server answers")
+        yield await _second_wall(name, path, address)
     else:
         rows = ", ".join(f"{held.rows[table]:,} {table}" for table in ("people", "messages", "memories"))
         yield Diagnosis(name, "ok", f"sound, {rows}")
@@ -186,6 +187,15 @@ async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis
         yield Diagnosis(f"{name}: jobs", "warning", told)
     if not failed:
         yield Diagnosis(f"{name}: jobs", "ok", "none has failed" if runs else "none has run yet")
+
+
+async def _second_wall(name: str, path: Path, address: str) -> Diagnosis:
+    from memory.store.postgres import database as postgres  # an extra, which answers here
+
+    about = f"{name}: second wall"
+    if await postgres.is_walled(address, path):
+        return Diagnosis(about, "ok", "row-level security holds")
+    return Diagnosis(about, "warning", postgres.BYPASSED, postgres.ORDINARY_ROLE)
 
 
 def _backup(config: Config, name: str, newest: int | None, now: int) -> Diagnosis:

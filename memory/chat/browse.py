@@ -13,7 +13,7 @@ from typing import Literal
 
 from memory import dates, profile
 from memory.chat.shown import Shown, shown
-from memory.context import Context, anew, in_read, sees
+from memory.context import Context, confined, in_read, sees
 from memory.errors import NotFound
 from memory.filters import NO_FILTERS, Filters, GroupOf
 from memory.scope import Scope
@@ -92,7 +92,7 @@ class Browse:
         """Returns the words and filters of a typed text. Raises `UnknownFilter` and `UnreadFilter`."""
         today = dates.local_date(self._now(), context.timezone)
         return await self._database.read(
-            lambda reader: filtered.read(reader, anew(reader, context).scope, text, today, group_of=group_of)
+            lambda reader: filtered.read(reader, confined(reader, context).scope, text, today, group_of=group_of)
         )
 
     @in_read
@@ -113,7 +113,7 @@ class Browse:
         With `filters`, only those that meet all of them and hold all their words. With a `state`, only those that are
         pinned, or that have less than half of their strength left.
         """
-        scope = anew(reader, context).scope
+        scope = confined(reader, context).scope
         only = None
         if filters.given:
             only = filtered.holding(reader, scope, filters, context.timezone)
@@ -126,7 +126,7 @@ class Browse:
     @in_read
     def shown(self, reader: Reader, context: Context, short_id: str) -> Shown:
         """Returns a memory in full. Raises `NotFound`."""
-        return shown(reader, anew(reader, context).scope, short_id, now=self._now())
+        return shown(reader, confined(reader, context).scope, short_id, now=self._now())
 
     @in_read
     def held_at(
@@ -136,7 +136,7 @@ class Browse:
 
         They are those of the page with the number `page` from 1, newest first.
         """
-        scope, end = anew(reader, context).scope, dates.end_of(day, context.timezone)
+        scope, end = confined(reader, context).scope, dates.end_of(day, context.timezone)
         held = browsing.held_at(reader, scope, end - 1)
         return memories.by_ids(reader, scope, held[(page - 1) * limit : page * limit]), len(held)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from memory import dates
 from memory.chat.mailbox import Mailbox
-from memory.context import Context, anew, in_read, reads, sees
+from memory.context import Context, confined, in_read, reads, sees
 from memory.recall.embedding import Embedding, EmbeddingProgress
 from memory.scope import Scope
 from memory.store import extractions, figures, history, job_runs, mailbox, memories, passages, people, usage
@@ -241,7 +241,7 @@ class Stats:
         progress = None if self._embedding is None else await self._embedding.progress()
 
         def act(reader: Reader) -> Status:
-            scope = anew(reader, context).scope
+            scope = confined(reader, context).scope
             held = memories.held(reader, scope)
             window = history.after(reader, session.id, session.window_after, limit=1_000)
             inbound, outbound = mailbox.backlog(reader, session.key)

@@ -18,7 +18,7 @@ from memory.chat.identities import Identities, Where, Who
 from memory.chat.mailbox import Mailbox
 from memory.chat.retry import AtHand
 from memory.chat.window import TurnMaterial, WindowSize
-from memory.context import Context, anew, in_read, in_write
+from memory.context import Context, anew, confined, in_read, in_write
 from memory.errors import Withdrawn
 from memory.learn import keep, revise
 from memory.learn.agents import Agents
@@ -206,7 +206,7 @@ class Turns:
     @in_read
     def at_hand(self, reader: Reader, context: Context) -> AtHand:
         """Returns what the speaker may mean by "that"."""
-        return retry.at_hand(reader, context.session, anew(reader, context).scope)
+        return retry.at_hand(reader, context.session, confined(reader, context).scope)
 
     async def asks_to_forget(self, text: str) -> str:
         """Returns what a message that no pattern reads asks to have forgotten in all likelihood; "" if nothing."""
@@ -247,6 +247,7 @@ class Turns:
 
         def looked(reader: Reader) -> TurnMaterial:
             scope = chats.scope_of(reader, context.session, context.speaker.id)
+            reader.confine(scope, session_id=context.session.id)
             # What was found while an account was linked or taken out may not be the speaker's any more.
             theirs = hits if scope == context.scope else []
             seen = replace(context, scope=scope)
@@ -262,7 +263,7 @@ class Turns:
         ending = {one.id for one in turn.said if one.learn and await guessed(one.text, self._search) == "end"}
 
         def read(reader: Reader) -> Revision:
-            scope = anew(reader, turn.context).scope
+            scope = confined(reader, turn.context).scope
             return revise.read(reader, turn.said, scope=scope, timezone=turn.context.timezone, ending=ending)
 
         return await self._database.read(read)

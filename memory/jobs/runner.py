@@ -20,7 +20,7 @@ from typing import Final, Literal, TypeAlias
 import structlog
 
 from memory import dates, keys, profile
-from memory.context import Context, anew, in_read
+from memory.context import Context, anew, confined, in_read
 from memory.errors import MemoryFault, NotFound, StorageError
 from memory.jobs import journal
 from memory.jobs.base import FIGURES, Job, Night, Step
@@ -246,7 +246,7 @@ class Jobs:
     @in_read
     def mine(self, reader: Reader, context: Context, *, limit: int) -> list[OwnerResult]:
         """Returns the runs that visibly changed the asker's rows, newest first."""
-        scope = anew(reader, context).scope
+        scope = confined(reader, context).scope
         found: list[OwnerResult] = []
         for offset in count(0, limit):
             page = job_runs.items_of(reader, _owned(scope), limit=limit, offset=offset)
@@ -262,14 +262,14 @@ class Jobs:
         Returns [] if there is no such run.
         """
         try:
-            return _items(reader, anew(reader, context).scope, run_id)
+            return _items(reader, confined(reader, context).scope, run_id)
         except NotFound:
             return []
 
     @in_read
     def did(self, reader: Reader, context: Context, run_id: int) -> list[Change]:
         """Returns what a run did to the asker's rows, as far as these still exist. Raises `NotFound`."""
-        scope = anew(reader, context).scope
+        scope = confined(reader, context).scope
         items = _items(reader, scope, run_id)
         return [change for item in items for change in _changes(reader, scope, Journal.from_json(item.undo or ""))]
 
@@ -405,6 +405,7 @@ class Jobs:
     @in_read
     def _steps(self, reader: Reader, work: Job, night: Night, owner_id: int) -> tuple[Scope, Sequence[Step]]:
         scope = scopes.scope_of_owner(reader, owner_id, agent_id=night.agent_id)
+        reader.confine(scope)
         return scope, work.steps(reader, scope, night)
 
     async def _asked(self, step: Step, night: Night) -> ModelAnswer | None:

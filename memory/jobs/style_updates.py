@@ -99,7 +99,9 @@ class StyleUpdates:
             model=model is not None,
             room=ample if model is None else model.room,
         )
-        return style.steps(reader, scopes.scope_of_owner(reader, owner_id, agent_id=agent_id), night)
+        scope = scopes.scope_of_owner(reader, owner_id, agent_id=agent_id)
+        reader.confine(scope)
+        return style.steps(reader, scope, night)
 
     async def _asked(self, agent_id: int, step: Step, model: BackgroundModel | None) -> ModelAnswer | None:
         """Returns the model's answer, or None if no model is asked, it gives none, or the day's tokens are used up."""

@@ -358,6 +358,7 @@ class Learner:
             return None
         scopes = {author: chats.scope_of(reader, session, author) for author in dict.fromkeys(authors)}
         scope = scopes[authors[-1]]
+        reader.confine(scope, session_id=session.id)
         earlier = extractions.lines_before(reader, work, limit=_LINES_BEFORE)
         before = history.between(reader, work.session_id, earlier[0], earlier[-1]) if earlier else []
         # A new home or employer replaces the old one, however little the words are alike.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memory.chat.mailbox import Mailbox
-from memory.context import Context, anew, in_read, writes
+from memory.context import Context, anew, confined, in_read, writes
 from memory.recall import index
 from memory.store import (
     audit,
@@ -266,7 +266,7 @@ class Linking:
 
 
 def _kept(reader: Reader, context: Context, looks_shown: int, looks_before: int) -> Kept:
-    scope, session = anew(reader, context).scope, context.session
+    scope, session = confined(reader, context).scope, context.session
     held = memories.held(reader, scope)
     if session.private:
         accounts = people.accounts(reader, context.speaker.id)

@@ -215,6 +215,7 @@ class Search:
         vectors = None if self._embedding is None else self._embedding.vectors
 
         def looked_for(reader: Reader) -> Query:
+            reader.confine(scope)
             narrowed = query
             if filters.given:
                 allowed = filtered.allowed(reader, scope, filters, timezone)

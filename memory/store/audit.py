@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from memory.scope import Scope
-from memory.store.database import Reader, Transaction
+from memory.store.database import Reader, Transaction, walled
 
 Action: TypeAlias = Literal["list", "search", "show", "forget"]
 
@@ -91,6 +91,7 @@ def view_of(reader: Reader, channel: str, reference: str) -> AdminView | None:
     return _view([row["agent_id"] for row in serving], tuple(row["id"] for row in owners), identity_id=None)
 
 
+@walled
 def standing(reader: Reader, scope: Scope) -> list[RankedMemory]:
     """Returns the live facts, styles, events and reflections of a view's scope, in no particular order."""
     within = scope.predicate("m")

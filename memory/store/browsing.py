@@ -13,7 +13,7 @@ from typing import Final
 from memory import keys
 from memory.scope import Scope
 from memory.store import memories
-from memory.store.database import Parameter, Reader
+from memory.store.database import Parameter, Reader, walled
 from memory.store.memories import LIVE, Kind, Memory
 
 #: The kinds of each tier (DESIGN 5.1), in the order in which they are listed.
@@ -39,6 +39,7 @@ class Shelf:
         return sum(self.counts.values())
 
 
+@walled
 def shelf(
     reader: Reader,
     scope: Scope,
@@ -74,12 +75,14 @@ def shelf(
     return Shelf(memories=tuple(memories.by_ids(reader, scope, found)), counts=counts, first=first)
 
 
+@walled
 def pinned(reader: Reader, scope: Scope) -> list[int]:
     """Returns the current rows that somebody has pinned, by id."""
     within = scope.predicate("m")
     return reader.ids(f"select m.id from memories m where m.pinned = 1 and {LIVE} and {within.sql}", within.parameters)
 
 
+@walled
 def places(reader: Reader, scope: Scope, *, limit: int) -> list[str]:
     """Returns the names of the places that most current memories mention, the most frequent first."""
     within, owned = scope.predicate("m"), scope.owned("e")
@@ -92,6 +95,7 @@ def places(reader: Reader, scope: Scope, *, limit: int) -> list[str]:
     return [row["name"] for row in rows]
 
 
+@walled
 def held_at(reader: Reader, scope: Scope, at: int) -> list[int]:
     """Returns the ids of what was known at a moment (milliseconds UTC) and held then, newest first."""
     within = scope.predicate("m")
@@ -103,6 +107,7 @@ def held_at(reader: Reader, scope: Scope, at: int) -> list[int]:
     )
 
 
+@walled
 def dated(reader: Reader, scope: Scope) -> list[tuple[int, int]]:
     """Returns the live rows by id, each with the time since which it holds (milliseconds UTC), newest first."""
     within = scope.predicate("m")
@@ -114,6 +119,7 @@ def dated(reader: Reader, scope: Scope) -> list[tuple[int, int]]:
     return [(row["id"], row["valid_from"]) for row in rows]
 
 
+@walled
 def offered(reader: Reader, scope: Scope, words: Sequence[str], *, changeable: bool, limit: int) -> list[Memory]:
     """Live rows that hold any of `words`, those that hold the most of them and then the newest first; any without.
 
@@ -133,6 +139,7 @@ def offered(reader: Reader, scope: Scope, words: Sequence[str], *, changeable: b
     return memories.by_ids(reader, scope, found)
 
 
+@walled
 def beginning(reader: Reader, scope: Scope, prefix: str, *, changeable: bool, limit: int) -> list[Memory]:
     """Live rows whose short id begins with `prefix`, the newest first; `changeable` is as in `offered`."""
     within = scope.predicate("m")

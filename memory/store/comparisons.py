@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from memory.scope import Scope
-from memory.store.database import Reader, Row, Transaction
+from memory.store.database import Reader, Row, Transaction, walled
 from memory.store.memories import LIVE
 
 Verdict: TypeAlias = Literal["agree", "replaces", "doubt"]
@@ -64,6 +64,7 @@ def replaced(reader: Reader, memory_ids: Collection[int]) -> dict[int, tuple[int
     return {row["older_id"]: (row["newer_id"], row["why"]) for row in rows}
 
 
+@walled
 def waiting(reader: Reader, scope: Scope, owner_ids: Sequence[int], *, now: int) -> list[FactPair]:
     """Returns the doubts about facts of these owners that may be asked about now, oldest first."""
     within = scope.predicate("m")

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
+from memory.scope import Scope
 from memory.store.peers import Peers
 from memory.store.sealing import Seal
 from memory.store.sqlite.driver import Driver
@@ -26,6 +28,8 @@ Value: TypeAlias = str | int | float | bytes | None
 #: A parameter of a statement. A collection is passed as JSON: `id in (select value from json_each(?))`.
 Parameter: TypeAlias = Value | Collection[int] | Collection[str]
 T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R", bound="Reader")
 
 
 class Row(Protocol):
@@ -58,6 +62,21 @@ class Reader(Protocol):
         row = self.one(sql, parameters)
         assert row is not None
         return int(row[0])
+
+    def confine(self, scope: Scope, *, session_id: int | None = None) -> None:
+        """Hides from the rest of this transaction what the scope may not see, if the engine can.
+
+        This is a second wall: every statement names its scope all the same. With `session_id` what was said in that
+        session stays visible.
+        """
+        return
+
+    def within(self, scope: Scope, *, elsewhere: bool = False) -> AbstractContextManager[None]:
+        """Hides what the scope may not see until the end of the `with` block, if the engine can.
+
+        With `elsewhere`, what its people said in other places stays visible: it is where memories of them come from.
+        """
+        return nullcontext()
 
 
 class Transaction(Reader, Protocol):
@@ -159,6 +178,17 @@ class Database(Protocol):
     async def close(self) -> None:
         """Closes the store after what was requested before."""
         ...
+
+
+def walled(act: Callable[Concatenate[R, Scope, P], T]) -> Callable[Concatenate[R, Scope, P], T]:
+    """Returns `act`, which is confined by a scope, as a function that runs within it: see `Reader.within`."""
+
+    @wraps(act)
+    def confined(reader: R, scope: Scope, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with reader.within(scope):
+            return act(reader, scope, *args, **kwargs)
+
+    return confined
 
 
 class _Running(threading.local):

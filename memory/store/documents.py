@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from memory.scope import Scope
-from memory.store.database import Reader, Row, Transaction
+from memory.store.database import Reader, Row, Transaction, walled
 
 
 def of_memory(memory_id: int) -> int:
@@ -60,6 +60,7 @@ def has_changes(reader: Reader) -> bool:
     return reader.one("select 1 from changes limit 1") is not None
 
 
+@walled
 def state(reader: Reader, scope: Scope, setting: str) -> Row:
     """Returns the state of an index for a scope, as a row of made_of, is_behind and documents.
 

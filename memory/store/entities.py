@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 from memory import keys
 from memory.errors import NotFound
 from memory.scope import Scope
-from memory.store.database import Reader, Row, Transaction
+from memory.store.database import Reader, Row, Transaction, walled
 
 Type: TypeAlias = Literal["person", "organization", "project", "location", "email", "url", "other"]
 
@@ -108,6 +108,7 @@ def of_memories(reader: Reader, memory_ids: Sequence[int]) -> list[Named]:
     return [Named(type=row["type"], name=row["name"]) for row in rows]
 
 
+@walled
 def merge(tx: Transaction, scope: Scope, keep_id: int, other_id: int) -> None:
     """Merges two entities of the same owner; the name and aliases of the other become aliases.
 
@@ -185,6 +186,7 @@ def release(tx: Transaction, memory_ids: Sequence[int]) -> None:
         _check(tx, int(row["entity_id"]))
 
 
+@walled
 def types(reader: Reader, scope: Scope, normal_forms: Sequence[str]) -> defaultdict[str, set[str]]:
     """Returns the types under which each of these names is known in a scope."""
     within = scope.owned("e")
@@ -380,6 +382,7 @@ class _Known:
     words: frozenset[str]
 
 
+@walled
 def _names(reader: Reader, scope: Scope, *, within: str | None = None) -> list[_Known]:
     """Returns the entities of the scope's owners, merged by type and name; at least those in the text `within`."""
     owned = scope.owned("e")
@@ -422,6 +425,7 @@ def _one(rows: Sequence[Row], spelled: dict[int, list[str]]) -> _Known:
     )
 
 
+@walled
 def _seen(reader: Reader, scope: Scope, found: Sequence[Entity]) -> list[Entity]:
     """Adds to each entity the memories that name it and that the scope may read; drops entities without any."""
     if not found:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from memory.scope import Scope
-from memory.store.database import Reader, Row
+from memory.store.database import Reader, Row, walled
 
 
+@walled
 def memories(reader: Reader, scope: Scope, *, shared: bool) -> list[Row]:
     """Returns the memories of a scope, by validity; with `shared` those that an agent holds for everybody instead."""
     within = scope.predicate("m")
@@ -30,6 +31,7 @@ def memories(reader: Reader, scope: Scope, *, shared: bool) -> list[Row]:
     )
 
 
+@walled
 def messages(reader: Reader, scope: Scope, wanted: Collection[int], *, everything: bool) -> list[Row]:
     """Returns the messages with these ids, or all of the scope's owners; under other owners only the speaker's own."""
     within = scope.owned("m")

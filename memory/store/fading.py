@@ -14,7 +14,7 @@ from typing import Final
 from memory import keys
 from memory.scope import Scope
 from memory.store import memories
-from memory.store.database import Reader, Transaction
+from memory.store.database import Reader, Transaction, walled
 from memory.store.memories import Memory
 from memory.strength import ARCHIVE_BELOW, STYLE_HALF_LIFE, UNSURE_HALF_LIFE, strength, style_half_life
 
@@ -48,6 +48,7 @@ def has_faded(memory: Memory, *, now: int) -> bool:
     return half_life(memory) is not None and memory.strength * left(memory, now=now) < ARCHIVE_BELOW
 
 
+@walled
 def faded(reader: Reader, scope: Scope, *, now: int) -> list[Memory]:
     """Returns the live rows of a scope that have faded by `now`, in milliseconds UTC."""
     within = scope.predicate("m")
@@ -62,6 +63,7 @@ def faded(reader: Reader, scope: Scope, *, now: int) -> list[Memory]:
     return [memory for memory in found if has_faded(memory, now=now)]
 
 
+@walled
 def fading(reader: Reader, scope: Scope, *, now: int) -> list[int]:
     """Returns the live rows of a scope that have less than half of their strength left at `now`, by id."""
     within = scope.predicate("m")
@@ -77,6 +79,7 @@ def fading(reader: Reader, scope: Scope, *, now: int) -> list[int]:
     return [*weaker, *(row["id"] for row in rows if row["whole"])]
 
 
+@walled
 def strongest(reader: Reader, scope: Scope, owner_id: int, *, now: int) -> list[Memory]:
     """Returns an owner's live styles for the scope's agent, the strongest at `now` first, then the newest.
 

@@ -15,7 +15,7 @@ from memory import filters, keys, periods
 from memory.filters import Filter, Filters, GroupOf
 from memory.scope import Scope
 from memory.store import entities, forgettable, memories
-from memory.store.database import Parameter, Reader
+from memory.store.database import Parameter, Reader, walled
 from memory.store.forgettable import Reach
 from memory.text import words
 
@@ -127,6 +127,7 @@ def _memories(reader: Reader, scope: Scope, one: Filter, timezone: str) -> froze
     return frozenset(found)
 
 
+@walled
 def _where(
     reader: Reader, scope: Scope, kinds: Iterable[str], condition: str = "true", *parameters: Parameter
 ) -> list[int]:
@@ -138,6 +139,7 @@ def _where(
     )
 
 
+@walled
 def _topics(reader: Reader, scope: Scope, topic: str) -> list[str]:
     """Returns the spellings of a topic among the memories of a scope."""
     within = scope.predicate("m")

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from memory.scope import Scope
-from memory.store.database import Reader, Row
+from memory.store.database import Reader, Row, walled
 
 # Memories and messages that are chosen -------------------------------------------------------------------------------
 
@@ -110,6 +110,7 @@ def memories_of_people(reader: Reader, identity_ids: Sequence[int]) -> list[int]
     )
 
 
+@walled
 def memories_about(reader: Reader, scope: Scope, name: str) -> list[int]:
     """Returns the memories about somebody whom the platform calls by this name."""
     within = scope.predicate("m")
@@ -120,6 +121,7 @@ def memories_about(reader: Reader, scope: Scope, name: str) -> list[int]:
     )
 
 
+@walled
 def memories_between(reader: Reader, scope: Scope, first: int, last: int) -> list[int]:
     """Returns the memories learned from `first` up to, not including, `last`, without what follows from others."""
     within = scope.predicate("m")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from memory.scope import Scope
 from memory.store import memories
-from memory.store.database import Reader, Row
+from memory.store.database import Reader, Row, walled
 from memory.store.memories import COLUMNS, LIVE, Kind, Memory
 
 
@@ -81,6 +81,7 @@ def merged_into(reader: Reader, scope: Scope, memory: Memory) -> Memory:
     return memory if row is None or row["id"] is None else memories.by_id(reader, scope, row["id"]) or memory
 
 
+@walled
 def made_into(reader: Reader, scope: Scope, memory_id: int) -> list[Memory]:
     """Returns the live facts, styles and events that a row was made part of, directly or by way of archived ones.
 
@@ -117,6 +118,7 @@ def holding_now(reader: Reader, scope: Scope, replaced: Sequence[Memory]) -> dic
     return found
 
 
+@walled
 def taught_by(reader: Reader, scope: Scope, message_ids: Collection[int]) -> list[Memory]:
     """Returns the rows that were learned from any of these messages."""
     within = scope.predicate("m", by_id=True)
@@ -189,6 +191,7 @@ def resting_on(reader: Reader, message_ids: Sequence[int]) -> list[Memory]:
     return [memories.from_row(row) for row in rows]
 
 
+@walled
 def versions(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
     """Returns the rows of its kind linked to `memory` by replacement, in either direction, oldest first.
 
@@ -216,14 +219,15 @@ def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int
     """
     within = scope.owned("m")
     marks, selves = (", ".join("?" for _ in ids) for ids in (memory_ids, scope.selves))
-    rows = reader.all(
-        "select s.memory_id, m.id, m.said_at, m.author_id, m.author_name, m.text, m.erased_at, m.platform_ref, t.key,"
-        " t.id as session_id"
-        " from memory_sources s join messages m on m.id = s.message_id join sessions t on t.id = m.session_id"
-        f" where s.memory_id in ({marks})"
-        f" and ({within.sql} or m.author_id in ({selves})) order by m.id",
-        (*memory_ids, *within.parameters, *scope.selves),
-    )
+    with reader.within(scope, elsewhere=True):
+        rows = reader.all(
+            "select s.memory_id, m.id, m.said_at, m.author_id, m.author_name, m.text, m.erased_at, m.platform_ref,"
+            " t.key, t.id as session_id"
+            " from memory_sources s join messages m on m.id = s.message_id join sessions t on t.id = m.session_id"
+            f" where s.memory_id in ({marks})"
+            f" and ({within.sql} or m.author_id in ({selves})) order by m.id",
+            (*memory_ids, *within.parameters, *scope.selves),
+        )
     found: dict[int, list[Source]] = {memory_id: [] for memory_id in memory_ids}
     moved = moved_at(reader, {row["session_id"] for row in rows})
     for row in rows:

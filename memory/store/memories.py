@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 from memory.errors import NotFound
 from memory.scope import Scope
 from memory.store import documents, entities
-from memory.store.database import Parameter, Reader, Row, Transaction, Value
+from memory.store.database import Parameter, Reader, Row, Transaction, Value, walled
 
 Kind: TypeAlias = Literal["profile", "directive", "fact", "style", "reflection", "event"]
 #: The tables that link a memory with the messages it was learned from, and the rows it was made from.
@@ -284,6 +284,7 @@ def archive(tx: Transaction, memory_ids: Sequence[int], *, now: int) -> None:
         _changed(tx, memory_id)
 
 
+@walled
 def mark_compressed(tx: Transaction, scope: Scope, memory_ids: Collection[int], *, now: int) -> None:
     """Marks events as read for what lasts."""
     within = scope.predicate("m")
@@ -439,6 +440,7 @@ def count_closed_by(reader: Reader, memory_id: int) -> int:
     return reader.number("select count(*) from memories where superseded_by = ? and kind = 'fact'", (memory_id,))
 
 
+@walled
 def with_key(reader: Reader, scope: Scope, draft: Draft) -> list[Row]:
     """Returns the rows of the draft's kind, key and subject: id, value, import_id, valid_until and local_date."""
     within = scope.predicate("m")
@@ -531,6 +533,7 @@ def current_of_owner(reader: Reader, scope: Scope, owner_id: int, kind: Kind) ->
     return _seen(reader, scope, chosen, (owner_id, kind))
 
 
+@walled
 def count(reader: Reader, scope: Scope) -> int:
     """Returns the number of facts, styles, events and reflections that this scope sees."""
     within = scope.predicate("m")
@@ -541,6 +544,7 @@ def count(reader: Reader, scope: Scope) -> int:
     )
 
 
+@walled
 def held(reader: Reader, scope: Scope) -> Held:
     """Returns the figures of what this scope sees."""
     within = scope.predicate("m")
@@ -557,6 +561,7 @@ def held(reader: Reader, scope: Scope) -> Held:
     )
 
 
+@walled
 def older_reflections(reader: Reader, scope: Scope) -> list[int]:
     """Returns the ids of all reflections of a scope except the latest current one: only that describes the present."""
     within = scope.predicate("m")
@@ -569,6 +574,7 @@ def older_reflections(reader: Reader, scope: Scope) -> list[int]:
     return [int(row["id"]) for n, row in enumerate(rows) if n or not row["live"]]
 
 
+@walled
 def last_reflection(reader: Reader, scope: Scope) -> int | None:
     """Returns when a job last made a reflection that still exists in a scope, in milliseconds UTC."""
     within = scope.predicate("m")
@@ -648,6 +654,7 @@ def containing(
     )
 
 
+@walled
 def _seen(
     reader: Reader, scope: Scope, chosen: str, parameters: Sequence[Parameter], *, by_id: bool = False
 ) -> list[Memory]:

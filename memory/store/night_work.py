@@ -12,7 +12,7 @@ from typing import Final
 
 from memory import keys
 from memory.scope import Scope
-from memory.store.database import Reader, Row
+from memory.store.database import Reader, Row, walled
 from memory.store.memories import LIVE
 
 _UNCOMPRESSED: Final = f"m.kind = 'event' and m.compressed_at is null and m.local_date < ? and {LIVE}"
@@ -31,6 +31,7 @@ def events(reader: Reader, *, before: str) -> list[Row]:
     return reader.all(f"select m.owner_id, m.id, m.created_at from memories m where {_UNCOMPRESSED}", (before,))
 
 
+@walled
 def events_of(reader: Reader, scope: Scope, *, before: str) -> list[int]:
     """Returns the owner's live events of days before a date that are not compressed, oldest first."""
     within = scope.predicate("m")
@@ -90,6 +91,7 @@ def owners_to_merge(reader: Reader, owner_ids: Sequence[int], *, agent_id: int, 
     )
 
 
+@walled
 def mergeable(reader: Reader, scope: Scope) -> list[Row]:
     """Returns the owner's facts that may be merged, as rows of id, created_at and whether they are `merged` already."""
     within = scope.predicate("m")
@@ -109,6 +111,7 @@ def owners_to_compare(reader: Reader, owner_ids: Sequence[int], *, agent_id: int
     )
 
 
+@walled
 def uncompared(reader: Reader, scope: Scope) -> list[int]:
     """Returns the owner's facts that wait to be compared."""
     within = scope.predicate("m")
@@ -118,6 +121,7 @@ def uncompared(reader: Reader, scope: Scope) -> list[int]:
     )
 
 
+@walled
 def spent_events(reader: Reader, scope: Scope, *, by: int) -> list[int]:
     """Returns the owner's events that were compressed by `by` (milliseconds UTC)."""
     within = scope.predicate("m")

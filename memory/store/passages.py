@@ -13,7 +13,7 @@ from typing import Protocol
 
 from memory.scope import Scope
 from memory.store import history
-from memory.store.database import Reader, Row
+from memory.store.database import Reader, Row, walled
 from memory.store.history import Message
 
 #: The number of messages on either side that belong to a passage. One is too few, and
@@ -47,6 +47,7 @@ class MessagePlace(Protocol):
     def nth(self) -> int | None: ...
 
 
+@walled
 def by_ids(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[Message]:
     """Returns the messages among `message_ids` that this scope may find, in the order asked for."""
     found: dict[int, Message] = {}
@@ -60,6 +61,7 @@ def by_ids(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[Mes
     return [found[message_id] for message_id in message_ids if message_id in found]
 
 
+@walled
 def with_neighbours(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[Passage]:
     """Returns the messages among `message_ids` that this scope may find as passages, in the order asked for."""
     within = scope.owned("m")
@@ -76,6 +78,7 @@ def with_neighbours(reader: Reader, scope: Scope, message_ids: Sequence[int]) ->
     return _together(asked, messages.values(), outdated_ids)
 
 
+@walled
 def standing(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[Row]:
     """Returns the columns that ranking needs of the messages that this scope may find, in any order.
 
@@ -125,6 +128,7 @@ def _together(messages: Sequence[Message], said: Iterable[Message], outdated_ids
     ]
 
 
+@walled
 def between(reader: Reader, scope: Scope, first: int, last: int, *, limit: int) -> list[Message]:
     """Returns people's statements from `first` up to, not including, `last` (milliseconds UTC), the longest first."""
     within = scope.owned("m")
@@ -137,6 +141,7 @@ def between(reader: Reader, scope: Scope, first: int, last: int, *, limit: int) 
     return [history.message(row) for row in rows]
 
 
+@walled
 def containing(reader: Reader, scope: Scope, words: Sequence[str], *, limit: int) -> list[Message]:
     """Returns messages with any of `words` as a substring, the newest first; this search needs no index."""
     if not words:
@@ -151,6 +156,7 @@ def containing(reader: Reader, scope: Scope, words: Sequence[str], *, limit: int
     return [history.message(row) for row in rows]
 
 
+@walled
 def said_last(reader: Reader, scope: Scope, *, limit: int) -> list[Message]:
     """Returns the latest messages of the scope's speaker, newest first."""
     within = scope.owned("m")
@@ -162,6 +168,7 @@ def said_last(reader: Reader, scope: Scope, *, limit: int) -> list[Message]:
     return [history.message(row) for row in rows]
 
 
+@walled
 def count(reader: Reader, scope: Scope) -> int:
     """Returns the number of messages that this scope can find."""
     within = scope.owned("m")
@@ -183,6 +190,7 @@ def outdated(reader: Reader, message_ids: Sequence[int]) -> set[int]:
     return found
 
 
+@walled
 def _around(reader: Reader, scope: Scope, places: Iterable[MessagePlace], columns: str) -> list[Row]:
     held = {(place.session_id, place.sitting, place.nth) for place in places}
     beside = {

@@ -13,7 +13,7 @@ from typing import Final
 
 from memory.errors import IndexDamaged
 from memory.scope import Scope
-from memory.store.database import Reader, Row, Transaction
+from memory.store.database import Reader, Row, Transaction, walled
 from memory.store.sqlite.migrate import migrations
 
 #: The number of the migration that creates the tables.
@@ -84,6 +84,7 @@ def remove_changed(tx: Transaction) -> None:
         tx.run("delete from indexed_documents where doc in (select doc from changes)")
 
 
+@walled
 def matching(reader: Reader, scope: Scope, terms: Sequence[str], *, limit: int) -> list[Row]:
     """Returns the documents of the scope that hold one of the terms, with their tokens, positions and times.
 
@@ -103,6 +104,7 @@ def matching(reader: Reader, scope: Scope, terms: Sequence[str], *, limit: int) 
     )
 
 
+@walled
 def frequencies(reader: Reader, scope: Scope, terms: Sequence[str]) -> dict[str, int]:
     """Returns for each term the number of documents in the scope's partitions that hold it."""
     rows = reader.all(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memory.scope import Scope
-from memory.store.database import Reader, Row
+from memory.store.database import Reader, Row, walled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,7 @@ _LINE = "m.id, m.turn_id, m.role, m.text, m.said_at, m.platform_ref"
 _SEEN = "m.role in ('user', 'assistant') and m.nth is not null and m.erased_at is null"
 
 
+@walled
 def talks(reader: Reader, scope: Scope, *, platform: str, limit: int) -> list[Conversation]:
     """Returns the conversations on a platform in which anything is left, the latest first."""
     within, opened = scope.owned("m"), scope.owned("f")
@@ -69,6 +70,7 @@ def talks(reader: Reader, scope: Scope, *, platform: str, limit: int) -> list[Co
     ]
 
 
+@walled
 def lines(reader: Reader, scope: Scope, session_key: str, *, limit: int) -> list[ConversationLine]:
     """Returns the newest `limit` messages of a conversation, oldest first."""
     within = scope.owned("m")
@@ -80,6 +82,7 @@ def lines(reader: Reader, scope: Scope, session_key: str, *, limit: int) -> list
     return [_line(row) for row in reversed(rows)]
 
 
+@walled
 def entered(reader: Reader, scope: Scope, memory_id: int, *, limit: int) -> list[Entered]:
     """Returns the answers in the person's private conversations that a memory entered, newest first."""
     within = scope.owned("m")
@@ -102,6 +105,7 @@ def session_of_turn(reader: Reader, scope: Scope, turn_id: int) -> int | None:
     return None if row is None else int(row["session_id"])
 
 
+@walled
 def of_turn(reader: Reader, scope: Scope, turn_id: int) -> list[ConversationLine]:
     """Returns what was said in a turn of the person's private conversations, oldest first."""
     within = scope.owned("m")

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias, TypeVar
 
 import structlog
 
-from memory.context import Context, anew, in_read, reads
+from memory.context import Context, anew, confined, in_read, reads
 from memory.errors import NotFound
 from memory.learn.agents import Agents
 from memory.recall import index
@@ -104,7 +104,7 @@ class Transfer:
     @in_read
     def export(self, reader: Reader, context: Context, *, transcript: bool) -> Exported:
         """Exports everything that the speaker can see in this place now."""
-        scope = anew(reader, context).scope
+        scope = confined(reader, context).scope
         return export.export(reader, scope, shared=False, transcript=transcript, now=self._now())
 
     async def export_of(self, owner: Owner, *, transcript: bool) -> Exported:
@@ -115,6 +115,7 @@ class Transfer:
             home = homes.known_home(reader, owner, agent_id=agent_id, timezone=self._agents.timezone(agent_id))
             if home is None:
                 raise NotFound(f"Nobody is known here as {owner.platform}:{owner.reference}.")
+            reader.confine(home.scope)
             return export.export(
                 reader, home.scope, shared=owner.kind == "agent", transcript=transcript, now=self._now()
             )

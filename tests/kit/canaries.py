@@ -10,10 +10,10 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ from memory.service import (
     Who,
 )
 from memory.store import memories
-from memory.store.database import Reader, Row, Transaction
+from memory.store.database import Database, Reader, Row, Transaction
 from memory.transfer.formats.material import ImportedItem, ImportedLine, Person
 from memory.transfer.transfers import Material, OptedOut, Owner
 from tests.kit import stores
@@ -60,6 +60,8 @@ from tests.kit.stores import AGENTS, address, migrated
 from tests.kit.talk import group, private
 
 T = TypeVar("T")
+#: Opens a database for a world.
+Engine: TypeAlias = Callable[[Path], Awaitable[Database]]
 
 #: Where threads keep their own memory, a thread sees the chat's too; the chat sees nothing of the thread.
 READABLE = {
@@ -204,8 +206,9 @@ class Model:
 class World:
     """One store, who is who in it, and what was told. `await World.open(...)`, `await close()`."""
 
-    def __init__(self, path: Path, people: Sequence[str]) -> None:
+    def __init__(self, path: Path, people: Sequence[str], *, engine: Engine | None = None) -> None:
         self.path = path
+        self._engine = engine
         self.clock = Clock()
         self.model = Model()
         self.person_of = {name: name for name in (*people, ADMIN)}
@@ -227,8 +230,9 @@ class World:
         self.service: Service
 
     @classmethod
-    async def open(cls, path: Path, people: Sequence[str]) -> World:
-        world = cls(path, people)
+    async def open(cls, path: Path, people: Sequence[str], *, engine: Engine | None = None) -> World:
+        """`engine` opens the database, where it is not that of the other tests."""
+        world = cls(path, people, engine=engine)
         await world.start()
         return world
 
@@ -240,15 +244,18 @@ class World:
             return Letters()
 
         agent = AgentMemory(model=BackgroundModel(complete=self.model.complete))
-        self.service = await Service.open(
-            await migrated(self.path),
-            database_url=address(self.path),
-            agents=dict.fromkeys(AGENTS, agent),
-            triggers=Triggers(quiet_seconds=3_600),
-            runtime=runtime(self.clock, self._ids),
-            search=SearchSetup(embedders=Embedders(vectors=vectors, tokens=tokens)),
-            keeping=Keeping(admins_read=True),
-        )
+        options: dict[str, Any] = {
+            "agents": dict.fromkeys(AGENTS, agent),
+            "triggers": Triggers(quiet_seconds=3_600),
+            "runtime": runtime(self.clock, self._ids),
+            "search": SearchSetup(embedders=Embedders(vectors=vectors, tokens=tokens)),
+            "keeping": Keeping(admins_read=True),
+        }
+        if self._engine is not None:
+            self.service = await Service.over(await self._engine(self.path), **options)
+        else:
+            path = await migrated(self.path)
+            self.service = await Service.open(path, database_url=address(path), **options)
 
     async def close(self) -> None:
         await self.service.close(seconds=5)

@@ -33,6 +33,7 @@ from tests.kit.canaries import (
     LEARNED,
     PLACES,
     Canary,
+    Engine,
     Post,
     Spot,
     World,
@@ -557,10 +558,10 @@ def drawn(rng: random.Random, count: int) -> list[Op]:
     return [Op(name=name, number=rng.getrandbits(48)) for name in chosen]
 
 
-async def play(ops: Sequence[Op], tally: Tally) -> Leak | None:
+async def play(ops: Sequence[Op], tally: Tally, *, engine: Engine | None = None) -> Leak | None:
     """Do all of this in an empty store, until something is wrong."""
     with tempfile.TemporaryDirectory() as folder:
-        world = await World.open(Path(folder) / "remora.db", PEOPLE)
+        world = await World.open(Path(folder) / "remora.db", PEOPLE, engine=engine)
         scene = Scene(world, tally)
         try:
             for n, op in enumerate(ops, start=1):
@@ -584,11 +585,11 @@ async def typed(operations: int, seed: int, talked: Talked) -> tuple[list[str], 
     return [], []
 
 
-async def search(operations: int, seed: int, tally: Tally) -> Leak | None:
+async def search(operations: int, seed: int, tally: Tally, *, engine: Engine | None = None) -> Leak | None:
     """So many operations in runs of `RUN`, until something is wrong."""
     rng = random.Random(seed)
     for start in range(0, operations, RUN):
-        leak = await play(drawn(rng, min(RUN, operations - start)), tally)
+        leak = await play(drawn(rng, min(RUN, operations - start)), tally, engine=engine)
         if leak is not None:
             return leak
     return None

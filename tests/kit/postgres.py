@@ -20,6 +20,8 @@ _SETTINGS = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "32MB"
 _TEMPLATE = "remora_template"
 #: The stores that have a database.
 _made: set[Path] = set()
+#: The role of the stores: an ordinary one, since PostgreSQL knows no policies for a superuser.
+ROLE = "remora"
 #: What tests ask for the tables and columns, under SQLite's names.
 _TABLES = (
     (
@@ -61,7 +63,7 @@ def server() -> str:
             env={"LC_ALL": "C", "PATH": os.environ["PATH"]},
         )
 
-    run(binaries / "initdb", "-D", data, "-A", "trust", "-U", "remora", "--no-sync", "-E", "UTF8", "--locale=C")
+    run(binaries / "initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8", "--locale=C")
     options = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
     run(binaries / "pg_ctl", "-D", data, "-w", "-o", f"{options} -k {folder}", "-l", folder / "log", "start")
 
@@ -71,7 +73,13 @@ def server() -> str:
         shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(end)
-    return f"host={folder} user=remora"
+    run(binaries / "psql", "-h", folder, "-U", "postgres", "-d", "postgres", "-c", f"create role {ROLE} login createdb")
+    return f"host={folder} user={ROLE}"
+
+
+def superuser(address: str) -> str:
+    """Returns an address of the server for its superuser, whom no policy holds."""
+    return address.replace(f"user={ROLE}", "user=postgres")
 
 
 @cache
@@ -80,6 +88,8 @@ def _template() -> str:
 
     with psycopg.connect(f"{server()} dbname=postgres", autocommit=True) as connection:
         connection.execute(f"create database {_TEMPLATE}".encode())
+    with psycopg.connect(f"{superuser(server())} dbname={_TEMPLATE}") as connection:
+        connection.execute(b"create extension vector with schema public")
     with psycopg.connect(f"{server()} dbname={_TEMPLATE}") as connection:
         connection.execute(b"create schema remora")
         connection.execute(b"set search_path = remora, public")
@@ -107,7 +117,7 @@ def files(path: Path) -> list[Path]:
         return []
     import psycopg
 
-    with psycopg.connect(url(path), autocommit=True) as connection:
+    with psycopg.connect(superuser(url(path)), autocommit=True) as connection:
         connection.execute(b"checkpoint")
         row = connection.execute(
             b"select current_setting('data_directory'), oid from pg_database where datname = current_database()"

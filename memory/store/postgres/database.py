@@ -30,10 +30,11 @@ from psycopg.adapt import Dumper, Loader
 from psycopg.types.string import StrDumper, TextLoader
 
 from memory.errors import IndexDamaged, StorageError, StoreBusy, StoreInUse, StoreUnwritable
+from memory.scope import Scope
 from memory.store import sealing
 from memory.store.database import Database, Durability, Parameter, Reader, Row, Transaction, in_transaction
 from memory.store.peers import Alone, Peers
-from memory.store.postgres import schema, watching
+from memory.store.postgres import schema, walls, watching
 from memory.store.postgres.dialect import translated
 from memory.store.postgres.replica import LEASE, Replica, fence
 from memory.store.sealing import Seal
@@ -51,6 +52,11 @@ _CONNECT_SECONDS: Final = 5
 #: Seconds between two attempts.
 _PAUSE: Final = 0.1
 _Lock: TypeAlias = Literal["shared", "exclusive"]
+#: What is wrong with a role that no policy holds, and the remedy.
+BYPASSED: Final = "the role in database_url is a superuser or has BYPASSRLS, so row-level security does not hold it"
+ORDINARY_ROLE: Final = (
+    "Make an ordinary role the owner of the database, its schema and tables, and name that in database_url."
+)
 T = TypeVar("T")
 
 
@@ -88,6 +94,8 @@ class PostgresReader(Reader):
     def __init__(self, connection: psycopg.Connection[Row], seal: Seal | None) -> None:
         self._connection = connection
         self._seal = seal
+        #: The wall that stands, and the one that the next statement needs: most are followed by another of its kind.
+        self._wall = self._wanted = walls.OPEN
 
     @property
     def seal(self) -> Seal:
@@ -101,7 +109,25 @@ class PostgresReader(Reader):
     def one(self, sql: str, parameters: Sequence[Parameter] = ()) -> Row | None:
         return self._execute(sql, parameters).fetchone()
 
+    def confine(self, scope: Scope, *, session_id: int | None = None) -> None:
+        """Hides from the rest of this transaction what the scope may not see."""
+        self._wanted = walls.settings(scope, session_id=session_id)
+
+    @contextmanager
+    def within(self, scope: Scope, *, elsewhere: bool = False) -> Iterator[None]:
+        """Hides what the scope may not see until the end of the `with` block."""
+        before = self._wanted
+        if elsewhere or not walls.is_confined(before, scope):
+            self._wanted = walls.settings(scope, elsewhere=elsewhere)
+        try:
+            yield
+        finally:
+            self._wanted = before
+
     def _execute(self, statement: str, parameters: Sequence[Parameter]) -> psycopg.Cursor[Row]:
+        if self._wanted != self._wall:
+            self._connection.execute(walls.RAISE, self._wanted)
+            self._wall = self._wanted
         said = translated(statement, schema.never_null())
         given = {f"p{place}": _bound(parameters[place], listed=place in said.listed) for place in said.places}
         given |= {f"n{place}": None if parameters[place] is None else "" for place in said.nulls}
@@ -121,6 +147,9 @@ class PostgresTransaction(PostgresReader, Transaction):
 
     def run(self, sql: str, parameters: Sequence[Parameter] = ()) -> None:
         self._execute(sql, parameters)
+        if sql.startswith("create table"):  # of an index that is made again
+            for statement in walls.definitions(self._connection):
+                self._connection.execute(statement.encode())
 
     def watch(self) -> None:
         """Begins to note what is done to memories, links and names; see `job_watch`."""
@@ -186,13 +215,14 @@ class PostgresDatabase(Database):
         """
         opened: list[_Connection] = []
 
-        def begin(writer: psycopg.Connection[Row]) -> None:
+        def begin(writer: psycopg.Connection[Row]) -> bool:
             with _by_itself(writer, f"remora schema {store}"):
                 writer.execute(sql.SQL("create schema if not exists {}").format(sql.Identifier(store)))
                 writer.commit()
                 schema.prepare(writer, now=now)
                 writer.commit()
             _adapt(writer)  # now that the types are there
+            return walls.is_bypassed(writer)
 
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -201,7 +231,8 @@ class PostgresDatabase(Database):
             lock: _Lock = "exclusive" if alone else "shared"
             writer = _Connection(url, store, lock=lock, synchronous=durability == "power-loss")
             opened.append(writer)
-            await writer.call(begin)
+            if await writer.call(begin):
+                log.warning("store.no_second_wall", because=BYPASSED, fix=ORDINARY_ROLE)
             opened.append(signals := _Connection(url, store))
             opened += [_Connection(url, store, read_seconds=read_seconds) for _ in range(_READERS)]
         except BaseException as exc:
@@ -663,6 +694,17 @@ def _storage_error(error: psycopg.Error) -> StorageError:
             "database_url; it goes on without a restart."
         )
     return StorageError(f"PostgreSQL: {text}")
+
+
+async def is_walled(url: str, path: Path) -> bool:
+    """Returns whether row-level security holds the role that `url` names. Raises `StorageError`."""
+    connection = _Connection(url, schema.name_of(path), read_seconds=READ_SECONDS)
+    try:
+        return not await connection.call(walls.is_bypassed)
+    except psycopg.Error as exc:
+        raise _storage_error(exc) from exc
+    finally:
+        await connection.close()
 
 
 async def look(url: str, path: Path, act: Callable[[Reader], T]) -> T | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from memory.errors import SchemaTooNew
-from memory.store.postgres import watching
+from memory.store.postgres import walls, watching
 from memory.store.postgres.dialect import translated
 from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.migrate import migrate as migrate_sqlite
@@ -87,6 +87,9 @@ def prepare(connection: Any, *, now: int) -> None:
                 for statement in filter(str.strip, one.sql.split(";\n")):
                     connection.execute(translated(statement.strip()).text)
                 connection.execute("insert into migrations values (%s, %s, %s)", (one.version, one.name, now))
+    with connection.transaction():
+        for statement in walls.definitions(connection):
+            connection.execute(statement)
 
 
 def check_version(current: int) -> None:

@@ -328,6 +328,7 @@ def test_statements_are_run_by_transactions_only() -> None:
     assert executing == {
         "store/postgres/database.py",
         "store/postgres/schema.py",
+        "store/postgres/walls.py",
         "store/sqlite/database.py",
         "store/sqlite/health.py",
         "store/sqlite/migrate.py",
