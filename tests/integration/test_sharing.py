@@ -127,7 +127,7 @@ async def test_what_a_process_leaves_at_its_end_is_taken_up_by_another(tmp_path:
         async with worlds(tmp_path, 1, model=slow) as (one,):
             await one.router.on_inbound(one.inbound("Are you there?", author="7"))
             await until(lambda: one.store.turns.is_under_way("telegram:7:-"))
-        await until(lambda: texts(other) == ["All right."], seconds=20)
+        await until(lambda: texts(other) == ["All right."], seconds=40)
 
 
 class Page(Wall):
