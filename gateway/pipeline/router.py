@@ -119,8 +119,8 @@ class Router:
             await store.delivery.take_up()
             await self.look(store)
 
-    async def look(self, store: Store) -> None:
-        """Queues the unanswered rows of the sessions that this process holds, as far as it has them not in hand.
+    async def look(self, store: Store, session_key: str | None = None) -> None:
+        """Queues the unanswered rows of a session, or of all, if this process holds it and has them not in hand.
 
         Raises `StorageError`.
         """
@@ -128,7 +128,7 @@ class Router:
             self._ended.clear()
             rows = [
                 row
-                for row in await store.memory.mailbox.unanswered()
+                for row in await store.memory.mailbox.unanswered(session_key)
                 if store.memory.peers.holds(row.session_key) and not await self._intake.set_aside(store, row)
             ]
             # All rows are queued at once: the messages of an interrupted turn must stay together.
@@ -164,7 +164,7 @@ class Router:
         held = await store.memory.peers.hold(key, spread=spread)
         if held == "taken":
             await self.took(store, [key])
-            await self.look(store)
+            await self.look(store, key)
         if held == "elsewhere" and channel is not None and channel.capabilities.comes_and_goes:
             self._start(key, self._ask_for(store, key))
         return held != "elsewhere"
@@ -184,7 +184,7 @@ class Router:
                 await asyncio.sleep(_ASK_SECONDS)
                 if await peers.hold(key) != "elsewhere":
                     await self.took(store, [key])
-                    await self.look(store)
+                    await self.look(store, key)
                     return
         except StorageError as exc:
             log.error("turn.unsaved", session=key, error=str(exc), kept="in the inbox")
@@ -380,6 +380,9 @@ class Router:
         self._in_hand.add(own)
         try:
             ours = store.memory.peers.holds(key) or await self.hold(store, key, heard)
+            if ours and not store.memory.peers.is_alone:
+                # What another process received before comes first, though its signal comes later.
+                await self.look(store, key)
         except StorageError as exc:
             log.error("turn.unsaved", session=key, error=str(exc), kept="in the inbox")
             ours = False

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from memory.context import in_write, reads, reads_at, writes, writes_at
 from memory.store import attachments, chats, history, mailbox, questions, replicas
-from memory.store.database import Database, Reader, Transaction
+from memory.store.database import Database, Reader, Transaction, of_lane
 from memory.store.mailbox import InboxRow, OutboxRow, Outgoing, Part
 from memory.store.peers import Peers
 
@@ -39,7 +39,6 @@ class Mailbox:
     dead_letter = writes_at(mailbox.dead_letter)
     sessions_with_mail = reads(mailbox.sessions_with_mail)
     in_doubt = reads(mailbox.in_doubt)
-    take = writes_at(mailbox.take)
     due = reads_at(mailbox.due)
     was_sent = writes_at(mailbox.sent)
     not_sent = writes(mailbox.not_sent)
@@ -83,7 +82,7 @@ class Mailbox:
                 self._notice(tx, session_key, inbox_id, held)
             return inbox_id
 
-        inbox_id = await self._database.write(act)
+        inbox_id = await self._database.write(act, keys=[of_lane(session_key)])
         if inbox_id is not None and held is not None:
             self._noted.add(session_key)
         return inbox_id
@@ -174,11 +173,20 @@ class Mailbox:
 
     # Out --------------------------------------------------------------------------------------------------------
 
-    @in_write
-    def sent(self, tx: Transaction, row: OutboxRow, platform_ref: str) -> OutboxRow | None:
+    async def take(self, session_key: str) -> OutboxRow | None:
+        """Marks the session's next row as being sent, and returns it; None if there is none now."""
+        return await self._database.write(
+            lambda tx: mailbox.take(tx, self._now(), session_key), keys=[of_lane(session_key)]
+        )
+
+    async def sent(self, row: OutboxRow, platform_ref: str) -> OutboxRow | None:
         """Records that a row was shown, and takes the session's next row."""
-        goes_on = mailbox.sent(tx, self._now(), row.id, platform_ref)
-        return mailbox.take(tx, self._now(), row.session_key) if goes_on else None
+
+        def act(tx: Transaction) -> OutboxRow | None:
+            goes_on = mailbox.sent(tx, self._now(), row.id, platform_ref)
+            return mailbox.take(tx, self._now(), row.session_key) if goes_on else None
+
+        return await self._database.write(act, keys=[of_lane(row.session_key)])
 
     @in_write
     def fail_and_notify(self, tx: Transaction, row: OutboxRow, error: str, notice: Part) -> None:

@@ -31,7 +31,7 @@ from memory.recall.search import Hit, Search
 from memory.runtime import Runtime
 from memory.scope import Scope
 from memory.store import attachments, chats, extractions, history, mailbox, people, questions, usage
-from memory.store.database import Database, Reader, Transaction
+from memory.store.database import Database, Reader, Transaction, of_chat, of_lane, of_person
 from memory.store.extractions import Afterwards, Unread
 from memory.store.history import Message, Utterance
 from memory.store.mailbox import Outgoing, Part
@@ -123,12 +123,15 @@ class Turns:
         self._count_tokens = runtime.count_tokens
         self._changed = changed
 
-    @in_write
-    def begin(self, tx: Transaction, where: Where, who: Who, heard: Sequence[Said]) -> Turn:
+    async def begin(self, where: Where, who: Who, heard: Sequence[Said]) -> Turn:
         """Claims the inbox rows of `heard` for a new turn and puts their messages into history.
 
         Leaves out rows that were ended meanwhile. Raises `Withdrawn` if no row is left.
         """
+        keys = [of_lane(where.session_key), of_person(who.platform, who.user_id), of_chat(where.platform, where.chat)]
+        return await self._database.write(lambda tx: self._begin(tx, where, who, heard), keys=keys)
+
+    def _begin(self, tx: Transaction, where: Where, who: Who, heard: Sequence[Said]) -> Turn:
         now = self._now()
         context = self._identities.enter(tx, where, who)
         turn_id, answered_before = history.begin_turn(tx, context.session, now=now)
@@ -268,11 +271,14 @@ class Turns:
 
         return await self._database.read(read)
 
-    @in_write
-    def keep_step(self, tx: Transaction, turn: Turn, n: int, completion: str, spent: Spent) -> None:
+    async def keep_step(self, turn: Turn, n: int, completion: str, spent: Spent) -> None:
         """Keeps a model's answer, and books its cost whatever the outcome of the turn."""
-        history.keep_step(tx, turn.id, n, completion, now=self._now())
-        self._book(tx, turn, spent)
+
+        def act(tx: Transaction) -> None:
+            history.keep_step(tx, turn.id, n, completion, now=self._now())
+            self._book(tx, turn, spent)
+
+        await self._database.write(act, keys=[of_lane(turn.context.session.key)])
 
     async def act(self, turn: Turn, n: int, i: int, tool: str, act: Callable[[Edits], str]) -> str:
         """Runs a tool's change to memory and keeps its result, as one transaction.
@@ -343,7 +349,10 @@ class Turns:
                 ending(tx)
             return extractions.afterwards(tx, session.id)
 
-        after = await self._database.write(act)
+        # What is learned touches the person's memories, whichever session they are told in.
+        learns = outcome.learned is not None and (outcome.learned.proposals or outcome.learned.ended)
+        touches_others = learns or ending is not None
+        after = await self._database.write(act, keys=None if touches_others else [of_lane(session.key)])
         self._learner.heard(session.id, after.unread)
         if outcome.learned:
             self._changed(turn.context.scope)

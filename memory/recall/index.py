@@ -22,7 +22,7 @@ from memory.recall.cues import CUES_VERSION, category_cues, cues
 from memory.recall.rank import MessageSpot
 from memory.scope import Scope, partitions_of
 from memory.store import documents, postings, settings, vectors
-from memory.store.database import Database, Reader, Row, Transaction
+from memory.store.database import INDEX, Database, Reader, Row, Transaction
 from memory.store.postings import Entry
 from memory.store.sqlite import health
 from memory.text import words
@@ -230,7 +230,7 @@ def state(reader: Reader, scope: Scope) -> IndexState:
 async def catch_up(database: Database) -> None:
     """Brings the index up to the last committed change, in short transactions."""
     while await database.read(documents.has_changes):
-        await database.write(catch_up_some)
+        await database.write(catch_up_some, keys=[INDEX])
 
 
 def catch_up_some(tx: Transaction) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, Concatenate, Final, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from memory.scope import Scope
 from memory.store.peers import Peers
@@ -27,9 +27,30 @@ Durability: TypeAlias = Literal["process", "power-loss"]
 Value: TypeAlias = str | int | float | bytes | None
 #: A parameter of a statement. A collection is passed as JSON: `id in (select value from json_each(?))`.
 Parameter: TypeAlias = Value | Collection[int] | Collection[str]
+#: Names of what a transaction touches, such as `of_lane`.
+Keys: TypeAlias = Collection[str]
 T = TypeVar("T")
 P = ParamSpec("P")
 R = TypeVar("R", bound="Reader")
+
+
+def of_lane(session_key: str) -> str:
+    """Returns the name of a session: its messages, turns, inbox and outbox rows."""
+    return f"lane {session_key}"
+
+
+def of_person(platform: str, user_id: str) -> str:
+    """Returns the name of an account: its row, and that of the person whose it is."""
+    return f"person {platform} {user_id}"
+
+
+def of_chat(platform: str, chat: str) -> str:
+    """Returns the name of a chat: its row, its threads and its owner."""
+    return f"chat {platform} {chat}"
+
+
+#: The name of the word index and of the queue of the embedder.
+INDEX: Final = "index"
 
 
 class Row(Protocol):
@@ -129,8 +150,12 @@ class Database(Protocol):
     without_vectors: str
     on_index_damage: Callable[[], None]
 
-    async def write(self, act: Callable[[Transaction], T]) -> T:
+    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None) -> T:
         """Runs `act` as one transaction. Any exception it raises rolls back the whole transaction.
+
+        With `keys` it may run beside the transactions of other processes that name none of them, so it reads and
+        writes only rows that belong to its keys or that nobody changes. Without `keys` nothing runs beside it. `act`
+        may be run again, so it has no effect outside the transaction.
 
         Raises `StoreDamaged` without trying if the store is known to be damaged.
         """

@@ -193,9 +193,15 @@ def is_task(reader: Reader, inbox_id: int) -> bool:
     return reader.one("select 1 from inbox where id = ? and bot_id = ?", (inbox_id, TASK)) is not None
 
 
-def unanswered(reader: Reader) -> list[InboxRow]:
-    """Returns the inbox rows that still need an answer, oldest first. Rows of one broken-off turn share its id."""
-    rows = reader.all(_LETTER + " where state in ('pending', 'claimed') and held = 0 order by id")
+def unanswered(reader: Reader, session_key: str | None = None) -> list[InboxRow]:
+    """Returns the inbox rows that still need an answer, oldest first, of one session or of all.
+
+    Rows of one broken-off turn share its id.
+    """
+    rows = reader.all(
+        f"{_LETTER} where {_OPEN} and held = 0 and (? is null or session_key = ?) order by id",
+        (session_key, session_key),
+    )
     return [_letter(row) for row in rows]
 
 

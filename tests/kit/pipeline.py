@@ -169,6 +169,7 @@ async def pipeline(
         api=api,
         a_minute=a_minute,
         burst=burst,
+        queue=50 if shared else 5,
         route=lambda inbound: agents[-1 if re.search("2$", inbound.channel) else 0],
     )
     await router.take_up()

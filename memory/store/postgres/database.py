@@ -3,7 +3,8 @@
 A transaction runs on its connection's own thread. Statements are those of every engine, said in PostgreSQL's words by
 `dialect`.
 
-Invariants: Transactions that write run one at a time, whichever process runs them. A process that the others have taken
+Invariants: Transactions that write run one at a time, whichever process runs them, but for those that name different
+keys. A process that the others have taken
 for dead commits nothing (`replica`). Readers see one committed state. A lost connection is made again at the next use.
 A transaction whose connection is lost is run again only if the server says that it was not committed, so a transaction
 has no effect outside the database.
@@ -32,7 +33,7 @@ from psycopg.types.string import StrDumper, TextLoader
 from memory.errors import IndexDamaged, StorageError, StoreBusy, StoreInUse, StoreUnwritable
 from memory.scope import Scope
 from memory.store import sealing
-from memory.store.database import Database, Durability, Parameter, Reader, Row, Transaction, in_transaction
+from memory.store.database import Database, Durability, Keys, Parameter, Reader, Row, Transaction, in_transaction
 from memory.store.peers import Alone, Peers
 from memory.store.postgres import schema, walls, watching
 from memory.store.postgres.dialect import translated
@@ -188,7 +189,8 @@ class PostgresDatabase(Database):
         self._writer = writer
         self._readers = readers
         self._signals = signals
-        self._turn = _number(f"remora write {schema.name_of(path)}")
+        self._store = schema.name_of(path)
+        self._turn = _number(f"remora write {self._store}")
         self._replica: Replica | None = None
         self._bytes = 0
 
@@ -253,12 +255,12 @@ class PostgresDatabase(Database):
             raise
         return database
 
-    async def write(self, act: Callable[[Transaction], T]) -> T:
+    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None) -> T:
         """Runs `act` as one transaction. Any exception it raises rolls back the whole transaction."""
         until = time.monotonic() + _WAITED
         while True:
             try:
-                return await self._writer.call(self._transaction(act))
+                return await self._writer.call(self._transaction(act, self._locks(keys)))
             except _Doubtful as doubt:
                 if await self._was_committed(doubt.transaction, until):
                     result: T = doubt.result
@@ -270,20 +272,33 @@ class PostgresDatabase(Database):
                 await asyncio.sleep(_PAUSE)
             except psycopg.ProgrammingError as exc:
                 raise self._explained(exc) from exc
+            except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected) as exc:
+                if keys is None:
+                    raise _storage_error(exc) from exc
+                log.info("store.collided", keys=sorted(keys), error=str(exc).strip(), again="by itself")
+                keys = None
             except psycopg.Error as exc:
                 # Nothing of it was committed. The server may be restarting.
                 if not self._writer.is_lost or time.monotonic() > until:
                     raise _storage_error(exc) from exc
                 await asyncio.sleep(_PAUSE)
 
-    def _transaction(self, act: Callable[[Transaction], T]) -> Callable[[psycopg.Connection[Row]], T]:
+    def _locks(self, keys: Keys | None) -> bytes:
+        """Returns the statement that takes the locks of a transaction, in an order that is the same for all."""
+        if keys is None:
+            return f"select pg_advisory_xact_lock({self._turn})".encode()
+        numbers = sorted({_number(f"remora {self._store} {key}") for key in keys})
+        taken = (f"pg_advisory_xact_lock({number})" for number in numbers)
+        return f"select {', '.join([f'pg_advisory_xact_lock_shared({self._turn})', *taken])}".encode()
+
+    def _transaction(self, act: Callable[[Transaction], T], locks: bytes) -> Callable[[psycopg.Connection[Row]], T]:
         """Returns what runs `act` on a connection. Raises `TakenForDead` if the others have removed this process."""
         replica = self._replica
 
         def run(connection: psycopg.Connection[Row]) -> T:
             member = replica.id if replica is not None and replica.is_there else None
             try:
-                return _committed(connection, act, self.seal, self._turn, member)
+                return _committed(connection, act, self.seal, locks, member)
             except _Removed:
                 assert replica is not None
                 raise replica.fail() from None
@@ -547,15 +562,15 @@ def _number(name: str) -> int:
 
 
 def _committed(
-    connection: psycopg.Connection[Row], act: Callable[[Transaction], T], seal: Seal, turn: int, replica: str | None
+    connection: psycopg.Connection[Row], act: Callable[[Transaction], T], seal: Seal, locks: bytes, replica: str | None
 ) -> T:
-    """Runs a transaction as soon as it has the lock `turn`.
+    """Runs a transaction as soon as the statement `locks` has taken its locks.
 
     Raises `_Doubtful` if the connection was lost while it was committed, and `_Removed` if the process `replica` is not
     there any more.
     """
     try:
-        connection.execute(b"select pg_advisory_xact_lock(%s)", (turn,))
+        connection.execute(locks)
         with in_transaction():
             result = act(PostgresTransaction(connection, seal))
         if replica is None:

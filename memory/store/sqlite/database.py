@@ -27,7 +27,7 @@ from filelock import FileLock, Timeout
 
 from memory.errors import IndexDamaged, StorageError, StoreBusy, StoreDamaged, StoreInUse, StoreUnwritable
 from memory.store import sealing
-from memory.store.database import Database, Durability, Parameter, Reader, Row, Transaction, Value, in_transaction
+from memory.store.database import Database, Durability, Keys, Parameter, Reader, Row, Transaction, Value, in_transaction
 from memory.store.peers import Alone
 from memory.store.sealing import Seal
 from memory.store.sqlite import driver as drivers
@@ -269,7 +269,7 @@ class SqliteDatabase(Database):
             database._check = asyncio.create_task(database._look(free_pages=False))
         return database
 
-    async def write(self, act: Callable[[Transaction], T]) -> T:
+    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None) -> T:
         """Runs `act` as one transaction. Any exception it raises rolls back the whole transaction.
 
         Raises `StoreDamaged` without trying if the store is known to be damaged.
