@@ -181,7 +181,7 @@ async def pipeline(
         for task in beside:
             task.cancel()
         # Else a test that fails leaves the threads of its store behind, for which the process would wait for ever.
-        await router.drain(seconds=5)
+        await router.drain(seconds=1 if shared else 5)
         await memory.close(seconds=5)
 
 
