@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
-from memory.store.database import Reader, Transaction
+from memory.store.database import Keys, Reader, Transaction
 from memory.store.postgres.database import PostgresDatabase
 from tests.kit import postgres
 
@@ -70,8 +70,8 @@ class WithoutFirstWall(PostgresDatabase):
     async def read(self, act: Callable[[Reader], T]) -> T:
         return await super().read(lambda reader: act(Unscoped(reader, told=self.told)))
 
-    async def write(self, act: Callable[[Transaction], T]) -> T:
-        return await super().write(lambda tx: act(Unscoped(tx, told=self.told)))
+    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None) -> T:
+        return await super().write(lambda tx: act(Unscoped(tx, told=self.told)), keys=keys)
 
 
 class WithoutWalls(WithoutFirstWall):
