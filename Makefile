@@ -120,24 +120,18 @@ $(REAL)/.ready: bench/real-requirements.txt pyproject.toml | $(BIN)/python
 	@$(REAL)/bin/python -m pip --disable-pip-version-check --quiet install -e . -r bench/real-requirements.txt
 	@touch $@
 
-# Kills the bot many times over; the ordinary tests do it a few times. One of five: make crash PLATFORM=telegram,
-# PLATFORM=discord or PLATFORM=reminders (each prints one line of JSON and takes some 15 minutes), PLATFORM=terminal,
-# which has the work of the night with it, or PLATFORM=page; KILLS= sets how often.
+# Kills the bot many times over; the ordinary tests do it a few times. One of six: make crash PLATFORM=telegram,
+# PLATFORM=discord or PLATFORM=reminders (each prints one line of JSON and takes some 15 minutes), PLATFORM=replicas (the
+# same, with its PostgreSQL server), PLATFORM=terminal, which has the work of the night with it, or PLATFORM=page; KILLS=
+# sets how often.
 crash: venv
-ifeq ($(filter telegram discord reminders page,$(PLATFORM)),)
+ifneq ($(filter terminal,$(or $(PLATFORM),terminal)),)
 	@REMORA_KILLS=$${KILLS:-100} $(BIN)/python -m pytest -q tests/crash/test_terminal_crash.py \
 	  tests/crash/test_night_crash.py >&2
 endif
-ifeq ($(filter terminal discord reminders page,$(PLATFORM)),)
-	@$(BIN)/python -m tests.crash.telegram_world --kills $${KILLS:-200}
-endif
-ifeq ($(filter terminal telegram reminders page,$(PLATFORM)),)
-	@$(BIN)/python -m tests.crash.discord_world --kills $${KILLS:-200}
-endif
-ifeq ($(filter terminal telegram discord page,$(PLATFORM)),)
-	@$(BIN)/python -m tests.crash.reminders_world --kills $${KILLS:-200}
-endif
-ifeq ($(filter terminal telegram discord reminders,$(PLATFORM)),)
+	@for world in $(filter telegram discord reminders replicas,$(or $(PLATFORM),telegram discord reminders replicas)); do \
+	  $(BIN)/python -m tests.crash.$${world}_world --kills $${KILLS:-200} || exit 1; done
+ifneq ($(filter page,$(or $(PLATFORM),page)),)
 	@REMORA_KILLS=$${KILLS:-30} $(BIN)/python -m pytest -q tests/crash/test_page_crash.py >&2
 endif
 

@@ -11,7 +11,6 @@ which command it answers; the same goes for buttons, which carry such a word.
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 from base64 import b85encode
 from collections.abc import Iterable, Iterator
@@ -27,6 +26,7 @@ from tests.crash.world import (
     Deed,
     Place,
     Point,
+    Rows,
     Tally,
     World,
     around,
@@ -178,13 +178,13 @@ class DiscordWorld(World[Control]):
             )
         return chats
 
-    def missing(self, database: sqlite3.Connection) -> int:
+    def missing(self, database: Rows) -> int:
         taken = {key for (key,) in database.execute("select update_key from inbox where update_key like 'm%'")}
         # Nothing tells of somebody's first words to a bot that died of them.
         unknown = () if self._written_again else self._newcomers
         return sum(f"m{told.message_id}" not in taken for told in self.told.values() if told.place not in unknown)
 
-    def count_more(self, tally: Tally, state: JSON, database: sqlite3.Connection) -> Tally:
+    def count_more(self, tally: Tally, state: JSON, database: Rows) -> Tally:
         taken = {key for (key,) in database.execute("select update_key from inbox where update_key like 'i%'")}
         lost, doubled, misplaced, unheard = [], [], [], 0
         for ask in self._asks:

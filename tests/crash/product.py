@@ -4,6 +4,7 @@
     start                                    the process id of a new life
     start before|after HOLDING               the same, on a SQLite that ends the process with SIGKILL before or after
                                              the first commit of a transaction with a statement that holds HOLDING
+    serve                                    the process id of a new life of the whole program
     wait                                     the exit status of the last life, when it has ended
 
 Invariants: what is imported is shared, by fork, and nothing else: reading the platforms' models takes longer than all
@@ -16,6 +17,7 @@ import asyncio
 import os
 import signal
 import sys
+import traceback
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,6 +25,7 @@ import channels.discord
 import channels.telegram  # noqa: F401 - both before the forks
 from channels.supervision import supervise
 from gateway import app
+from gateway.__main__ import main as remora
 from gateway.config.loading import Config, load
 from gateway.ops import telemetry
 from memory.store.sqlite.driver import Driver
@@ -40,7 +43,7 @@ def main(config_path: Path) -> None:
         else:
             pid = os.fork()
             if pid == 0:
-                _live(config_path, point)
+                _live(config_path, point) if command == "start" else _program(config_path)
             answer = pid
         sys.stdout.write(f"{answer}\n")
         sys.stdout.flush()
@@ -49,10 +52,29 @@ def main(config_path: Path) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def _live(config_path: Path, point: str) -> None:
-    """One life, in the child; never returns."""
+def _program(config_path: Path) -> None:
+    """`remora serve` as a command, in the child; never returns."""
+    _leave_the_lines()
+    code = 1
+    try:
+        remora(["serve", "--config", str(config_path)])
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 1
+    except BaseException:  # noqa: BLE001 - told, and the life ends
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def _leave_the_lines() -> None:
+    """Standard input and output belong to the process that starts lives."""
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
     os.dup2(2, 1)
+
+
+def _live(config_path: Path, point: str) -> None:
+    """One life, in the child; never returns."""
+    _leave_the_lines()
     config = load(config_path, os.environ, Path.home())
     log = config.settings.log
     telemetry.configure(level=log.level, format=log.format, file=config.log_file, redact=redact)

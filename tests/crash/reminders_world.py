@@ -109,14 +109,14 @@ class RemindersWorld(TelegramWorld):
         twice = [thing for thing, many in said.items() if many > 1]
         complain({"lost": lost, "doubled": doubled, "not said back": unsaid, "said back twice": twice})
         with self._autopsy() as database:
-            (integrity,) = database.execute("pragma integrity_check").fetchone()
+            integrity = self._integrity(database)
         return Tally(
             messages=len(self.told),
             kills=self.kills,
             lost=len({*lost, *unsaid}),
             doubled=len({*doubled, *twice}),
             unheard=len(refused),
-            integrity=str(integrity),
+            integrity=integrity,
         )
 
 

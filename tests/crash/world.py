@@ -50,7 +50,7 @@ START, END = 60, 60
 #: Seconds a slow answer takes beyond the others, so that a placeholder is shown first.
 _SLOW = 0.7
 _SLOWLY = "Slowly: "
-_THING = re.compile(r"thing\d{5}")
+THING = re.compile(r"thing\d{5}")
 _ANSWER = re.compile(r"Answer to: .*(thing\d{5})$")
 #: Seconds for the bot to come to a point where it dies.
 _POINT = 45
@@ -232,14 +232,56 @@ class Platform(Protocol):
 P = TypeVar("P", bound=Platform)
 
 
+class Rows(Protocol):
+    """A connection to a store, by which the worlds look at its rows."""
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Any: ...
+
+
+class Bot:
+    """A bot's process, started over and over. `launcher` is `tests.crash.product`."""
+
+    def __init__(self, launcher: asyncio.subprocess.Process) -> None:
+        self._launcher = launcher
+        self.pid: int | None = None
+        #: The exit status of the last life, once it has ended.
+        self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def start(self, command: str = "start") -> int:
+        """Begins a life in which the process does what the command says; its process id."""
+        self.pid = int(await self._ask(command))
+        self.ended = asyncio.ensure_future(self._ask("wait"))
+        return self.pid
+
+    @property
+    def lives(self) -> bool:
+        """True from a start to the end of that life."""
+        return self.pid is not None and not self.ended.done()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends a signal to the process, if it is there."""
+        if self.pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    async def kill(self) -> str:
+        """Ends the life with SIGKILL; its exit status."""
+        self.signal(signal.SIGKILL)
+        return await self.ended
+
+    async def _ask(self, command: str) -> str:
+        assert self._launcher.stdin is not None and self._launcher.stdout is not None
+        self._launcher.stdin.write(f"{command}\n".encode())
+        return (await self._launcher.stdout.readline()).decode().strip()
+
+
 class World(ABC, Generic[P]):
     """One platform with one bot. `folder` holds the bot's configuration, data and log."""
 
-    def __init__(self, folder: Path, platform: P, launcher: asyncio.subprocess.Process, *, seed: int) -> None:
-        """`launcher` is `tests.crash.product`."""
+    def __init__(self, folder: Path, platform: P, bot: Bot, *, seed: int) -> None:
         self.folder = folder
         self.platform = platform
-        self._launcher = launcher
+        self._bot = bot
         self.kills = 0
         self.chance = random.Random(seed)
         self.places: list[Place] = []
@@ -249,7 +291,6 @@ class World(ABC, Generic[P]):
         self._sends_unanswered = 0
         self._asked: Counter[str] = Counter()
         self._unanswered: Counter[str] = Counter()
-        self._pid: int | None = None
 
     # What platforms differ in.
 
@@ -292,27 +333,31 @@ class World(ABC, Generic[P]):
         """In the end: people who can't know that the bot was not there write once more."""
         return
 
-    def missing(self, database: sqlite3.Connection) -> int:
+    def missing(self, database: Rows) -> int:
         """How many messages the bot has not taken, as far as the platform can't tell."""
         return 0
 
-    def count_more(self, tally: Tally, state: JSON, database: sqlite3.Connection) -> Tally:
+    def count_more(self, tally: Tally, state: JSON, database: Rows) -> Tally:
         """`tally` with what only this platform has."""
         return tally
 
     def configure(self, channel: str) -> None:
         """Write the configuration; `channel` is what stands under `channels:`."""
-        (self.folder / "agents").mkdir()
+        self.write_config("config.yaml", channel, "http: {enabled: false}\n")
+
+    def write_config(self, name: str, channel: str, more: str, *, log: str = "remora.log") -> None:
+        """Write one configuration file, and the agent's; `more` is what it says beside what all worlds say."""
+        (self.folder / "agents").mkdir(exist_ok=True)
         (self.folder / "agents" / "assistant.yaml").write_text(
             f"name: assistant\nlanguage: en\nmodels: [{{provider: openai, model: m, base_url: '{self.model_url}'}}]\n"
         )
-        (self.folder / "config.yaml").write_text(
-            "data_dir: data\nembedding: {provider: none}\nrecall: {mode: classic}\nhttp: {enabled: false}\n"
-            "log: {level: info, format: json, file: remora.log}\n"
+        (self.folder / name).write_text(
+            "data_dir: data\nembedding: {provider: none}\nrecall: {mode: classic}\n"
+            f"log: {{level: info, format: json, file: {log}}}\n"
             "memory: {quiet_seconds: 0.4}\n"
             "limits: {burst_seconds: 0, placeholder_seconds: 0.5, concurrent_turns: 32, queue: 10000,"
             " person_messages_per_minute: 10000, person_burst: 1000}\n"
-            f"channels:\n  {channel}\n"
+            f"{more}channels:\n  {channel}\n"
         )
 
     @property
@@ -368,14 +413,11 @@ class World(ABC, Generic[P]):
     async def start(self, point: Point | None = None) -> int:
         """Start the bot, one that dies at `point` when that is around a commit; its process id."""
         at = f" {point.when} {point.holding}" if point is not None and point.when else ""
-        self._pid = int(await self._launch(f"start{at}"))
-        return self._pid
+        return await self._bot.start(f"start{at}")
 
     async def kill(self) -> None:
         """SIGKILL, now."""
-        assert self._pid is not None
-        os.kill(self._pid, signal.SIGKILL)
-        await self._died(await self._launch("wait"))
+        await self._died(await self._bot.kill())
 
     async def die_at(self, point: Point) -> None:
         """One life of the bot, up to `point`. Raises `AssertionError` when it does not come there."""
@@ -389,7 +431,7 @@ class World(ABC, Generic[P]):
         if point.method:
             await self.platform.fault("kill", method=point.method, at=point.at, text=point.text, pid=pid)
             await self._slow_down()
-        ended = asyncio.ensure_future(self._launch("wait"))
+        ended = self._bot.ended
         try:
             async with asyncio.timeout(_POINT):
                 if point.live:
@@ -401,7 +443,7 @@ class World(ABC, Generic[P]):
                 while not (await asyncio.wait([ended], timeout=1))[0]:
                     await self.do(point.deed)
         except TimeoutError:
-            os.kill(pid, signal.SIGKILL)
+            self._bot.signal(signal.SIGKILL)
             raise AssertionError(f"the bot lived on at: {point.name}; see {self.folder}") from None
         await self._died(ended.result())
 
@@ -454,21 +496,11 @@ class World(ABC, Generic[P]):
 
     def end(self) -> None:
         """Leave no bot behind."""
-        if self._pid is not None:
-            with suppress(ProcessLookupError):
-                os.kill(self._pid, signal.SIGKILL)
+        self._bot.signal(signal.SIGKILL)
 
     async def _end(self) -> None:
         """End the resting bot; not a kill that counts."""
-        self.end()
-        await self._launch("wait")
-        self._pid = None
-
-    async def _launch(self, command: str) -> str:
-        """Ask the launcher."""
-        assert self._launcher.stdin is not None and self._launcher.stdout is not None
-        self._launcher.stdin.write(f"{command}\n".encode())
-        return (await self._launcher.stdout.readline()).decode().strip()
+        await self._bot.kill()
 
     async def _slow_down(self) -> None:
         """Have slow messages answered slowly."""
@@ -477,9 +509,12 @@ class World(ABC, Generic[P]):
     async def _died(self, code: str) -> None:
         """Look at what the process left."""
         assert code == str(-signal.SIGKILL), f"the bot ended by itself with {code}; see {self.folder}"
-        self._pid = None
         self.kills += 1
         await asyncio.sleep(0.05)  # the platform takes up what was in the wires
+        await self._look()
+
+    async def _look(self) -> None:
+        """Notes what was under way."""
         asked = Counter[str]((await self.platform.state())["model"]["asked"])
         with self._autopsy() as database:
             self._sends_unanswered += _one(
@@ -497,7 +532,7 @@ class World(ABC, Generic[P]):
         self._asked = asked
 
     @contextmanager
-    def _autopsy(self) -> Iterator[sqlite3.Connection]:
+    def _autopsy(self) -> Iterator[Rows]:
         """A copy of the dead process's database, as its next start will find it."""
         with tempfile.TemporaryDirectory() as folder:
             for suffix in ("", "-wal"):
@@ -505,6 +540,13 @@ class World(ABC, Generic[P]):
                     shutil.copy(self.folder / "data" / f"remora.db{suffix}", folder)
             with closing(sqlite3.connect(Path(folder) / "remora.db")) as database:
                 yield database
+
+    @contextmanager
+    def _open(self) -> Iterator[Rows]:
+        """The running bot's database."""
+        uri = f"{(self.folder / 'data' / 'remora.db').as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, timeout=5)) as database:
+            yield database
 
     async def _rested(self, count: int) -> None:
         """Wait until the bot, which listens for the `count`th time, has nothing left to do."""
@@ -518,8 +560,8 @@ class World(ABC, Generic[P]):
             left = self._left()
             if time.monotonic() - began > _CATCH_UP:
                 left["missing"] = 0  # counted as lost in the end
-            if time.monotonic() - began > END and not asked and self._pid is not None:
-                os.kill(self._pid, signal.SIGUSR2)
+            if time.monotonic() - began > END and not asked:
+                self._bot.signal(signal.SIGUSR2)
                 asked = True
             # A background call that got lost ends after 90 s and is made again a minute later.
             if time.monotonic() - began > 4 * END:
@@ -528,8 +570,7 @@ class World(ABC, Generic[P]):
 
     def _left(self) -> dict[str, int]:
         """What the running bot still has to do, by its database."""
-        uri = f"{(self.folder / 'data' / 'remora.db').as_uri()}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=5)) as database:
+        with self._open() as database:
             return {
                 "messages": _one(database, "select count(*) from inbox where state in ('pending', 'claimed')"),
                 "rows": _one(
@@ -553,7 +594,7 @@ class World(ABC, Generic[P]):
         chats, batch = self.read(state), _batches(state["model"]["asked"])
         asked: dict[str, int] = state["model"]["asked"]
         with self._autopsy() as database:
-            (integrity,) = database.execute("pragma integrity_check").fetchone()
+            integrity = self._integrity(database)
             rows = database.execute(
                 "select value, count(*), sum(reinforced_count) from memories where kind = 'fact' group by value"
             )
@@ -564,7 +605,7 @@ class World(ABC, Generic[P]):
                     "select m.text from messages m join outbox o on o.turn_id = m.turn_id and o.kind = 'notice'"
                     " where m.role = 'user' and o.state = 'sent'"
                 )
-                for thing in _THING.findall(text)
+                for thing in THING.findall(text)
             }
         lost, doubled = [], []
         for told in self.told.values():
@@ -577,7 +618,7 @@ class World(ABC, Generic[P]):
             doubled += [key] * more
         # Two turns over one message would have been two questions to the model.
         doubled += [
-            thing for thing, many in Counter(t for text in asked for t in _THING.findall(text)).items() if many > 1
+            thing for thing, many in Counter(t for text in asked for t in THING.findall(text)).items() if many > 1
         ]
         gone = [thing for thing in self.told if thing not in facts]
         twice = [value for value, (count, reinforced) in facts.items() if count > 1 or reinforced]
@@ -603,10 +644,14 @@ class World(ABC, Generic[P]):
             models_unanswered=self._unanswered.total(),
             overpaid=sum(overpaid.values()),
             failed=len(reported),
-            integrity=str(integrity),
+            integrity=integrity,
         )
         with self._autopsy() as database:
             return self.count_more(tally, state, database)
+
+    def _integrity(self, database: Rows) -> str:
+        """ "ok", or what is wrong with the database."""
+        return str(database.execute("pragma integrity_check").fetchone()[0])
 
 
 def killing(
@@ -627,8 +672,8 @@ def killing(
     ) -> Tally:
         """Kill the bot at each of `points`, then at random until there were so many, and count."""
         timing = ("--latency-ms", LATENCY_MS, "--model-ms", model_ms, "--effect", effect, "--seed", seed)
-        async with running(*map(str, timing), **whose) as platform, _launcher(folder) as launcher:
-            world = made(folder, platform, launcher, seed=seed)
+        async with running(*map(str, timing), **whose) as platform, launched(folder / "config.yaml") as bot:
+            world = made(folder, platform, bot, seed=seed)
             try:
                 await world.build()
                 for point in points:
@@ -691,11 +736,13 @@ def complain(found: dict[str, Sequence[str]]) -> None:
 
 
 @asynccontextmanager
-async def _launcher(folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+async def launched(config: Path) -> AsyncIterator[Bot]:
+    """A bot that is configured so and does not live yet; its last life ends with the block."""
+    folder = config.parent
     with (folder / "errors.log").open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-m", "tests.crash.product", str(folder / "config.yaml")),
+            *("-m", "tests.crash.product", str(config)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
@@ -704,7 +751,7 @@ async def _launcher(folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
             cwd=ROOT,
         )
     try:
-        yield process
+        yield Bot(process)
     finally:
         assert process.stdin is not None
         process.stdin.close()
@@ -728,7 +775,7 @@ async def _either(ended: asyncio.Future[str], awaited: Coroutine[Any, Any, None]
         other.cancel()
 
 
-def _one(database: sqlite3.Connection, sql: str) -> int:
+def _one(database: Rows, sql: str) -> int:
     return int(database.execute(sql).fetchone()[0])
 
 
@@ -736,6 +783,6 @@ def _batches(asked: Iterable[str]) -> dict[str, str]:
     """Each thing with the last one of the burst it was asked in, which is what the model's answer names."""
     batches: dict[str, str] = {}
     for text in asked:
-        things = _THING.findall(text)
+        things = THING.findall(text)
         batches |= dict.fromkeys(things, things[-1] if things else "")
     return batches

@@ -1009,6 +1009,21 @@ async def test_what_nobody_takes_waits_and_is_counted(client: Client, platform: 
         assert posts.texts == ["lost?"]
 
 
+async def test_of_several_hosts_another_one_is_tried_after_a_failure(client: Client, platform: Control) -> None:
+    """As a balancer before replicas does: one that is down keeps nothing from people, and order holds by chat."""
+    texts = [f"message {number}" for number in range(12)]
+    async with posted("/hook") as (host, posts), posted("/hook") as (other, more):
+        await platform.webhook(host, "http://127.0.0.1:9", other)
+        await client.webhook("https://example.org/hook")
+        for text in texts:
+            await platform.say(text, user=ADA)
+        await platform.wait(delivered=True)
+    assert sorted([*posts.texts, *more.texts]) == sorted(texts) and posts.texts and more.texts
+    assert posts.texts == [text for text in texts if text in posts.texts]
+    failed = [one for one in (await platform.state())["webhook"]["attempts"] if one["error"]]
+    assert failed and {one["error"] for one in failed} == {"Connection refused"}
+
+
 async def test_a_lost_answer_brings_the_update_again(platform: Control) -> None:
     """The bot took it, and Telegram did not hear so: the same update id has to do no harm."""
     bot = Aiogram(platform.url, platform.token)

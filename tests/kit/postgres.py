@@ -6,17 +6,21 @@ import atexit
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
+from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from memory.store.postgres import schema
 
 #: Nothing here has to survive a crash of the machine.
 _SETTINGS = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "32MB", "max_connections": "60",
-             "autovacuum": "off", "listen_addresses": "''"}  # fmt: skip
+             "autovacuum": "off"}  # fmt: skip
 _TEMPLATE = "remora_template"
 #: The stores that have a database.
 _made: set[Path] = set()
@@ -41,40 +45,80 @@ _TABLES = (
 )
 
 
+class Server:
+    """A PostgreSQL server in a folder of its own, reached by a socket in it; not started yet.
+
+    `settings` are those of the server, whose own defaults hold for the rest.
+    """
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        wheel = find_spec("pgserver")
+        assert wheel is not None and wheel.origin is not None
+        self._binaries = Path(wheel.origin).parent / "pginstall" / "bin"
+        self._folder = Path(tempfile.mkdtemp(prefix="remora-pg-"))
+        # The server refuses to run as root.
+        self._user = "nobody" if os.geteuid() == 0 else None
+        if self._user is not None:
+            shutil.chown(self._folder, self._user)
+        self._settings = [f"-c{name}={value}" for name, value in {"listen_addresses": "", **settings}.items()]
+        self._process: subprocess.Popen[bytes] | None = None
+        self._run("initdb", "-D", "data", "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8", "--locale=C")
+        self._run("postgres", "--single", "-D", "data", "postgres", said=f"create role {ROLE} login createdb\n")
+
+    @property
+    def address(self) -> str:
+        """The address of the server without a database, for the role of the stores."""
+        return f"host={self._folder} user={ROLE}"
+
+    def start(self) -> None:
+        """Starts the server and waits until it answers, after what it does to recover."""
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._binaries / "postgres", "-D", "data", "-k", self._folder, *self._settings],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                **self._place(), start_new_session=True,
+            )  # fmt: skip
+        for _ in range(600):
+            if self._run("pg_isready", "-q", "-h", self._folder, check=False) == 0:
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"PostgreSQL did not start; see {self._folder / 'log'}")
+
+    def kill(self) -> None:
+        """Ends all processes of the server at once with SIGKILL."""
+        assert self._process is not None
+        main = self._process.pid
+        # A server that sees one of its processes die recovers without the others noticing much.
+        os.kill(main, signal.SIGSTOP)
+        children = Path(f"/proc/{main}/task/{main}/children").read_text().split()
+        for process in (main, *map(int, children)):
+            os.kill(process, signal.SIGKILL)
+        self._process.wait()
+        self._process = None
+
+    def remove(self) -> None:
+        """Ends the server and removes its folder."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGQUIT)
+            self._process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _run(self, program: str, *arguments: str | Path, check: bool = True, said: str = "") -> int:
+        command = [self._binaries / program, *arguments]
+        done = subprocess.run(command, check=check, capture_output=True, input=said.encode(), **self._place())
+        return done.returncode
+
+    def _place(self) -> dict[str, Any]:
+        return {"user": self._user, "cwd": self._folder, "env": {"LC_ALL": "C", "PATH": os.environ["PATH"]}}
+
+
 @cache
 def server() -> str:
-    """Starts the server if it does not run yet, and returns its address without a database."""
-    wheel = find_spec("pgserver")
-    assert wheel is not None and wheel.origin is not None
-    binaries = Path(wheel.origin).parent / "pginstall" / "bin"
-    folder = Path(tempfile.mkdtemp(prefix="remora-pg-"))
-    user = "nobody" if os.geteuid() == 0 else None
-    if user is not None:
-        shutil.chown(folder, user)
-    data = folder / "data"
-
-    def run(*command: str | Path) -> None:
-        subprocess.run(
-            command,
-            user=user,
-            check=True,
-            capture_output=True,
-            cwd=folder,
-            env={"LC_ALL": "C", "PATH": os.environ["PATH"]},
-        )
-
-    run(binaries / "initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8", "--locale=C")
-    options = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
-    run(binaries / "pg_ctl", "-D", data, "-w", "-o", f"{options} -k {folder}", "-l", folder / "log", "start")
-
-    def end() -> None:
-        stop: list[str | Path] = [binaries / "pg_ctl", "-D", data, "-m", "immediate", "stop"]
-        subprocess.run(stop, user=user, check=False, capture_output=True, cwd=folder)
-        shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(end)
-    run(binaries / "psql", "-h", folder, "-U", "postgres", "-d", "postgres", "-c", f"create role {ROLE} login createdb")
-    return f"host={folder} user={ROLE}"
+    """Starts the server of this process if it does not run yet, and returns its address without a database."""
+    own = Server(_SETTINGS)
+    own.start()
+    atexit.register(own.remove)
+    return own.address
 
 
 def superuser(address: str) -> str:

@@ -313,16 +313,15 @@ class Control(PlatformControl):
         """Whether this bot may show drafts; else sendMessageDraft is refused, as for bots without the right to."""
         await self.ask("allow_drafts", allowed=allowed)
 
-    async def webhook(
-        self, to: str | None = None, *, second: float | None = None, patience: float | None = None
-    ) -> None:
+    async def webhook(self, *to: str, second: float | None = None, patience: float | None = None) -> None:
         """How updates are posted to the address that setWebhook named, of which the path is kept.
 
         `to` ("http://127.0.0.1:8080") takes the place of its scheme, host and port; without it the host is never found.
+        Of several each attempt calls another one.
         `second` is how long a second of the growing waits between two attempts is here (0.05), `patience` the real
         seconds an answer may take (20). What waits is tried at once. See state()["webhook"] for what was tried.
         """
-        await self.ask("webhook", to=to, second=second, patience=patience)
+        await self.ask("webhook", to=to or None, second=second, patience=patience)
 
     async def flood(
         self,

@@ -335,7 +335,7 @@ def _webhook(
     _platform: Platform,
     account: Account,
     *,
-    to: str | None = None,
+    to: Sequence[str] | None = None,
     second: float | None = None,
     patience: float | None = None,
 ) -> None:
@@ -367,7 +367,12 @@ def _state(platform: Platform, account: Account) -> JSON:
         "requests": dict(ledger.counts),
         "unanswered": ledger.unanswered,
         "kills": ledger.kills,
-        "polls": {"count": ledger.polls, "last": ledger.last_poll, "hanging": queue.polling},
+        "polls": {
+            "count": ledger.polls,
+            "last": ledger.last_poll,
+            "hanging": queue.polling,
+            "conflicts": queue.conflicts,
+        },
         "updates": {"waiting": [one.id for one in queue.waiting], "confirmed": queue.confirmed_count},
         "violations": account.flood.violations,
         "callbacks": world.callbacks,

@@ -54,6 +54,8 @@ class Queue:
         self.allowed: Sequence[str] = ()
         self.webhook = ""
         self.polling = False
+        #: Polls that were ended by another one while somebody still waited for their answer.
+        self.conflicts = 0
         self._pulse = pulse
         self._turn = 0
 
@@ -119,6 +121,7 @@ class Queue:
                 # Short enough to notice a client that went away, which no event tells.
                 await self._pulse.wait(min(0.1, deadline - loop.time()))
                 if self._turn != turn:
+                    self.conflicts += not (self.webhook or gone())
                     raise Refused(409, self._conflict())
         finally:
             if self._turn == turn:

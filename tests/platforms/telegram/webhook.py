@@ -11,9 +11,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from random import Random
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
@@ -60,7 +61,8 @@ class Deliveries:
     """Posts what waits while an address is set. `now` is in seconds UTC.
 
     `to` (scheme, host, port) is called in place of the host of that address, for a test's server has no certificate;
-    without it no host is ever found. `second` is how long one of Telegram's takes here, `patience` how many real
+    without it no host is ever found. Of several one is called at random, and another after each failure, as a balancer
+    does before replicas. `second` is how long one of Telegram's takes here, `patience` how many real
     seconds an answer may take.
     """
 
@@ -73,7 +75,7 @@ class Deliveries:
         pulse: Pulse,
         now: Callable[[], float],
     ) -> None:
-        self.to = ""
+        self.to: Sequence[str] = ()
         self.second = 0.05
         self.patience = 20.0
         self.attempts: list[Attempt] = []
@@ -184,7 +186,7 @@ class Deliveries:
         set_to = urlsplit(self._queue.webhook)
         if not self.to:
             return None, "Failed to resolve host: Name or service not known", 0
-        reached = urlsplit(self.to)
+        reached = urlsplit(self._reached(one))
         url = urlunsplit((reached.scheme, reached.netloc, set_to.path or "/", set_to.query, ""))
         secret = {"X-Telegram-Bot-Api-Secret-Token": self._webhook.secret} if self._webhook.secret else {}
         headers = {"Host": set_to.netloc, "Accept-Encoding": "gzip, deflate", **secret}
@@ -204,6 +206,12 @@ class Deliveries:
         wrong = f"Wrong response from the webhook: {answer.status_code} {answer.reason_phrase}"
         asked = answer.headers.get("retry-after", "")
         return answer.status_code, wrong, min(3_600, int(asked)) if asked.isdigit() else 0
+
+    def _reached(self, one: Waiting) -> str:
+        """The address that is called for the next attempt."""
+        order = list(self.to)
+        Random(one.id).shuffle(order)
+        return order[self._failed.get(one, 0) % len(order)]
 
     async def _strike(self, entry: Entry, fault: Fault) -> bool:
         """A fault happens; whether the connection is gone with it."""

