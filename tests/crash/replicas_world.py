@@ -57,7 +57,7 @@ _SETTINGS = {"fsync": "on", "full_page_writes": "on", "shared_buffers": "32MB", 
 _SECRET = "s3cret-of-the-webhook-" + "0" * 10
 #: Seconds that a replica lives at least after it was killed, that it stays dead, that it stays frozen (its lease is 8 s),
 #: and that the server stays down.
-_LIVES, _DEAD, _FROZEN, _DOWN = (0.2, 3.0), (0.1, 2.0), (12.0, 15.0), (1.0, 3.0)
+_LIVES, _DEAD, _FROZEN, _DOWN = (0.5, 8.0), (0.1, 2.0), (12.0, 15.0), (1.0, 3.0)
 #: Seconds in which an update that was posted must be taken before it is posted to another replica.
 _PATIENCE = 3.0
 
@@ -176,13 +176,15 @@ class ReplicasWorld(TelegramWorld):
             hook = f"webhook: {{url: 'https://bot.example.org', secret: {_SECRET}}}"
             channel = channel.replace("{token", f"{{{hook}, token")
         for number, replica in enumerate(self._replicas):
-            more = f"database_url: '{self._database()}'\nhttp: {{port: {replica.port}}}\n"
+            more = f"database_url: '{self._database(number)}'\nhttp: {{port: {replica.port}}}\n"
             self.write_config(config_of(self.folder, number).name, channel, more, log=f"replica{number}.log")
 
     async def build(self) -> None:
         """People and places; the balancer knows all replicas."""
         with psycopg.connect(f"{self._server.address} dbname=postgres", autocommit=True) as connection:
             connection.execute(b"create database remora")
+            for number in range(len(self._replicas)):
+                connection.execute(f"create role replica{number} superuser login".encode())
         if not self._polling:
             await self.platform.webhook(
                 *(f"http://127.0.0.1:{replica.port}" for replica in self._replicas), patience=_PATIENCE
@@ -297,25 +299,21 @@ class ReplicasWorld(TelegramWorld):
 
     async def _kill_one(self) -> None:
         async with self._taken() as replica:
-            at = _now()
-            code = await replica.bot.kill()
-            if code == str(-signal.SIGKILL):
+            await self._strike(replica, signal.SIGKILL)
+            if await replica.bot.ended == str(-signal.SIGKILL):
                 self.kills += 1
-            await asyncio.sleep(0.05)  # the platform takes up what was in the wires
-            await self._look_at(replica, at)
             await asyncio.sleep(self.chance.uniform(*_DEAD))
             await self._begin(replica)
-            note(f"  {self.kills} kills, {self.freezes} freezes, {self.server_kills} of the server;"
-                 f" {len(self.told)} messages")  # fmt: skip
+            note(
+                f"  {self.kills} kills, {self.freezes} freezes, {self.server_kills} of the server;"
+                f" {len(self.told)} messages"
+            )
             await asyncio.sleep(self.chance.uniform(*_LIVES))
 
     async def _freeze_one(self) -> None:
         async with self._freezing, self._taken() as replica:
-            at = _now()
-            replica.bot.signal(signal.SIGSTOP)
+            await self._strike(replica, signal.SIGSTOP)
             self.freezes += 1
-            await asyncio.sleep(0.05)
-            await self._look_at(replica, at)
             await asyncio.sleep(self.chance.uniform(*_FROZEN))
             replica.bot.signal(signal.SIGCONT)
 
@@ -325,26 +323,35 @@ class ReplicasWorld(TelegramWorld):
             self.server_kills += 1
             await asyncio.sleep(self.chance.uniform(*_DOWN))
             await asyncio.to_thread(self._server.start)
-        await self._look()
+            await self._look()
 
-    async def _look_at(self, replica: Replica, at: int) -> None:
-        """Notes what was under way when a replica died or froze."""
-        await self._look()
+    async def _strike(self, replica: Replica, number: signal.Signals) -> None:
+        """Kills or freezes a replica, and notes what it had under way."""
         async with self._server_up:
             with self._open() as database:
-                for (session,) in database.execute(
-                    "select distinct session_key from inbox where state in ('pending', 'claimed')"
-                ).fetchall():
-                    self._waits.begin(session, at)
-
-    async def _look(self) -> None:
-        async with self._server_up:
-            await super()._look()
+                name = _name_of(database, self._replicas.index(replica))
+            at = _now()
+            replica.bot.signal(number)
+            await asyncio.sleep(0.05)  # the platform takes up what was in the wires
+            with self._open() as database:
+                held = dict(
+                    database.execute(
+                        "select l.session_key, exists (select 1 from inbox i where i.session_key = l.session_key"
+                        " and i.state in ('pending', 'claimed')) from lanes l where l.holder = %s",
+                        (name,),
+                    ).fetchall()
+                )
+            await self._look(held)
+        for session, waits in held.items():
+            if waits:
+                self._waits.begin(session, at)
 
     # What is left of it all.
 
-    def _database(self) -> str:
-        return f"{self._server.address} dbname=remora"
+    def _database(self, number: int | None = None) -> str:
+        """The address of the database; each replica has a role of its own, by which the server tells them apart."""
+        role = "" if number is None else f" user=replica{number}"
+        return f"{self._server.address} dbname=remora{role}"
 
     @contextmanager
     def _open(self) -> Iterator[Rows]:
@@ -400,6 +407,17 @@ class ReplicasWorld(TelegramWorld):
             if thing not in self._asked_again:
                 chats[chat, thread].append(thing)
         return chats
+
+
+def _name_of(database: Rows, number: int) -> str | None:
+    """The name under which a replica is known to the others, by the lock that shows that its connection is there."""
+    found = database.execute(
+        "select r.id from replicas r join pg_locks k on k.locktype = 'advisory' and k.objsubid = 2 and k.objid::bigint"
+        " = ('x' || encode(substr(sha256(convert_to(r.id, 'UTF8')), 1, 4), 'hex'))::bit(32)::bigint"
+        " join pg_stat_activity a on a.pid = k.pid where a.usename = %s",
+        (f"replica{number}",),
+    ).fetchone()
+    return None if found is None else str(found[0])
 
 
 def _history(database: Rows) -> dict[tuple[int, str], list[str]]:

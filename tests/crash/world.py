@@ -22,7 +22,7 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -513,23 +513,26 @@ class World(ABC, Generic[P]):
         await asyncio.sleep(0.05)  # the platform takes up what was in the wires
         await self._look()
 
-    async def _look(self) -> None:
-        """Notes what was under way."""
+    async def _look(self, whose: Collection[str] | None = None) -> None:
+        """Notes what was under way, in all sessions or in these."""
         asked = Counter[str]((await self.platform.state())["model"]["asked"])
+        texts = defaultdict[int, list[str]](list)
         with self._autopsy() as database:
-            self._sends_unanswered += _one(
-                database, "select count(*) from outbox where state = 'sending' and edits is null"
-            )
-            texts = defaultdict[int, list[str]](list)
-            for turn, text in database.execute(
-                "select t.id, m.text from turns t join messages m on m.turn_id = t.id and m.role = 'user'"
+            for (session,) in database.execute(
+                "select session_key from outbox where state = 'sending' and edits is null"
+            ).fetchall():
+                self._sends_unanswered += whose is None or session in whose
+            for session, turn, text in database.execute(
+                "select s.key, t.id, m.text from turns t join sessions s on s.id = t.session_id"
+                " join messages m on m.turn_id = t.id and m.role = 'user'"
                 " where t.state = 'running' and not exists (select 1 from steps s where s.turn_id = t.id) order by m.id"
-            ):
-                texts[turn].append(text)
+            ).fetchall():
+                if whose is None or session in whose:
+                    texts[turn].append(text)
         for text in map("\n".join, texts.values()):
             if asked[text] > self._asked[text]:
                 self._unanswered[text] += 1
-        self._asked = asked
+                self._asked[text] = asked[text]
 
     @contextmanager
     def _autopsy(self) -> Iterator[Rows]:
