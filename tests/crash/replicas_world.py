@@ -47,7 +47,7 @@ from tests.crash.world import (
     launched,
     note,
 )
-from tests.kit.postgres import Server
+from tests.kit.postgres import ROLE, Server, superuser
 from tests.platforms.telegram.client import Control, running
 
 #: Messages a second, in rows of so many at most.
@@ -181,10 +181,14 @@ class ReplicasWorld(TelegramWorld):
 
     async def build(self) -> None:
         """People and places; the balancer knows all replicas."""
-        with psycopg.connect(f"{self._server.address} dbname=postgres", autocommit=True) as connection:
-            connection.execute(b"create database remora")
+        with psycopg.connect(f"{superuser(self._server.address)} dbname=postgres", autocommit=True) as connection:
+            connection.execute(f"create database remora owner {ROLE}".encode())
             for number in range(len(self._replicas)):
-                connection.execute(f"create role replica{number} superuser login".encode())
+                # The server tells them apart by the role with which they sign in.
+                connection.execute(f"create role replica{number} login in role {ROLE}".encode())
+                connection.execute(f"alter role replica{number} set role to {ROLE}".encode())
+        with psycopg.connect(f"{superuser(self._server.address)} dbname=remora", autocommit=True) as connection:
+            connection.execute(b"create extension vector with schema public")
         if not self._polling:
             await self.platform.webhook(
                 *(f"http://127.0.0.1:{replica.port}" for replica in self._replicas), patience=_PATIENCE
@@ -349,9 +353,9 @@ class ReplicasWorld(TelegramWorld):
     # What is left of it all.
 
     def _database(self, number: int | None = None) -> str:
-        """The address of the database; each replica has a role of its own, by which the server tells them apart."""
-        role = "" if number is None else f" user=replica{number}"
-        return f"{self._server.address} dbname=remora{role}"
+        """The address of the database, for everybody or for one of the replicas."""
+        address = f"{self._server.address} dbname=remora"
+        return address if number is None else address.replace(f"user={ROLE}", f"user=replica{number}")
 
     @contextmanager
     def _open(self) -> Iterator[Rows]:

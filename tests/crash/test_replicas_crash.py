@@ -16,13 +16,20 @@ if postgres.is_installed():
     from tests.crash.replicas_world import Chaos, ReplicasTally, Waits, world
 
 
-async def test_with_its_server_killed_as_well_it_loses_doubles_and_disorders_nothing(tmp_path: Path) -> None:
-    """People talk on while the bot dies six times and its server twice."""
-    chaos = Chaos(kills=6, server_kills=2, pause=1.5)
-    tally = await world(tmp_path, effect="mixed", chaos=chaos, replicas=1, messages=40, model_ms=100)
+async def test_killed_and_frozen_with_their_server_they_lose_double_and_disorder_nothing(tmp_path: Path) -> None:
+    """People talk on while three replicas die, one stands still for longer than its lease, and the server dies."""
+    chaos = Chaos(kills=4, freezes=1, server_kills=1, pause=2)
+    tally = await world(tmp_path, effect="mixed", chaos=chaos, messages=30, model_ms=100)
     assert tally.broken() == []
-    assert (tally.kills, tally.server_kills) == (6, 2)
-    assert tally.messages >= 40 and tally.failed == 0
+    assert (tally.kills, tally.freezes, tally.server_kills) == (4, 1, 1)
+    assert tally.messages >= 30 and tally.failed == 0
+
+
+async def test_of_several_that_fetch_only_one_fetches_at_a_time(tmp_path: Path) -> None:
+    """Each update comes from the platform once, whichever of them dies."""
+    tally = await world(tmp_path, effect="arrival", chaos=Chaos(kills=2), replicas=2, polling=True, model_ms=100)
+    assert tally.broken() == []
+    assert tally.conflicts == 0 < tally.messages
 
 
 def test_a_tally_names_what_replicas_broke() -> None:
