@@ -8,11 +8,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """Gives the time in milliseconds UTC, short random texts for ids, and how many tokens a text comes to."""
+    """Gives the time in milliseconds UTC, short random texts for ids, and how many tokens a text comes to.
+
+    `twice` has the store run every transaction twice, for tests; see `Database`.
+    """
 
     now: Callable[[], int]
     new_id: Callable[[], str]
     count_tokens: Callable[[str], int]
+    twice: bool = False
 
     def memory_id(self) -> str:
         """A short id for a memory, as people see and type it."""

@@ -356,6 +356,7 @@ class Service:
     ) -> Service:
         """Opens a store whose `database` is open, and closes that if it can't. The rest is as in `open`."""
         runtime = replace(runtime, now=one_moment(runtime.now))
+        database.twice = runtime.twice
         try:
             service = cls(
                 database,

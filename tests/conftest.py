@@ -43,12 +43,15 @@ def pytest_xdist_auto_num_workers() -> int:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--postgres", action="store_true", help="keep the stores on a PostgreSQL server of the tests' own")
+    parser.addoption("--twice", action="store_true", help="run every transaction twice, the first time taken back")
     parser.addoption("--unordered", action="store_true", help="reverse the order of rows that no statement asks for")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--postgres"):
         os.environ["REMORA_TESTS_ON_POSTGRES"] = "1"
+    if config.getoption("--twice"):
+        os.environ["REMORA_TESTS_TWICE"] = "1"
     if config.getoption("--unordered"):
         for driver in stores.DRIVERS:
             driver.module.connect = partial(_unordered, driver.module.connect)  # type: ignore[attr-defined]

@@ -252,19 +252,19 @@ class Forgetting:
 
         # Planning takes long and must not hold up writers. What they write meanwhile is looked at when the erasure is
         # committed.
-        planned, written = None, await self._database.write(lambda tx: tx.changes)
+        planned, written = None, await self._database.state()
         with suppress(StoreBusy):
             planned = await self._database.read(look)
 
-        def act(tx: Transaction) -> bool:
+        def act(tx: Transaction) -> tuple[bool, dict[int, Sought]]:
             if erasure.of_inbox(tx, inbox_id) is not None:
-                return True
-            is_as_planned = tx.changes == written
+                return True, {}
+            is_as_planned = tx.state == written
             asker = asking(tx)
             if asker is None:
-                return False
+                return False, {}
             if question is not None and not questions.settle(tx, question.id, how):
-                return False
+                return False, {}
             if planned is not None and is_as_planned:
                 going = planned
             else:
@@ -275,14 +275,14 @@ class Forgetting:
             # A failed message or a name may have gone even if no message and no memory was meant.
             is_clean = tx.changes == before and sought is None
             erasure_id = erasure.record(tx, inbox_id, what, counts.to_json(), now=self._now())
-            if sought is not None:
-                self._sought[erasure_id] = sought
             if is_clean:
                 erasure.scrubbed(tx, [erasure_id], now=self._now())
-            return True
+            return True, {} if sought is None else {erasure_id: sought}
 
-        if not await self._database.write(act):
+        is_done, sought = await self._database.write(act)
+        if not is_done:
             return None
+        self._sought |= sought
         # Not left to the asker alone: nobody's search may find it meanwhile.
         await index.keep_up(self._database)
         await self._list_erased()

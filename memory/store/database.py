@@ -128,7 +128,12 @@ class Transaction(Reader, Protocol):
 
     @property
     def changes(self) -> int:
-        """The number of rows written since the store was opened."""
+        """A number that grows with the rows that this transaction writes."""
+        ...
+
+    @property
+    def state(self) -> str:
+        """A text that two transactions find alike at their beginning only if nothing was written between them."""
         ...
 
 
@@ -138,8 +143,9 @@ class Database(Protocol):
     `damage` says what is damaged and what to do, for health and status; it is None as long as no damage is known.
     `without_vectors` says why vectors can't be compared here; it is empty if they can. `on_index_damage` is called when
     damage turns out to be only in tables that can be derived again. `peers` are the processes that write the store.
-    `driver` is the SQLite library of a store that is a
-    file; a store on a server has none, and is copied by the server's own means.
+    `driver` is the SQLite library of a store that is a file; a store on a server has none, and is copied by the
+    server's own means. `twice` runs each transaction's function twice, the first time taken back: a test sees by it
+    that none has an effect outside the database.
     """
 
     path: Path
@@ -148,6 +154,7 @@ class Database(Protocol):
     peers: Peers
     damage: str | None
     without_vectors: str
+    twice: bool
     on_index_damage: Callable[[], None]
 
     async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None) -> T:
@@ -167,6 +174,10 @@ class Database(Protocol):
 
     async def examine(self, act: Callable[[Reader], T]) -> T:
         """Runs `act` on one committed state, however long it takes; nobody but the caller waits for it."""
+        ...
+
+    async def state(self) -> str:
+        """Returns the `Transaction.state` of a transaction that began now."""
         ...
 
     async def check(self) -> str | None:
@@ -214,6 +225,19 @@ def walled(act: Callable[Concatenate[R, Scope, P], T]) -> Callable[Concatenate[R
             return act(reader, scope, *args, **kwargs)
 
     return confined
+
+
+def rehearsed(act: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
+    """Returns `act` as a function that runs it twice, and takes back what it wrote the first time."""
+
+    def run(tx: Transaction) -> T:
+        tx.run("savepoint rehearsal")
+        act(tx)
+        tx.run("rollback to rehearsal")
+        tx.run("release rehearsal")
+        return act(tx)
+
+    return run
 
 
 class _Running(threading.local):

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
 
 from memory import dates, keys, profile
 from memory.errors import NotFound
@@ -63,6 +64,14 @@ class ImportRun:
     following: dict[str | None, str] = field(default_factory=dict)
     sittings: dict[int, tuple[int, int]] = field(default_factory=dict)
     sessions: dict[str | None, int] = field(default_factory=dict)
+
+    def copy(self) -> ImportRun:
+        """Returns a copy to work on: a transaction that is run again must find what it found the first time."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        grown: dict[str, Any] = {
+            name: copy(value) for name, value in values.items() if isinstance(value, (dict, list, set))
+        }
+        return replace(self, **grown)
 
     def count(self, what: str) -> None:
         self.tally[what] = self.tally.get(what, 0) + 1

@@ -205,12 +205,12 @@ class Transfer:
         run = await self._database.write(begun)
         for thread, lines in groupby(_in_order(material.lines, run.home), key=lambda line: line.thread):
             for some in _portions(list(lines), _LINES):
-                await self._database.write(partial(self._record, run, thread, some, session_key))
+                run = await self._database.write(partial(self._record, run, thread, some, session_key))
                 # Indexing imported messages must not be left to the first search.
                 await index.keep_up(self._database)
                 progress(len(some))
         for items in _portions(material.items, _ITEMS):
-            await self._database.write(partial(self._bring, run, items))
+            run = await self._database.write(partial(self._bring, run, items))
             progress(len(items))
         counts = await self._database.write(lambda tx: ingest.finish(tx, run, now=self._now(), new_id=self._memory_id))
         await index.keep_up(self._database)
@@ -264,16 +264,20 @@ class Transfer:
         lines: Sequence[ImportedLine],
         session_key: Callable[[str | None], str],
         tx: Transaction,
-    ) -> None:
+    ) -> ImportRun:
+        run = run.copy()
         ingest.record(tx, run, thread, lines, session_key=session_key, count_tokens=self._count_tokens, now=self._now())
         ingest.so_far(tx, run)
+        return run
 
     def _take_out(self, home: Home, message_ids: Sequence[int], tx: Transaction) -> None:
         undo_import.take_out_messages(tx, home, message_ids, now=self._now(), new_id=self._memory_id)
 
-    def _bring(self, run: ImportRun, items: Sequence[ImportedItem], tx: Transaction) -> None:
+    def _bring(self, run: ImportRun, items: Sequence[ImportedItem], tx: Transaction) -> ImportRun:
+        run = run.copy()
         ingest.bring(tx, run, items, now=self._now(), new_id=self._memory_id)
         ingest.so_far(tx, run)
+        return run
 
 
 class _DoneError(Exception):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -33,6 +35,47 @@ async def store(tmp_path: Path) -> AsyncIterator[PostgresDatabase]:
     opened = await PostgresDatabase.open(postgres.url(path), path, now=1, read_seconds=0.5)
     yield opened
     await opened.close()
+
+
+class Cutter:
+    """Stands between a client and the server, and cuts one connection at its next COMMIT: `armed` says when."""
+
+    def __init__(self) -> None:
+        self.armed: Literal["before", "after"] | None = None
+        self.cuts = 0
+
+    @asynccontextmanager
+    async def between(self, url: str) -> AsyncIterator[str]:
+        """Yields the address by which clients reach the server's database `url` through this."""
+        folder = url.partition("host=")[2].partition(" ")[0]
+
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            server_reader, server_writer = await asyncio.open_unix_connection(f"{folder}/.s.PGSQL.5432")
+            answering = asyncio.create_task(self._pass_on(server_reader, writer))
+            while data := await reader.read(65_536):
+                when = self.armed if b"COMMIT\x00" in data else None
+                if when is not None:
+                    self.armed = None
+                    self.cuts += 1
+                    answering.cancel()
+                    await asyncio.wait([answering])
+                    if when == "after":
+                        server_writer.write(data)
+                        assert b"COMMIT" in await server_reader.read(65_536)
+                    break
+                server_writer.write(data)
+            answering.cancel()
+            server_writer.close()
+            writer.close()
+
+        async with await asyncio.start_server(accept, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            yield url.replace(f"host={folder}", f"host=127.0.0.1 port={port} sslmode=disable gssencmode=disable")
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65_536):
+            writer.write(data)
+        writer.close()
 
 
 def enter(tx: Transaction) -> int:
@@ -107,6 +150,34 @@ async def test_a_lost_connection_is_made_again_and_nothing_happens_twice(store: 
     assert (tries, await store.read(count)) == (2, 2)
 
 
+@pytest.mark.parametrize(("when", "tried"), [("before", 2), ("after", 1)])
+async def test_a_commit_whose_answer_is_lost_is_repeated_only_if_it_was_none(
+    tmp_path: Path, when: Literal["before", "after"], tried: int
+) -> None:
+    path, cutter, tries = tmp_path / "remora.db", Cutter(), list[int]()
+
+    def act(tx: Transaction) -> int:
+        tries.append(enter(tx))
+        cutter.armed = when if len(tries) == 1 else None
+        return tries[-1]
+
+    async with cutter.between(postgres.url(path)) as url:
+        store = await PostgresDatabase.open(url, path, now=1, alone=True)
+        person = await store.write(act)
+        assert (cutter.cuts, len(tries)) == (1, tried)
+        assert await store.read(lambda reader: reader.ids("select id from people")) == [person]
+        await store.write(enter)  # the connection that was made again serves on
+        assert await store.read(count) == 2
+        await store.close()
+
+
+async def test_run_twice_a_function_writes_once_and_what_it_does_outside_shows(store: PostgresDatabase) -> None:
+    store.twice = True
+    outside: list[int] = []
+    await store.write(lambda tx: outside.append(enter(tx)))
+    assert (len(outside), await store.read(count)) == (2, 1)
+
+
 async def test_a_connection_is_closed_though_its_caller_goes_away_twice(store: PostgresDatabase) -> None:
     connected = (
         "select count(*) from pg_stat_activity where datname = current_database() and application_name = 'remora'"
@@ -140,6 +211,16 @@ async def test_texts_keep_what_postgresql_can_hold(store: PostgresDatabase) -> N
     kept = await store.read(lambda reader: reader.one("select value from store_settings where name = 'x'"))
     assert kept is not None
     assert kept["value"] == text.replace("\x00", "\ufffd")
+
+
+async def test_whoever_has_looked_ahead_sees_whether_anything_was_written_since(store: PostgresDatabase) -> None:
+    for _ in range(3):
+        before = await store.state()
+        await store.write(enter)
+        assert await store.write(lambda tx: tx.state) != before
+    # The process itself reports that it lives, from time to time.
+    unchanged = [await store.state() == await store.write(lambda tx: tx.state) for _ in range(5)]
+    assert any(unchanged)
 
 
 async def test_writers_come_one_after_the_other(store: PostgresDatabase) -> None:

@@ -74,7 +74,7 @@ async def do(memory: Service, context: Context, act: Callable[[Edits], Any], key
         return [Part(text="ok")]
 
     await memory.answer(context, inbox_id, done)
-    return given[0]
+    return given[-1]
 
 
 async def another(path: Path, clock: Clock) -> Service:

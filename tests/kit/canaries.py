@@ -492,7 +492,7 @@ class World:
         inbox_id = await self.inbox(admin)
         context = await self.context(admin)
         receipt = await self.service.oversight.forget(
-            context, inbox_id, asked[0], reference_of(of), memory_id, channel=context.session.key.partition(":")[0]
+            context, inbox_id, asked[-1], reference_of(of), memory_id, channel=context.session.key.partition(":")[0]
         )
         await self.service.mailbox.dismiss(inbox_id)
         if receipt is not None:
@@ -599,7 +599,7 @@ class World:
             return [Part(text="done")]
 
         await self.service.answer(await self.context(spot), await self.inbox(spot), done)
-        return given[0]
+        return given[-1]
 
     async def say(self, spot: Spot, text: str, *, on_record: bool = True, attached: Sequence[Attached] = ()) -> Turn:
         """One turn, answered with "ok"."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from itertools import count
 
@@ -51,7 +52,8 @@ def counting_ids() -> Callable[[], str]:
 
 def runtime(clock: Callable[[], int], new_id: Callable[[], str] | None = None) -> Runtime:
     """With `clock` as its clock and ids that count."""
-    return Runtime(now=clock, new_id=new_id or counting_ids(), count_tokens=count_tokens)
+    twice = bool(os.environ.get("REMORA_TESTS_TWICE"))
+    return Runtime(now=clock, new_id=new_id or counting_ids(), count_tokens=count_tokens, twice=twice)
 
 
 class ScriptedModel:

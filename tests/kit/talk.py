@@ -150,7 +150,7 @@ async def act(memory: Service, context: Context, do: Callable[[Edits], T]) -> T:
         return [Part(text="done")]
 
     await memory.answer(context, await received(memory, context.session.key), done)
-    return returned[0]
+    return returned[-1]
 
 
 async def remember(memory: Service, context: Context, said: str) -> None:

@@ -33,7 +33,17 @@ from psycopg.types.string import StrDumper, TextLoader
 from memory.errors import IndexDamaged, StorageError, StoreBusy, StoreInUse, StoreUnwritable
 from memory.scope import Scope
 from memory.store import sealing
-from memory.store.database import Database, Durability, Keys, Parameter, Reader, Row, Transaction, in_transaction
+from memory.store.database import (
+    Database,
+    Durability,
+    Keys,
+    Parameter,
+    Reader,
+    Row,
+    Transaction,
+    in_transaction,
+    rehearsed,
+)
 from memory.store.peers import Alone, Peers
 from memory.store.postgres import schema, walls, watching
 from memory.store.postgres.dialect import translated
@@ -165,6 +175,11 @@ class PostgresTransaction(PostgresReader, Transaction):
         """The number of rows written since the transaction began."""
         return self._changes
 
+    @property
+    def state(self) -> str:
+        """The transactions that are over: whichever process writes, there is one more then."""
+        return _state(self)
+
     def _execute(self, statement: str, parameters: Sequence[Parameter]) -> psycopg.Cursor[Row]:
         cursor = super()._execute(statement, parameters)
         if not statement.startswith(("select", "with", "savepoint", "rollback", "release")):
@@ -177,6 +192,7 @@ class PostgresDatabase(Database):
 
     damage: str | None = None
     without_vectors = ""
+    twice = False
     driver = None
 
     def __init__(
@@ -257,6 +273,7 @@ class PostgresDatabase(Database):
 
     async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None) -> T:
         """Runs `act` as one transaction. Any exception it raises rolls back the whole transaction."""
+        act = rehearsed(act) if self.twice else act
         until = time.monotonic() + _WAITED
         while True:
             try:
@@ -362,6 +379,10 @@ class PostgresDatabase(Database):
             raise _storage_error(exc) from exc
         finally:
             await connection.close()
+
+    async def state(self) -> str:
+        """Returns the `Transaction.state` of a transaction that began now."""
+        return await self.read(_state)
 
     async def check(self) -> str | None:
         """Measures the store. Returns None: PostgreSQL checks its pages by their checksums whenever they are read."""
@@ -554,6 +575,12 @@ def _by_itself(connection: psycopg.Connection[Row], name: str) -> Iterator[None]
             connection.rollback()
             connection.execute(b"select pg_advisory_unlock(%s)", (_number(name),))
             connection.commit()
+
+
+def _state(reader: Reader) -> str:
+    row = reader.one("select pg_current_snapshot()::text")
+    assert row is not None
+    return str(row[0])
 
 
 def _number(name: str) -> int:

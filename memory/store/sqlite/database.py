@@ -27,7 +27,18 @@ from filelock import FileLock, Timeout
 
 from memory.errors import IndexDamaged, StorageError, StoreBusy, StoreDamaged, StoreInUse, StoreUnwritable
 from memory.store import sealing
-from memory.store.database import Database, Durability, Keys, Parameter, Reader, Row, Transaction, Value, in_transaction
+from memory.store.database import (
+    Database,
+    Durability,
+    Keys,
+    Parameter,
+    Reader,
+    Row,
+    Transaction,
+    Value,
+    in_transaction,
+    rehearsed,
+)
 from memory.store.peers import Alone
 from memory.store.sealing import Seal
 from memory.store.sqlite import driver as drivers
@@ -146,9 +157,16 @@ class SqliteTransaction(SqliteReader, Transaction):
         """The number of rows written since the store was opened."""
         return self.number("select total_changes()")
 
+    @property
+    def state(self) -> str:
+        """The number of rows written since the store was opened."""
+        return str(self.changes)
+
 
 class SqliteDatabase(Database):
     """An open store on disk. Use `await SqliteDatabase.open(...)`; close it with `await close()`."""
+
+    twice = False
 
     def __init__(
         self,
@@ -274,7 +292,7 @@ class SqliteDatabase(Database):
 
         Raises `StoreDamaged` without trying if the store is known to be damaged.
         """
-        return await self._write(act)
+        return await self._write(rehearsed(act) if self.twice else act)
 
     async def _write(self, act: Callable[[SqliteTransaction], T]) -> T:
         if self.damage is not None:
@@ -312,6 +330,10 @@ class SqliteDatabase(Database):
             return await self._apart(lambda connection: _consistent(connection, act, self.seal))
         except self._error as exc:
             raise await self._explained(exc, met) from exc
+
+    async def state(self) -> str:
+        """Returns the `Transaction.state` of a transaction that began now."""
+        return await self._write(lambda tx: tx.state)
 
     async def check(self) -> str | None:
         """Checks all canonical tables now and returns `damage`. Only the caller waits for it."""
