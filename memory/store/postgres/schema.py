@@ -4,24 +4,29 @@ A new store gets the tables that all migrations together make in SQLite, read fr
 PostgreSQL's types. Texts compare byte by byte, as in SQLite. A store that is there gets the migrations it lacks, one
 transaction each. Each store has a schema of its own in the database.
 
-Invariants: a migration later than 29 is written in the portable subset, so that both engines read it. A store of a
-later version is left as it is.
+Invariants: a migration later than 29 is written in the portable subset, so that both engines read it. One later than 30
+says in its first line whether processes of the version before go on working after it ("Expands") or not ("Replaces"). A
+store of a later version is left as it is.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from memory.errors import SchemaTooNew
+from memory.errors import SchemaTooNew, StoreInUse
 from memory.store.postgres import walls, watching
 from memory.store.postgres.dialect import translated
 from memory.store.sqlite import driver as drivers
+from memory.store.sqlite.migrate import Migration, migrations
 from memory.store.sqlite.migrate import migrate as migrate_sqlite
-from memory.store.sqlite.migrate import migrations
+
+#: The end of a recorded migration's name if processes of the version before go on working after it.
+_EXPANDS: Final = " (expands)"
 
 
 @cache
@@ -63,43 +68,65 @@ def never_null() -> frozenset[str]:
     return frozenset({row[0] for row in rows} - {row[0] for row in rows if not row[1]})
 
 
-def prepare(connection: Any, *, now: int) -> None:
-    """Makes the tables of a new store, or brings those of an older one up to date. Raises `SchemaTooNew`.
+def prepare(connection: Any, *, now: int, known: Sequence[Migration] | None = None, is_alone: bool = True) -> None:
+    """Makes the tables of a new store, or brings those of an older one up to date.
 
-    `connection` is one of psycopg whose search path begins with the store's schema.
+    `connection` is one of psycopg whose search path begins with the store's schema. A store of a later version is left
+    as it is, if this version can work on it. Raises `SchemaTooNew`, and `StoreInUse` if the update takes something away
+    that other processes need and this one is not alone.
     """
-    known = migrations()
-    newest = known[-1].version
+    known = migrations() if known is None else known
     there = connection.execute("select to_regclass('migrations')").fetchone()[0] is not None
-    current = connection.execute("select max(version) from migrations").fetchone()[0] if there else newest
-    check_version(current)
+    current = connection.execute("select max(version) from migrations").fetchone()[0] if there else known[-1].version
+    if current > known[-1].version:
+        check_version(connection, known)
+        return
+    missing = [one for one in known if one.version > current]
+    if not is_alone and not all(one.expands for one in missing):
+        raise StoreInUse(
+            f"The update of the store to schema {known[-1].version} takes something away that the running version "
+            "needs. Stop all processes that use the store, then start this one."
+        )
     with connection.transaction():
         connection.execute(resources.files("memory.store.postgres").joinpath("functions.sql").read_text("utf-8"))
         for _, statement in tables() if not there else ():
             connection.execute(statement)
         for one in known if not there else ():
-            connection.execute("insert into migrations values (%s, %s, %s)", (one.version, one.name, now))
+            _record(connection, one, now)
         for statement in watching.definitions():
             connection.execute(statement)
-    for one in known:
-        if one.version > current:
-            with connection.transaction():
-                for statement in filter(str.strip, one.sql.split(";\n")):
-                    connection.execute(translated(statement.strip()).text)
-                connection.execute("insert into migrations values (%s, %s, %s)", (one.version, one.name, now))
+    for one in missing:
+        with connection.transaction():
+            for statement in _statements(one.sql):
+                connection.execute(translated(statement).text)
+            _record(connection, one, now)
     with connection.transaction():
         for statement in walls.definitions(connection):
             connection.execute(statement)
 
 
-def check_version(current: int) -> None:
-    """Raises `SchemaTooNew` if a later version of Remora wrote the store."""
-    newest = migrations()[-1].version
-    if current > newest:
+def check_version(connection: Any, known: Sequence[Migration] | None = None) -> None:
+    """Raises `SchemaTooNew` if a later version of Remora wrote the store on which this one can't work."""
+    newest = (migrations() if known is None else known)[-1].version
+    later = connection.execute(
+        "select version, name from migrations where version > %s order by version", (newest,)
+    ).fetchall()
+    if not all(row[1].endswith(_EXPANDS) for row in later):
         raise SchemaTooNew(
-            f"This database was written by a newer Remora (schema {current}, this one knows {newest}). "
+            f"This database was written by a newer Remora (schema {later[-1][0]}, this one knows {newest}). "
             "Nothing was changed. Install that version again, or restore a backup made by this one."
         )
+
+
+def _statements(sql: str) -> list[str]:
+    """Returns the statements of a migration, without the comments before each."""
+    parts = (re.sub(r"\A(?:\s*--[^\n]*\n)+", "", part).strip() for part in sql.split(";\n"))
+    return [part for part in parts if part]
+
+
+def _record(connection: Any, one: Migration, now: int) -> None:
+    name = f"{one.name}{_EXPANDS if one.expands else ''}"
+    connection.execute("insert into migrations values (%s, %s, %s)", (one.version, name, now))
 
 
 def _empty() -> Any:

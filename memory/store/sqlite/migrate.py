@@ -25,6 +25,11 @@ class Migration:
     name: str
     sql: str
 
+    @property
+    def expands(self) -> bool:
+        """True if processes of the version before go on working after it, as its first line says."""
+        return self.sql.startswith("-- Expands:")
+
 
 def migrations() -> list[Migration]:
     """All shipped migrations, oldest first."""
