@@ -46,7 +46,7 @@ MESSAGES = 1_000
 #: What stands in the chat until there is more.
 PLACEHOLDER = "…"
 #: Seconds for the bot to come to listen, to an end of its work.
-START, END = 60, 60
+START, END = 120, 120
 #: Seconds a slow answer takes beyond the others, so that a placeholder is shown first.
 _SLOW = 0.7
 _SLOWLY = "Slowly: "

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from memory.errors import TakenForDead
 from memory.store import replicas
 from memory.store.database import Transaction
 from tests.kit import postgres
@@ -64,6 +65,26 @@ async def test_a_session_has_one_holder(opened: Opened) -> None:
     assert await one.peers.hold("p:1:-") == "held"
     assert await other.peers.hold("p:1:-") == "elsewhere"
     assert (one.peers.holds("p:1:-"), other.peers.holds("p:1:-")) == (True, False)
+
+
+async def test_what_was_to_be_given_to_a_process_that_goes_meanwhile_is_given_to_another(opened: Opened) -> None:
+    """Between the choice of a process and the commit it may be removed."""
+    one = await opened()
+    (own,) = await one.read(replicas.peers)
+    choices = iter(["gone", own.id])
+    assert await one.write(lambda tx: replicas.hold(tx, "p:1:-", next(choices))) == own.id
+
+
+async def test_a_process_that_was_removed_can_take_nothing_and_learns_why(opened: Opened) -> None:
+    """Waking up, it may want to take a session before it has looked."""
+    one = await opened()
+    (own,) = await one.read(replicas.peers)
+    other = await opened()
+    await other.write(lambda tx: replicas.part(tx, own.id))
+    with pytest.raises(TakenForDead):
+        await one.peers.hold("p:1:-")
+    assert one.peers.lost.is_set()
+    assert await other.peers.hold("p:1:-") == "taken"
 
 
 async def test_the_holder_is_told_when_another_process_has_something_for_it(opened: Opened) -> None:

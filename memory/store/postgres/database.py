@@ -47,7 +47,7 @@ from memory.store.database import (
 from memory.store.peers import Alone, Peers
 from memory.store.postgres import schema, walls, watching
 from memory.store.postgres.dialect import translated
-from memory.store.postgres.replica import LEASE, Replica, fence
+from memory.store.postgres.replica import Replica, fence
 from memory.store.sealing import Seal
 from memory.store.sqlite.health import DERIVED
 from memory.store.sqlite.migrate import Migration, migrations
@@ -60,6 +60,10 @@ READ_SECONDS: Final = 5.0
 #: Seconds after which the server is given up for this transaction: it may be restarting.
 _WAITED: Final = 10.0
 _CONNECT_SECONDS: Final = 5
+#: Seconds after which a transaction is ended in which nothing happens; whoever lives runs it again.
+_STANDS_STILL: Final = 3
+#: The constraints that are violated where something is given to a process that is not there any more.
+_HOLDERS: Final = ("lanes_holder_fkey", "duties_holder_fkey")
 #: Seconds between two attempts.
 _PAUSE: Final = 0.1
 _Lock: TypeAlias = Literal["shared", "exclusive"]
@@ -296,6 +300,10 @@ class PostgresDatabase(Database):
                     raise _storage_error(exc) from exc
                 log.info("store.collided", keys=sorted(keys), error=str(exc).strip(), again="by itself")
                 keys = None
+            except psycopg.errors.ForeignKeyViolation as exc:
+                # The process to which something was to be given was removed meanwhile: another one is found.
+                if exc.diag.constraint_name not in _HOLDERS or time.monotonic() > until:
+                    raise _storage_error(exc) from exc
             except psycopg.Error as exc:
                 # Nothing of it was committed. The server may be restarting.
                 if not self._writer.is_lost or time.monotonic() > until:
@@ -319,6 +327,11 @@ class PostgresDatabase(Database):
             try:
                 return _committed(connection, act, self.seal, locks, member)
             except _Removed:
+                assert replica is not None
+                raise replica.fail() from None
+            except psycopg.errors.ForeignKeyViolation:
+                if member is None or _is_there(connection, member):
+                    raise
                 assert replica is not None
                 raise replica.fail() from None
 
@@ -515,7 +528,10 @@ class _Connection:
                 self._done += 1
 
         self._asked += 1
-        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, run))
+        done = asyncio.get_running_loop().run_in_executor(self._thread, run)
+        # Nobody asks for the error of a caller that was cancelled meanwhile.
+        done.add_done_callback(lambda one: one.cancelled() or one.exception())
+        return await asyncio.shield(done)
 
     async def close(self) -> None:
         """Closes the connection after what was requested before, also if the caller is cancelled meanwhile."""
@@ -538,7 +554,7 @@ class _Connection:
             if self._lock is not None:
                 self._take_lock(made, self._lock)
                 # A process that stands still in a transaction must not hold up the others.
-                made.execute(f"set idle_in_transaction_session_timeout = '{int(LEASE)}s'".encode())
+                made.execute(f"set idle_in_transaction_session_timeout = '{_STANDS_STILL}s'".encode())
                 if self._synchronous:  # else the server's own setting holds
                     made.execute(b"set synchronous_commit = on")
             if self._read_seconds is not None:
@@ -632,6 +648,13 @@ def _committed(
             raise _Doubtful(row[0], result, exc) from exc
         raise
     return result
+
+
+def _is_there(connection: psycopg.Connection[Row], replica: str) -> bool:
+    """Returns whether the others have not removed a process."""
+    row = connection.execute(*fence(replica)).fetchone()
+    connection.rollback()
+    return row is not None and bool(row[1])
 
 
 def _consistent(connection: psycopg.Connection[Row], act: Callable[[Reader], T], seal: Seal | None) -> T:
