@@ -15,7 +15,7 @@ if foreign := intact.foreign():
 
 import click
 
-from gateway.cli import backups, channels, chat, doctor, init, jobs, keys, mcp, status, transfers
+from gateway.cli import backups, channels, chat, doctor, init, jobs, keys, mcp, moves, status, transfers
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -42,6 +42,7 @@ main.add_command(keys.keys)
 main.add_command(mcp.mcp)
 main.add_command(backups.backup)
 main.add_command(backups.restore)
+main.add_command(moves.move)
 main.add_command(transfers.import_)
 main.add_command(transfers.export)
 

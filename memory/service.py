@@ -81,6 +81,7 @@ from memory.store import (
     lineage,
     mailbox,
     memories,
+    moving,
     passages,
     people,
     questions,
@@ -361,7 +362,7 @@ class Service:
             service = cls(
                 database,
                 agents=await database.write(
-                    lambda tx: _begin(tx, agents, alone=database.peers.is_alone, now=runtime.now())
+                    lambda tx: _begin(tx, database.path, agents, alone=database.peers.is_alone, now=runtime.now())
                 ),
                 runtime=runtime,
                 triggers=triggers or Triggers(),
@@ -710,8 +711,9 @@ class Service:
         return await self.database.read(act)
 
 
-def _begin(tx: Transaction, agents: Mapping[str, AgentMemory], *, alone: bool, now: int) -> Agents:
+def _begin(tx: Transaction, path: Path, agents: Mapping[str, AgentMemory], *, alone: bool, now: int) -> Agents:
     """Enters the agents' rows at start, and settles what an earlier run left half done."""
+    moving.refuse_unfinished(tx, path)
     entered = enter_agents(tx, agents, now=now)
     erasure.seal_all(tx, now=now)
     if alone:

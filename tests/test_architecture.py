@@ -35,11 +35,12 @@ BESIDE = {
 }
 #: What of the other packages gateway may use outside its composition root.
 FACES = {
-    "memory.atomic", "memory.child", "memory.service", "memory.text.shipped", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.jobs.runner", "channels.api", "channels.base", "channels.carried", "channels.ids", "channels.slots", "channels.supervision", "channels.web",
+    "memory.atomic", "memory.child", "memory.service", "memory.text.shipped", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.transfer.move", "memory.jobs.runner", "channels.api", "channels.base", "channels.carried", "channels.ids", "channels.slots", "channels.supervision", "channels.web",
     "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt", "agents.providers.quirks", "agents.spans",
 }  # fmt: skip
-#: Files of the store that write tables whose names are put in when they run: their own links, vectors and token bits.
-ANY_TABLE = {"memories.py", "vectors.py"}
+#: Files of the store that write tables whose names are put in when they run: their own links, vectors and token bits;
+#: whole rows of a store that is moved.
+ANY_TABLE = {"memories.py", "moving.py", "vectors.py"}
 #: How a statement begins, and which table it writes.
 _STATEMENT = re.compile(
     r"\s*(select\s|(insert|replace)\s+(or \w+ )?into\s|update\s+(or \w+ )?\S+\s+(as \w+ )?set\s|delete\s+from\s"
@@ -88,7 +89,7 @@ VENDORS = {
     "dotenv": {"gateway/config/loading.py", "gateway/config/setup.py"},
     "click": {
         "gateway/__main__.py", "gateway/cli/bar.py", "gateway/cli/channels.py", "gateway/cli/backups.py", "gateway/cli/doctor.py",
-        "gateway/cli/exits.py", "gateway/cli/init.py", "gateway/cli/jobs.py", "gateway/cli/keys.py", "gateway/cli/mcp.py", "gateway/cli/status.py", "gateway/cli/start.py", "gateway/cli/chat.py",
+        "gateway/cli/exits.py", "gateway/cli/init.py", "gateway/cli/jobs.py", "gateway/cli/keys.py", "gateway/cli/mcp.py", "gateway/cli/moves.py", "gateway/cli/status.py", "gateway/cli/start.py", "gateway/cli/chat.py",
         "gateway/cli/transfers.py",
     },
     "mcp": {"agents/toolservers/session.py", "gateway/api/tools.py"},

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 import click
 
 
+class Advance(Protocol):
+    """Called with the number of entries that were done, and perhaps where it is now."""
+
+    def __call__(self, count: int, at: str = "", /) -> None: ...
+
+
 @contextmanager
-def progress(length: int, label: str, what: str) -> Iterator[Callable[[int], None]]:
+def progress(length: int, label: str, what: str) -> Iterator[Advance]:
     """A bar where somebody watches, and else a line for every tenth."""
     if sys.stderr.isatty():
-        with click.progressbar(length=length, label=label, file=sys.stderr) as bar:
+        with click.progressbar(
+            length=length, label=label, file=sys.stderr, item_show_func=lambda at: at or "", show_pos=True
+        ) as bar:
             yield bar.update
         return
     done = 0
 
-    def advance(count: int) -> None:
+    def advance(count: int, at: str = "", /) -> None:
         nonlocal done
         tenth, done = done * 10 // length, done + count
         if done * 10 // length > tenth:

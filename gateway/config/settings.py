@@ -503,6 +503,11 @@ class BackupSettings(Section):
         return data_dir / self.folder
 
 
+def names_database(address: str) -> bool:
+    """Returns whether this is the form of an address of a PostgreSQL database."""
+    return re.match(r"postgres(?:ql)?://|(?:.* )?dbname=", address) is not None
+
+
 class Settings(Section):
     """The content of config.yaml as written. Its paths are not resolved yet (see `Config`)."""
 
@@ -539,7 +544,7 @@ class Settings(Section):
     @classmethod
     def _names_a_database(cls, url: SecretStr) -> SecretStr:
         value = url.get_secret_value()
-        if value and not re.match(r"postgres(?:ql)?://|(?:.* )?dbname=", value):
+        if value and not names_database(value):
             raise refused(
                 "is not the address of a PostgreSQL database",
                 "write postgresql://user:password@host/name, best in .env as DATABASE_URL, and here ${DATABASE_URL}",

@@ -31,7 +31,7 @@ from memory.learn.learner import Learner
 from memory.learn.model import BudgetSpent, ModelAnswer, ModelFailed, ample
 from memory.recall import index
 from memory.scope import Scope
-from memory.store import chats, comparisons, job_runs, lineage, memories, scopes, usage
+from memory.store import chats, comparisons, job_runs, lineage, memories, moving, scopes, usage
 from memory.store.comparisons import Why
 from memory.store.database import Database, Reader, Transaction
 from memory.store.job_runs import OwnerResult, Run
@@ -112,11 +112,16 @@ async def latest_in(path: Path, database_url: str = "") -> list[RunProgress]:
     With `database_url` the store is in that PostgreSQL database. The list is empty if there is no store yet. Raises
     `StorageError`.
     """
+
+    def act(reader: Reader) -> list[RunProgress]:
+        moving.refuse_unfinished(reader, path)
+        return _latest(reader)
+
     if database_url:
         from memory.store.postgres.database import look as look_on_server  # an extra, which few need
 
-        return await look_on_server(database_url, path, _latest) or []
-    return await look(path, _latest) or []
+        return await look_on_server(database_url, path, act) or []
+    return await look(path, act) or []
 
 
 def _latest(reader: Reader) -> list[RunProgress]:

@@ -43,7 +43,7 @@ MOST_MATCHES: Final = 4_000
 _TEXT_VERSION: Final = 2
 #: The store setting that says what the index is made of: the versions of the tokens, the cues and the texts. While the
 #: index is being made, the last document it holds follows behind a colon.
-_VERSION: Final = "words"
+VERSION: Final = "words"
 _MADE_OF: Final = f"{words.TOKENS_VERSION}.{CUES_VERSION}.{_TEXT_VERSION}"
 #: Stands for the last document of an index that holds everything.
 _ALL: Final = 2**62
@@ -176,7 +176,7 @@ class Mending:
                 told = made
                 log.info("index.progress", made=made, percent=await self._database.read(_percent))
         await catch_up(self._database)
-        await self._database.write(lambda tx: settings.put(tx, _VERSION, _MADE_OF))
+        await self._database.write(lambda tx: settings.put(tx, VERSION, _MADE_OF))
         if made:
             log.info("index.made", documents=made)
         return True
@@ -223,7 +223,7 @@ class IndexState:
 
 
 def state(reader: Reader, scope: Scope) -> IndexState:
-    row = documents.state(reader, scope, _VERSION)
+    row = documents.state(reader, scope, VERSION)
     return IndexState(is_whole=row["made_of"] == _MADE_OF, is_behind=bool(row["is_behind"]), documents=row["documents"])
 
 
@@ -321,19 +321,19 @@ def _upto(reader: Reader) -> int | None:
 
     Returns None if the index is to be begun: never made, known to be damaged, or made of other tokens.
     """
-    made_of, _, last = (settings.value(reader, _VERSION) or "").partition(":")
+    made_of, _, last = (settings.value(reader, VERSION) or "").partition(":")
     if made_of != _MADE_OF:
         return None
     return int(last) if last else _ALL
 
 
 def _give_up(tx: Transaction) -> None:
-    settings.drop(tx, _VERSION)
+    settings.drop(tx, VERSION)
 
 
 def _start_over(tx: Transaction) -> None:
     postings.create(tx)
-    settings.put(tx, _VERSION, f"{_MADE_OF}:0")
+    settings.put(tx, VERSION, f"{_MADE_OF}:0")
 
 
 def _make_some(tx: Transaction) -> int:
@@ -345,7 +345,7 @@ def _make_some(tx: Transaction) -> int:
     assert upto is not None
     docs = documents.after(tx, upto, limit=_STRETCH)
     _index(tx, docs)
-    settings.put(tx, _VERSION, f"{_MADE_OF}:{docs[-1] if docs else upto}")
+    settings.put(tx, VERSION, f"{_MADE_OF}:{docs[-1] if docs else upto}")
     return len(docs)
 
 

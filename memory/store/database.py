@@ -12,7 +12,7 @@ function and can't write. A transaction happens at one moment, whoever reads the
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
 from pathlib import Path
@@ -99,11 +99,19 @@ class Reader(Protocol):
         """
         return nullcontext()
 
+    def given_ids(self) -> dict[str, int]:
+        """Returns the greatest id ever given, by table; at least of those tables that never give one again."""
+        ...
+
 
 class Transaction(Reader, Protocol):
     """The writer inside its transaction."""
 
     def run(self, sql: str, parameters: Sequence[Parameter] = ()) -> None: ...
+
+    def run_each(self, sql: str, rows: Sequence[Sequence[Parameter]]) -> None:
+        """Runs a statement once for each row of parameters."""
+        ...
 
     def insert(self, sql: str, parameters: Sequence[Parameter] = ()) -> int:
         """Runs an insert of one row and returns the new row's id."""
@@ -117,6 +125,10 @@ class Transaction(Reader, Protocol):
             self.run("rollback to attempt")
         self.run("release attempt")
         return result
+
+    def give_ids_behind(self, given: Mapping[str, int]) -> None:
+        """Gives only ids that are greater than these and than all that are there, as a copy of a store has to."""
+        ...
 
     def watch(self) -> None:
         """Begins to note what is done to memories, links and names; see `job_watch`."""

@@ -16,7 +16,7 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -45,8 +45,8 @@ from memory.store.database import (
     rehearsed,
 )
 from memory.store.peers import Alone, Peers
-from memory.store.postgres import schema, walls, watching
-from memory.store.postgres.dialect import translated
+from memory.store.postgres import ids, schema, walls, watching
+from memory.store.postgres.dialect import Translation, translated
 from memory.store.postgres.replica import Replica, fence
 from memory.store.sealing import Seal
 from memory.store.sqlite.health import DERIVED
@@ -64,6 +64,8 @@ _CONNECT_SECONDS: Final = 5
 _STANDS_STILL: Final = 3
 #: The constraints that are violated where something is given to a process that is not there any more.
 _HOLDERS: Final = ("lanes_holder_fkey", "duties_holder_fkey")
+#: Seconds after which another process still has the store open, and is not just ending.
+_ENDING: Final = 2.0
 #: Seconds between two attempts.
 _PAUSE: Final = 0.1
 _Lock: TypeAlias = Literal["shared", "exclusive"]
@@ -139,18 +141,24 @@ class PostgresReader(Reader):
         finally:
             self._wanted = before
 
+    def given_ids(self) -> dict[str, int]:
+        """Returns the greatest id ever given, by table."""
+        return ids.given(self)
+
     def _execute(self, statement: str, parameters: Sequence[Parameter]) -> psycopg.Cursor[Row]:
-        if self._wanted != self._wall:
-            self._connection.execute(walls.RAISE, self._wanted)
-            self._wall = self._wanted
+        self._raise_wall()
         said = translated(statement, schema.never_null())
-        given = {f"p{place}": _bound(parameters[place], listed=place in said.listed) for place in said.places}
-        given |= {f"n{place}": None if parameters[place] is None else "" for place in said.nulls}
         try:
-            return self._connection.execute(said.text.encode(), given)
+            return self._connection.execute(said.text.encode(), _given(said, parameters))
         except psycopg.ProgrammingError as exc:
             exc.add_note(said.text)
             raise
+
+    def _raise_wall(self) -> None:
+        """Tells the server what the next statements may see, if it does not know yet."""
+        if self._wanted != self._wall:
+            self._connection.execute(walls.RAISE, self._wanted)
+            self._wall = self._wanted
 
 
 class PostgresTransaction(PostgresReader, Transaction):
@@ -165,6 +173,18 @@ class PostgresTransaction(PostgresReader, Transaction):
         if sql.startswith("create table"):  # of an index that is made again
             for statement in walls.definitions(self._connection):
                 self._connection.execute(statement.encode())
+
+    def run_each(self, sql: str, rows: Sequence[Sequence[Parameter]]) -> None:
+        """Runs a statement once for each row of parameters, without waiting for one before the next."""
+        self._raise_wall()
+        said = translated(sql, schema.never_null())
+        cursor = self._connection.cursor()
+        cursor.executemany(said.text.encode(), [_given(said, row) for row in rows])
+        self._changes += max(cursor.rowcount, 0)
+
+    def give_ids_behind(self, given: Mapping[str, int]) -> None:
+        """Gives only ids that are greater than these and than all that are there."""
+        ids.go_on(self, given)
 
     def watch(self) -> None:
         """Begins to note what is done to memories, links and names; see `job_watch`."""
@@ -255,7 +275,7 @@ class PostgresDatabase(Database):
             lock: _Lock = "exclusive" if alone else "shared"
             writer = _Connection(url, store, lock=lock, synchronous=durability == "power-loss")
             opened.append(writer)
-            if await writer.call(begin):
+            if await _once_free(writer, begin):
                 log.warning("store.no_second_wall", because=BYPASSED, fix=ORDINARY_ROLE)
             opened.append(signals := _Connection(url, store))
             opened += [_Connection(url, store, read_seconds=read_seconds) for _ in range(_READERS)]
@@ -581,6 +601,18 @@ class _Connection:
         )
 
 
+async def _once_free(writer: _Connection, act: Callable[[psycopg.Connection[Row]], T]) -> T:
+    """Runs `act` on a connection with the store's lock, which the server may still hold for a process that ended."""
+    until = time.monotonic() + _ENDING
+    while True:
+        try:
+            return await writer.call(act)
+        except StoreInUse:
+            if time.monotonic() > until:
+                raise
+            await asyncio.sleep(_PAUSE)
+
+
 @contextmanager
 def _by_itself(connection: psycopg.Connection[Row], name: str) -> Iterator[None]:
     """Keeps every other process out of what happens in the block, under this name."""
@@ -679,6 +711,12 @@ class _Doubtful(psycopg.OperationalError):
         super().__init__(str(error))
         self.transaction = transaction
         self.result = result
+
+
+def _given(said: Translation, parameters: Sequence[Parameter]) -> dict[str, Any]:
+    """Returns the parameters of a statement by their names."""
+    given = {f"p{place}": _bound(parameters[place], listed=place in said.listed) for place in said.places}
+    return given | {f"n{place}": None if parameters[place] is None else "" for place in said.nulls}
 
 
 def _bound(value: Parameter, *, listed: bool) -> Any:

@@ -26,7 +26,6 @@ _WORDS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         (r"\bin \(\)", r"= any('{}')"),
         (r"\blimit (\?\d*)", r"limit nullif(greatest(\1, -1), -1)"),
         (r"\bgroup_concat\(", "string_agg("),
-        (r"\binsert into vectors values \(\?, \?, \?, \?\)", "insert into vectors values (?, ?, ?, vec_int8(?))"),
         (r"\btemp\.", "pg_temp."),
         (r"\bcross join (\w+(?: (?!on\b)\w+)?) on\b", r"join \1 on"),
         (r"\bjson_each\(", "each_of("),
@@ -91,6 +90,8 @@ def translated(sql: str, never_null: Collection[str] = frozenset()) -> Translati
     text = _QUOTED.sub(keep, sql).replace("%", "%%")
     for form, said in _WORDS:
         text = form.sub(said, text)
+    if text.startswith("insert into vectors "):
+        text = text.replace(", ?)", ", vec_int8(?))")
     text = _ILIKE.sub(r"\1 escape ''", text)
     text = _with_nulls_first(text, never_null)
     places: list[int] = []

@@ -21,9 +21,8 @@ from typing import Any, Final
 from memory.errors import SchemaTooNew, StoreInUse
 from memory.store.postgres import walls, watching
 from memory.store.postgres.dialect import translated
-from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.migrate import Migration, migrations
-from memory.store.sqlite.migrate import migrate as migrate_sqlite
+from memory.store.sqlite.tables import empty
 
 #: The end of a recorded migration's name if processes of the version before go on working after it.
 _EXPANDS: Final = " (expands)"
@@ -32,7 +31,7 @@ _EXPANDS: Final = " (expands)"
 @cache
 def tables() -> tuple[tuple[str, str], ...]:
     """Returns names and statements of all tables and indexes of a new store, tables first."""
-    connection = _empty()
+    connection = empty()
     try:
         rows = connection.execute(
             "select name, sql, type from sqlite_schema where sql is not null and name not like 'sqlite%'"
@@ -57,7 +56,7 @@ def names() -> list[str]:
 @cache
 def never_null() -> frozenset[str]:
     """Returns the names of the columns that hold no null in any table that has one of that name."""
-    connection = _empty()
+    connection = empty()
     try:
         rows = connection.execute(
             'select c.name, c."notnull" or c.pk from sqlite_schema s join pragma_table_info(s.name) c'
@@ -127,12 +126,6 @@ def _statements(sql: str) -> list[str]:
 def _record(connection: Any, one: Migration, now: int) -> None:
     name = f"{one.name}{_EXPANDS if one.expands else ''}"
     connection.execute("insert into migrations values (%s, %s, %s)", (one.version, name, now))
-
-
-def _empty() -> Any:
-    connection = drivers.best().module.connect(":memory:", isolation_level=None)
-    migrate_sqlite(connection, migrations(), now=1)
-    return connection
 
 
 def _by_reference(found: list[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -42,7 +42,7 @@ from memory.store.database import (
 from memory.store.peers import Alone
 from memory.store.sealing import Seal
 from memory.store.sqlite import driver as drivers
-from memory.store.sqlite import health, watching
+from memory.store.sqlite import health, ids, watching
 from memory.store.sqlite.migrate import Migration, migrate, migrations
 
 log = structlog.get_logger(__name__)
@@ -137,12 +137,24 @@ class SqliteReader(Reader):
         row: Row | None = self._connection.execute(sql, _bound(parameters)).fetchone()
         return row
 
+    def given_ids(self) -> dict[str, int]:
+        """Returns the greatest id ever given, by table; only of tables that never give one again."""
+        return ids.given(self)
+
 
 class SqliteTransaction(SqliteReader, Transaction):
     """The writer inside its transaction."""
 
     def run(self, sql: str, parameters: Sequence[Parameter] = ()) -> None:
         self._connection.execute(sql, _bound(parameters))
+
+    def run_each(self, sql: str, rows: Sequence[Sequence[Parameter]]) -> None:
+        """Runs a statement once for each row of parameters."""
+        self._connection.executemany(sql, [_bound(row) for row in rows])
+
+    def give_ids_behind(self, given: Mapping[str, int]) -> None:
+        """Gives only ids that are greater than these and than all that are there."""
+        ids.go_on(self, given)
 
     def watch(self) -> None:
         """Begins to note what is done to memories, links and names; see `job_watch`."""

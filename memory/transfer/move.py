@@ -1,0 +1,331 @@
+"""Moves a store from a file to a PostgreSQL server, or from a server to a file.
+
+Invariants: The store that is copied is only read, and nobody else uses either of the two meanwhile. After an
+interruption at any moment the same call goes on where the copy stopped. A copy is usable only once it was compared with
+the original, row by row. A store that somebody has used is never overwritten.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from memory.errors import MemoryFault, StorageError
+from memory.recall import index
+from memory.store import moving
+from memory.store.database import Database, Durability, Reader, Transaction
+from memory.store.moving import Mark, Place, Values
+from memory.store.sqlite.database import SqliteDatabase
+from memory.store.sqlite.database import look as look_at_file
+from memory.store.sqlite.tables import StoreTable
+
+#: Settings that a copy makes itself: its mark, and what its word index is made of.
+_OWN_SETTINGS: Final = (moving.MARK, index.VERSION)
+
+
+class NotMoved(MemoryFault):
+    """The store can't be moved as it is; the text says why and what to do."""
+
+    code = "not_moved"
+
+
+class NoStore(NotMoved):
+    """There is no store to move."""
+
+    code = "no_store"
+
+
+class Differs(NotMoved):
+    """A copy is not equal to the original."""
+
+    code = "differs"
+
+
+#: Called with the number of rows that were done, and the table they are in.
+Advance: TypeAlias = Callable[[int, str], None]
+#: Shows the progress of so many rows under a heading.
+Show: TypeAlias = Callable[[int, str], AbstractContextManager[Advance]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovedStore:
+    """The result of a move: rows in all tables and in some, and NUL characters that were replaced.
+
+    `is_new` is False if the store had been moved there before and is still equal.
+    """
+
+    rows: int
+    people: int
+    messages: int
+    memories: int
+    nuls: int
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """A store that can be the file `path` or in the PostgreSQL database at `url`, and how it is written."""
+
+    path: Path
+    url: str
+    durability: Durability
+    now: int
+
+    def name(self, place: Place) -> str:
+        """Returns the name of the store in a place, for the operator."""
+        return str(self.path) if place == "file" else f"{self.path.stem} in the PostgreSQL database"
+
+    async def look(self, place: Place) -> Mark | None:
+        """Returns the mark of the store in a place. Raises `NoStore`, or another error if it is of another version."""
+
+        def act(reader: Reader) -> tuple[Mark | None]:
+            if not moving.is_current(reader):
+                # A newer version may have added columns with which this one works, but which it would leave behind.
+                raise NotMoved(
+                    f"{self.name(place)} was written by a newer Remora. Nothing was changed; move it with that version."
+                )
+            return (moving.marked(reader),)
+
+        if place == "file":
+            found = await look_at_file(self.path, act)
+        else:
+            from memory.store.postgres.database import look as look_at_server  # an extra, which few need
+
+            found = await look_at_server(self.url, self.path, act)
+        if found is None:
+            raise NoStore(f"There is no store {self.name(place)}, so there is nothing to move.")
+        return found[0]
+
+    async def open(self, place: Place) -> Database:
+        """Opens the store in a place for this process alone. Makes it if it is missing."""
+        if place == "file":
+            return await SqliteDatabase.open(self.path, now=self.now, durability=self.durability)
+        from memory.store.postgres.database import PostgresDatabase  # an extra, which few need
+
+        return await PostgresDatabase.open(self.url, self.path, now=self.now, durability=self.durability, alone=True)
+
+
+async def move(ends: Ends, to: Place, *, anew: bool, show: Show) -> MovedStore:
+    """Copies the store to a place from the other one, and compares both. `anew` begins an unfinished copy once more.
+
+    Raises `NotMoved`, or `memory.errors.StorageError` or a subclass.
+    """
+    origin: Place = "file" if to == "postgres" else "postgres"
+    try:
+        if await ends.look(origin) is not None:
+            raise NotMoved(
+                f"{ends.name(origin)} is itself an unfinished copy, so it was not moved. Finish it with "
+                f"`remora move --to {origin}`."
+            )
+        async with _opened(ends, origin) as source, _opened(ends, to) as target:
+            return await _Move(source, target, ends, to, show).run(anew=anew)
+    except ImportError as exc:
+        raise StorageError("PostgreSQL needs the extra: pip install 'remora[postgres]'.") from exc
+
+
+@asynccontextmanager
+async def _opened(ends: Ends, place: Place) -> AsyncIterator[Database]:
+    database = await ends.open(place)
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+class _Move:
+    """The copy of one open store into another."""
+
+    def __init__(self, source: Database, target: Database, ends: Ends, to: Place, show: Show) -> None:
+        self._source = source
+        self._target = target
+        self._ends = ends
+        self._to: Place = to
+        self._show = show
+        self._tables = moving.carried()
+        self._copied = 0
+
+    async def run(self, *, anew: bool) -> MovedStore:
+        origin = await self._source.read(moving.origin)
+        counts = {table.name: await self._source.examine(_counting(table)) for table in self._tables}
+        mark = await self._target.read(moving.marked)
+        if mark is None and (used := await self._target.read(moving.used)):
+            rows = await self._refuse_unless_equal(used, counts)
+            return _moved(counts, rows=rows, nuls=0, is_new=False)
+        if mark is not None and not anew and mark.origin != origin:
+            raise NotMoved(
+                f"{self._ends.name(self._to)} is the unfinished copy of another store, so nothing was changed. Add "
+                "--anew to drop it and copy this one."
+            )
+        if mark is None or anew:
+            mark = Mark(origin=origin, to=self._to)
+            await self._target.write(lambda tx: _begin(tx, mark))
+        nuls = await self._copy(mark, total=sum(counts.values()))
+        rows = await self._compare(counts)
+        given = await self._source.read(lambda reader: reader.given_ids())
+        await self._target.write(lambda tx: _finish(tx, given))
+        return _moved(counts, rows=rows, nuls=nuls, is_new=True)
+
+    async def _refuse_unless_equal(self, used: dict[str, int], counts: dict[str, int]) -> int:
+        """Returns the number of rows. Raises `NotMoved` if the target, which somebody used, differs from the source."""
+        try:
+            return await self._compare(counts)
+        except Differs as exc:
+            held = ", ".join(f"{count} {table}" for table, count in used.items())
+            raise NotMoved(f"{self._ends.name(self._to)} holds another store ({held}). {self._make_room()}") from exc
+
+    def _make_room(self) -> str:
+        """Returns what to do with a store that is in the way."""
+        if self._to == "postgres":
+            from memory.store.postgres import schema
+
+            return (
+                "Nothing was changed. Name another database, or, if you no longer need that store, drop it: "
+                f"drop schema {schema.name_of(self._ends.path)} cascade"
+            )
+        name = self._ends.path.name
+        return (
+            f"Nothing was changed. Move that file away, with {name}-wal and {name}-shm if they are there, and try "
+            f"again. Leave {name}.key and {name}.erased where they are: the moved store needs them."
+        )
+
+    async def _copy(self, mark: Mark, *, total: int) -> int:
+        """Copies what is not copied yet. Returns how many NUL characters were replaced in all."""
+        steps = [(table, moving.put) for table in self._tables]
+        steps += [(table, moving.connect) for table in self._tables if table.within]
+        with self._show(total, f"Copying {self._ends.path.name}") as advance:
+            advance(mark.rows, "")
+            while mark.step < len(steps):
+                table, carry = steps[mark.step]
+                rows = await self._source.read(_paging(table, mark.after))
+                if rows:
+                    # What a step after the copying only connects was counted before.
+                    new = len(rows) if carry is moving.put else 0
+                    nuls = sum(_nuls(row) for row in rows) if carry is moving.put and self._to == "postgres" else 0
+                    mark = replace(mark, after=_key(table, rows[-1]), rows=mark.rows + new, nuls=mark.nuls + nuls)
+                    await self._target.write(_carrying(carry, table, rows, mark))
+                    advance(new, table.name)
+                else:
+                    mark = replace(mark, step=mark.step + 1, after=None)
+        return mark.nuls
+
+    async def _compare(self, counts: dict[str, int]) -> int:
+        """Returns the number of rows. Raises `Differs` if a table of the target is not equal to that of the source."""
+        rows = 0
+        with self._show(sum(counts.values()), f"Checking {self._ends.path.name}") as advance:
+            for table in self._tables:
+                one = await _digest(self._source, table, advance)
+                other = await _digest(self._target, table, _nothing)
+                if one != other:
+                    raise Differs(await self._difference(table, one[0], other[0]))
+                rows += one[0]
+        return rows
+
+    async def _difference(self, table: StoreTable, count: int, copied: int) -> str:
+        """Returns where a table differs first, and what to do."""
+        key = await _first_difference(self._source, self._target, table)
+        return (
+            f"The copy is not equal to the original: {table.name} has {copied} rows there and {count} here, and the "
+            f"first difference is at {', '.join(table.key)} = {', '.join(map(str, key))}. The copy stays locked. If "
+            "a bot used the original since the copy began, add --anew to copy it once more. Otherwise look at the "
+            "disks and logs of both."
+        )
+
+
+def _begin(tx: Transaction, mark: Mark) -> None:
+    """Empties a store that nobody used, and marks it."""
+    moving.clear(tx)
+    moving.mark(tx, mark)
+
+
+def _finish(tx: Transaction, given: dict[str, int]) -> None:
+    """Makes a copy usable."""
+    tx.give_ids_behind(given)
+    moving.unmark(tx)
+
+
+def _paging(table: StoreTable, after: Values | None) -> Callable[[Reader], list[Values]]:
+    return lambda reader: moving.page(reader, table, after=after)
+
+
+def _counting(table: StoreTable) -> Callable[[Reader], int]:
+    return lambda reader: moving.count(reader, table)
+
+
+def _carrying(
+    carry: Callable[[Transaction, StoreTable, Sequence[Values]], None],
+    table: StoreTable,
+    rows: list[Values],
+    mark: Mark,
+) -> Callable[[Transaction], None]:
+    def act(tx: Transaction) -> None:
+        carry(tx, table, [row for row in rows if _is_carried(table, row)])
+        moving.mark(tx, mark)
+
+    return act
+
+
+def _is_carried(table: StoreTable, row: Values) -> bool:
+    return table.name != "store_settings" or row[table.columns.index("name")] not in _OWN_SETTINGS
+
+
+def _key(table: StoreTable, row: Values) -> Values:
+    return tuple(row[table.columns.index(column)] for column in table.key)
+
+
+def _nuls(row: Values) -> int:
+    return sum(value.count("\x00") for value in row if isinstance(value, str))
+
+
+async def _rows(database: Database, table: StoreTable, advance: Advance) -> AsyncIterator[Values]:
+    """Yields the rows that are copied, in the order of their keys."""
+    after = None
+    while rows := await database.read(_paging(table, after)):
+        after = _key(table, rows[-1])
+        advance(len(rows), table.name)
+        for row in rows:
+            if _is_carried(table, row):
+                yield row
+
+
+def _canonical(row: Values) -> bytes:
+    """Returns the same bytes for the same row on both engines. PostgreSQL holds no NUL in a text."""
+    values = (value.replace("\x00", "\ufffd") if isinstance(value, str) else value for value in row)
+    return hashlib.sha256(repr(tuple(values)).encode("utf-8", "surrogatepass")).digest()
+
+
+async def _digest(database: Database, table: StoreTable, advance: Advance) -> tuple[int, int]:
+    """Returns how many rows a table has, and a sum over them that does not depend on their order."""
+    count = total = 0
+    async for row in _rows(database, table, advance):
+        count += 1
+        total = (total + int.from_bytes(_canonical(row), "big")) % 2**256
+    return count, total
+
+
+async def _first_difference(source: Database, target: Database, table: StoreTable) -> Values:
+    """Returns the key of the first row that is not in both, or not equal."""
+    ours, theirs = _rows(source, table, _nothing), _rows(target, table, _nothing)
+    while True:
+        one, other = await anext(ours, None), await anext(theirs, None)
+        if one is None or other is None or _canonical(one) != _canonical(other):
+            keys: list[Any] = [_key(table, row) for row in (one, other) if row is not None]
+            return min(keys, default=())
+
+
+def _moved(counts: dict[str, int], *, rows: int, nuls: int, is_new: bool) -> MovedStore:
+    return MovedStore(
+        rows=rows,
+        people=counts["people"],
+        messages=counts["messages"],
+        memories=counts["memories"],
+        nuls=nuls,
+        is_new=is_new,
+    )
+
+
+def _nothing(count: int, table: str) -> None:
+    """Shows nothing."""
