@@ -696,7 +696,12 @@ def _keeping(config: Config) -> Keeping:
     backup, memory = config.settings.backup, config.settings.memory
     return Keeping(
         durability=config.settings.durability,
-        retention=Retention(folder=backup.within(config.data_dir), keep_days=backup.keep_days, daily=backup.daily),
+        retention=Retention(
+            folder=backup.within(config.data_dir),
+            keep_days=backup.keep_days,
+            daily=backup.daily,
+            server_days=backup.server_days,
+        ),
         transcript_days=memory.transcript_days,
         left_chat_days=memory.left_chat_days,
         export_days=memory.export_days,

@@ -3,7 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
+
+from filelock import FileLock
+
+#: Seconds to wait for another process to be done with a file.
+_WAIT: Final = 30.0
+
+
+@contextmanager
+def alone_with(path: Path) -> Iterator[None]:
+    """Keeps other processes that ask, too, from changing `path` meanwhile. Raises `OSError`, also after a long wait."""
+    with FileLock(f"{path}.lock", timeout=_WAIT, mode=0o600):
+        yield
 
 
 def replace_file(path: Path, content: bytes) -> None:

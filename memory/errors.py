@@ -33,6 +33,12 @@ class StoreUnwritable(StorageError):
     code = "store_unwritable"
 
 
+class StoreBehind(StorageError):
+    """The store is older than the list of what was forgotten: it may hold again what people had erased."""
+
+    code = "store_behind"
+
+
 class StoreDamaged(StorageError):
     """Pages that hold what people said are damaged: nothing more is written, and what is readable is still read."""
 

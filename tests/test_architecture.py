@@ -95,7 +95,7 @@ VENDORS = {
     "mcp": {"agents/toolservers/session.py", "gateway/api/tools.py"},
     "opentelemetry": {"gateway/ops/traces.py"},
     "httpx2": {"agents/toolservers/session.py"},
-    "filelock": {"memory/store/sqlite/database.py"},
+    "filelock": {"memory/atomic.py", "memory/store/sqlite/database.py"},
     "psycopg": {"memory/store/postgres/database.py", "memory/store/postgres/replica.py"},
     "sqlite_vec": {"memory/store/sqlite/driver.py"},
     "dateutil": {"memory/text/times/pieces.py", "memory/text/times/rules.py"},

@@ -1,4 +1,4 @@
-"""`remora backup` and `remora restore`: which files are meant, and what is said of how it went.
+"""`remora backup`, `restore` and `erase-again`: which files are meant, and what is said of how it went.
 
 Invariants: a backup touches nothing but the folder of backups, and runs beside a bot or without one; nothing is
 restored into a store that the backup was not made of, unless its operator names that store.
@@ -14,6 +14,7 @@ from typing import Final
 from gateway.config.loading import Config
 from memory.errors import MemoryFault
 from memory.transfer import backups
+from memory.transfer import erase_again as erasing
 from memory.transfer.backups import Backup, Restored, Retention, Stage
 
 #: What is said of a restore while it goes on.
@@ -24,6 +25,11 @@ _STAGES: Final[dict[Stage, str]] = {
     "keeping": "Keeping a copy of the current database ...",
     "replacing": "Replacing the database with the backup ...",
 }
+#: What is said where the key file lacks a key.
+_LOST_KEY: Final = (
+    "{store}.key lacks the key that protects the record of what people had forgotten. Until you restore its line from "
+    "your copy, nothing they said before that is learned or imported."
+)
 
 
 class NoSuchStore(MemoryFault):
@@ -73,6 +79,14 @@ class Stores:
             f"The name {file.name} does not say which database it is a backup of. Choose one with --store: "
             f"{', '.join(self.names)}. Take care not to mix up the memories of different agents."
         )
+
+    def served(self, name: str | None, *, on_server: bool) -> tuple[Path, ...]:
+        """The store called `name`, or all that there may be. Raises `NoSuchStore`."""
+        if not on_server:
+            return self.chosen(name)
+        if name is not None:
+            self._known(name)
+        return tuple(self.folder / one for one in self.names if name in (None, one))
 
     def _known(self, name: str) -> None:
         if name not in self.names:
@@ -135,6 +149,53 @@ async def restore(
     return done
 
 
+async def erase_again(
+    stores: Stores,
+    lists: Sequence[Path],
+    *,
+    name: str | None,
+    now: int,
+    database_url: str,
+    say: Callable[[str], None],
+) -> None:
+    """Erases again from the stores what their lists and these name, and says what that came to.
+
+    Raises `NoSuchStore`, also where a store has no list, and `memory.errors.StorageError` and its kin.
+    """
+    chosen = stores.served(name, on_server=bool(database_url))
+    if strange := [one.name for one in lists if len(chosen) > 1 and one.stem not in stores.names]:
+        raise NoSuchStore(f"Which database does {strange[0]} belong to? Choose one with --store.")
+    for store in chosen:
+        theirs = [one for one in lists if len(chosen) == 1 or one.stem == store.name]
+        found = erasing.lists_of(store, theirs)
+        if not found:
+            raise NoSuchStore(
+                f"There is no list {store}.erased, so it is not known what was forgotten. Copy it from your copy of "
+                "data_dir, with the .key beside it. If nobody has ever forgotten anything, there is nothing to do."
+            )
+        say(f"{store.name}: erasing what was forgotten ...")
+        done = await erasing.erase_again(store, found, now=now, database_url=database_url)
+        for line in erased_summary(done, store):
+            say(line)
+
+
+def erased_summary(done: erasing.ErasedAgain, store: Path) -> Sequence[str]:
+    """Returns what came of erasing again, one line each."""
+    again = done.again
+    lines = [
+        f"{store.name}: {again.erasings} of {done.listed} requests were missing and are carried out again.",
+        f"Erased with them: {again.messages} messages, {again.memories} memories. No trace is left in the tables.",
+    ]
+    if done.bad_lines:
+        lines.append(
+            f"{done.bad_lines} lines of the lists can't be read, so what they list may be back. People can ask to "
+            "forget it again."
+        )
+    if done.lost_key:
+        lines.append(_LOST_KEY.format(store=store.name))
+    return lines
+
+
 def summary(done: Restored, file: Path, keep_days: int) -> Sequence[str]:
     """Returns the outcome of a restore, one line each."""
     rows = done.contents.rows
@@ -163,10 +224,7 @@ def summary(done: Restored, file: Path, keep_days: int) -> Sequence[str]:
             "People can ask to forget it again."
         )
     if done.lost_key:
-        lines.append(
-            f"{done.store.name}.key lacks the key that protects the record of what people had forgotten. Until you "
-            "restore its line from your copy, nothing they said before that is learned or imported."
-        )
+        lines.append(_LOST_KEY.format(store=done.store.name))
     if done.kept is not None:
         lines.append(
             f"The replaced database is kept as {done.kept} and deleted after {keep_days} days, like backups. "

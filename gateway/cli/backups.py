@@ -1,4 +1,4 @@
-"""`remora backup` and `restore`: copies of the databases, and putting one in a database's place.
+"""`remora backup`, `restore` and `erase-again`: copies of the databases, and putting one in a database's place.
 
 Invariant: whatever goes wrong, or is stopped, it is said what is left of it.
 """
@@ -63,12 +63,31 @@ def restore(config_path: Path | None, file: Path, store: str | None, discard: bo
         )
 
 
+@click.command("erase-again")
+@CONFIG
+@click.argument("lists", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="[LIST]...")
+@click.option("--store", metavar="NAME", help="Only this database, such as remora.db.")
+def erase_again(config_path: Path | None, lists: tuple[Path, ...], store: str | None) -> None:
+    """Erase again what was forgotten, after a backup of the database server was put back.
+
+    Each LIST is the .erased file of another machine that served the same database. The list in data_dir is always used.
+    """
+    from gateway import app
+    from gateway.cli import backup_files as backing
+
+    config = loaded(config_path)
+    stores = backing.Stores.of(config, app.DEFAULT_DATABASE)
+    address = config.settings.database_url.get_secret_value()
+    with _copying("Run it again: what was not reached yet is still there."):
+        asyncio.run(backing.erase_again(stores, lists, name=store, now=app.now(), database_url=address, say=click.echo))
+
+
 def _refuse_on_server(config: Config) -> None:
     """Ends the command if the stores are on a server, which has its own means."""
     if config.settings.database_url.get_secret_value():
         fail(
             "The stores are in a PostgreSQL database (database_url). Back it up and restore it by the server's own "
-            "means, such as pg_dump and pg_restore; docs/scale.md says how.",
+            "means, such as pg_dump and pg_restore, and run `remora erase-again` after that; docs/scale.md says how.",
             EX_CONFIG,
         )
 

@@ -11,6 +11,7 @@ import json
 
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.commands.filtering import none_met, understood
+from gateway.commands.texts import Texts
 from gateway.pipeline.questions import buttons, is_alone
 from gateway.pipeline.toolbox import FORGET
 from memory.errors import Derived, NotFound, NotYours
@@ -164,11 +165,19 @@ def told(call: Call, receipt: Receipt) -> str:
         lines.append(texts("forget.staying", count=receipt.keep_source))
     if receipt.restored:
         lines.append(texts("forget.restored", count=receipt.restored))
-    done = "forget.scrubbed_server" if receipt.on_server else "forget.scrubbed"
-    lines.append(texts(done if receipt.scrubbed else "forget.pending"))
+    if receipt.scrubbed and receipt.on_server:
+        return "\n".join([*lines, left_on_server(texts, receipt)])
+    lines.append(texts("forget.scrubbed" if receipt.scrubbed else "forget.pending"))
     if receipt.backups_until is not None:
         lines.append(texts("forget.backups", date=texts.date(receipt.backups_until)))
     return "\n".join(lines)
+
+
+def left_on_server(texts: Texts, receipt: Receipt) -> str:
+    """Returns the sentence about what a database server still holds of what was erased, and until when."""
+    if receipt.backups_until is None:
+        return texts("forget.scrubbed_server")
+    return texts("forget.scrubbed_server_until", date=texts.date(receipt.backups_until))
 
 
 def _in_place(call: Call) -> bool:

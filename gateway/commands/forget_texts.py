@@ -43,6 +43,10 @@ EN: Final[dict[str, str]] = {
         "It is gone from the database's tables. The log and the archives of the database server hold it until the "
         "operator's server recycles them."
     ),
+    "forget.scrubbed_server_until": (
+        "It is gone from the database's tables. The log, the archives and the backups of the database server hold it "
+        "until {date} at the latest."
+    ),
     "forget.pending": "Traces remain in the database files for now. I remove them once no other program is reading the files, and from large files in a quiet hour.",
     "forget.backups": "Older backups still contain it. The last of them is deleted on {date}.",
     "forget.exports": "Files that you exported earlier may still hold it: {names}. Remove them (yes or no)?",
@@ -89,6 +93,7 @@ ZH: Final[dict[str, str]] = {
     "forget.restored": "因合并后的记忆已删除而恢复：{count} 条。",
     "forget.scrubbed": "数据库文件中已不留任何痕迹。",
     "forget.scrubbed_server": "数据库的表中已没有它。数据库服务器的日志和归档在被回收之前仍会保留它。",
+    "forget.scrubbed_server_until": "数据库的表中已没有它。数据库服务器的日志、归档和备份最迟保留到{date}。",
     "forget.pending": "数据库文件中暂时还有痕迹。等没有其他程序读取文件时就会清除；大文件会在空闲时段清除。",
     "forget.backups": "较早的备份中还有这些内容，最后一份将于{date}删除。",
     "forget.exports": "你以前导出的文件里可能还有这些内容：{names}。要删除这些文件吗（是或否）？",

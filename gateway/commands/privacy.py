@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from gateway.commands import pages
 from gateway.commands.call import Asking, Call, excerpt
+from gateway.commands.forget import left_on_server
 from gateway.commands.people import numbered
 from gateway.internet.tools import NAMES as WEB_TOOLS
 from gateway.pipeline.questions import buttons, is_alone
@@ -161,9 +162,9 @@ def _receipt(call: Call, receipt: Receipt) -> str:
     ]
     if not receipt.scrubbed:
         lines.append(texts("privacy.pending"))
-    elif receipt.on_server:
-        lines.append(texts("forget.scrubbed_server"))
-    if receipt.backups_until is not None:
+    if receipt.scrubbed and receipt.on_server:
+        lines.append(left_on_server(texts, receipt))
+    elif receipt.backups_until is not None:
         lines.append(texts("privacy.backups_until", date=texts.date(receipt.backups_until)))
     speaker = call.context.speaker
     if not speaker.learning or not speaker.about:
@@ -200,6 +201,16 @@ async def _where(call: Call) -> list[str]:
     return [*_until(call), where]
 
 
+def _copies(call: Call) -> str:
+    """Returns the line telling how long copies of the database are kept."""
+    texts, backups = call.texts, call.memory.backups
+    if not backups.on_server:
+        return texts("privacy.backups", days=backups.keep_days)
+    if not backups.server_days:
+        return texts("privacy.backups_server")
+    return texts("privacy.backups_server_days", days=backups.server_days)
+
+
 def _until(call: Call) -> list[str]:
     """Returns lines telling how long words, backups, exports and left chats are kept, and when a talk begins anew."""
     texts, keeping, session = call.texts, call.memory.keeping, call.agent.spec.session
@@ -207,7 +218,7 @@ def _until(call: Call) -> list[str]:
     exports = "privacy.exports" if keeping.export_days is None else "privacy.exports_days"
     lines = [
         words or texts("privacy.until_days", days=keeping.transcript_days),
-        texts("privacy.backups", days=call.memory.backups.keep_days),
+        _copies(call),
         texts(exports, days=keeping.export_days),
         texts("privacy.left", days=keeping.left_chat_days),
     ]

@@ -497,6 +497,7 @@ class BackupSettings(Section):
     )
     keep_days: Whole = whole(14, "days", 1, 3650)
     daily: bool = True
+    server_days: Whole = whole(0, "days", 0, 3650)
 
     def within(self, data_dir: Path) -> Path:
         """Returns the backup folder for data in `data_dir`."""

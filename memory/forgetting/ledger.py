@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from memory.atomic import replace_file
+from memory.atomic import alone_with, replace_file
 from memory.forgetting import erase
 from memory.store import chats, erasure, history, mailbox, memories, people
 from memory.store.database import Reader, Transaction
@@ -57,12 +57,14 @@ def unlisted(reader: Reader) -> tuple[list[int], list[LedgerEntry]]:
 
 
 def append(path: Path, entries: Sequence[LedgerEntry]) -> None:
-    """Appends entries to the ledger. They are on the disk when this returns. Raises `OSError`."""
+    """Appends entries to the ledger. They are on the disk when this returns. Raises `OSError`.
+
+    Several processes may append to one ledger.
+    """
     if not entries:
         return
     lines = "".join(json.dumps(_to_json(entry), separators=(",", ":")) + "\n" for entry in entries)
-    path.touch(mode=0o600)
-    with path.open("r+b") as file:
+    with alone_with(path), os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
         # A line that was cut off must not swallow the next one.
         if file.seek(0, os.SEEK_END):
             file.seek(-1, os.SEEK_END)
@@ -108,11 +110,11 @@ def seal_list(path: Path, seal: Seal) -> None:
     """Seals the entries that a version without seals put into the ledger. Raises `OSError` and `StoreUnwritable`."""
     if not path.exists():
         return
-    lines = path.read_bytes().splitlines()
-    made = [_sealed_line(line, seal) for line in lines]
-    if made == lines:
-        return
-    replace_file(path, b"".join(line + b"\n" for line in made))
+    with alone_with(path):
+        lines = path.read_bytes().splitlines()
+        made = [_sealed_line(line, seal) for line in lines]
+        if made != lines:
+            replace_file(path, b"".join(line + b"\n" for line in made))
 
 
 def _sealed_line(line: bytes, seal: Seal) -> bytes:
@@ -123,6 +125,12 @@ def _sealed_line(line: bytes, seal: Seal) -> bytes:
     if all(under for _, _, under in entry.hashes):
         return line
     return json.dumps(_to_json(sealed(entry, seal)), separators=(",", ":")).encode()
+
+
+def missing(reader: Reader, entries: Iterable[LedgerEntry]) -> int:
+    """Returns the number of these erasures that a store does not know of: it is older than they are."""
+    known = {(row["erased_at"], row["what"]) for row in erasure.on_request(reader)}
+    return sum((entry.erased_at, entry.what) not in known for entry in entries)
 
 
 def replay(tx: Transaction, entries: Iterable[LedgerEntry], *, now: int) -> Replayed:

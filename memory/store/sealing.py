@@ -15,7 +15,7 @@ import threading
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from memory.atomic import replace_file
+from memory.atomic import alone_with, replace_file
 from memory.errors import StoreUnwritable
 
 _KEY = re.compile("[0-9a-f]{64}")
@@ -27,6 +27,7 @@ class Seal:
     def __init__(self, path: Path) -> None:
         """Raises `StoreUnwritable` where there is a file that can't be read."""
         self._path = path
+        self._read_at = _stamp(path)
         #: By the short hash by which rows name them.
         self._keys = {_name(key): key for key in keys_in(path)}
         #: Keys that rows name and that the file does not hold: what they have sealed can't be compared.
@@ -35,21 +36,36 @@ class Seal:
 
     def expect(self, names: Iterable[str]) -> None:
         """Rows name these keys; those that the file does not hold are lost."""
-        self.lost = set(names).difference(self._keys)
+        self.lost = self.missing(names)
+
+    def missing(self, names: Iterable[str]) -> set[str]:
+        """Those of these keys that the file does not hold."""
+        self._look_again()
+        return set(names).difference(self._keys)
 
     def sealed(self, hashed: bytes) -> tuple[str, bytes]:
         """A hash under the first key, with the name of that. Raises `StoreUnwritable`."""
+        self._look_again()
         with self._making:
             if not self._keys:
-                made = secrets.token_bytes(32)
-                add(self._path, [made])
-                self._keys = {_name(made): made}
+                self._keys = {_name(key): key for key in _made(self._path)}
         name, key = next(iter(self._keys.items()))
         return name, hmac.digest(key, hashed, "sha256")
 
     def all_of(self, hashed: bytes) -> list[bytes]:
         """A hash under each key."""
+        self._look_again()
         return [hmac.digest(key, hashed, "sha256") for key in self._keys.values()]
+
+    def _look_again(self) -> None:
+        """Takes keys that another process on the same folder has added."""
+        with self._making:
+            stamp = _stamp(self._path)
+            if stamp is None or stamp == self._read_at:
+                return
+            self._keys = {_name(key): key for key in keys_in(self._path)} | self._keys
+            self._read_at = stamp
+            self.lost = set(self.lost).difference(self._keys)
 
 
 def path_of(store: Path) -> Path:
@@ -67,16 +83,44 @@ def keys_in(path: Path) -> list[bytes]:
 
 
 def add(path: Path, keys: Sequence[bytes]) -> None:
-    """Put keys behind those in a file, on the disk when this returns. Raises `StoreUnwritable`."""
-    known = keys_in(path)
-    wanted = list(dict.fromkeys([*known, *keys]))
-    if wanted == known:
+    """Put keys behind those in a file, on the disk when this returns. Raises `StoreUnwritable`.
+
+    Several processes may add to one file.
+    """
+    if set(keys) <= set(keys_in(path)):
         return
     try:
-        # It must be on the disk: what is committed next is sealed with it.
-        replace_file(path, "".join(f"{key.hex()}\n" for key in wanted).encode("ascii"))
+        with alone_with(path):
+            _write(path, list(dict.fromkeys([*keys_in(path), *keys])))
     except OSError as exc:
         raise _unusable("write", path, exc) from exc
+
+
+def _made(path: Path) -> list[bytes]:
+    """The keys in a file, which gets one if it has none. Raises `StoreUnwritable`."""
+    try:
+        with alone_with(path):
+            keys = keys_in(path)
+            if not keys:
+                keys = [secrets.token_bytes(32)]
+                _write(path, keys)
+            return keys
+    except OSError as exc:
+        raise _unusable("write", path, exc) from exc
+
+
+def _write(path: Path, keys: Sequence[bytes]) -> None:
+    # It must be on the disk: what is committed next is sealed with it.
+    replace_file(path, "".join(f"{key.hex()}\n" for key in keys).encode("ascii"))
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """Returns what changes with a file, or None where there is none."""
+    try:
+        held = path.stat()
+    except OSError:
+        return None
+    return held.st_ino, held.st_size, held.st_mtime_ns
 
 
 def _name(key: bytes) -> str:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
 import structlog
 
-from memory.errors import StorageError
+from memory.errors import StorageError, StoreBehind
 from memory.forgetting import ledger
+from memory.forgetting.ledger import Replayed
 from memory.store import erasure
 from memory.store.database import Database, Transaction
 from memory.store.files import Contents, Progress
@@ -42,11 +43,15 @@ _FRESH_MS: Final = 20 * 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """The folder of the backups, the days each is kept, and whether one is made each day."""
+    """The folder of the backups, the days each is kept, and whether one is made each day.
+
+    A database server's own log, archives and backups hold for `server_days` what was in the database; 0 if nobody says.
+    """
 
     folder: Path
     keep_days: int = 14
     daily: bool = True
+    server_days: int = 0
 
 
 class Backups:
@@ -63,14 +68,60 @@ class Backups:
     def keep_days(self) -> int:
         return self._retention.keep_days
 
+    @property
+    def on_server(self) -> bool:
+        """True if the database is on a server, which has its own log, archives and backups."""
+        return self._database.driver is None
+
+    @property
+    def server_days(self) -> int:
+        """The days after which those hold nothing any more of what was erased; 0 if nobody says."""
+        return self._retention.server_days
+
     async def begin(self) -> None:
-        """Lists what an earlier run erased without listing it, and seals what an earlier version listed."""
+        """Lists what an earlier run erased without listing it, and seals what an earlier version listed.
+
+        Raises `StoreBehind` if a store on a server was replaced by an older copy of it.
+        """
         listed = ledger.path_of(self._database.path)
         try:
             await asyncio.to_thread(ledger.seal_list, listed, self._database.seal)
         except (OSError, StorageError) as exc:
             log.error("erased.not_sealed", file=str(listed), error=str(exc), again="at the next start")
+        await self._stand_by_list(listed)
         await self.list_erased()
+
+    async def _stand_by_list(self, listed: Path) -> None:
+        """Erases again what the list names and the store does not know of. Raises `StoreBehind` on a server.
+
+        A file lies beside its list, so the list is its own: an older copy was put there, or the machine lost its power
+        before the erasure was on the disk. A database on a server may be another one than the list is of.
+        """
+        try:
+            entries, _ = await asyncio.to_thread(ledger.read, listed)
+        except OSError as exc:
+            log.error(
+                "erased.not_read", file=str(listed), error=str(exc), effect="whether all of it is gone is unknown"
+            )
+            return
+        missing = await self._database.read(lambda reader: ledger.missing(reader, entries))
+        if not missing:
+            return
+        if self.on_server:
+            raise StoreBehind(
+                f"The store {self._database.path.name} is older than {listed}: it lacks {missing} of the erasures that "
+                "are listed there, as after a backup was put back, and may hold again what people had forgotten. Run "
+                "`remora erase-again`. If the list belongs to another database, move it away."
+            )
+
+        def act(tx: Transaction) -> Replayed:
+            erasure.note_reworded(tx, now=self._now())  # the files are scrubbed once the store is open
+            return ledger.replay(tx, entries, now=self._now())
+
+        again = await self._database.write(act)
+        log.warning(
+            "erased.again", store=str(self._database.path), because="it is older than its list", **asdict(again)
+        )
 
     async def make(self) -> Backup:
         """Makes a backup now and drops those that are too old. Nobody but the caller waits for it.
@@ -110,7 +161,12 @@ class Backups:
         return len(dropped)
 
     async def until(self) -> int | None:
-        """Returns when the last copy of what the store holds now will be gone (milliseconds UTC); None without any."""
+        """Returns when the last copy of what the store holds now will be gone (milliseconds UTC).
+
+        None without any, and for a store on a server if nobody says how long that keeps copies.
+        """
+        if self.on_server:
+            return self._now() + self.server_days * DAY_MS if self.server_days else None
         found = await asyncio.to_thread(backup.made, self._database.path, self._retention.folder)
         return found[0][1] + self.keep_days * DAY_MS if found else None
 

@@ -44,6 +44,7 @@ NOT_READING = {
     "Stats.rows": "of the whole store, for its operator: figures",
     "Service.request": "gives what a Desk method gave",
     "Service.open": _OWN,
+    "Service.over": _OWN,
     "Service.close": _OWN,
     "Service.renew_agents": _OWN,
     "Service.amend": "whether the speaker's own message was changed",

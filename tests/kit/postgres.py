@@ -45,6 +45,13 @@ _TABLES = (
 )
 
 
+def binaries() -> Path:
+    """Returns the folder of the server's programs."""
+    wheel = find_spec("pgserver")
+    assert wheel is not None and wheel.origin is not None
+    return Path(wheel.origin).parent / "pginstall" / "bin"
+
+
 class Server:
     """A PostgreSQL server in a folder of its own, reached by a socket in it; not started yet.
 
@@ -53,9 +60,6 @@ class Server:
     """
 
     def __init__(self, settings: Mapping[str, str], *, of: Server | None = None) -> None:
-        wheel = find_spec("pgserver")
-        assert wheel is not None and wheel.origin is not None
-        self._binaries = Path(wheel.origin).parent / "pginstall" / "bin"
         self._folder = Path(tempfile.mkdtemp(prefix="remora-pg-"))
         # The server refuses to run as root.
         self._user = "nobody" if os.geteuid() == 0 else None
@@ -79,7 +83,7 @@ class Server:
         """Starts the server and waits until it answers, after what it does to recover."""
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [self._binaries / "postgres", "-D", "data", "-k", self._folder, *self._settings],
+                [binaries() / "postgres", "-D", "data", "-k", self._folder, *self._settings],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 **self._place(), start_new_session=True,
             )  # fmt: skip
@@ -118,7 +122,7 @@ class Server:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _run(self, program: str, *arguments: str | Path, check: bool = True, said: str = "") -> int:
-        command = [self._binaries / program, *arguments]
+        command = [binaries() / program, *arguments]
         done = subprocess.run(command, check=check, capture_output=True, input=said.encode(), **self._place())
         return done.returncode
 

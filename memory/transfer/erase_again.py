@@ -1,0 +1,99 @@
+"""Erases again what a store holds again of what was forgotten, after somebody put an older copy of it in its place.
+
+Invariants: the lists are the ledgers beside the store and those of other machines. Running it twice, or without need,
+changes nothing. It ends only when no byte of what it erased is left in the store's own files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory.errors import StorageError, StoreUnwritable
+from memory.forgetting import ledger
+from memory.forgetting.ledger import LedgerEntry, Replayed
+from memory.recall import index
+from memory.store import erasure, sealing
+from memory.store.database import Database
+from memory.store.sqlite.database import SqliteDatabase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasedAgain:
+    """What came of it: the erasures that the lists hold, and those that were repeated with their rows.
+
+    `bad_lines` counts unreadable lines of the lists. `lost_key` is set if a key is missing under which it was noted
+    what was forgotten.
+    """
+
+    listed: int
+    again: Replayed
+    bad_lines: int
+    lost_key: bool
+
+
+def lists_of(store: Path, others: Sequence[Path] = ()) -> list[Path]:
+    """Returns the list beside a store, if it is there, and the `others`."""
+    beside = ledger.path_of(store)
+    return list(dict.fromkeys([*([beside] if beside.exists() else []), *others]))
+
+
+async def erase_again(store: Path, lists: Sequence[Path], *, now: int, database_url: str = "") -> ErasedAgain:
+    """Erases from a store what these lists name. The key beside each list is taken over.
+
+    Raises `StoreInUse`, `StoreUnwritable` or another `StorageError`.
+    """
+    entries, bad_lines = await asyncio.to_thread(_read, lists)
+    for path in lists:
+        sealing.add(sealing.path_of(store), sealing.keys_in(path.with_suffix(".key")))
+    database = await _opened(store, database_url, now=now)
+    try:
+        again = await database.write(lambda tx: ledger.replay(tx, entries, now=now))
+        await database.write(lambda tx: erasure.seal_all(tx, now=now))
+        # What another machine has listed must be on this one's list, too: this store may be put back once more.
+        beside, _ = ledger.read(ledger.path_of(store))
+        known = {(entry.erased_at, entry.what) for entry in beside}
+        others = [entry for entry in entries if (entry.erased_at, entry.what) not in known]
+        ledger.append(ledger.path_of(store), [ledger.sealed(entry, database.seal) for entry in others])
+        mending = index.Mending(database)
+        await mending.begin()
+        await mending.done()
+        await index.catch_up(database)
+        # Also without need: an earlier run may have been stopped before this.
+        if not await database.scrub(seconds=60):
+            raise StorageError(
+                f"What was forgotten is erased from {store.name}, but traces may be left in its files: somebody reads "
+                "them. Run this again when nobody does."
+            )
+        used = {under for entry in entries for _, _, under in entry.hashes if under}
+        lost_key = bool(database.seal.lost or database.seal.missing(used))
+    except OSError as exc:
+        raise StoreUnwritable(
+            f"Can't write {ledger.path_of(store)}: {exc.strerror}. Check the folder and its disk, and run this again."
+        ) from exc
+    finally:
+        await database.close()
+    return ErasedAgain(listed=len(entries), again=again, bad_lines=bad_lines, lost_key=lost_key)
+
+
+async def _opened(store: Path, database_url: str, *, now: int) -> Database:
+    if not database_url:
+        return await SqliteDatabase.open(store, now=now)
+    from memory.store.postgres.database import PostgresDatabase  # an extra, which few need
+
+    return await PostgresDatabase.open(database_url, store, now=now)
+
+
+def _read(lists: Sequence[Path]) -> tuple[list[LedgerEntry], int]:
+    found: dict[tuple[int, str], LedgerEntry] = {}
+    bad = 0
+    for path in lists:
+        try:
+            entries, unreadable = ledger.read(path)
+        except OSError as exc:
+            raise StoreUnwritable(f"Can't read {path}: {exc.strerror}. Nothing was changed.") from exc
+        found |= {(entry.erased_at, entry.what): entry for entry in entries}
+        bad += unreadable
+    return list(found.values()), bad
