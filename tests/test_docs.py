@@ -34,8 +34,8 @@ def test_every_remora_command_that_is_named_exists() -> None:
     shown = subprocess.run(
         [sys.executable, "-m", "gateway", "--help"], capture_output=True, text=True, cwd=ROOT, check=True
     ).stdout
-    known = set(re.findall(r"^  ([a-z]+) ", shown, re.MULTILINE))
-    named = {name for text in DOCS.values() for name in re.findall(r"`remora ([a-z]+)", text)}
+    known = set(re.findall(r"^  ([a-z-]+) ", shown, re.MULTILINE))
+    named = {name for text in DOCS.values() for name in re.findall(r"`remora ([a-z-]+)", text)}
     assert named <= known
 
 
