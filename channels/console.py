@@ -128,6 +128,7 @@ class ConsoleChannel(Channel):
             introduces=self._interactive,
             burst_seconds=0,
             direct=True,
+            comes_and_goes=True,
             file_bytes=0 if files is None else _FILE_LIMIT,
         )
         self._coloured = self._interactive and not env.get("NO_COLOR")

@@ -271,11 +271,12 @@ async def answering(
     now: Callable[[], int] = now,
     admission: Mapping[str, Rules] | None = None,
     reload: Reload | None = None,
+    takes_part: bool = False,
 ) -> AsyncIterator[Router]:
     """Runs the pipeline over open stores. Takes up what was left unanswered, and ends the running work on exit.
 
     `admission` says who may speak on which channel. None means the rules of `config`. `reload` reads the configuration
-    anew, where that can be done.
+    anew, where that can be done. A process that `takes_part` also answers what others on its stores receive.
     """
     limits, roster = config.settings.limits, parts.roster
     access = roster.stores[config.default_agent].memory.access
@@ -316,7 +317,7 @@ async def answering(
         )
     try:
         await router.take_up()
-        sharing = [Sharing(store, router) for store in roster.each_store]
+        sharing = [Sharing(store, router, takes_part=takes_part) for store in roster.each_store]
         async with (
             beside([clock.work() for clock in parts.clocks], "reminders.ended"),
             beside([share.work() for share in sharing], "sharing.ended"),

@@ -130,8 +130,9 @@ async def serve(
                 )
             )
         # Entered after the page, so that the page reports health until all is answered and puts off late requests.
-        answering = app.answering(config, channels, parts, now=now, reload=None if sources is None else reload)
-        router = await stack.enter_async_context(answering)
+        router = await stack.enter_async_context(
+            app.answering(config, channels, parts, now=now, reload=None if sources is None else reload, takes_part=True)
+        )
         if config.page_agents:
             # Imported here, so that nobody pays for a page that is off.
             from gateway.page.routes import assembled

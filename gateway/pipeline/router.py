@@ -136,6 +136,10 @@ class Router:
                 if not self._closing and (id(store), row.id) not in self._ended:
                     self._queue_row(store, row)
 
+    def answers(self, session_key: str) -> bool:
+        """Returns whether this process has the channel of a session."""
+        return Place.from_session_key(session_key).channel in self._channels
+
     def reaches(self, place: Place) -> bool:
         """Returns whether this process can show anything at `place`."""
         channel = self._channels.get(place.channel)

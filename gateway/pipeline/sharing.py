@@ -27,10 +27,15 @@ _SELDOM: Final = 12
 
 
 class Sharing:
-    """The work of sharing one store's sessions with other processes. `work` is its main loop."""
+    """The work of sharing one store's sessions with other processes. `work` is its main loop.
 
-    def __init__(self, store: Store, router: Router) -> None:
+    One that `takes_part` takes its share of what others receive. Any other answers only where nobody else does, such as
+    a chat in the terminal.
+    """
+
+    def __init__(self, store: Store, router: Router, *, takes_part: bool) -> None:
         self._store = store
+        self._takes_part = takes_part
         self._peers = store.memory.peers
         self._router = router
         self._woken = asyncio.Event()
@@ -55,7 +60,7 @@ class Sharing:
         while not self._peers.lost.is_set():
             self._woken.clear()
             try:
-                if not looks:
+                if not looks and self._takes_part:
                     await self._peers.begin()
                 await self._look(seldom=looks % _SELDOM == 0)
                 looks += 1
@@ -69,7 +74,7 @@ class Sharing:
         wanted, self._wanted = self._wanted, set()
         for key in sorted(wanted):
             await self._router.hold(self._store, key)
-        taken = await self._peers.adopt(unread=seldom or self._someone_went)
+        taken = await self._peers.adopt(self._router.answers, unread=seldom or self._someone_went)
         self._someone_went = False
         if taken:
             log.info("sharing.taken_up", sessions=len(taken))

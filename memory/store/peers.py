@@ -51,10 +51,11 @@ class Peers(Protocol):
         """
         ...
 
-    async def adopt(self, *, unread: bool) -> list[str]:
+    async def adopt(self, may: Callable[[str], bool], *, unread: bool) -> list[str]:
         """Takes its share of the sessions that nobody holds and in which something is left to answer or to show.
 
-        With `unread` also those in which something is left to read. Returns their keys. Raises `StorageError`.
+        With `unread` also those in which something is left to read. `may` says by its key whether this process can
+        answer a session. Returns the keys. Raises `StorageError`.
         """
         ...
 
@@ -98,7 +99,7 @@ class Alone(Peers):
     async def hold(self, session_key: str, *, spread: bool = False) -> Held:
         return "held"
 
-    async def adopt(self, *, unread: bool) -> list[str]:
+    async def adopt(self, may: Callable[[str], bool], *, unread: bool) -> list[str]:
         return []
 
     async def leave(self, session_keys: Collection[str], *, asked: bool = False) -> None:

@@ -61,10 +61,10 @@ async def until(done: Callable[[], bool], *, seconds: float) -> None:
 
 async def test_a_session_has_one_holder(opened: Opened) -> None:
     one, other = await opened(), await opened()
-    assert await one.peers.hold("p:1:-") == "taken"
-    assert await one.peers.hold("p:1:-") == "held"
-    assert await other.peers.hold("p:1:-") == "elsewhere"
-    assert (one.peers.holds("p:1:-"), other.peers.holds("p:1:-")) == (True, False)
+    assert await one.peers.hold("telegram:1:-") == "taken"
+    assert await one.peers.hold("telegram:1:-") == "held"
+    assert await other.peers.hold("telegram:1:-") == "elsewhere"
+    assert (one.peers.holds("telegram:1:-"), other.peers.holds("telegram:1:-")) == (True, False)
 
 
 async def test_what_was_to_be_given_to_a_process_that_goes_meanwhile_is_given_to_another(opened: Opened) -> None:
@@ -72,7 +72,7 @@ async def test_what_was_to_be_given_to_a_process_that_goes_meanwhile_is_given_to
     one = await opened()
     (own,) = await one.read(replicas.peers)
     choices = iter(["gone", own.id])
-    assert await one.write(lambda tx: replicas.hold(tx, "p:1:-", next(choices))) == own.id
+    assert await one.write(lambda tx: replicas.hold(tx, "telegram:1:-", next(choices))) == own.id
 
 
 async def test_a_process_that_was_removed_can_take_nothing_and_learns_why(opened: Opened) -> None:
@@ -82,37 +82,37 @@ async def test_a_process_that_was_removed_can_take_nothing_and_learns_why(opened
     other = await opened()
     await other.write(lambda tx: replicas.part(tx, own.id))
     with pytest.raises(TakenForDead):
-        await one.peers.hold("p:1:-")
+        await one.peers.hold("telegram:1:-")
     assert one.peers.lost.is_set()
-    assert await other.peers.hold("p:1:-") == "taken"
+    assert await other.peers.hold("telegram:1:-") == "taken"
 
 
 async def test_the_holder_is_told_when_another_process_has_something_for_it(opened: Opened) -> None:
     one, other = await opened(), await opened()
     told: list[str] = []
     one.peers.on("work", told.append)
-    await one.peers.hold("p:1:-")
-    await other.peers.hold("p:1:-")
-    await until(lambda: told == ["p:1:-"], seconds=5)
+    await one.peers.hold("telegram:1:-")
+    await other.peers.hold("telegram:1:-")
+    await until(lambda: told == ["telegram:1:-"], seconds=5)
 
 
 async def test_only_a_session_in_which_nothing_is_left_to_do_is_left(opened: Opened) -> None:
     one, other = await opened(), await opened()
-    await one.peers.hold("p:1:-")
+    await one.peers.hold("telegram:1:-")
     await one.write(receive)
-    await one.peers.leave(["p:1:-"])
-    assert await other.peers.hold("p:1:-") == "elsewhere"
+    await one.peers.leave(["telegram:1:-"])
+    assert await other.peers.hold("telegram:1:-") == "elsewhere"
     await one.write(lambda tx: tx.run("update inbox set state = 'done'"))
-    await one.peers.leave(["p:1:-"])
-    assert (one.peers.holds("p:1:-"), await other.peers.hold("p:1:-")) == (False, "taken")
+    await one.peers.leave(["telegram:1:-"])
+    assert (one.peers.holds("telegram:1:-"), await other.peers.hold("telegram:1:-")) == (False, "taken")
 
 
 async def test_a_session_that_another_asks_for_is_left_with_what_is_in_it(opened: Opened) -> None:
     one, other = await opened(), await opened()
-    await one.peers.hold("p:1:-")
+    await one.peers.hold("telegram:1:-")
     await one.write(receive)
-    await one.peers.leave(["p:1:-"], asked=True)
-    assert await other.peers.hold("p:1:-") == "taken"
+    await one.peers.leave(["telegram:1:-"], asked=True)
+    assert await other.peers.hold("telegram:1:-") == "taken"
 
 
 async def test_sessions_are_shared_out_among_those_that_answer(opened: Opened) -> None:
@@ -129,12 +129,12 @@ async def test_whoever_leaves_in_order_is_followed_at_once(opened: Opened, tmp_p
     one = await PostgresDatabase.open(postgres.url(path), path, now=1)
     gone: list[str] = []
     other.peers.on("gone", gone.append)
-    await one.peers.hold("p:1:-")
+    await one.peers.hold("telegram:1:-")
     await one.write(receive)
     await one.close()
     await until(lambda: bool(gone), seconds=5)
-    assert await other.peers.adopt(unread=True) == ["p:1:-"]
-    assert await other.peers.adopt(unread=True) == []
+    assert await other.peers.adopt(lambda _: True, unread=True) == ["telegram:1:-"]
+    assert await other.peers.adopt(lambda _: True, unread=True) == []
 
 
 @pytest.mark.parametrize(("how", "seconds"), [(signal.SIGKILL, 6.0), (signal.SIGSTOP, 13.0)])
@@ -148,7 +148,7 @@ async def test_who_is_dead_or_frozen_is_followed_and_does_no_harm(
         one.send_signal(how)
         await until(lambda: bool(gone), seconds=seconds)
         # What the dead one was showing may have been shown.
-        assert await other.peers.adopt(unread=True) == ["p:1:-"]
+        assert await other.peers.adopt(lambda _: True, unread=True) == ["telegram:1:-"]
         if how is signal.SIGSTOP:
             one.send_signal(signal.SIGCONT)
             assert one.stdin is not None
@@ -197,7 +197,7 @@ async def test_transactions_of_two_processes_come_one_after_the_other(opened: Op
 
 async def test_who_is_there_and_what_they_hold_can_be_listed(opened: Opened) -> None:
     one, other = await opened(), await opened()
-    await one.peers.hold("p:1:-")
+    await one.peers.hold("telegram:1:-")
     async with other.peers.duty("night"):
         listed = await one.read(replicas.peers)
     assert sorted((peer.answers, peer.lanes, peer.duties) for peer in listed) == [(True, 0, ("night",)), (True, 1, ())]

@@ -176,7 +176,24 @@ async def test_the_choice_of_an_agent_holds_wherever_the_conversation_goes(tmp_p
 
 async def test_what_a_killed_process_holds_is_answered_by_another(tmp_path: Path) -> None:
     path = tmp_path / "remora.db"
-    # It holds the session p:1:-, of a platform that this world does not have; its end is noticed all the same.
+    # It holds a session of this world's platform; its end is noticed all the same.
     async with worlds(tmp_path, 1) as (world,), neighbour(postgres.url(path), path) as one:
         one.kill()
-        await until(lambda: world.memory.peers.holds("p:1:-"), seconds=15)
+        await until(lambda: world.memory.peers.holds("telegram:1:-"), seconds=15)
+
+
+async def test_a_process_without_a_channel_is_given_none_of_its_conversations(tmp_path: Path) -> None:
+    """A chat in the terminal beside the bot answers nobody on Telegram, and the bot nobody in the terminal."""
+    url = postgres.url(tmp_path / "remora.db")
+    async with AsyncExitStack() as stack:
+        bot = await stack.enter_async_context(pipeline(tmp_path, rules=OPEN, shared=url))
+        rules = {"console": Rules(open_to_all=True)}
+        chat = await stack.enter_async_context(pipeline(tmp_path, rules=rules, shared=url, takes_part=False))
+        for n in range(8):
+            assert await bot.say("Hi", author=str(n)) == ["All right."]
+        assert await chat.say("Hi", author="you", channel="console") == ["All right."]
+        held = await bot.rows(
+            "select l.session_key from lanes l join replicas r on r.id = l.holder where r.answers = 1"
+        )
+        assert len(held) == 8
+        assert chat.memory.peers.holds("console:you:-")

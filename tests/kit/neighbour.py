@@ -20,14 +20,14 @@ from memory.errors import TakenForDead
 from memory.store.database import Transaction
 
 #: The session that it holds.
-PLACE = "p:1:-"
+PLACE = "telegram:1:-"
 
 
 def receive(tx: Transaction) -> None:
     """Takes a message into the inbox."""
     tx.run(
         "insert into inbox (platform, bot_id, update_key, session_key, payload, state, received_at, held)"
-        " values ('p', 'b', '1', 'p:1:-', '{}', 'pending', 1, 0)"
+        " values ('p', 'b', '1', 'telegram:1:-', '{}', 'pending', 1, 0)"
     )
 
 
@@ -35,7 +35,7 @@ def show(tx: Transaction) -> None:
     """Begins to show a message."""
     tx.run(
         "insert into outbox (session_key, kind, chunk, text, state, run, created_at)"
-        " values ('p:1:-', 'message', 0, 'x', 'sending', 'r', 1)"
+        " values ('telegram:1:-', 'message', 0, 'x', 'sending', 'r', 1)"
     )
 
 

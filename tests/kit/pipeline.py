@@ -131,11 +131,12 @@ async def pipeline(
     driver: Driver | None = None,
     page: bool = False,
     shared: str = "",
+    takes_part: bool = True,
 ) -> AsyncIterator[World]:
     """One store, one wall for each of the `rules`. The first agent answers, the last one on walls that end in 2.
 
     With `page` it has a web page besides. Several worlds may share the store in the database at the address `shared`,
-    as processes do.
+    as processes do; one that does not `takes_part` is like a chat in the terminal.
     """
     clock, model, ids = Clock(), model or ScriptedModel(), counting if shared else counting_ids()
     walls = walls or {channel: Wall(channel) for channel in rules}
@@ -174,7 +175,9 @@ async def pipeline(
     )
     await router.take_up()
     site = _site(folder, served, store, channels, router, clock) if page else None
-    beside = [asyncio.create_task(work) for work in (web.run(router), Sharing(store, router).work())]
+    beside = [
+        asyncio.create_task(work) for work in (web.run(router), Sharing(store, router, takes_part=takes_part).work())
+    ]
     try:
         yield World(router=router, agents=served, store=store, memory=memory, walls=walls, clock=clock, page=site)
     finally:

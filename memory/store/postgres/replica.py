@@ -104,6 +104,7 @@ class Replica(Peers):
         self._send = send
         self._topic = f"remora_{store}"
         self._held: set[str] = set()
+        self._takes_part = False
         self._acts: defaultdict[str, list[Callable[[str], None]]] = defaultdict(list)
         self._watch = Watch()
         self._changed = asyncio.Event()
@@ -143,6 +144,7 @@ class Replica(Peers):
 
     async def begin(self) -> None:
         await self._database.write(lambda tx: replicas.answer(tx, self.id))
+        self._takes_part = True
 
     def holds(self, session_key: str) -> bool:
         return session_key in self._held
@@ -164,14 +166,15 @@ class Replica(Peers):
             return "elsewhere"
         return self._got(session_key)
 
-    async def adopt(self, *, unread: bool) -> list[str]:
+    async def adopt(self, may: Callable[[str], bool], *, unread: bool) -> list[str]:
         left = await self._database.read(lambda reader: replicas.left_alone(reader, unread=unread))
+        left = [key for key in left if may(key)]
         if not left:
             return []
 
         def act(tx: Transaction) -> list[str]:
-            falls_to = replicas.chosen(tx, left)
-            mine = [key for key in left if falls_to.get(key) == self.id]
+            falls_to = replicas.chosen(tx, left) if self._takes_part else {}
+            mine = [key for key in left if falls_to.get(key, self.id) == self.id]
             return [key for key in mine if replicas.hold(tx, key, self.id) == self.id]
 
         return [key for key in await self._database.write(act) if self._got(key) == "taken"]
