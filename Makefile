@@ -73,7 +73,7 @@ format:
 	$(BIN)/ruff format .
 
 bench: venv
-	$(BIN)/python -m bench.turn
+	$(BIN)/python -m bench.turn --engine both
 	$(BIN)/python -m bench.patterns
 
 # What recall finds on public data: make bench-recall DATA="FILE_OR_FOLDER ..."

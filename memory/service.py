@@ -20,7 +20,7 @@ from memory.chat.browse import Browse, FilledSlot
 from memory.chat.compaction import Bounds, Compacted, Compaction
 from memory.chat.doubts import DOUBT, Doubts, FactDoubt
 from memory.chat.edits import Compose, Edits, retract
-from memory.chat.identities import Identities, Where, Who
+from memory.chat.identities import Identities, Where, Who, entered
 from memory.chat.keyring import MOST_KEYS, ApiKeys, KeyHolder
 from memory.chat.keyring import PLATFORM as KEY_PLATFORM
 from memory.chat.keyring import SCOPES as KEY_SCOPES
@@ -414,7 +414,7 @@ class Service:
 
     async def context(self, where: Where, who: Who) -> Context:
         """Returns the context of a speaker in a place. Creates rows for people and places seen for the first time."""
-        return await self.database.write(lambda tx: self._identities.enter(tx, where, who))
+        return await self.database.write(lambda tx: self._identities.enter(tx, where, who), keys=entered(where, who))
 
     async def known(self, where: Where, who: Who) -> Context | None:
         """Returns the context of a known speaker in a known place, or None.

@@ -13,7 +13,7 @@ from memory.context import Context
 from memory.learn.agents import Agents
 from memory.store import chats, people
 from memory.store.chats import ChatKind
-from memory.store.database import Reader, Transaction
+from memory.store.database import Keys, Reader, Transaction, of_chat, of_lane, of_person
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,11 @@ class Who:
     platform: str
     user_id: str
     name: str
+
+
+def entered(where: Where, who: Who) -> Keys:
+    """Returns the names of what `Identities.enter` touches."""
+    return [of_lane(where.session_key), of_person(who.platform, who.user_id), of_chat(where.platform, where.chat)]
 
 
 class Identities:

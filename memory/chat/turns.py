@@ -14,7 +14,7 @@ from typing import Final
 
 from memory.chat import retry, window
 from memory.chat.edits import Edits
-from memory.chat.identities import Identities, Where, Who
+from memory.chat.identities import Identities, Where, Who, entered
 from memory.chat.mailbox import Mailbox
 from memory.chat.retry import AtHand
 from memory.chat.window import TurnMaterial, WindowSize
@@ -31,7 +31,7 @@ from memory.recall.search import Hit, Search
 from memory.runtime import Runtime
 from memory.scope import Scope
 from memory.store import attachments, chats, extractions, history, mailbox, people, questions, usage
-from memory.store.database import Database, Reader, Transaction, of_chat, of_lane, of_person
+from memory.store.database import Database, Reader, Transaction, of_lane
 from memory.store.extractions import Afterwards, Unread
 from memory.store.history import Message, Utterance
 from memory.store.mailbox import Outgoing, Part
@@ -128,8 +128,7 @@ class Turns:
 
         Leaves out rows that were ended meanwhile. Raises `Withdrawn` if no row is left.
         """
-        keys = [of_lane(where.session_key), of_person(who.platform, who.user_id), of_chat(where.platform, where.chat)]
-        return await self._database.write(lambda tx: self._begin(tx, where, who, heard), keys=keys)
+        return await self._database.write(lambda tx: self._begin(tx, where, who, heard), keys=entered(where, who))
 
     def _begin(self, tx: Transaction, where: Where, who: Who, heard: Sequence[Said]) -> Turn:
         now = self._now()

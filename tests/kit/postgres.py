@@ -79,9 +79,24 @@ class Server:
         """The address of the server without a database, for the role of the stores."""
         return f"host={self._folder} user={ROLE}"
 
+    @property
+    def log(self) -> Path:
+        """The file in which the server says what happens to it."""
+        return self._folder / "log"
+
+    @property
+    def processor_seconds(self) -> float:
+        """The processor time of all processes of the server, also of those that have ended."""
+        assert self._process is not None
+        main = self._process.pid
+        ticks = sum(_ticks(main, of_ended=True))
+        for child in Path(f"/proc/{main}/task/{main}/children").read_text().split():
+            ticks += sum(_ticks(int(child)))
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def start(self) -> None:
         """Starts the server and waits until it answers, after what it does to recover."""
-        with (self._folder / "log").open("ab") as log:
+        with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [binaries() / "postgres", "-D", "data", "-k", self._folder, *self._settings],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -91,7 +106,7 @@ class Server:
             if self._run("pg_isready", "-q", "-h", self._folder, check=False) == 0:
                 return
             time.sleep(0.05)
-        raise AssertionError(f"PostgreSQL did not start; see {self._folder / 'log'}")
+        raise AssertionError(f"PostgreSQL did not start; see {self.log}")
 
     def promote(self) -> None:
         """Makes a standby the primary."""
@@ -128,6 +143,15 @@ class Server:
 
     def _place(self) -> dict[str, Any]:
         return {"user": self._user, "cwd": self._folder, "env": {"LC_ALL": "C", "PATH": os.environ["PATH"]}}
+
+
+def _ticks(process: int, *, of_ended: bool = False) -> list[int]:
+    """Returns the processor time of a process in ticks, or none if it has ended; also that of its ended children."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return []
+    return [int(field) for field in fields[11 : 15 if of_ended else 13]]
 
 
 @cache

@@ -34,6 +34,7 @@ from memory.errors import IndexDamaged, StorageError, StoreBusy, StoreInUse, Sto
 from memory.scope import Scope
 from memory.store import sealing
 from memory.store.database import (
+    INDEX,
     Database,
     Durability,
     Keys,
@@ -335,8 +336,10 @@ class PostgresDatabase(Database):
         if keys is None:
             return f"select pg_advisory_xact_lock({self._turn})".encode()
         numbers = sorted({_number(f"remora {self._store} {key}") for key in keys})
-        taken = (f"pg_advisory_xact_lock({number})" for number in numbers)
-        return f"select {', '.join([f'pg_advisory_xact_lock_shared({self._turn})', *taken])}".encode()
+        taken = [f"pg_advisory_xact_lock_shared({self._turn})", *(f"pg_advisory_xact_lock({one})" for one in numbers)]
+        if set(keys) == {INDEX}:  # what a crash of the server takes from the index is derived again
+            taken.append("set_config('synchronous_commit', 'off', true)")
+        return f"select {', '.join(taken)}".encode()
 
     def _transaction(self, act: Callable[[Transaction], T], locks: bytes) -> Callable[[psycopg.Connection[Row]], T]:
         """Returns what runs `act` on a connection. Raises `TakenForDead` if the others have removed this process."""
@@ -692,7 +695,8 @@ def _is_there(connection: psycopg.Connection[Row], replica: str) -> bool:
 def _consistent(connection: psycopg.Connection[Row], act: Callable[[Reader], T], seal: Seal | None) -> T:
     try:
         connection.rollback()
-        connection.execute(b"set transaction isolation level repeatable read, read only")
+        # Said as the transaction begins, so that it costs no statement of its own.
+        connection.isolation_level, connection.read_only = psycopg.IsolationLevel.REPEATABLE_READ, True
         with in_transaction():
             return act(PostgresReader(connection, seal))
     finally:
