@@ -118,4 +118,4 @@ def _next(config: Config, to: str) -> list[str]:
             "longer need it."
         )
         start = "Remove database_url from config.yaml, then start the bot." if is_set else "Start the bot."
-    return [left, f"{start} It makes the word index first."]
+    return [left, start]

@@ -26,7 +26,7 @@ Values: TypeAlias = tuple[Value, ...]
 #: The tables that are not copied, and why.
 LEFT: Final = {
     "migrations": "say when a store's own schema was made",
-    **dict.fromkeys(health.WORDS, "are made again by the next start"),
+    **dict.fromkeys(health.WORDS, "are made again at the end"),
     **dict.fromkeys(("replicas", "lanes", "duties"), "tell of processes that are at work"),
 }
 #: Tables of which any row shows that somebody used the store. A start alone makes rows in others.

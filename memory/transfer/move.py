@@ -19,6 +19,7 @@ from memory.recall import index
 from memory.store import moving
 from memory.store.database import Database, Durability, Reader, Transaction
 from memory.store.moving import Mark, Place, Values
+from memory.store.sqlite import health
 from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.database import look as look_at_file
 from memory.store.sqlite.tables import StoreTable
@@ -164,15 +165,18 @@ class _Move:
             mark = Mark(origin=origin, to=self._to)
             await self._target.write(lambda tx: _begin(tx, mark))
         nuls = await self._copy(mark, total=sum(counts.values()))
-        rows = await self._compare(counts)
+        rows = await self._compare(self._tables, counts)
         given = await self._source.read(lambda reader: reader.given_ids())
         await self._target.write(lambda tx: _finish(tx, given))
+        await self._make_index()
         return _moved(counts, rows=rows, nuls=nuls, is_new=True)
 
     async def _refuse_unless_equal(self, used: dict[str, int], counts: dict[str, int]) -> int:
         """Returns the number of rows. Raises `NotMoved` if the target, which somebody used, differs from the source."""
+        # Whoever made an index since has changed what is derived.
+        canonical = tuple(table for table in self._tables if table.name not in health.DERIVED)
         try:
-            return await self._compare(counts)
+            return await self._compare(canonical, counts)
         except Differs as exc:
             held = ", ".join(f"{count} {table}" for table, count in used.items())
             raise NotMoved(f"{self._ends.name(self._to)} holds another store ({held}). {self._make_room()}") from exc
@@ -212,11 +216,22 @@ class _Move:
                     mark = replace(mark, step=mark.step + 1, after=None)
         return mark.nuls
 
-    async def _compare(self, counts: dict[str, int]) -> int:
+    async def _make_index(self) -> None:
+        """Makes the word index, so that nobody waits for it when the bot is started."""
+        mending = index.Mending(self._target)
+        with self._show(1, f"Making the word index of {self._ends.path.name}") as advance:
+            try:
+                await mending.begin()
+                await mending.done()
+            finally:
+                await mending.close()
+            advance(1, "")
+
+    async def _compare(self, tables: Sequence[StoreTable], counts: dict[str, int]) -> int:
         """Returns the number of rows. Raises `Differs` if a table of the target is not equal to that of the source."""
         rows = 0
-        with self._show(sum(counts.values()), f"Checking {self._ends.path.name}") as advance:
-            for table in self._tables:
+        with self._show(sum(counts[table.name] for table in tables), f"Checking {self._ends.path.name}") as advance:
+            for table in tables:
                 one = await _digest(self._source, table, advance)
                 other = await _digest(self._target, table, _nothing)
                 if one != other:

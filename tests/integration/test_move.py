@@ -113,7 +113,7 @@ def put_away(path: Path) -> Path:
 
 
 def held(path: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """All rows of the tables that are copied, in the order of their keys."""
+    """All rows of the tables that are copied, in the order of their keys, but for what making the index changes."""
     with closing(sqlite3.connect(path)) as connection:
         return {
             table.name: [
@@ -124,6 +124,7 @@ def held(path: Path) -> dict[str, list[tuple[Any, ...]]]:
                 if (table.name, row[0]) != ("store_settings", "words")
             ]
             for table in moving.carried()
+            if table.name not in ("changes", "unembedded")
         }
 
 
@@ -193,6 +194,13 @@ async def test_a_store_on_a_server_and_back_is_the_same_row_by_row(store: Ends) 
     assert held(store.path) == before
     assert (there.rows, there.people, there.messages) == (back.rows, back.people, back.messages)
     assert there.messages == len(before["messages"]) and there.is_new and there.nuls == 0
+
+
+async def test_the_word_index_is_made_before_the_first_start(store: Ends) -> None:
+    assert await asked(store, "file", "select count(*) from changes") == [(1,)]
+    await moved(store, "postgres")
+    assert await asked(store, "postgres", "select count(*) from changes") == [(0,)]
+    assert await asked(store, "postgres", "select count(*) from indexed_documents") > [(0,)]
 
 
 async def test_a_copy_goes_on_wherever_it_was_interrupted(store: Ends) -> None:

@@ -299,3 +299,16 @@ async def test_a_store_from_before_there_were_several_processes_is_updated(tmp_p
 def test_every_migration_says_whether_processes_of_the_version_before_can_go_on() -> None:
     said = ("-- Expands:", "-- Replaces:")
     assert [one.name for one in migrations() if one.version > 30 and not one.sql.startswith(said)] == []
+
+
+async def test_tables_of_other_programs_in_the_database_are_not_taken_for_a_store(tmp_path: Path) -> None:
+    path = tmp_path / "mine.db"
+    with psycopg.connect(postgres.url(path), autocommit=True) as connection:
+        connection.execute("create table public.migrations (batch text)")
+    assert await look(postgres.url(path), path, count) is None
+    opened = await PostgresDatabase.open(postgres.url(path), path, now=1)
+    try:
+        await opened.write(enter)
+        assert await look(postgres.url(path), path, count) == 1
+    finally:
+        await opened.close()

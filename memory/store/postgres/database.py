@@ -833,8 +833,7 @@ async def look(url: str, path: Path, act: Callable[[Reader], T]) -> T | None:
     """
 
     def read(connection: psycopg.Connection[Row]) -> T | None:
-        row = connection.execute(b"select to_regclass('migrations') is not null").fetchone()
-        if row is None or not row[0]:
+        if not schema.is_there(connection, schema.name_of(path)):
             return None
         row = connection.execute(b"select max(version) from migrations").fetchone()
         current = 0 if row is None or row[0] is None else int(row[0])

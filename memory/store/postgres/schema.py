@@ -75,7 +75,7 @@ def prepare(connection: Any, *, now: int, known: Sequence[Migration] | None = No
     that other processes need and this one is not alone.
     """
     known = migrations() if known is None else known
-    there = connection.execute("select to_regclass('migrations')").fetchone()[0] is not None
+    there = is_there(connection, connection.execute("select current_schema()").fetchone()[0])
     current = connection.execute("select max(version) from migrations").fetchone()[0] if there else known[-1].version
     if current > known[-1].version:
         check_version(connection, known)
@@ -102,6 +102,12 @@ def prepare(connection: Any, *, now: int, known: Sequence[Migration] | None = No
     with connection.transaction():
         for statement in walls.definitions(connection):
             connection.execute(statement)
+
+
+def is_there(connection: Any, store: str) -> bool:
+    """Returns whether there is a store in a schema. Other programs have tables called migrations, too, in theirs."""
+    row = connection.execute("select to_regclass(quote_ident(%s) || '.migrations') is not null", (store,)).fetchone()
+    return bool(row[0])
 
 
 def check_version(connection: Any, known: Sequence[Migration] | None = None) -> None:
