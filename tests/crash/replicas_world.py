@@ -80,7 +80,8 @@ class ReplicasTally(Tally):
 
     `misordered`: messages in the history, and answers in the chats, that stand before one that was sent earlier.
     `ended`: lives that ended by themselves. `conflicts`: polls that another poll ended. `takeover_*`: seconds from the
-    death of a replica, or its freezing, to the next answer in a session of which it held an unanswered message.
+    death of a replica, or its freezing, to the next answer in a session of which it held an unanswered message;
+    `removed_*`: to the moment from which the others may take what it held. Freezes that end before are not among them.
     """
 
     freezes: int = 0
@@ -91,6 +92,8 @@ class ReplicasTally(Tally):
     takeovers: int = 0
     takeover_p50: float = 0
     takeover_max: float = 0
+    removed_p50: float = 0
+    removed_max: float = 0
 
     def broken(self) -> list[str]:
         """The promises that were not kept, in words."""
@@ -103,7 +106,7 @@ class ReplicasTally(Tally):
 
     def line(self) -> str:
         first = ("kills", "freezes", "server_kills", "messages", "lost", "doubled", "memory_lost", "memory_doubled",
-                 "misordered", "takeover_p50", "takeover_max", "takeovers", "notices", "orphans", "sends_unanswered",
+                 "misordered", "takeover_p50", "takeover_max", "takeovers", "removed_p50", "removed_max", "notices", "orphans", "sends_unanswered",
                  "repaid", "models_unanswered", "failed", "ended", "conflicts", "integrity")  # fmt: skip
         told = asdict(self)
         return json.dumps({name: told[name] for name in first})
@@ -170,6 +173,8 @@ class ReplicasWorld(TelegramWorld):
         self._freezing = asyncio.Lock()
         self._polling = polling
         self._waits = Waits()
+        self._removals: list[float] = []
+        self._following: set[asyncio.Task[None]] = set()
         self._http = httpx.AsyncClient(trust_env=False)
 
     def configure(self, channel: str) -> None:
@@ -223,6 +228,8 @@ class ReplicasWorld(TelegramWorld):
 
     def end(self) -> None:
         """Leave no replica behind."""
+        for following in self._following:
+            following.cancel()
         for replica in self._replicas:
             replica.bot.signal(signal.SIGKILL)
 
@@ -347,10 +354,25 @@ class ReplicasWorld(TelegramWorld):
                         (name,),
                     ).fetchall()
                 )
-            await self._look(held)
+            # One that is not among the others just now may still have anything under way.
+            await self._look(None if name is None else held)
+        if name is not None:
+            following = asyncio.create_task(self._follow(name, at, replica if number == signal.SIGSTOP else None))
+            self._following.add(following)
+            following.add_done_callback(self._following.discard)
         for session, waits in held.items():
             if waits:
                 self._waits.begin(session, at)
+
+    async def _follow(self, name: str, at: int, frozen: Replica | None) -> None:
+        """Notes when the others have removed a replica, unless it lives again before."""
+        while frozen is None or frozen.busy:
+            await asyncio.sleep(0.1)
+            async with self._server_up:
+                with self._open() as database:
+                    if database.execute("select 1 from replicas where id = %s", (name,)).fetchone() is None:
+                        self._removals.append((_now() - at) / 1000)
+                        return
 
     # What is left of it all.
 
@@ -401,6 +423,8 @@ class ReplicasWorld(TelegramWorld):
             takeovers=len(waits),
             takeover_p50=round(statistics.median(waits), 2) if waits else 0,
             takeover_max=round(max(waits, default=0), 2),
+            removed_p50=round(statistics.median(self._removals), 2) if self._removals else 0,
+            removed_max=round(max(self._removals, default=0), 2),
         )
 
     def _answers(self, state: dict[str, Any]) -> dict[tuple[int, int | None], list[str]]:
