@@ -233,6 +233,9 @@ class ReplicasWorld(TelegramWorld):
         for replica in self._replicas:
             replica.bot.signal(signal.SIGKILL)
 
+    def ask_what_it_waits_for(self) -> None:
+        """Nothing: the whole program knows no such signal, and would end."""
+
     async def close(self) -> None:
         await self._http.aclose()
 

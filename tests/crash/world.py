@@ -498,6 +498,10 @@ class World(ABC, Generic[P]):
         """Leave no bot behind."""
         self._bot.signal(signal.SIGKILL)
 
+    def ask_what_it_waits_for(self) -> None:
+        """Have the bot tell on stderr what it waits for, if it can."""
+        self._bot.signal(signal.SIGUSR2)
+
     async def _end(self) -> None:
         """End the resting bot; not a kill that counts."""
         await self._bot.kill()
@@ -564,7 +568,7 @@ class World(ABC, Generic[P]):
             if time.monotonic() - began > _CATCH_UP:
                 left["missing"] = 0  # counted as lost in the end
             if time.monotonic() - began > END and not asked:
-                self._bot.signal(signal.SIGUSR2)
+                self.ask_what_it_waits_for()
                 asked = True
             # A background call that got lost ends after 90 s and is made again a minute later.
             if time.monotonic() - began > 4 * END:
