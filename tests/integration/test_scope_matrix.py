@@ -45,6 +45,7 @@ NOT_READING = {
     "Service.request": "gives what a Desk method gave",
     "Service.open": _OWN,
     "Service.over": _OWN,
+    "Service.take_over": "nothing: it goes on with sessions that another process held",
     "Service.close": _OWN,
     "Service.renew_agents": _OWN,
     "Service.amend": "whether the speaker's own message was changed",
