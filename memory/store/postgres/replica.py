@@ -5,8 +5,8 @@ seconds, or whose connection has been gone for `GONE`, is removed, and with it a
 whoever looks, on a clock of its own, so the clocks of machines need not agree.
 
 Invariants: a process that was removed commits nothing any more, because each transaction locks the process's row at its
-end and fails without it. After a pause in which this process could not look, it removes nobody before it has looked for
-a whole `LEASE` again. Signals only make things quicker: whatever they say is found by looking, too.
+end and fails without it. A pause in which this process could not look itself hardly counts. Signals only make things
+quicker: whatever they say is found by looking, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Final
 
@@ -39,8 +39,10 @@ BEAT: Final = 1.0
 LEASE: Final = 8.0
 #: Seconds after which a process is taken for dead whose connection is gone: one that lives makes it again before.
 GONE: Final = 3.0
-#: Seconds between two looks after which what was seen before says nothing any more.
-_STALE: Final = 3 * BEAT
+#: The most seconds that count between two looks: longer, this process could not look itself. A connection that comes
+#: back after the server was away needs a moment.
+_MOST_SILENT: Final = 2 * BEAT
+_MOST_GONE: Final = BEAT
 _CONNECT_SECONDS: Final = 5
 #: The class of the locks by which a process shows that its connection is there.
 _ALIVE: Final = 0x52454D
@@ -50,14 +52,15 @@ _MOST: Final = 7_500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    """The last sign of life of another process, when it was seen first, and since when its connection is gone."""
+    """The last sign of life of another process, and the seconds without another and without its connection."""
 
     beat: int
-    since: float
-    gone_since: float | None
+    silent: float = 0.0
+    gone: float = 0.0
 
-    def is_dead(self, now: float) -> bool:
-        return now - self.since >= LEASE or (self.gone_since is not None and now - self.gone_since >= GONE)
+    @property
+    def is_dead(self) -> bool:
+        return self.silent >= LEASE or self.gone >= GONE
 
 
 class Watch:
@@ -73,17 +76,15 @@ class Watch:
         `beats` counts the signs of life of each, `connected` are those whose connection is there, and `now` is in
         seconds on a clock that is never set.
         """
-        if now - self._looked > _STALE:
-            self._seen.clear()
+        passed = now - self._looked
         self._looked = now
         before, self._seen = self._seen, {}
         for replica, beat in beats.items():
             seen = before.get(replica)
-            if seen is None or seen.beat != beat:
-                seen = _Seen(beat=beat, since=now, gone_since=None if seen is None else seen.gone_since)
-            since = now if seen.gone_since is None else seen.gone_since
-            self._seen[replica] = replace(seen, gone_since=None if replica in connected else since)
-        return [replica for replica, seen in self._seen.items() if seen.is_dead(now)]
+            silent = 0.0 if seen is None or seen.beat != beat else seen.silent + min(passed, _MOST_SILENT)
+            gone = 0.0 if seen is None or replica in connected else seen.gone + min(passed, _MOST_GONE)
+            self._seen[replica] = _Seen(beat=beat, silent=silent, gone=gone)
+        return [replica for replica, seen in self._seen.items() if seen.is_dead]
 
 
 class Replica(Peers):

@@ -28,19 +28,25 @@ def test_who_gives_no_sign_of_life_is_dead_after_the_lease() -> None:
 
 
 def test_whose_connection_is_gone_is_dead_sooner() -> None:
-    found = looks(*every_beat(GONE, beats=False, connected=False))
+    found = looks((-BEAT, 0, True), *every_beat(GONE - BEAT, beats=False, connected=False))
     assert found == [*([[]] * int(GONE / BEAT)), ["other"]]
 
 
 def test_who_connects_again_in_time_lives() -> None:
     away = every_beat(GONE - BEAT, beats=False, connected=False)
-    back = [(GONE, 1, True), *every_beat(GONE - BEAT, beats=True, connected=False, start=GONE + BEAT)]
+    back = [(GONE, 1, True), *every_beat(GONE - 2 * BEAT, beats=True, connected=False, start=GONE + BEAT)]
     assert not any(looks(*away, *back))
 
 
 def test_who_could_not_look_itself_takes_nobody_for_dead() -> None:
     # The server was away, or this process was frozen, for a minute.
     assert looks((0, 5, True), (BEAT, 5, True), (60, 5, False), (60 + BEAT, 5, False)) == [[], [], [], []]
+
+
+def test_who_looks_late_notices_the_dead_later() -> None:
+    # A busy machine, on which a look comes every five beats.
+    found = looks(*((5 * BEAT * n, 7, True) for n in range(5)))
+    assert found == [[], [], [], [], ["other"]]
 
 
 def test_who_parted_is_forgotten() -> None:
