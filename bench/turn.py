@@ -67,13 +67,17 @@ class Silent(Channel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """How the bot is configured: its data, its database (empty: a file), its search, and its model (empty: none)."""
+    """How the bot is configured: its data, its database (empty: a file), its search, and its model (empty: none).
+
+    A `shared` database is that of several processes.
+    """
 
     folder: Path
     database_url: str = ""
     mode: str = "classic"
     model: str = ""
     concurrent: int = 16
+    shared: bool = False
 
     def config(self) -> loading.Config:
         agents = self.folder / "agents"
@@ -164,7 +168,8 @@ async def running(setup: Setup, *, sessions: int, name: str = "person", seed: in
         world = World(router=router, channel=channel, people=people, chance=random.Random(seed))
         await world.greet()
         yield world
-        world.check()
+        if not setup.shared:  # else another process may have answered what this one was told
+            world.check()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
