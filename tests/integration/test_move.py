@@ -112,6 +112,11 @@ def put_away(path: Path) -> Path:
     return path.rename(path.with_name("old.db"))
 
 
+def without_list(ends: Ends) -> None:
+    """Removes the list of what was erased, beside which no start takes an empty store on a server for the right one."""
+    ends.path.with_name(f"{ends.path.name}.erased").unlink()
+
+
 def held(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     """All rows of the tables that are copied, in the order of their keys, but for what making the index changes."""
     with closing(sqlite3.connect(path)) as connection:
@@ -295,6 +300,7 @@ async def test_a_store_that_somebody_used_is_not_overwritten(store: Ends) -> Non
 
 async def test_a_store_that_was_only_begun_is_replaced(store: Ends, clock: Clock) -> None:
     """Somebody sets database_url, starts the bot, and then remembers to move."""
+    without_list(store)
     await (await opened(store, "postgres", clock)).close(seconds=5)
     assert (await moved(store, "postgres")).is_new
 
@@ -333,6 +339,7 @@ async def test_a_store_that_a_newer_version_extended_is_not_moved(store: Ends) -
 
 
 async def test_a_bot_that_runs_is_in_the_way(store: Ends, clock: Clock) -> None:
+    without_list(store)
     for place in PLACES:
         bot = await opened(store, place, clock)
         try:
