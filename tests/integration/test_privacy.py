@@ -357,6 +357,9 @@ async def test_since_when_a_name_is_borne_is_told_from_what_was_said_under_it(tm
             "api_keys",
             "web_codes",
             "web_sessions",
+            "lanes",
+            "duties",
+            "replicas",
         ):
             connection.execute(f"drop table {table}")
         connection.execute("delete from migrations where version >= 8")

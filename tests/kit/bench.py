@@ -27,6 +27,7 @@ from channels.base import (
 from gateway.internet.tools import Web
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.router import Router
+from gateway.pipeline.sharing import Sharing
 from gateway.pipeline.store import Store
 from memory.service import AgentMemory, Context, Keeping, Memory, Service, Triggers
 from memory.store.database import Reader
@@ -138,9 +139,13 @@ class Bench:
             burst=10,
         )
         await self.router.take_up()
+        works = [Sharing(store, self.router, takes_part=True).work() for store in dict.fromkeys(stores.values())]
+        beside = [asyncio.create_task(work) for work in works]
         try:
             yield self.router
         finally:
+            for task in beside:
+                task.cancel()
             # Else a test that fails leaves the threads of its stores behind, for which the process would wait for ever.
             await self.router.drain(seconds=5)
             for memory in self.memories.values():
