@@ -3,8 +3,11 @@ ARG BASE=python:3.12-slim
 
 FROM ${BASE} AS build
 RUN python3 -m venv /opt/remora
-COPY requirements.txt /src/
-RUN /opt/remora/bin/pip install --no-cache-dir --require-hashes -r /src/requirements.txt
+COPY requirements.txt requirements-postgres.txt /src/
+# EXTRA=postgres adds the driver of PostgreSQL.
+ARG EXTRA=
+RUN /opt/remora/bin/pip install --no-cache-dir --require-hashes -r /src/requirements.txt \
+    ${EXTRA:+-r /src/requirements-$EXTRA.txt}
 COPY pyproject.toml README.md config.yaml /src/
 COPY gateway /src/gateway
 COPY channels /src/channels

@@ -167,6 +167,7 @@ container: venv
 requirements: $(BIN)/python
 	$(PIP) install uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build pyproject.toml -o requirements.txt
+	echo 'psycopg[binary]>=3.2' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --python-version 3.11 --constraint requirements.txt - -o requirements-postgres.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra build --extra bench --extra mcp --extra otel --extra postgres --extra dev pyproject.toml -o requirements-dev.txt
 
 clean:

@@ -111,6 +111,7 @@ from memory.store.questions import OpenQuestion, Question
 from memory.store.recalls import RecalledEntry
 from memory.store.reminders import MOST as MOST_REMINDERS
 from memory.store.reminders import Reminder, ReminderKind, ReminderTimes
+from memory.store.server import Deployment, ServerState, Standby
 from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.driver import Driver
 from memory.store.talks import Conversation, ConversationLine, Entered
@@ -127,15 +128,15 @@ from memory.transfer.transfers import Transfer
 __all__ = [
     "CALL", "DOUBT", "FOLLOW_UP_HOURS", "KEY_PLATFORM", "KEY_SCOPES", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST",
     "MANNER_LIMIT", "MOST_KEYS", "MOST_REMINDERS", "NO_FILTERS", "OLD_RESULT", "RELATIONS", "SUMMARY_SECTIONS",
-    "TASK_BOT", "TIERS", "Access", "Account", "Action", "Afterwards", "AgentMemory", "AgreedCall", "ApiKey",
-    "ApiKeys", "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context",
-    "Conversation", "ConversationLine", "DoubtAnswer", "Doubts", "Draft", "Edits", "Embedders", "Entered", "Entity",
+    "TASK_BOT", "TIERS", "Access", "Account", "Action", "Afterwards", "AgentMemory", "AgreedCall", "ApiKey", "ApiKeys",
+    "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context", "Conversation",
+    "ConversationLine", "Deployment", "DoubtAnswer", "Doubts", "Draft", "Edits", "Embedders", "Entered", "Entity",
     "Erased", "FactDoubt", "FilledSlot", "Filter", "FilterName", "Filters", "Firing", "FollowUp", "ForgetPreview",
     "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "KeyHolder", "KeyScope", "Kind", "Linking", "LookAction",
-    "Mailbox", "Memory", "Message", "Note", "OpenQuestion", "Order", "OutboxRow", "Outcome", "OutsideCalls",
-    "Overseer", "Part", "Party", "Passage", "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt",
-    "Reminder", "ReminderKind", "ReminderTimes", "Reminding", "Revision", "Rotation", "Runtime", "Said",
-    "SearchSetup", "Selection", "Service", "Session", "Shown", "SignedIn", "Source", "Spending", "Spent", "Status",
+    "Mailbox", "Memory", "Message", "Note", "OpenQuestion", "Order", "OutboxRow", "Outcome", "OutsideCalls", "Overseer",
+    "Part", "Party", "Passage", "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder",
+    "ReminderKind", "ReminderTimes", "Reminding", "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection",
+    "ServerState", "Service", "Session", "Shown", "SignedIn", "Source", "Spending", "Spent", "Standby", "Status",
     "StoreFigures", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear", "Used", "Utterance",
     "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "days_named", "discloses", "due_of",
     "excerpt", "is_beside", "language_of", "last_language", "query_terms", "reminder_orders", "reminder_rule",

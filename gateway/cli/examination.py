@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Literal
 
@@ -29,6 +29,7 @@ from gateway.ops import http
 from gateway.ops.rights import open_to_others
 from memory.errors import SchemaTooNew, StorageError, StoreDamaged
 from memory.jobs.runner import latest_in
+from memory.service import Deployment, ServerState, Standby
 from memory.transfer import backups
 
 State = Literal["ok", "warning", "trouble"]
@@ -39,6 +40,9 @@ _NO_ROOM: Final = 200_000_000
 _HOUR_MS: Final = 3_600_000
 #: A daily backup older than this was missed.
 _BACKUP_MS: Final = 48 * _HOUR_MS
+#: How far a standby may be behind.
+_LAG_SECONDS: Final = 60.0
+_LAG_BYTES: Final = 256_000_000
 #: Seconds for the whole of the memory probe, with the start of its process.
 _PROBE_SECONDS: Final = 120.0
 #: The word that is planted, found and forgotten; no text holds it by chance.
@@ -167,7 +171,8 @@ async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis
         return
     newest = None
     if held is None:
-        yield Diagnosis(name, "ok", "the PostgreSQL server answers")
+        async for finding in _deployment(config, name, path):
+            yield finding
         yield await _second_wall(name, path, address)
     else:
         rows = ", ".join(f"{held.rows[table]:,} {table}" for table in ("people", "messages", "memories"))
@@ -187,6 +192,70 @@ async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis
         yield Diagnosis(f"{name}: jobs", "warning", told)
     if not failed:
         yield Diagnosis(f"{name}: jobs", "ok", "none has failed" if runs else "none has run yet")
+
+
+async def _deployment(config: Config, name: str, path: Path) -> AsyncIterator[Diagnosis]:
+    """Yields what is found about the server of a store and the processes that use it."""
+    from memory.store.postgres import standing  # an extra, which answers here
+    from memory.store.postgres.database import CONNECTIONS, look
+
+    address = config.settings.database_url.get_secret_value()
+    found = await look(address, path, standing.deployment)
+    if found is None or found.server is None:
+        yield Diagnosis(name, "ok", "the PostgreSQL server answers; the store is not made yet")
+        return
+    server = found.server
+    yield Diagnosis(name, "ok", f"{found.engine} answers, with pgvector {server.vectors}")
+    yield processes(name, found)
+    stores = len(Stores.of(config, app.DEFAULT_DATABASE).names)
+    yield connections(name, server, processes=found.answering, each=CONNECTIONS * stores)
+    yield durability(name, server, asked_for=config.settings.durability == "power-loss")
+    for standby in server.standbys:
+        yield following(name, standby)
+
+
+def processes(name: str, found: Deployment) -> Diagnosis:
+    """Tells which processes answer from a store, and what each of them does."""
+    answering = [peer for peer in found.peers if peer.answers]
+    each = (f"{peer.id} ({', '.join([f'{peer.lanes} sessions', *peer.duties])})" for peer in answering)
+    text = f"{len(answering)} answer: {', '.join(each)}" if answering else "none answers now"
+    return Diagnosis(f"{name}: processes", "ok", text)
+
+
+def connections(name: str, server: ServerState, *, processes: int, each: int) -> Diagnosis:
+    """Judges whether so many processes may connect, and one more of them, with `each` of their connections."""
+    about, needed = f"{name}: connections", each * (processes + 1)
+    text = f"{processes} processes and one more to replace another need {needed}, {server.most_connections} are allowed"
+    if each * processes > server.most_connections:
+        return Diagnosis(about, "trouble", text, "Raise max_connections of the server, or run fewer processes.")
+    if needed > server.most_connections:
+        fix = f"Raise max_connections of the server, or the limit of the role or database, to {needed} and more."
+        return Diagnosis(about, "warning", text, fix)
+    return Diagnosis(about, "ok", text)
+
+
+def durability(name: str, server: ServerState, *, asked_for: bool) -> Diagnosis:
+    """Judges whether what was committed outlasts a crash of the server; `asked_for` if `durability` is power-loss."""
+    about = f"{name}: durability"
+    if not server.fsync:
+        text = "fsync is off, so a crash of the server's machine can destroy the whole database"
+        return Diagnosis(about, "trouble", text, "Write fsync = on into postgresql.conf and reload the server.")
+    if not (server.synchronous_commit or asked_for):
+        text = "synchronous_commit is off, so a crash of the server can lose what was said in the last second"
+        fix = "Set it to on for the role (`alter role … set synchronous_commit = on`), or durability: power-loss here."
+        return Diagnosis(about, "warning", text, fix)
+    return Diagnosis(about, "ok", "fsync and synchronous_commit are on")
+
+
+def following(name: str, standby: Standby) -> Diagnosis:
+    """Judges how far a standby is behind."""
+    about, text = f"{name}: standby {standby.name}", http.lag(asdict(standby))
+    if standby.lag_bytes is None:
+        return Diagnosis(about, "warning", text, "Let an administrator run `grant pg_monitor to` that role.")
+    if standby.state != "streaming" or (standby.lag_seconds or 0) > _LAG_SECONDS or standby.lag_bytes > _LAG_BYTES:
+        fix = "Look at that server and the network; what it has not received is lost if this one is."
+        return Diagnosis(about, "warning", text, fix)
+    return Diagnosis(about, "ok", text)
 
 
 async def _second_wall(name: str, path: Path, address: str) -> Diagnosis:

@@ -230,6 +230,8 @@ async def status(call: Call) -> None:
     if call.trusted:
         lines.append(texts("status.session", key=call.context.session.key))
         lines.append(texts("status.store", path=standing.path, sqlite=standing.sqlite))
+        if standing.processes > 1:
+            lines.append(texts("status.processes", count=standing.processes))
     await call.say("\n".join(lines))
 
 

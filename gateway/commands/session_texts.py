@@ -106,6 +106,7 @@ EN: Final[dict[str, str]] = {
     "status.embedding_paused": "  The embedding model is not responding, so search uses words only for now. I will keep trying.",
     "status.mail": "Queue: {inbound} messages to answer, {outbound} to deliver",
     "status.store": "Database: {path} · {sqlite}",
+    "status.processes": "Processes that answer from it: {count}",
 }
 
 ZH: Final[dict[str, str]] = {
@@ -210,4 +211,5 @@ ZH: Final[dict[str, str]] = {
     "status.embedding_paused": "  向量模型暂时没有响应，目前只按词语搜索，稍后会自动重试。",
     "status.mail": "队列：{inbound} 条待回答，{outbound} 条待发送",
     "status.store": "数据库：{path} · {sqlite}",
+    "status.processes": "用它回答的进程数：{count}",
 }

@@ -20,12 +20,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from http.client import HTTPConnection, HTTPException
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import structlog
 from aiohttp import web
 
 from channels.base import ChannelError, Hook
+
+if TYPE_CHECKING:
+    from memory.service import Deployment
 
 log = structlog.get_logger(__name__)
 
@@ -53,10 +56,14 @@ class AddressUnusable(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelReport:
-    """The state of a channel. `last_poll_seconds_ago` is None as long as its platform has never answered."""
+    """The state of a channel. `last_poll_seconds_ago` is None as long as its platform has never answered.
+
+    A channel `stands_by` while another process receives for its bot. That is no trouble.
+    """
 
     last_poll_seconds_ago: int | None
     trouble: str
+    stands_by: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +73,7 @@ class StoreReport:
     `oldest_inbox_seconds` is how long its oldest message has waited for an answer, `oldest_outbox_seconds` how long
     its oldest answer has waited to be delivered; each is None if nothing waits. `wal_bytes` is the size of its
     write-ahead log in bytes. `words_only` says why memory is searched by words alone at the moment; everybody still
-    gets answers, so this does not turn the report red.
+    gets answers, so this does not turn the report red. `deployment` is None if the store could not be asked.
     """
 
     name: str
@@ -75,6 +82,7 @@ class StoreReport:
     damage: str | None = None
     wal_bytes: int | None = None
     words_only: str = ""
+    deployment: Deployment | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +251,10 @@ def told(page: Mapping[str, Any]) -> str:
     lines += [f"  ! {reason}" for reason in page["reasons"]]
     for name, channel in page["channels"].items():
         ago = channel["last_poll_seconds_ago"]
-        lines.append(f"  {name}: " + ("no contact yet" if ago is None else f"last contact {_span(ago)} ago"))
+        if channel.get("stands_by"):
+            lines.append(f"  {name}: stands by; another process receives for this bot")
+        else:
+            lines.append(f"  {name}: " + ("no contact yet" if ago is None else f"last contact {_span(ago)} ago"))
     for store in page["stores"]:
         inbox, outbox = store["oldest_inbox_seconds"], store["oldest_outbox_seconds"]
         waiting = [
@@ -254,7 +265,32 @@ def told(page: Mapping[str, Any]) -> str:
         lines.append(f"  {store['name']}: " + (", ".join(waiting) or "nothing waits"))
         if store.get("words_only"):
             lines.append(f"  {store['name']}: memory is searched by words only. {store['words_only']}")
+        if (deployment := store.get("deployment")) and deployment["server"]:
+            lines += _told_of_server(deployment)
     return "\n".join(lines)
+
+
+def _told_of_server(deployment: Mapping[str, Any]) -> list[str]:
+    """Returns lines about a database server and the processes that use a store on it."""
+    server, answering = deployment["server"], [peer for peer in deployment["peers"] if peer["answers"]]
+    durable = [f"{name} {'on' if server[name] else 'OFF'}" for name in ("fsync", "synchronous_commit")]
+    many = f"{len(answering)} processes answer" if len(answering) != 1 else "one process answers"
+    lines = [f"    {deployment['engine']}, pgvector {server['vectors']}, {', '.join(durable)}; {many}"]
+    for peer in answering:
+        own = " (this one)" if peer["id"] == deployment["own"] else ""
+        sessions = "1 session" if peer["lanes"] == 1 else f"{peer['lanes']} sessions"
+        lines.append(f"    {peer['id']}{own}: " + "; ".join([sessions, *peer["duties"]]))
+    lines += [f"    standby {one['name']}: {lag(one)}" for one in server["standbys"]]
+    return lines
+
+
+def lag(standby: Mapping[str, Any]) -> str:
+    """Returns in words how far a standby is behind."""
+    if standby["lag_bytes"] is None:
+        return "the role in database_url may not see how far it is behind"
+    seconds = standby["lag_seconds"]
+    behind = f"{standby['lag_bytes']:,} bytes" + (f" and {seconds:.1f} s" if seconds is not None else "")
+    return f"{standby['state']}, {behind} behind"
 
 
 class _Server(web.Server):

@@ -21,7 +21,7 @@ from gateway.ops.http import Report
 from gateway.pipeline.store import Store
 from gateway.pipeline.tally import BOUNDS
 from memory.errors import StorageError
-from memory.service import StoreFigures
+from memory.service import Deployment, StoreFigures
 
 log = structlog.get_logger(__name__)
 
@@ -58,7 +58,8 @@ class Metrics:
                 figures[name] = await self._counted(name, store)
             except StorageError as exc:
                 log.warning("metrics.left_out", store=name, error=str(exc))
-        families += [*_of_stores(figures), *self._of_models(), *self._of_rows()]
+        deployments = {name: one.deployment for name, one in figures.items()}
+        families += [*_of_stores(figures), *_of_deployments(deployments), *self._of_models(), *self._of_rows()]
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Families(families))
         ProcessCollector(registry=registry)
@@ -165,6 +166,37 @@ def _of_stores(figures: Mapping[str, StoreFigures]) -> Iterable[Metric]:
             if run.finished_at is not None:
                 ended.add_metric([name, run.agent, run.job], run.finished_at / 1000)
     yield from (ended, failed)
+
+
+def _of_deployments(deployments: Mapping[str, Deployment]) -> Iterable[Metric]:
+    info = GaugeMetricFamily("remora_store_info", "The engine of the store.", labels=["store", "engine", "version"])
+    own = ["store"]
+    answering = GaugeMetricFamily("remora_processes", "Processes that answer.", labels=own)
+    held = GaugeMetricFamily("remora_sessions_held", "Sessions that this process holds.", labels=own)
+    duty = GaugeMetricFamily("remora_duty", "1 for each duty of this process.", labels=["store", "duty"])
+    silent = GaugeMetricFamily(
+        "remora_sign_of_life_age_seconds", "Seconds since this process told the others that it lives.", labels=own
+    )
+    dead = GaugeMetricFamily("remora_taken_for_dead", "1 if the others took this process for dead.", labels=own)
+    lag = GaugeMetricFamily(
+        "remora_standby_lag_bytes", "Bytes of the server's log not yet applied there.", labels=["store", "standby"]
+    )
+    for name, one in deployments.items():
+        info.add_metric([name, *one.engine.partition(" ")[::2]], 1)
+        answering.add_metric([name], one.answering if one.own else 1)
+        if not one.own:
+            continue
+        silent.add_metric([name], one.silent_seconds)
+        dead.add_metric([name], one.is_lost)
+        for peer in one.peers:
+            if peer.id == one.own:
+                held.add_metric([name], peer.lanes)
+                for each in peer.duties:
+                    duty.add_metric([name, each], 1)
+        for number, standby in enumerate(one.server.standbys if one.server is not None else ()):
+            if standby.lag_bytes is not None:
+                lag.add_metric([name, f"{standby.name} {number + 1}"], standby.lag_bytes)
+    return info, answering, held, duty, silent, dead, lag
 
 
 def _gauges(name: str, told: str, labels: list[str], numbers: Mapping[str, Mapping[str, int]]) -> GaugeMetricFamily:

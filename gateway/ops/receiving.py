@@ -78,9 +78,10 @@ class Receiving:
             self._changing = False
             self._changed.set()
 
-    def seconds(self, name: str) -> float:
-        """Returns the seconds since a channel was begun; 0 while another process receives for the bot."""
-        return self._monotonic() - self._began.get(name, self._monotonic())
+    def seconds(self, name: str) -> float | None:
+        """Returns the seconds since a channel was begun; None while another process receives for its bot."""
+        began = self._began.get(name)
+        return None if began is None else self._monotonic() - began
 
     def _begin(self, channel: Channel) -> None:
         self._began.pop(channel.id, None)

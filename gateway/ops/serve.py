@@ -45,6 +45,8 @@ log = structlog.get_logger(__name__)
 SILENCE = 120
 #: Seconds beyond a turn's own deadline that a message may wait for its answer, or an answer for its delivery.
 GRACE = 60
+#: Seconds without a sign of life of this process after which its database counts as unreachable.
+SILENT = 4.0
 #: The exit code of a process that has to begin anew: EX_TEMPFAIL of sysexits.h.
 BEGIN_ANEW = 75
 _ENDING = {
@@ -125,7 +127,8 @@ async def serve(
                     port=config.settings.http.port,
                     hooks=lambda: tuple(hooks().values()),
                     doors=lambda: doors,
-                    hearing=hearing.is_set,
+                    # Whoever sends to this process meanwhile is to try another one.
+                    hearing=lambda: hearing.is_set() and not any(map(cut_off, memories.values())),
                     metrics=metrics,
                 )
             )
@@ -182,23 +185,27 @@ def judge(
     uptime: float,
     turn_seconds: float,
     version: str,
-    connecting: Mapping[str, float] | None = None,
+    connecting: Mapping[str, float | None] | None = None,
     process: str = "",
 ) -> http.Report:
     """Returns the health of the process, in numbers and reasons.
 
     `now` is in milliseconds UTC, `uptime` in seconds, and `connecting` the seconds since each channel was begun, if
-    that was later. `process` says what is wrong with the process itself. For a store that could not report its health,
-    `stores` holds the reason as a text.
+    that was later; None for one that stands by. `process` says what is wrong with the process itself. For a store that
+    could not report its health, `stores` holds the reason as a text.
     """
     reasons = [process] if process else []
     polls: dict[str, http.ChannelReport] = {}
     for name, health in channels.items():
         silent = _age(health.contact, now)
+        begun = (connecting or {}).get(name, uptime)
+        if begun is None:  # whoever receives for the bot judges its platform
+            polls[name] = http.ChannelReport(last_poll_seconds_ago=silent, trouble="", stands_by=True)
+            continue
         polls[name] = http.ChannelReport(last_poll_seconds_ago=silent, trouble=health.trouble)
         if health.trouble:
             reasons.append(f"{name}: {health.trouble}")
-        elif ((connecting or {}).get(name, uptime) if silent is None else silent) > SILENCE:
+        elif (begun if silent is None else silent) > SILENCE:
             since = "since the start" if silent is None else f"for {silent} s"
             reasons.append(f"{name}: no contact with the platform {since}.")
     states: list[http.StoreReport] = []
@@ -216,6 +223,7 @@ def judge(
                 damage=store.damage,
                 wal_bytes=store.wal_bytes,
                 words_only=store.words_only,
+                deployment=store.deployment,
             )
         )
         if store.damage:
@@ -365,7 +373,21 @@ def _felt(channel: Channel) -> Health:
         return Health(trouble=_untold(error))
 
 
+def cut_off(memory: Service) -> str:
+    """Returns why this process can't use its store although others may; empty if it can."""
+    if memory.peers.lost.is_set():
+        return "the other processes took this one for dead and go on with its conversations. It begins anew by itself."
+    if (silent := memory.peers.silent_seconds) > SILENT:
+        return (
+            f"the PostgreSQL server has not been reached for {silent:.0f} s. Look at the server, the network and "
+            "database_url; it goes on without a restart."
+        )
+    return ""
+
+
 async def _asked(memory: Service, channels: Mapping[str, Channel]) -> StoreHealth | str:
+    if trouble := cut_off(memory):
+        return trouble
     try:
         async with asyncio.timeout(_STORE_PATIENCE):
             lasting = [name for name, channel in channels.items() if not channel.capabilities.comes_and_goes]

@@ -15,10 +15,11 @@ from memory.chat.mailbox import Mailbox
 from memory.context import Context, confined, in_read, reads, sees
 from memory.recall.embedding import Embedding, EmbeddingProgress
 from memory.scope import Scope
-from memory.store import extractions, figures, history, job_runs, mailbox, memories, passages, people, usage
+from memory.store import extractions, figures, history, job_runs, mailbox, memories, passages, people, replicas, usage
 from memory.store.database import Database, Reader, Transaction
 from memory.store.extractions import ReadingState
 from memory.store.job_runs import Run
+from memory.store.server import Deployment
 from memory.store.usage import Spent, Taken, Used, UsedQuarter
 
 _DAY_MS = 24 * 3_600_000
@@ -52,6 +53,7 @@ class StoreHealth:
     damage: str | None
     wal_bytes: int
     words_only: str = ""
+    deployment: Deployment | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,7 @@ class Status:
     cost: float | None
     sqlite: str
     path: Path
+    processes: int
     embedding: EmbeddingProgress | None
 
 
@@ -128,6 +131,7 @@ class StoreFigures:
     runs: tuple[Run, ...]
     used: tuple[Used, ...]
     used_until: int
+    deployment: Deployment
 
 
 def _stats(reader: Reader, scope: Scope) -> ScopeStats:
@@ -175,6 +179,18 @@ class Stats:
             damage=self._database.damage,
             words_only="" if self._embedding is None else self._embedding.trouble,
             wal_bytes=self._database.wal_bytes,
+            deployment=await self._database.read(self._deployment),
+        )
+
+    def _deployment(self, reader: Reader) -> Deployment:
+        own = self._database.peers
+        return Deployment(
+            engine=self._database.engine,
+            server=self._database.server(reader),
+            own=own.id,
+            peers=() if own.is_alone else tuple(replicas.peers(reader)),
+            silent_seconds=round(own.silent_seconds, 1),
+            is_lost=own.lost.is_set(),
         )
 
     async def used_until(self) -> int:
@@ -191,6 +207,7 @@ class Stats:
             runs=tuple(job_runs.latest(reader)),
             used=tuple(usage.between(reader, since, until)),
             used_until=until,
+            deployment=self._deployment(reader),
         )
 
     async def rows(self) -> Mapping[str, int]:
@@ -262,6 +279,7 @@ class Stats:
                 cost=sum(costs) if costs else None,
                 sqlite=self._database.engine,
                 path=self._database.path,
+                processes=1 if self._database.peers.is_alone else replicas.answering(reader),
                 embedding=progress,
             )
 

@@ -21,6 +21,7 @@ from typing import Any, Concatenate, Final, Literal, ParamSpec, Protocol, TypeAl
 from memory.scope import Scope
 from memory.store.peers import Peers
 from memory.store.sealing import Seal
+from memory.store.server import ServerState
 from memory.store.sqlite.driver import Driver
 
 Durability: TypeAlias = Literal["process", "power-loss"]
@@ -211,6 +212,10 @@ class Database(Protocol):
     @property
     def engine(self) -> str:
         """The engine's name and version, for status."""
+        ...
+
+    def server(self, reader: Reader) -> ServerState | None:
+        """Returns how the server of the store stands; None if the store is a file."""
         ...
 
     @property

@@ -12,10 +12,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 #: "taken": nobody held the session until now, so what an earlier holder left undone there is to be taken up.
 Held: TypeAlias = Literal["held", "taken", "elsewhere"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """A process of a store. `beat` counts its signs of life, `lanes` the sessions that it holds.
+
+    One that `answers` takes part in answering; others only write, such as an import.
+    """
+
+    id: str
+    beat: int
+    answers: bool
+    lanes: int
+    duties: tuple[str, ...] = ()
 
 
 class Peers(Protocol):
@@ -24,11 +39,17 @@ class Peers(Protocol):
     `lost` is set once the others have taken this process for dead: it has to begin anew.
     """
 
+    id: str
     lost: asyncio.Event
 
     @property
     def is_alone(self) -> bool:
         """True if no other process can write the store."""
+        ...
+
+    @property
+    def silent_seconds(self) -> float:
+        """The seconds since this process last gave the others a sign of life; 0 if it is alone."""
         ...
 
     async def begin(self) -> None:
@@ -82,7 +103,9 @@ class Peers(Protocol):
 class Alone(Peers):
     """The only process of a store."""
 
+    id = ""
     is_alone = True
+    silent_seconds = 0.0
 
     def __init__(self) -> None:
         self.lost = asyncio.Event()

@@ -7,25 +7,11 @@ marks as `unknown` what its last holder was sending.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 
 from memory.store import mailbox
 from memory.store.database import Reader, Transaction
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Peer:
-    """A process of a store. `beat` counts its signs of life, `lanes` the sessions that it holds.
-
-    One that `answers` takes part in answering; others only write, such as an import.
-    """
-
-    id: str
-    beat: int
-    answers: bool
-    lanes: int
-    duties: tuple[str, ...] = ()
+from memory.store.peers import Peer
 
 
 def join(tx: Transaction, replica: str) -> None:
@@ -60,6 +46,11 @@ def peers(reader: Reader) -> list[Peer]:
         )
         for row in rows
     ]
+
+
+def answering(reader: Reader) -> int:
+    """Returns how many processes answer."""
+    return reader.number("select count(*) from replicas where answers = 1")
 
 
 def chosen(reader: Reader, session_keys: Sequence[str]) -> dict[str, str]:

@@ -78,7 +78,7 @@ async def test_green_is_200_with_everything_a_monitor_asks_for(page: Page) -> No
     assert answer.json() == {
         "status": "green",
         "reasons": [],
-        "channels": {"telegram": {"last_poll_seconds_ago": 3, "trouble": ""}},
+        "channels": {"telegram": {"last_poll_seconds_ago": 3, "trouble": "", "stands_by": False}},
         "stores": [
             {
                 "name": "remora.db",
@@ -87,6 +87,7 @@ async def test_green_is_200_with_everything_a_monitor_asks_for(page: Page) -> No
                 "damage": None,
                 "wal_bytes": 8192,
                 "words_only": "",
+                "deployment": None,
             }
         ],
         "version": "0.1.0",

@@ -46,16 +46,19 @@ from memory.store.database import (
     rehearsed,
 )
 from memory.store.peers import Alone, Peers
-from memory.store.postgres import ids, schema, walls, watching
+from memory.store.postgres import ids, schema, standing, walls, watching
 from memory.store.postgres.dialect import Translation, translated
 from memory.store.postgres.replica import Replica, fence
 from memory.store.sealing import Seal
+from memory.store.server import ServerState
 from memory.store.sqlite.health import DERIVED
 from memory.store.sqlite.migrate import Migration, migrations
 
 log = structlog.get_logger(__name__)
 
 _READERS: Final = 2
+#: The connections of a process to a store: the writer, the readers, and two for signals, one of which listens.
+CONNECTIONS: Final = _READERS + 3
 #: How long a read may take, in seconds.
 READ_SECONDS: Final = 5.0
 #: Seconds after which the server is given up for this transaction: it may be restarting.
@@ -479,6 +482,10 @@ class PostgresDatabase(Database):
     def engine(self) -> str:
         """The server's name and version, for status."""
         return f"PostgreSQL {self._writer.version}"
+
+    def server(self, reader: Reader) -> ServerState | None:
+        """Returns how the server stands."""
+        return standing.server(reader)
 
     @property
     def file_bytes(self) -> int:

@@ -111,10 +111,16 @@ class Replica(Peers):
         self._changed = asyncio.Event()
         self._connected = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._beaten = monotonic()
+
+    @property
+    def silent_seconds(self) -> float:
+        return monotonic() - self._beaten if self.is_there else 0.0
 
     async def join(self) -> None:
         """Enters this process among the others and begins to give signs of life. Raises `StorageError`."""
         await self._database.write(lambda tx: replicas.join(tx, self.id))
+        self._beaten = monotonic()
         self.is_there = True
         self._task = asyncio.create_task(self._live())
         await self._connected.wait()
@@ -288,6 +294,7 @@ class Replica(Peers):
             if not done.rowcount:
                 self.fail()
                 return
+            self._beaten = monotonic()
             await self._look(connection)
             self._connected.set()
             async for signal in connection.notifies(timeout=BEAT):

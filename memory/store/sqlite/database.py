@@ -396,6 +396,9 @@ class SqliteDatabase(Database):
         """The SQLite that serves."""
         return str(self.driver)
 
+    def server(self, reader: Reader) -> None:
+        """Returns None: there is no server."""
+
     @property
     def file_bytes(self) -> int:
         """The size of the file without its log."""
