@@ -96,7 +96,9 @@ async def settled(*pages: Served) -> list[dict[str, Any]]:
         found = [await page.health() for page in pages]
         counts = [len([p for p in one["stores"][0]["deployment"]["peers"] if p["answers"]]) for one in found]
         waiting = [one["channels"]["telegram"]["stands_by"] for one in found]
-        if counts == [2, 2] and sorted(waiting) == [False, True]:
+        # Before it receives at all, a process doesn't stand by either.
+        told = ["bot telegram" in str(one["stores"][0]["deployment"]["peers"]) for one in found]
+        if counts == [2, 2] and all(told) and sorted(waiting) == [False, True]:
             return found
         assert time.monotonic() < end, found
         await asyncio.sleep(0.2)
