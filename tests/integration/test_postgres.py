@@ -239,6 +239,31 @@ async def test_erased_words_leave_the_tables(store: PostgresDatabase) -> None:
     assert traces(store.path, ["quaxolia"]) == {}
 
 
+async def test_the_planner_keeps_no_samples_of_words(store: PostgresDatabase) -> None:
+    """They would be in the server's catalogue, where no erasing reaches them."""
+
+    def receive(tx: Transaction) -> None:
+        for n in range(100):
+            tx.run(
+                "insert into inbox (platform, bot_id, update_key, session_key, payload, state, received_at, held)"
+                " values ('telegram', 'b', ?, 'telegram:1:-', ?, 'done', 1, 0)",
+                (str(n), f"quaxolia {n % 3}"),
+            )
+            tx.run("insert into postings (partition, term, doc) values (1, 'quaxolia', ?)", (n,))
+
+    await store.write(receive)
+    await store.write(lambda tx: tx.run("analyze inbox"))
+    await store.write(lambda tx: tx.run("analyze postings"))
+    sampled = await store.read(
+        lambda reader: {
+            row["attname"]: str(row["most_common_vals"])
+            for row in reader.all("select attname, most_common_vals::text from pg_stats where schemaname = 'remora'")
+        }
+    )
+    assert "telegram" in sampled["platform"]
+    assert not any("quaxolia" in values for values in sampled.values())
+
+
 async def test_a_store_of_a_later_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "remora.db"
     opened = await PostgresDatabase.open(postgres.url(path), path, now=1)

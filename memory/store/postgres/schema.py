@@ -12,13 +12,14 @@ store of a later version is left as it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 from memory.errors import SchemaTooNew, StoreInUse
+from memory.store import erasure
 from memory.store.postgres import walls, watching
 from memory.store.postgres.dialect import translated
 from memory.store.sqlite.migrate import Migration, migrations
@@ -26,6 +27,10 @@ from memory.store.sqlite.tables import empty
 
 #: The end of a recorded migration's name if processes of the version before go on working after it.
 _EXPANDS: Final = " (expands)"
+
+
+#: Columns of the word index that hold words.
+_TERMS: Final = (("postings", "term"), ("indexed_documents", "tokens"))
 
 
 @cache
@@ -102,6 +107,8 @@ def prepare(connection: Any, *, now: int, known: Sequence[Migration] | None = No
     with connection.transaction():
         for statement in walls.definitions(connection):
             connection.execute(statement)
+        for statement in _without_samples(connection):
+            connection.execute(statement)
 
 
 def is_there(connection: Any, store: str) -> bool:
@@ -121,6 +128,22 @@ def check_version(connection: Any, known: Sequence[Migration] | None = None) -> 
             f"This database was written by a newer Remora (schema {later[-1][0]}, this one knows {newest}). "
             "Nothing was changed. Install that version again, or restore a backup made by this one."
         )
+
+
+def _without_samples(connection: Any) -> Iterator[str]:
+    """Yields the statements by which the planner keeps no samples of people's words, which no erasing reaches.
+
+    Nothing is found by the words themselves, and a term is looked for within its partition, so no plan needs them.
+    """
+    rows = connection.execute(
+        "select c.relname, a.attname from pg_attribute a join pg_class c on c.oid = a.attrelid"
+        " where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and a.attnum > 0"
+        " and not a.attisdropped and a.attstattarget is distinct from 0"
+    ).fetchall()
+    sampled = {(row[0], row[1]) for row in rows}
+    words = {(table, column) for table, columns in erasure.WORDS.items() for column in columns}
+    for table, column in sorted(sampled & (words | set(_TERMS))):
+        yield f"alter table {table} alter column {column} set statistics 0"
 
 
 def _statements(sql: str) -> list[str]:
