@@ -108,10 +108,12 @@ class Backups:
         if not missing:
             return
         if self.on_server:
+            moved = "If you have not carried the file beside it over yet, run `remora move --to postgres` instead. "
             raise StoreBehind(
                 f"The store {self._database.path.name} is older than {listed}: it lacks {missing} of the erasures that "
                 "are listed there, as after a backup was put back, and may hold again what people had forgotten. Run "
-                "`remora erase-again`. If the list belongs to another database, move it away."
+                f"`remora erase-again`. {moved if self._database.path.exists() else ''}"
+                "If the list belongs to another database, move it away."
             )
 
         def act(tx: Transaction) -> Replayed:
