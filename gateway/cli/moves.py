@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from memory.transfer.move import MovedStore
 
 _STOPPED = (
-    "\nStopped. Nothing was changed in the databases that are moved. Run the same command again to continue. Until then "
-    "an unfinished copy can't be used. One that only lacked its word index can; the bot makes it when it starts."
+    "\nStopped. Nothing was changed in the databases that are moved. Run the same command again to continue. Until "
+    "then an unfinished copy can't be used. One that only lacked its word index can; the bot makes it when it starts."
 )
 
 
