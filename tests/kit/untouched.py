@@ -20,9 +20,10 @@ Key: TypeAlias = tuple[str, Any]
 #: Whose something is: "person:<user id>", "group:<chat id>", or "" for nobody's.
 Whose: TypeAlias = str
 
-#: Made from the other tables by the indexer in its own time; notes of what was erased; sizes and versions.
+#: Made from the other tables by the indexer in its own time; notes of what was erased; signs of life of processes;
+#: sizes and versions.
 _APART: Final = re.compile(
-    r"postings|indexed_documents|vectors|vector_signs|token_bits|(un)?embedded|embedding_cache|changes|sqlite_\w+|forgotten|forgotten_named|erasures|store_settings"
+    r"replicas|lanes|leases|postings|indexed_documents|vectors|vector_signs|token_bits|(un)?embedded|embedding_cache|changes|sqlite_\w+|forgotten|forgotten_named|erasures|store_settings"
     r"|migrations"
 )
 #: What a session's prompt began with, by ids: taken anew whenever anything is corrected anywhere.
