@@ -227,7 +227,7 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What one process has for itself."""
+    """The parts that one process has for itself."""
 
     core: Resource
     writer: Resource

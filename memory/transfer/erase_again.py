@@ -22,7 +22,7 @@ from memory.store.sqlite.database import SqliteDatabase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasedAgain:
-    """What came of it: the erasures that the lists hold, and those that were repeated with their rows.
+    """The outcome: the erasures that the lists hold, and those that were repeated with their rows.
 
     `bad_lines` counts unreadable lines of the lists. `lost_key` is set if a key is missing under which it was noted
     what was forgotten.

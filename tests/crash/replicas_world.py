@@ -76,7 +76,7 @@ class Chaos:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicasTally(Tally):
-    """What became of a world of replicas.
+    """The fate of a world of replicas.
 
     `misordered`: messages in the history, and answers in the chats, that stand before one that was sent earlier.
     `ended`: lives that ended by themselves. `conflicts`: polls that another poll ended. `takeover_*`: seconds from the
