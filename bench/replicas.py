@@ -35,6 +35,7 @@ from bench import server, turn
 from bench.load import model_server
 from bench.server import Logged
 from gateway.ops import telemetry
+from tests.kit import postgres
 from tests.kit.postgres import Server
 
 REPLICAS: Final = (1, 2, 4, 8)
@@ -63,7 +64,7 @@ def _process(orders: Connection, setup: turn.Setup, sessions: int, name: str) ->
 
 def measured(one: Server, folder: Path, options: argparse.Namespace, *, model: str) -> dict[str, float]:
     """Returns turns a second of one process and of all, medians over rounds."""
-    url, orders, processes = server.database(one, "together"), [], []
+    url, orders, processes = one.database("together"), [], []
     for number in range(options.replicas):
         here, there = multiprocessing.Pipe()
         setup = turn.Setup(
@@ -319,13 +320,14 @@ def main() -> None:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         model = stack.enter_context(model_server()) if options.model else ""
-        with server.running() as one:
+        # The settings are the server's own, so a commit is on the disk before it is answered.
+        with postgres.running({}) as one:
             if options.replicas:
                 found["measured, turns a second"] = measured(one, folder, options, model=model)
-            setup = turn.Setup(folder=folder / "alone", database_url=server.database(one, "alone"), model=model)
+            setup = turn.Setup(folder=folder / "alone", database_url=one.database("alone"), model=model)
             own, servers = asyncio.run(unlogged(one, setup, sessions=options.sessions, turns=options.turns))
-        with server.running(server.LOGGED) as one:
-            setup = turn.Setup(folder=folder / "logged", database_url=server.database(one, "logged"), model=model)
+        with postgres.running(server.LOGGED) as one:
+            setup = turn.Setup(folder=folder / "logged", database_url=one.database("logged"), model=model)
             turns, turn_ms = asyncio.run(logged(one, setup, sessions=options.sessions, turns=options.turns))
     service = scaled(turns, turn_ms=turn_ms, processor_ms=own, server_ms=servers)
     found["a turn"] = service.figures()

@@ -1,19 +1,14 @@
-"""A PostgreSQL server for benchmarks, with a database for each store, and the transactions that its log tells of.
+"""The transactions that the log of a PostgreSQL server tells of.
 
-Invariants: the settings are the server's own, so a commit is on the disk before it is answered. What a server logs of
-its statements costs time, so no other figure is taken from a server that does.
+Invariants: to log statements costs the server time, so no other figure is taken from a server that does.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
-
-from tests.kit.postgres import ROLE, Server, superuser
 
 Kind: TypeAlias = Literal["exclusive", "keyed", "read", "other"]
 #: Settings of a server that logs each statement, once it has ended, for `transactions`.
@@ -48,28 +43,6 @@ class Logged:
     def client_ms(self) -> float:
         """The rest: what the process did between its statements."""
         return max(self.held_ms - self.server_ms - self.commit_ms, 0.0)
-
-
-@contextmanager
-def running(settings: Mapping[str, str] | None = None) -> Iterator[Server]:
-    """Starts a server of its own, and removes it at the end."""
-    server = Server(settings or {})
-    try:
-        server.start()
-        yield server
-    finally:
-        server.remove()
-
-
-def database(server: Server, name: str) -> str:
-    """Makes a database for a store, and returns its address."""
-    import psycopg  # which only a benchmark with PostgreSQL needs
-
-    with psycopg.connect(f"{superuser(server.address)} dbname=postgres", autocommit=True) as connection:
-        connection.execute(f"create database {name} owner {ROLE}".encode())
-    with psycopg.connect(f"{superuser(server.address)} dbname={name}", autocommit=True) as connection:
-        connection.execute(b"create extension vector with schema public")
-    return f"{server.address} dbname={name}"
 
 
 def transactions(log: str) -> list[Logged]:

