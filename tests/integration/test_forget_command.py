@@ -11,6 +11,7 @@ from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts
 from tests.kit.bench import Bench, Screen, kept
 from tests.kit.fakes import Clock, ScriptedModel
+from tests.kit.forgetting import let_go
 
 
 @pytest.fixture
@@ -32,16 +33,18 @@ async def learned(bench: Bench, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "forgotten", "no_trace"),
+    ("answer", "forgotten", "language"),
     [
-        ("words", "Forgotten. Memories: 1.", "No trace"),
-        ("and the words", "Forgotten. Memories: 1.", "No trace"),
-        ("yes", "Forgotten. Memories: 1.", "No trace"),
-        ("连同原话", "已忘掉：记忆 1 条", "不留任何痕迹"),
-        ("是", "已忘掉：记忆 1 条", "不留任何痕迹"),
+        ("words", "Forgotten. Memories: 1.", "en"),
+        ("and the words", "Forgotten. Memories: 1.", "en"),
+        ("yes", "Forgotten. Memories: 1.", "en"),
+        ("连同原话", "已忘掉：记忆 1 条", "zh"),
+        ("是", "已忘掉：记忆 1 条", "zh"),
     ],
 )
-async def test_a_plain_yes_erases_the_words_as_well(bench: Bench, answer: str, forgotten: str, no_trace: str) -> None:
+async def test_a_plain_yes_erases_the_words_as_well(
+    bench: Bench, answer: str, forgotten: str, language: Language
+) -> None:
     """That is what somebody means who wants something forgotten. The receipt is in the language of the answer."""
     async with bench.running():
         await learned(bench, "I live in Lisbon")
@@ -50,7 +53,7 @@ async def test_a_plain_yes_erases_the_words_as_well(bench: Bench, answer: str, f
         assert asked.startswith("Forget this?") and "Lisbon" in asked and "Messages: 1" in asked
         await bench.say(answer)
         told = bench.screen.texts[-1]
-        assert told.startswith(forgotten) and no_trace in told and "Lisbon" not in told
+        assert told.startswith(forgotten) and let_go(language) in told and "Lisbon" not in told
         assert await said(bench) == [] and await bench.remembered() == []
 
 

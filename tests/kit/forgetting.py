@@ -6,8 +6,11 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from gateway.commands.phrases import Language
+from gateway.commands.texts import Texts
 from memory.service import Context, How, Receipt, Selection, Service
 from tests.kit import postgres
+from tests.kit.stores import on_postgres
 from tests.kit.talk import received
 
 
@@ -32,6 +35,11 @@ async def carried_out(
 async def forgotten_alone(memory: Service, context: Context, memory_id: int) -> Receipt:
     """Have one memory forgotten and only it: its words stay."""
     return await carried_out(memory, context, Selection(what="memories", memory_ids=(memory_id,)), how="memory")
+
+
+def let_go(language: Language = "en") -> str:
+    """The end of a receipt: where nothing is left of it, which of a server is less than of files."""
+    return Texts(language)("forget.scrubbed_server" if on_postgres() else "forget.scrubbed")
 
 
 def traces(path: Path, needles: Sequence[str]) -> dict[str, int]:
