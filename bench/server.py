@@ -18,7 +18,7 @@ LOGGED: Final = {"log_min_duration_statement": "0", "log_line_prefix": "%n %p [%
 _LINE: Final = re.compile(
     r"^([\d.]+) (\d+) \[remora\] LOG:  duration: ([\d.]+) ms  (parse|bind|execute|statement)[^:]*: (.*)$"
 )
-_LOCKED: Final = re.compile(r"^select pg_advisory_xact_lock(_shared)?\(-?\d+\)")
+_LOCKED: Final = re.compile(r"^begin; (?:set [^;]*; )?select pg_advisory_xact_lock(_shared)?\(-?\d+\)")
 _KEY: Final = re.compile(r"pg_advisory_xact_lock\((-?\d+)\)")
 
 
@@ -58,16 +58,12 @@ def transactions(log: str) -> list[Logged]:
         one.statements += is_asked
         if is_asked:
             one.asked.append(text)
-        if text in ("COMMIT", "ROLLBACK"):
+        if text in ("COMMIT", "ROLLBACK") or text.endswith("; commit"):
             one.commit_ms, one.held_ms = taken, at - one.at
-            # Between two transactions there is nothing to take back.
-            if one.statements > 1 or one.asked[0] == "COMMIT":
-                found.append(one)
+            found.append(one)
             del under_way[process]
-        elif text.startswith("BEGIN"):
-            one.at = at
-            if text.endswith("READ ONLY"):
-                one.kind = "read"
+        elif text.startswith("begin isolation"):
+            one.kind, one.at = "read", at
         elif (locked := _LOCKED.match(text)) is not None:
             one.kind, one.at = ("keyed" if locked[1] else "exclusive"), at
             one.keys = tuple(_KEY.findall(text)) if locked[1] else ()

@@ -77,6 +77,16 @@ def reads(act: Callable[Concatenate[Reader, P], T]) -> Method[P, T]:
     return method
 
 
+def asks(act: Callable[Concatenate[Reader, P], T]) -> Method[P, T]:
+    """Returns `act`, which asks one statement, as a method."""
+
+    @wraps(act)
+    async def method(self: Stored, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._database.read(lambda reader: act(reader, *args, **kwargs), single=True)
+
+    return method
+
+
 def reads_at(act: Callable[Concatenate[Reader, int, P], T]) -> TimedMethod[P, T]:
     """Returns `act` as a method that is one read, at the moment that it is given."""
 

@@ -532,7 +532,8 @@ class Service:
         return await self.database.read(
             lambda reader: questions.open_question(
                 reader, where.session_key, platform=who.platform, user_id=who.user_id, now=self.now()
-            )
+            ),
+            single=True,
         )
 
     async def open_question(self, context: Context) -> Question | None:

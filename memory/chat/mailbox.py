@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from memory.context import in_write, reads, reads_at, writes, writes_at
+from memory.context import asks, in_write, reads, reads_at, writes, writes_at
 from memory.store import attachments, chats, history, mailbox, questions, replicas
 from memory.store.database import Database, Reader, Transaction, of_lane
 from memory.store.mailbox import InboxRow, OutboxRow, Outgoing, Part
@@ -33,12 +33,12 @@ class Mailbox:
 
     told_before = reads(mailbox.told_before)
     answer_before = reads(mailbox.answer_before)
-    unanswered = reads(mailbox.unanswered)
+    unanswered = asks(mailbox.unanswered)
     attach = writes_at(attachments.keep)
     attached = reads(attachments.of_inbox)
     dead_letter = writes_at(mailbox.dead_letter)
-    sessions_with_mail = reads(mailbox.sessions_with_mail)
-    in_doubt = reads(mailbox.in_doubt)
+    sessions_with_mail = asks(mailbox.sessions_with_mail)
+    in_doubt = asks(mailbox.in_doubt)
     due = reads_at(mailbox.due)
     was_sent = writes_at(mailbox.sent)
     not_sent = writes(mailbox.not_sent)

@@ -271,13 +271,16 @@ class Turns:
         return await self._database.read(read)
 
     async def keep_step(self, turn: Turn, n: int, completion: str, spent: Spent) -> None:
-        """Keeps a model's answer, and books its cost whatever the outcome of the turn."""
+        """Keeps a model's answer, and books its cost whatever the outcome of the turn.
+
+        A crash of the database's server may lose both; then the model is asked again.
+        """
 
         def act(tx: Transaction) -> None:
             history.keep_step(tx, turn.id, n, completion, now=self._now())
             self._book(tx, turn, spent)
 
-        await self._database.write(act, keys=[of_lane(turn.context.session.key)])
+        await self._database.write(act, keys=[of_lane(turn.context.session.key)], durable=False)
 
     async def act(self, turn: Turn, n: int, i: int, tool: str, act: Callable[[Edits], str]) -> str:
         """Runs a tool's change to memory and keeps its result, as one transaction.

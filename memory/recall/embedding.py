@@ -392,7 +392,7 @@ class Embedding:
                     served.store(tx, job.doc, job.found, rows.vectors, bits, refused=rows.refused)
                     vectors.cache(tx, job.doc, rows.paid, now=self._now())
 
-        await self._database.write(act, keys=[INDEX])
+        await self._database.write(act, keys=[INDEX], durable=False)
 
     async def _vectors_of(self, jobs: Sequence[_Job]) -> list[_Rows]:
         """Returns the vectors of each text, one for each piece. Equal pieces are embedded once."""

@@ -230,7 +230,7 @@ def state(reader: Reader, scope: Scope) -> IndexState:
 async def catch_up(database: Database) -> None:
     """Brings the index up to the last committed change, in short transactions."""
     while await database.read(documents.has_changes):
-        await database.write(catch_up_some, keys=[INDEX])
+        await database.write(catch_up_some, keys=[INDEX], durable=False)
 
 
 def catch_up_some(tx: Transaction) -> None:

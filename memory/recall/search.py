@@ -270,7 +270,7 @@ class Search:
             log.warning("index.behind", error=str(exc))
 
     async def _feed(self) -> None:
-        await self._database.write(index.catch_up_some, keys=[INDEX])
+        await self._database.write(index.catch_up_some, keys=[INDEX], durable=False)
         if self._embedding is not None:
             self._embedding.wake()
 

@@ -170,19 +170,26 @@ class Database(Protocol):
     twice: bool
     on_index_damage: Callable[[], None]
 
-    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None) -> T:
+    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None, durable: bool = True) -> T:
         """Runs `act` as one transaction. Any exception it raises rolls back the whole transaction.
 
         With `keys` it may run beside the transactions of other processes that name none of them, so it reads and
         writes only rows that belong to its keys or that nobody changes. Without `keys` nothing runs beside it. `act`
         may be run again, so it has no effect outside the transaction.
 
+        What is not `durable` may be lost in a crash of the database's server, unless something durable was written
+        after it. That is for what is made again then and gives no ids, since the server may give the same once more. A
+        file waits for its disk as it is configured.
+
         Raises `StoreDamaged` without trying if the store is known to be damaged.
         """
         ...
 
-    async def read(self, act: Callable[[Reader], T]) -> T:
-        """Runs `act` on one committed state. Raises `StoreBusy` if that takes too long."""
+    async def read(self, act: Callable[[Reader], T], *, single: bool = False) -> T:
+        """Runs `act` on one committed state. Raises `StoreBusy` if that takes too long.
+
+        A `single` one asks one statement, which needs no transaction to see one state.
+        """
         ...
 
     async def examine(self, act: Callable[[Reader], T]) -> T:

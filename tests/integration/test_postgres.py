@@ -47,7 +47,7 @@ class Cutter:
             server_reader, server_writer = await asyncio.open_unix_connection(f"{folder}/.s.PGSQL.5432")
             answering = asyncio.create_task(self._pass_on(server_reader, writer))
             while data := await reader.read(65_536):
-                when = self.armed if b"COMMIT\x00" in data else None
+                when = self.armed if b"commit\x00" in data.lower() else None
                 if when is not None:
                     self.armed = None
                     self.cuts += 1

@@ -15,10 +15,9 @@ from tests.kit import postgres
 from tests.kit.pipeline import World, pipeline
 from tests.kit.stores import Counted
 
-#: What a turn may ask, with the beginning and end of each of its transactions.
+#: What a turn may ask, with the beginning and end of each of its transactions. On PostgreSQL these take locks, too, and
+#: look whether the process is still there.
 MOST = 60
-#: On PostgreSQL each transaction takes its locks, too, and looks at its end whether its process is still there.
-MOST_ON_POSTGRES = 80
 RULES = {"telegram": Rules(admins=frozenset({"7"}))}
 
 
@@ -69,4 +68,4 @@ async def test_an_ordinary_turn_holds_up_no_other_session_on_postgres(tmp_path: 
     kinds = [transaction.kind for transaction in fewest]
     assert set(kinds) == {"keyed", "read"}, fewest
     assert kinds.count("keyed") >= 5
-    assert 20 < sum(transaction.statements for transaction in fewest) <= MOST_ON_POSTGRES
+    assert 20 < sum(transaction.statements for transaction in fewest) <= MOST

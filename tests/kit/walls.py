@@ -67,11 +67,11 @@ class WithoutFirstWall(PostgresDatabase):
     async def at(cls, path: Path) -> PostgresDatabase:
         return await cls.open(postgres.url(path), path, now=1)
 
-    async def read(self, act: Callable[[Reader], T]) -> T:
-        return await super().read(lambda reader: act(Unscoped(reader, told=self.told)))
+    async def read(self, act: Callable[[Reader], T], *, single: bool = False) -> T:
+        return await super().read(lambda reader: act(Unscoped(reader, told=self.told)), single=single)
 
-    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None) -> T:
-        return await super().write(lambda tx: act(Unscoped(tx, told=self.told)), keys=keys)
+    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None, durable: bool = True) -> T:
+        return await super().write(lambda tx: act(Unscoped(tx, told=self.told)), keys=keys, durable=durable)
 
 
 class WithoutWalls(WithoutFirstWall):

@@ -41,3 +41,10 @@ create or replace function json_valid(text) returns boolean language sql immutab
 create or replace function json_append(jsonb, anyelement) returns jsonb language sql immutable as
   'select $1 || jsonb_build_array($2)';
 create or replace aggregate json_group_array(anyelement) (sfunc = json_append, stype = jsonb, initcond = '[]');
+
+-- Ends a transaction in an error unless a process is still among the others. It waits for whoever is removing the process,
+-- and keeps others from removing it until the commit.
+create or replace function still_here(replica text) returns void language plpgsql as $$ begin
+  perform 1 from replicas where id = replica for key share;
+  if not found then raise exception 'the process % was removed', replica using errcode = 'RM001'; end if;
+end $$;

@@ -322,18 +322,6 @@ class Replica(Peers):
                 act(replica)
 
 
-def fence(replica: str) -> tuple[bytes, dict[str, Any]]:
-    """Returns the statement that ends a transaction: its own id, and whether the process is still there.
-
-    It waits for whoever is removing the process, and keeps others from removing it until the commit.
-    """
-    statement = (
-        "with here as (select 1 from replicas where id = %(id)s for key share)"
-        " select pg_current_xact_id_if_assigned()::text, exists (select 1 from here)"
-    )
-    return statement.encode(), {"id": replica}
-
-
 def _number(replica: str) -> int:
     """Returns the number of a process's lock, a signed number of 32 bits."""
     return int.from_bytes(hashlib.sha256(replica.encode()).digest()[:4], signed=True)

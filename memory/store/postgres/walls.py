@@ -18,7 +18,6 @@ from memory.scope import Scope
 
 #: The settings of the transaction, in the order in which `settings` gives their values.
 _SETTINGS: Final = ("owners", "selves", "agent", "partitions", "session", "authors")
-RAISE: Final = ("select " + ", ".join(f"set_config('remora.{name}', %s, true)" for name in _SETTINGS)).encode()
 #: The values without a scope.
 OPEN: Final = ("",) * len(_SETTINGS)
 
@@ -34,6 +33,12 @@ def settings(scope: Scope, *, session_id: int | None = None, elsewhere: bool = F
     )
     session = "" if session_id is None else str(session_id)
     return owners, selves, str(scope.agent_id), partitions, session, selves if elsewhere else "{}"
+
+
+def told(values: tuple[str, ...]) -> bytes:
+    """Returns the statement that tells the server these values, for the rest of a transaction."""
+    settings = (f"set_config('remora.{name}', '{value}', true)" for name, value in zip(_SETTINGS, values, strict=True))
+    return f"select {', '.join(settings)}".encode()
 
 
 def is_confined(values: tuple[str, ...], scope: Scope) -> bool:

@@ -299,7 +299,7 @@ class SqliteDatabase(Database):
             database._check = asyncio.create_task(database._look(free_pages=False))
         return database
 
-    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None) -> T:
+    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None, durable: bool = True) -> T:
         """Runs `act` as one transaction. Any exception it raises rolls back the whole transaction.
 
         Raises `StoreDamaged` without trying if the store is known to be damaged.
@@ -323,7 +323,7 @@ class SqliteDatabase(Database):
         except self._error as exc:
             raise await self._explained(exc, met) from exc
 
-    async def read(self, act: Callable[[Reader], T]) -> T:
+    async def read(self, act: Callable[[Reader], T], *, single: bool = False) -> T:
         """Runs `act` on one committed state. Raises `StoreBusy` if that takes too long."""
         met = time.monotonic()
         try:

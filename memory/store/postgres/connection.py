@@ -1,0 +1,294 @@
+"""A connection to PostgreSQL on a thread of its own, and the values that come and go on it.
+
+Invariants: A lost connection is made again at its next use. It begins no transaction by itself: whoever needs one says
+so, together with what it asks first, since each statement is a way to the server and back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any, Final, Literal, TypeAlias, TypeVar
+
+import numpy as np
+import psycopg
+from psycopg import sql
+from psycopg.abc import AdaptContext
+from psycopg.adapt import Dumper, Loader
+from psycopg.types.string import StrDumper, TextLoader
+
+from memory.errors import StorageError, StoreBusy, StoreInUse, StoreUnwritable
+from memory.store.database import Row
+
+#: Seconds between two attempts.
+PAUSE: Final = 0.1
+_CONNECT_SECONDS: Final = 5
+#: Seconds after which a transaction is ended in which nothing happens; whoever lives runs it again.
+_STANDS_STILL: Final = 3
+#: Seconds after which another process still has the store open, and is not just ending.
+_ENDING: Final = 2.0
+#: The most statements whose plans the server keeps for a connection: more than a process asks in ordinary use.
+_PLANS: Final = 400
+Lock: TypeAlias = Literal["shared", "exclusive"]
+T = TypeVar("T")
+
+
+class PostgresRow(Row):
+    """A row of a result: its values by name, by position, and in order."""
+
+    __slots__ = ("_names", "_values")
+
+    def __init__(self, names: dict[str, int], values: Sequence[Any]) -> None:
+        self._names = names
+        self._values = tuple(values)
+
+    def keys(self) -> list[str]:
+        return list(self._names)
+
+    def __getitem__(self, key: int | str, /) -> Any:
+        return self._values[self._names[key] if isinstance(key, str) else key]
+
+    def __iter__(self) -> Any:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PostgresRow) and (self.keys(), self._values) == (other.keys(), other._values)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self._names), self._values))
+
+
+class Connection:
+    """A connection on a thread of its own, made at first use and again when it was lost."""
+
+    def __init__(
+        self,
+        url: str,
+        store: str,
+        *,
+        lock: Lock | None = None,
+        synchronous: bool = False,
+        read_seconds: float | None = None,
+    ) -> None:
+        self._url = url
+        self._store = store
+        self._lock = lock
+        self._synchronous = synchronous
+        self._read_seconds = read_seconds
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="remora-postgres")
+        self._made: psycopg.Connection[Row] | None = None
+        self._asked = self._done = 0
+
+    def another(self) -> Connection:
+        """Returns a further connection to the same store, without its lock."""
+        return Connection(self._url, self._store)
+
+    @property
+    def waiting(self) -> int:
+        """The number of functions that wait or run."""
+        return self._asked - self._done
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the connection that was used last is gone, or could not be made."""
+        return self._made is None or self._made.closed
+
+    @property
+    def version(self) -> str:
+        number = 0 if self._made is None else self._made.info.server_version
+        return f"{number // 10_000}.{number % 10_000}"
+
+    async def call(self, act: Callable[[psycopg.Connection[Row]], T]) -> T:
+        """Runs `act` on the connection's thread, after all functions requested before, to its end."""
+
+        def run() -> T:
+            try:
+                if self._made is None or self._made.closed:
+                    self._made = None
+                    self._made = self._connected()
+                return act(self._made)
+            finally:
+                self._done += 1
+
+        self._asked += 1
+        done = asyncio.get_running_loop().run_in_executor(self._thread, run)
+        # Nobody asks for the error of a caller that was cancelled meanwhile.
+        done.add_done_callback(lambda one: one.cancelled() or one.exception())
+        return await asyncio.shield(done)
+
+    async def close(self) -> None:
+        """Closes the connection after what was requested before, also if the caller is cancelled meanwhile."""
+
+        def end() -> None:
+            if self._made is not None:
+                self._made.close()
+
+        ended = asyncio.get_running_loop().run_in_executor(self._thread, end)
+        self._thread.shutdown(wait=False)
+        await asyncio.shield(ended)
+
+    def _connected(self) -> psycopg.Connection[Row]:
+        made: psycopg.Connection[Row] = psycopg.connect(
+            self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS, row_factory=_rows, application_name="remora"
+        )
+        try:
+            made.prepared_max = _PLANS
+            adapt(made)
+            made.execute(sql.SQL("set search_path = {}, public").format(sql.Identifier(self._store)))
+            if self._lock is not None:
+                self._take_lock(made, self._lock)
+                # A process that stands still in a transaction must not hold up the others.
+                made.execute(f"set idle_in_transaction_session_timeout = '{_STANDS_STILL}s'".encode())
+                if self._synchronous:  # else the server's own setting holds
+                    made.execute(b"set synchronous_commit = on")
+            if self._read_seconds is not None:
+                made.execute(f"set statement_timeout = {int(self._read_seconds * 1_000)}".encode())
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    def _take_lock(self, made: psycopg.Connection[Row], lock: Lock) -> None:
+        """Takes the store's lock for this connection. Raises `StoreInUse` if another process holds it."""
+        how = "select pg_try_advisory_lock(%s)" if lock == "exclusive" else "select pg_try_advisory_lock_shared(%s)"
+        row = made.execute(how.encode(), (number_of(f"remora {self._store}"),)).fetchone()
+        if row is not None and row[0]:
+            return
+        if lock == "exclusive":
+            raise StoreInUse(
+                f"The store {self._store} is in use by another Remora on this database. Stop all that use it first."
+            )
+        raise StoreInUse(
+            f"A command that needs the store {self._store} for itself is at work on this database, such as a move. "
+            "Start again once it has ended."
+        )
+
+
+async def once_free(writer: Connection, act: Callable[[psycopg.Connection[Row]], T]) -> T:
+    """Runs `act` on a connection with the store's lock, which the server may still hold for a process that ended."""
+    until = time.monotonic() + _ENDING
+    while True:
+        try:
+            return await writer.call(act)
+        except StoreInUse:
+            if time.monotonic() > until:
+                raise
+            await asyncio.sleep(PAUSE)
+
+
+@contextmanager
+def by_itself(connection: psycopg.Connection[Row], name: str) -> Iterator[None]:
+    """Keeps every other process out of what happens in the block, under this name."""
+    connection.execute(b"select pg_advisory_lock(%s)", (number_of(name),))
+    try:
+        yield
+    finally:
+        with suppress(psycopg.Error):
+            connection.execute(b"select pg_advisory_unlock(%s)", (number_of(name),))
+
+
+def is_alone(connection: psycopg.Connection[Row], store: str) -> bool:
+    """Returns whether no other process has the store open, which this one shares."""
+    number = number_of(f"remora {store}")
+    row = connection.execute(b"select pg_try_advisory_lock(%s)", (number,)).fetchone()
+    if row is not None and row[0]:
+        connection.execute(b"select pg_advisory_unlock(%s)", (number,))
+    return row is not None and bool(row[0])
+
+
+def number_of(name: str) -> int:
+    """Returns the number of a lock."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
+
+
+def _rows(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], Row]:
+    names = {column.name: place for place, column in enumerate(cursor.description or ())}
+    return lambda values: PostgresRow(names, values)
+
+
+class _WholeNumber(Dumper):
+    """Every whole number is a bigint, and a boolean is one, too."""
+
+    oid = psycopg.adapters.types["int8"].oid
+
+    def dump(self, obj: int) -> bytes:
+        return str(int(obj)).encode()
+
+
+class NoNumbers:
+    """An empty list of whole numbers."""
+
+
+class _NoNumbersDumper(Dumper):
+    oid = psycopg.adapters.types["int8"].array_oid
+
+    def dump(self, obj: NoNumbers) -> bytes:
+        return b"{}"
+
+
+class _Text(StrDumper):
+    """A text without NUL, which PostgreSQL can't hold."""
+
+    def dump(self, obj: str) -> Any:
+        return super().dump(obj.replace("\x00", "\ufffd") if "\x00" in obj else obj)
+
+
+class _Number(Loader):
+    """A sum or an average: whole if it has no fraction."""
+
+    def load(self, data: Any) -> int | float:
+        text = bytes(data).decode()
+        return float(text) if "." in text or "N" in text else int(text)
+
+
+class _Truth(Loader):
+    def load(self, data: Any) -> int:
+        return int(bytes(data) == b"t")
+
+
+class _Vector(Loader):
+    """A vector as 8-bit integers."""
+
+    def load(self, data: Any) -> bytes:
+        return np.array(json.loads(bytes(data)), dtype=np.float32).round().astype(np.int8).tobytes()
+
+
+def adapt(connection: AdaptContext) -> None:
+    assert isinstance(connection, psycopg.Connection)
+    adapters = connection.adapters
+    adapters.register_dumper(int, _WholeNumber)
+    adapters.register_dumper(bool, _WholeNumber)
+    adapters.register_dumper(str, _Text)
+    adapters.register_dumper(NoNumbers, _NoNumbersDumper)
+    adapters.register_loader("numeric", _Number)
+    adapters.register_loader("bool", _Truth)
+    adapters.register_loader("jsonb", TextLoader)
+    kind = connection.execute("select to_regtype('public.halfvec')::oid").fetchone()
+    if kind is not None and kind[0]:
+        adapters.register_loader(int(kind[0]), _Vector)
+
+
+def storage_error(error: psycopg.Error) -> StorageError:
+    """Returns our error for the driver's."""
+    text = str(error).strip()
+    if isinstance(error, psycopg.errors.QueryCanceled):
+        return StoreBusy("Reading the store took too long and was ended, so that others can go on. Try again.")
+    if isinstance(error, psycopg.errors.DiskFull):
+        return StoreUnwritable(
+            "The disk of the PostgreSQL server is full. Nothing of this was saved; what was saved before is intact. "
+            "Free some space, and it goes on without a restart."
+        )
+    if isinstance(error, psycopg.OperationalError):
+        return StoreUnwritable(
+            f"The PostgreSQL server can't be reached ({text}). Nothing of this was saved. Look at the server and at "
+            "database_url; it goes on without a restart."
+        )
+    return StorageError(f"PostgreSQL: {text}")

@@ -1,0 +1,227 @@
+"""A transaction on a connection to PostgreSQL: its statements, what it may see, and its end.
+
+Invariants: Statements are those of every engine, said in PostgreSQL's words by `dialect`. A process that the others
+have taken for dead commits nothing: a transaction ends with a look at the process's row, which stays locked until the
+commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Final, TypeVar
+
+import psycopg
+
+from memory.scope import Scope
+from memory.store.database import Parameter, Reader, Row, Transaction, in_transaction
+from memory.store.postgres import ids, schema, walls, watching
+from memory.store.postgres.connection import NoNumbers
+from memory.store.postgres.dialect import Translation, translated
+from memory.store.sealing import Seal
+
+#: The state that the server gives to the error of a process that is not among the others; see functions.sql.
+_REMOVED: Final = "RM001"
+T = TypeVar("T")
+
+
+class PostgresReader(Reader):
+    """A connection inside a read or write transaction."""
+
+    def __init__(self, connection: psycopg.Connection[Row], seal: Seal | None, *, begins: bytes = b"") -> None:
+        """A transaction that has not begun yet `begins` by this statement, together with the first wall."""
+        self._connection = connection
+        self._seal = seal
+        self._begins = begins
+        #: The wall that stands, and the one that the next statement needs: most are followed by another of its kind.
+        self._wall = self._wanted = walls.OPEN
+
+    @property
+    def seal(self) -> Seal:
+        """The seal of forgotten statements. Only there if the store was opened for use, not just looked at."""
+        assert self._seal is not None
+        return self._seal
+
+    def all(self, sql: str, parameters: Sequence[Parameter] = ()) -> list[Row]:
+        return self._execute(sql, parameters).fetchall()
+
+    def one(self, sql: str, parameters: Sequence[Parameter] = ()) -> Row | None:
+        return self._execute(sql, parameters).fetchone()
+
+    def confine(self, scope: Scope, *, session_id: int | None = None) -> None:
+        """Hides from the rest of this transaction what the scope may not see."""
+        self._wanted = walls.settings(scope, session_id=session_id)
+
+    @contextmanager
+    def within(self, scope: Scope, *, elsewhere: bool = False) -> Iterator[None]:
+        """Hides what the scope may not see until the end of the `with` block."""
+        before = self._wanted
+        if elsewhere or not walls.is_confined(before, scope):
+            self._wanted = walls.settings(scope, elsewhere=elsewhere)
+        try:
+            yield
+        finally:
+            self._wanted = before
+
+    def given_ids(self) -> dict[str, int]:
+        """Returns the greatest id ever given, by table."""
+        return ids.given(self)
+
+    def _execute(self, statement: str, parameters: Sequence[Parameter]) -> psycopg.Cursor[Row]:
+        self._raise_wall()
+        said = translated(statement, schema.never_null())
+        try:
+            return self._connection.execute(said.text.encode(), _given(said, parameters))
+        except psycopg.ProgrammingError as exc:
+            exc.add_note(said.text)
+            raise
+
+    def _raise_wall(self) -> None:
+        """Tells the server what the next statements may see, if it does not know yet."""
+        if self._begins or self._wanted != self._wall:
+            told = walls.told(self._wanted) if self._wanted != self._wall else b""
+            self._connection.execute(self._begins + told, prepare=False)
+            self._begins, self._wall = b"", self._wanted
+
+
+class PostgresTransaction(PostgresReader, Transaction):
+    """The writer inside its transaction."""
+
+    def __init__(self, connection: psycopg.Connection[Row], seal: Seal) -> None:
+        super().__init__(connection, seal)
+        self._changes = 0
+
+    def run(self, sql: str, parameters: Sequence[Parameter] = ()) -> None:
+        self._execute(sql, parameters)
+        if sql.startswith("create table"):  # of an index that is made again
+            for statement in walls.definitions(self._connection):
+                self._connection.execute(statement.encode())
+
+    def run_each(self, sql: str, rows: Sequence[Sequence[Parameter]]) -> None:
+        """Runs a statement once for each row of parameters, without waiting for one before the next."""
+        self._raise_wall()
+        said = translated(sql, schema.never_null())
+        cursor = self._connection.cursor()
+        cursor.executemany(said.text.encode(), [_given(said, row) for row in rows])
+        self._changes += max(cursor.rowcount, 0)
+
+    def give_ids_behind(self, given: Mapping[str, int]) -> None:
+        """Gives only ids that are greater than these and than all that are there."""
+        ids.go_on(self, given)
+
+    def watch(self) -> None:
+        """Begins to note what is done to memories, links and names; see `job_watch`."""
+        watching.watch(self)
+
+    def unwatch(self) -> None:
+        """Ends the watch and drops what it has noted."""
+        watching.unwatch(self)
+
+    @property
+    def changes(self) -> int:
+        """The number of rows written since the transaction began."""
+        return self._changes
+
+    @property
+    def state(self) -> str:
+        """The transactions that are over: whichever process writes, there is one more then."""
+        return state_of(self)
+
+    def _execute(self, statement: str, parameters: Sequence[Parameter]) -> psycopg.Cursor[Row]:
+        cursor = super()._execute(statement, parameters)
+        if not statement.startswith(("select", "with", "savepoint", "rollback", "release")):
+            self._changes += max(cursor.rowcount, 0)
+        return cursor
+
+
+def state_of(reader: Reader) -> str:
+    row = reader.one("select pg_current_snapshot()::text")
+    assert row is not None
+    return str(row[0])
+
+
+def committed(
+    connection: psycopg.Connection[Row], act: Callable[[Transaction], T], seal: Seal, locks: bytes, replica: str | None
+) -> T:
+    """Runs a transaction as soon as the statement `locks` has taken its locks.
+
+    Raises `Doubtful` if the connection was lost while it was committed, and `Removed` if the process `replica` is not
+    there any more.
+    """
+    try:
+        begun = connection.execute(b"begin; " + locks + b", pg_current_xact_id()::text as transaction", prepare=False)
+        begun.set_result(-1)
+        with in_transaction():
+            result = act(PostgresTransaction(connection, seal))
+    except BaseException:
+        with suppress(psycopg.Error):
+            connection.rollback()
+        raise
+    # A commit alone would pass over an error that `act` has held back.
+    last = b"select 1" if replica is None else f"select still_here('{replica}')".encode()
+    try:
+        connection.execute(last + b"; commit", prepare=False)
+    except psycopg.Error as exc:
+        with suppress(psycopg.Error):
+            connection.rollback()
+        if exc.sqlstate == _REMOVED:
+            raise Removed from exc
+        if connection.broken and (row := begun.fetchone()) is not None:
+            raise Doubtful(row["transaction"], result, exc) from exc
+        raise
+    return result
+
+
+def is_there(connection: psycopg.Connection[Row], replica: str) -> bool:
+    """Returns whether the others have not removed a process."""
+    return connection.execute(b"select 1 from replicas where id = %s", (replica,)).fetchone() is not None
+
+
+def consistent(connection: psycopg.Connection[Row], act: Callable[[Reader], T], seal: Seal | None) -> T:
+    """Runs a function on one committed state."""
+    try:
+        with in_transaction():
+            return act(PostgresReader(connection, seal, begins=b"begin isolation level repeatable read read only; "))
+    finally:
+        with suppress(psycopg.Error):
+            connection.commit()  # a rollback would have the driver prepare every statement again
+
+
+def asked_once(connection: psycopg.Connection[Row], act: Callable[[Reader], T], seal: Seal | None) -> T:
+    """Runs a function that asks one statement, and knows no scope."""
+    with in_transaction():
+        return act(_SingleReader(connection, seal))
+
+
+class _SingleReader(PostgresReader):
+    """A connection on which one statement is asked, outside a transaction."""
+
+    def _raise_wall(self) -> None:
+        assert self._wanted == self._wall, "a second statement or a wall needs a transaction"
+        self._wall = ()  # none that is ever wanted
+
+
+class Removed(Exception):
+    """The others have removed the process."""
+
+
+class Doubtful(psycopg.OperationalError):
+    """The connection was lost while a transaction was committed: the server knows whether it was."""
+
+    def __init__(self, transaction: str, result: Any, error: psycopg.Error) -> None:
+        super().__init__(str(error))
+        self.transaction = transaction
+        self.result = result
+
+
+def _given(said: Translation, parameters: Sequence[Parameter]) -> dict[str, Any]:
+    """Returns the parameters of a statement by their names."""
+    given = {f"p{place}": _bound(parameters[place], listed=place in said.listed) for place in said.places}
+    return given | {f"n{place}": None if parameters[place] is None else "" for place in said.nulls}
+
+
+def _bound(value: Parameter, *, listed: bool) -> Any:
+    if value is None or isinstance(value, (str, int, float, bytes)):
+        return value
+    # An empty list has no type, which the functions that go through one are chosen by.
+    return list(value) or (NoNumbers() if listed else [])
