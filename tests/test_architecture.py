@@ -96,7 +96,9 @@ VENDORS = {
     "opentelemetry": {"gateway/ops/traces.py"},
     "httpx2": {"agents/toolservers/session.py"},
     "filelock": {"memory/atomic.py", "memory/store/sqlite/database.py"},
-    "psycopg": {"memory/store/postgres/database.py", "memory/store/postgres/replica.py"},
+    "psycopg": {
+        f"memory/store/postgres/{name}.py" for name in ("connection", "transaction", "database", "replica")
+    },
     "sqlite_vec": {"memory/store/sqlite/driver.py"},
     "dateutil": {"memory/text/times/pieces.py", "memory/text/times/rules.py"},
     "apscheduler": {"gateway/ops/night_clock.py"},

@@ -66,7 +66,7 @@ class PostgresRow(Row):
         return hash((tuple(self._names), self._values))
 
 
-class Connection:
+class ServerConnection:
     """A connection on a thread of its own, made at first use and again when it was lost."""
 
     def __init__(
@@ -87,9 +87,9 @@ class Connection:
         self._made: psycopg.Connection[Row] | None = None
         self._asked = self._done = 0
 
-    def another(self) -> Connection:
+    def another(self) -> ServerConnection:
         """Returns a further connection to the same store, without its lock."""
-        return Connection(self._url, self._store)
+        return ServerConnection(self._url, self._store)
 
     @property
     def waiting(self) -> int:
@@ -172,7 +172,7 @@ class Connection:
         )
 
 
-async def once_free(writer: Connection, act: Callable[[psycopg.Connection[Row]], T]) -> T:
+async def once_free(writer: ServerConnection, act: Callable[[psycopg.Connection[Row]], T]) -> T:
     """Runs `act` on a connection with the store's lock, which the server may still hold for a process that ended."""
     until = time.monotonic() + _ENDING
     while True:

@@ -24,8 +24,8 @@ from memory.store.peers import Alone, Peers
 from memory.store.postgres import schema, standing, walls
 from memory.store.postgres.connection import (
     PAUSE,
-    Connection,
     Lock,
+    ServerConnection,
     adapt,
     by_itself,
     is_alone,
@@ -68,7 +68,13 @@ class PostgresDatabase(Database):
     driver = None
 
     def __init__(
-        self, *, path: Path, seal: Seal, writer: Connection, readers: list[Connection], signals: Connection
+        self,
+        *,
+        path: Path,
+        seal: Seal,
+        writer: ServerConnection,
+        readers: list[ServerConnection],
+        signals: ServerConnection,
     ) -> None:
         self.path = path
         self.seal = seal
@@ -105,7 +111,7 @@ class PostgresDatabase(Database):
 
         Raises `StoreInUse`, `StoreUnwritable`, `SchemaTooNew` or `StorageError`, each saying what to do.
         """
-        opened: list[Connection] = []
+        opened: list[ServerConnection] = []
 
         def begin(writer: psycopg.Connection[Row]) -> bool:
             with by_itself(writer, f"remora schema {store}"):
@@ -119,12 +125,12 @@ class PostgresDatabase(Database):
             seal = Seal(keys or sealing.path_of(path))
             store = schema.name_of(path)
             lock: Lock = "exclusive" if alone else "shared"
-            writer = Connection(url, store, lock=lock, synchronous=durability == "power-loss")
+            writer = ServerConnection(url, store, lock=lock, synchronous=durability == "power-loss")
             opened.append(writer)
             if await once_free(writer, begin):
                 log.warning("store.no_second_wall", because=BYPASSED, fix=ORDINARY_ROLE)
-            opened.append(signals := Connection(url, store))
-            opened += [Connection(url, store, read_seconds=read_seconds) for _ in range(_READERS)]
+            opened.append(signals := ServerConnection(url, store))
+            opened += [ServerConnection(url, store, read_seconds=read_seconds) for _ in range(_READERS)]
         except BaseException as exc:
             for connection in opened:
                 await connection.close()
@@ -344,7 +350,7 @@ class PostgresDatabase(Database):
 
 async def is_walled(url: str, path: Path) -> bool:
     """Returns whether row-level security holds the role that `url` names. Raises `StorageError`."""
-    connection = Connection(url, schema.name_of(path), read_seconds=READ_SECONDS)
+    connection = ServerConnection(url, schema.name_of(path), read_seconds=READ_SECONDS)
     try:
         return not await connection.call(walls.is_bypassed)
     except psycopg.Error as exc:
@@ -372,7 +378,7 @@ async def look(url: str, path: Path, act: Callable[[Reader], T]) -> T | None:
             )
         return consistent(connection, act, None)
 
-    connection = Connection(url, schema.name_of(path), read_seconds=READ_SECONDS)
+    connection = ServerConnection(url, schema.name_of(path), read_seconds=READ_SECONDS)
     try:
         return await connection.call(read)
     except psycopg.Error as exc:

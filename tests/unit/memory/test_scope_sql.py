@@ -332,6 +332,8 @@ def test_statements_are_run_by_transactions_only() -> None:
         if re.search(r"\.execute(?:many|script)?\(", path.read_text("utf-8"))
     }
     assert executing == {
+        "store/postgres/connection.py",
+        "store/postgres/transaction.py",
         "store/postgres/database.py",
         "store/postgres/schema.py",
         "store/postgres/replica.py",
