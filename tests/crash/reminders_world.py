@@ -31,8 +31,8 @@ from tests.crash.world import (
 from tests.platforms.telegram.client import running
 
 _PEOPLE = range(5_001, 5_021)
-#: Seconds from the request to the reminder.
-_AHEAD = (1.0, 6.0)
+#: Seconds from the request to the reminder: some come while the bot starts, which takes longer on a busy machine.
+_AHEAD = (1.0, 20.0)
 _THING = re.compile(r"thing\d{5}")
 _COMMITS: Sequence[tuple[str, Deed, str]] = (
     ("remind", "quick", "insert into reminders"),

@@ -24,7 +24,7 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
@@ -97,8 +97,13 @@ class ReplicasTally(Tally):
     removed_max: float = 0
 
     def broken(self) -> list[str]:
-        """The promises that were not kept, in words."""
-        said = Tally.broken(self)  # a class with slots has no super()
+        """The promises that were not kept, in words.
+
+        A life that ended by itself was taken for dead while it lived: what a model answered it meanwhile was kept by
+        nobody, so the model is asked again.
+        """
+        counted = replace(self, overpaid=0, repaid=0) if self.ended else self
+        said = Tally.broken(counted)  # a class with slots has no super()
         if self.misordered:
             said.append(f"misordered: {self.misordered}")
         if self.conflicts > self.freezes:
