@@ -11,6 +11,8 @@ from typing import Final
 
 import pytest
 
+from tests.kit.program import ran
+
 ROOT: Final = Path(__file__).parents[2]
 CONFIG: Final = "data_dir: data\nembedding: {provider: none}\nmemory: {exit_seconds: 5}\n"
 WORK: Final = "name: work\ndatabase: work.db\nrouting: {chats: ['console:ada']}\n"
@@ -31,16 +33,13 @@ class Machine:
         (self.folder / "agents" / "work.yaml").write_text(WORK)
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        done = subprocess.run(
-            self.command(*arguments), cwd=self.folder, env=self.env, capture_output=True, text=True, check=False,
-            timeout=60,
-        )  # fmt: skip
-        return done.returncode, done.stdout, done.stderr
+        done = ran(*arguments, "--config", "config.yaml", folder=self.folder, env=self.env)
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     def chatting(self) -> subprocess.Popen[str]:
         """A chat that waits for what is said next, its store open."""
         process = subprocess.Popen(
-            self.command("chat"),
+            [sys.executable, "-m", "gateway", "chat", "--config", "config.yaml"],
             cwd=self.folder,
             env=self.env,
             text=True,
@@ -53,9 +52,6 @@ class Machine:
         while "Porto" not in (line := process.stdout.readline()):
             assert line, "it ended"
         return process
-
-    def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "gateway", *arguments, "--config", "config.yaml"]
 
     @property
     def env(self) -> dict[str, str]:

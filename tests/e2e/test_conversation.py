@@ -16,7 +16,12 @@ from typing import Any
 import pytest
 from llmock.pytest_plugin import LLMock
 
+from tests.kit.program import ran
+
 ROOT = Path(__file__).parents[2]
+
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "NO_PROXY": "*"}
 
 
 class Terminal:
@@ -33,23 +38,22 @@ class Terminal:
         )
 
     def start(self, *options: str) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_PROXY": "*"}
         return subprocess.Popen(
             [sys.executable, "-m", "gateway", "chat", "--config", str(self.config), *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=environment,
+            env=ENVIRONMENT,
             cwd=self.folder,
         )
 
     def chat(self, *lines: str | bytes, person: str = "you") -> str:
         """Say each line in a run of its own and return what was shown."""
         said = b"".join((line if isinstance(line, bytes) else line.encode()) + b"\n" for line in lines)
-        process = self.start("--as", person)
-        shown, errors = process.communicate(said, timeout=60)
-        assert process.returncode == 0, errors.decode()
-        return shown.decode()
+        options = ("--config", str(self.config), "--as", person)
+        done = ran("chat", *options, folder=self.folder, env=ENVIRONMENT, stdin=said)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode()
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.kit.program import ran
+
 SECRET = "sk-ant-" + "a1B2" * 8
 
 
@@ -32,16 +32,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def remora(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "gateway", *arguments, "--config", str(folder / "config.yaml")],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "NO_PROXY": "*"},
-        cwd=folder,
-        check=False,
-        timeout=120,
-    )
+    config = ("--config", str(folder / "config.yaml"))
+    done = ran(*arguments, *config, folder=folder, env={**os.environ, "NO_PROXY": "*"})
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def test_a_workspace_comes_in_goes_out_and_is_taken_back(folder: Path) -> None:

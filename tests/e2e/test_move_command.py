@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from tests.kit import postgres
+from tests.kit.program import ran
 
 pytestmark = pytest.mark.postgres
-ROOT: Final = Path(__file__).parents[2]
 ON_FILES: Final = "data_dir: data\nembedding: {provider: none}\nmemory: {exit_seconds: 5}\n"
 WORK: Final = "name: work\ndatabase: work.db\nrouting: {chats: ['console:ada']}\n"
 
@@ -32,16 +30,9 @@ class Machine:
 
     def run(self, *arguments: str, server: bool = False) -> tuple[int, str, str]:
         config = "server.yaml" if server else "config.yaml"
-        done = subprocess.run(
-            [sys.executable, "-m", "gateway", *arguments, "--config", config],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(self.folder), "DATABASE_URL": self.url},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        return done.returncode, done.stdout, done.stderr
+        env = {**os.environ, "HOME": str(self.folder), "DATABASE_URL": self.url}
+        done = ran(*arguments, "--config", config, folder=self.folder, env=env)
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 @pytest.fixture

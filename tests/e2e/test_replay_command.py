@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.kit.program import ran
+
 ROW = {
     "id": 1,
     "time": "2024-03-01T12:00:00Z",
@@ -28,15 +28,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def remora(folder: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "gateway", *arguments, "--config", str(folder / "config.yaml")],
-        input=stdin,
-        capture_output=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "NO_PROXY": "*"},
-        cwd=folder,
-        check=False,
-        timeout=120,
-    )
+    config = ("--config", str(folder / "config.yaml"))
+    return ran(*arguments, *config, folder=folder, env={**os.environ, "NO_PROXY": "*"}, stdin=stdin)
 
 
 def write(folder: Path, *rows: object) -> str:

@@ -29,6 +29,7 @@ from gateway import app
 from gateway.config.loading import load
 from gateway.ops.reloading import Sources
 from gateway.ops.serve import serve
+from tests.kit.program import ran
 from tests.platforms.discord import Control as Discord
 from tests.platforms.telegram import Control as Telegram
 
@@ -216,8 +217,7 @@ class Machine:
             stdin=stdin,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env={k: v for k, v in os.environ.items() if k not in ("TELEGRAM_TOKEN", "DISCORD_TOKEN")}
-            | {"PYTHONPATH": str(ROOT), "NO_PROXY": "*", "HOME": str(self.folder)},
+            env=environment(self.folder),
             cwd=self.folder,
             # Ctrl-C is ignored in what a shell runs in the background, these tests perhaps among it.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
@@ -225,11 +225,11 @@ class Machine:
 
     async def run(self, *arguments: str, stdin: str = "") -> tuple[int, str, str]:
         """Start, wait for the end; the exit code and what was printed."""
-        process = await self.start(*arguments)
-        async with asyncio.timeout(60):
-            out, err = await process.communicate(stdin.encode())
-        assert process.returncode is not None
-        return process.returncode, out.decode(), err.decode()
+        done = await asyncio.to_thread(
+            ran, *arguments, "--config", str(self.config), folder=self.folder, env=environment(self.folder),
+            stdin=stdin.encode(),
+        )  # fmt: skip
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     async def health(self) -> dict[str, object] | None:
         async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
