@@ -122,18 +122,23 @@ async def episode(memory: Service, place: tuple[Where, Who], clock: Clock, words
         new(),
     )
 
+    tag, summary, task, name, alias = new(), new(), new(), new(), new()
+    vector_of = {
+        doc: (new().encode(), np.frombuffer(new().encode(), dtype="<f4")) for doc in (2 * fact, 2 * source + 1)
+    }
+
     def act(tx: Transaction) -> None:
         memories.supersede(tx, old, fact, at=clock())
-        tx.run("update memories set tags = ? where id = ?", (json.dumps([new()]), fact))
+        tx.run("update memories set tags = ? where id = ?", (json.dumps([tag]), fact))
         tx.run(
             "update sessions set summary = ?, active_task = ? where id = ?",
-            (f"They spoke of {new()}", f"working on {new()}", context.session.id),
+            (f"They spoke of {summary}", f"working on {task}", context.session.id),
         )
         entity = tx.insert(
             "insert into entities (owner_id, type, name, norm, created_at) values (?, 'project', ?, ?, 1)",
-            (context.scope.writes_to, words[-1].title(), new()),
+            (context.scope.writes_to, name.title(), name),
         )
-        tx.run("insert into entity_aliases values (?, ?)", (entity, new()))
+        tx.run("insert into entity_aliases values (?, ?)", (entity, alias))
         tx.run("insert into memory_entities values (?, ?)", (fact, entity))
         tx.run("update inbox set state = 'failed' where id = ?", (failed,))
         tx.run(
@@ -141,8 +146,8 @@ async def episode(memory: Service, place: tuple[Where, Who], clock: Clock, words
             " values (?, 'message', 0, ?, 'dead', 'r', 1)",
             (context.session.key, f"1. plan {value} {unsent}"),
         )
-        for doc in (2 * fact, 2 * source + 1):
-            vectors.cache(tx, doc, {new().encode(): np.frombuffer(new().encode(), dtype="<f4")}, now=clock())
+        for doc, (hashed, vector) in vector_of.items():
+            vectors.cache(tx, doc, {hashed: vector}, now=clock())
 
     await wrote(memory, act)
 

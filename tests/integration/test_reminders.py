@@ -53,15 +53,19 @@ async def texts(memory: Service, context: Context) -> list[str]:
 
 async def fired(memory: Service, clock: Clock) -> list[tuple[str, str, bool]]:
     """Everything that is due, as (text, when it was due in its zone, whether it is late)."""
+    asked: list[Firing] = []
     shown: list[tuple[str, str, bool]] = []
 
     def show(firing: Firing) -> Sequence[Part]:
-        at = datetime.fromtimestamp(firing.at / 1000, UTC).astimezone(ZoneInfo(firing.reminder.zone))
-        shown.append((firing.reminder.text, f"{at:%Y-%m-%d %H:%M}", firing.late))
+        asked.append(firing)
         return [Part(text=firing.reminder.text)]
 
     while (reminder := await memory.reminders.next_due()) is not None and (reminder.next_at or 0) <= clock():
         assert await memory.reminders.fire(reminder, show) is not None
+        # Its transaction may have asked more than once.
+        firing = asked[-1]
+        at = datetime.fromtimestamp(firing.at / 1000, UTC).astimezone(ZoneInfo(firing.reminder.zone))
+        shown.append((firing.reminder.text, f"{at:%Y-%m-%d %H:%M}", firing.late))
     return shown
 
 
