@@ -416,10 +416,11 @@ class World:
             return [Note(pieces=[Part(text="done")])]
 
         await self.service.privacy.act(context, await self.inbox(at_home(name)), act)
-        if outcomes == ["fits"]:
+        outcome = outcomes[-1]
+        if outcome == "fits":
             assert made is not None
             self.linked(made.account.user_id, name)
-        return outcomes[0]
+        return outcome
 
     def linked(self, one: str, other: str) -> None:
         old, new = self.person_of[other], self.person_of[one]
