@@ -84,7 +84,7 @@ async def measure(dataset: Dataset, folder: Path) -> dict[str, dict[str, Any]]:
         await record(setup, lines, clock, lambda _count: None)
         memory = next(iter(setup.roster.stores.values())).memory
         await memory.indexed()
-        sources, contexts = sources_of(folder), await contexts_of(memory, dataset)
+        sources, contexts = await sources_of(memory), await contexts_of(memory, dataset)
         _say("Remora holds everything")
 
         async def remora(asked: Asked) -> tuple[list[str], float]:

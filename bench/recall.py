@@ -7,8 +7,10 @@ the size of the smallest chat. No language model, no randomness.
     python -m bench.recall FILE_OR_FOLDER...           the shipped modes and the plain FTS5 floor
     python -m bench.recall FILE --seeds                with the fusions of the systems Remora comes from
     python -m bench.recall FILE --split conv-41,conv-42     only questions in these chats
+    python -m bench.recall FILE --engine both          over a store in a file and one in PostgreSQL
 
-The last line is one JSON object: {set: {mode: {"any@5": …, "frac@10": …, "n": …, "by_category": {…}}}}.
+Over both, each question is asked of both in turn, and the differences are those of the same questions. The last
+line is one JSON object: {set: {mode: {"any@5": …, "frac@10": …, "n": …, "by_category": {…}}}}.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
@@ -42,6 +45,7 @@ from gateway.config.loading import Config
 from gateway.config.loading import load as load_config
 from memory.recall.rank import CLASSIC, HYBRID, Weights
 from memory.service import Context, Hit, Service, Where, Who
+from tests.kit import postgres
 
 KS: Final = (5, 10, 20)
 #: What the product searches with in each mode; None is the weights it was opened with.
@@ -109,34 +113,80 @@ def usable(ks: Sequence[int], smallest: int) -> tuple[int, ...]:
 Ask: TypeAlias = Callable[[Asked, int], list[str]]
 
 
-async def measure(dataset: Dataset, folder: Path, *, seeds: bool) -> dict[str, dict[str, object]]:
-    """The figures of every mode on one set, kept in `folder` meanwhile."""
-    ks = usable(KS, dataset.smallest)
-    result: dict[str, dict[str, object]] = {}
+@dataclass(slots=True, kw_only=True)
+class Side:
+    """A set in the store of one engine, and what was found there in one mode: marks, first ids, and seconds."""
+
+    memory: Service
+    clock: RecordedTime
+    sources: Mapping[int, Sequence[str]]
+    contexts: Mapping[tuple[str, str], Context]
+    ks: Sequence[int]
+    scored: list[Scored] = field(default_factory=list)
+    first: list[Sequence[str]] = field(default_factory=list)
+    seconds: float = 0.0
+
+    async def ask(self, one: Asked, weights: Weights | None) -> None:
+        self.clock.at = int(one.at.timestamp() * 1000)
+        began = time.monotonic()
+        context = self.contexts[one.chat, one.asker]
+        hits = await self.memory.search(context, one.text, limit=max(self.ks), weights=weights)
+        self.seconds += time.monotonic() - began
+        found = named(hits, self.sources)
+        self.first.append(found[: max(self.ks)])
+        self.scored.append(mark(found, one.gold, one.category, self.ks))
+
+    def figures(self) -> dict[str, object]:
+        """The figures of the mode, which is over."""
+        return figures(self.scored, self.ks) | {"ms": round(1000 * self.seconds / max(len(self.scored), 1), 1)}
+
+
+@asynccontextmanager
+async def stored(dataset: Dataset, config: Config, ks: Sequence[int], engine: str) -> AsyncIterator[Side]:
+    """Stores all messages of the set, and runs what they can be asked of."""
     lines = recording.read("\n".join(json.dumps(row, ensure_ascii=False) for row in dataset.rows).encode())
     clock = RecordedTime(lines.lines[0].time)
     began = time.monotonic()
-    async with app.opened(_config(folder), {}, now=clock) as parts:
-        setup = app.replaying(_config(folder), parts)
-        tally = await record(setup, lines, clock, _progress(dataset.name, "stored", len(lines.lines)))
+    name = f"{dataset.name}, {engine}"
+    async with app.opened(config, {}, now=clock) as parts:
+        setup = app.replaying(config, parts)
+        tally = await record(setup, lines, clock, _progress(name, "stored", len(lines.lines)))
         memory = next(iter(setup.roster.stores.values())).memory
-        _say(f"{dataset.name}: {tally.messages} messages stored in {time.monotonic() - began:.1f} s, indexing")
+        _say(f"{name}: {tally.messages} messages stored in {time.monotonic() - began:.1f} s, indexing")
         await memory.indexed()
-        _say(f"{dataset.name}: ready after {time.monotonic() - began:.1f} s, {tally.memories} memories learned")
-        sources = sources_of(folder)
+        _say(f"{name}: ready after {time.monotonic() - began:.1f} s, {tally.memories} memories learned")
         contexts = await contexts_of(memory, dataset)
+        yield Side(memory=memory, clock=clock, sources=await sources_of(memory), contexts=contexts, ks=ks)
+
+
+async def measure(
+    dataset: Dataset, folder: Path, *, urls: Mapping[str, str], seeds: bool
+) -> dict[str, dict[str, object]]:
+    """The figures of every mode on one set, kept in `folder` meanwhile.
+
+    `urls` has the address of the database of each engine, which is empty for a file. `unlike` counts the questions for
+    which two engines have not found the same messages in the same order.
+    """
+    ks = usable(KS, dataset.smallest)
+    result: dict[str, dict[str, object]] = {}
+    async with AsyncExitStack() as stack:
+        sides = {
+            engine: await stack.enter_async_context(stored(dataset, _config(folder / engine, url), ks, engine))
+            for engine, url in urls.items()
+        }
         for mode, weights in MODES.items():
-            scored = []
-            spent = time.monotonic()
+            asked = {engine: replace(side, scored=[], first=[], seconds=0.0) for engine, side in sides.items()}
             advance = _progress(dataset.name, mode, len(dataset.asked))
-            for one in dataset.asked:
-                clock.at = int(one.at.timestamp() * 1000)
-                context = contexts[one.chat, one.asker]
-                hits = await memory.search(context, one.text, limit=max(ks), weights=weights)
-                scored.append(mark(named(hits, sources), one.gold, one.category, ks))
+            for i, one in enumerate(dataset.asked):
+                for side in list(asked.values())[:: 1 if i % 2 else -1]:
+                    await side.ask(one, weights)
                 advance(1)
-            took = (time.monotonic() - spent) / max(len(scored), 1)
-            result[mode] = figures(scored, ks) | {"ms": round(took * 1000, 1)}
+            for engine, side in asked.items():
+                result[mode if engine == "sqlite" else f"{mode}, {engine}"] = side.figures()
+            if len(asked) > 1:
+                ours, theirs = asked["postgres"], asked["sqlite"]
+                unlike = sum(one != other for one, other in zip(ours.first, theirs.first, strict=True))
+                result[f"{mode}, difference"] = difference(ours.scored, theirs.scored, ks) | {"unlike": unlike}
     for mode, ask in ({"floor": floor(dataset)} | (fusions(dataset) if seeds else {})).items():
         advance = _progress(dataset.name, mode, len(dataset.asked))
         scored = []
@@ -147,6 +197,16 @@ async def measure(dataset: Dataset, folder: Path, *, seeds: bool) -> dict[str, d
     for one_mode in result.values():
         one_mode |= {"left_out": dict(dataset.left_out), "granularity": dataset.granularity}
     return result
+
+
+def difference(ours: Sequence[Scored], theirs: Sequence[Scored], ks: Sequence[int]) -> dict[str, object]:
+    """Means of the differences of shares question by question, with the half-width of their 95 % interval."""
+    counted = [pair for pair in zip(ours, theirs, strict=True) if pair[0].category not in APART]
+    found: dict[str, object] = {"n": len(counted), "by_category": {}}
+    for k in ks if counted else ():
+        mean, half = _mean([one.frac[k] - other.frac[k] for one, other in counted])
+        found |= {f"frac@{k}": round(mean, 4), f"frac@{k}±": round(half, 4)}
+    return found
 
 
 def floor(dataset: Dataset) -> Ask:
@@ -214,19 +274,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("paths", type=Path, nargs="+", help="files, or MADial's folder")
     parser.add_argument("--json", action="store_true", help="print nothing but the JSON object")
     parser.add_argument("--seeds", action="store_true", help="also measure the fusions of the systems before this one")
+    parser.add_argument("--engine", choices=["sqlite", "postgres", "both"], default="sqlite")
     parser.add_argument("--split", metavar="CHATS", help="only questions in these chats, by commas")
+    parser.add_argument("--alone", action="store_true", help="with --split: no other chats are stored, either")
     options = parser.parse_args(arguments)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
 
+    engines = ("sqlite", "postgres") if options.engine == "both" else (options.engine,)
     results: dict[str, dict[str, dict[str, object]]] = {}
-    for path in options.paths:
-        dataset = _part(load(path), options.split)
-        if not dataset.asked:
-            sys.exit(f"{path}: there is nothing to ask{f' in {options.split}' if options.split else ''}.")
-        with tempfile.TemporaryDirectory(prefix="remora-recall-") as folder:
-            results[dataset.name] = asyncio.run(measure(dataset, Path(folder), seeds=options.seeds))
-        if not options.json:
-            print(_table(dataset, results[dataset.name]))
+    with ExitStack() as stack:
+        database = stack.enter_context(postgres.running({})) if "postgres" in engines else None
+        for n, path in enumerate(options.paths):
+            dataset = _part(load(path), options.split, alone=options.alone)
+            if not dataset.asked:
+                sys.exit(f"{path}: there is nothing to ask{f' in {options.split}' if options.split else ''}.")
+            urls = dict.fromkeys(engines, "")
+            if database is not None:
+                urls["postgres"] = database.database(f"recall_{n}")
+            with tempfile.TemporaryDirectory(prefix="remora-recall-") as folder:
+                results[dataset.name] = asyncio.run(measure(dataset, Path(folder), urls=urls, seeds=options.seeds))
+            if not options.json:
+                print(_table(dataset, results[dataset.name]))
     print(json.dumps(results, ensure_ascii=False))
 
 
@@ -291,9 +359,12 @@ def _embedder() -> Any:
     return E5(num_threads=1)
 
 
-def _config(folder: Path) -> Config:
-    """The configuration as shipped, with its data in `folder`."""
-    return replace(load_config(None, {}, folder), data_dir=folder)
+def _config(folder: Path, url: str) -> Config:
+    """The configuration as shipped, with its data in `folder` and, if there is an address, its database there."""
+    folder.mkdir()
+    path = folder / "config.yaml"
+    path.write_text(f"database_url: '{url}'\n" if url else "", "utf-8")
+    return replace(load_config(path, {}, folder), data_dir=folder)
 
 
 async def contexts_of(memory: Service, dataset: Dataset) -> dict[tuple[str, str], Context]:
@@ -315,16 +386,16 @@ async def contexts_of(memory: Service, dataset: Dataset) -> dict[tuple[str, str]
     return contexts
 
 
-def sources_of(folder: Path) -> dict[int, list[str]]:
+async def sources_of(memory: Service) -> dict[int, list[str]]:
     """The recorded ids of the messages each memory was learned from, in their order."""
-    database = sqlite3.connect(f"file:{folder / app.DEFAULT_DATABASE}?mode=ro", uri=True)
     found: defaultdict[int, list[str]] = defaultdict(list)
-    for memory_id, reference in database.execute(
-        "select s.memory_id, m.platform_ref from memory_sources s join messages m on m.id = s.message_id"
-        " order by s.memory_id, m.id"
+    for memory_id, reference in await memory.database.read(
+        lambda reader: reader.all(
+            "select s.memory_id, m.platform_ref from memory_sources s join messages m on m.id = s.message_id"
+            " order by s.memory_id, m.id"
+        )
     ):
         found[memory_id].append(reference)
-    database.close()
     return dict(found)
 
 
@@ -335,12 +406,13 @@ def _chats(dataset: Dataset) -> dict[str, list[Mapping[str, object]]]:
     return chats
 
 
-def _part(dataset: Dataset, split: str | None) -> Dataset:
-    """The set with only the questions in the chats that `split` names. Everything is stored all the same."""
+def _part(dataset: Dataset, split: str | None, *, alone: bool) -> Dataset:
+    """The set with only the questions in the chats that `split` names. Unless `alone`, everything is stored."""
     if split is None:
         return dataset
     chats = set(split.split(","))
-    return replace(dataset, asked=tuple(one for one in dataset.asked if one.chat in chats))
+    rows = tuple(row for row in dataset.rows if row["chat"] in chats) if alone else dataset.rows
+    return replace(dataset, rows=rows, asked=tuple(one for one in dataset.asked if one.chat in chats))
 
 
 def _means(scored: Sequence[Scored], ks: Sequence[int]) -> dict[str, object]:
@@ -348,16 +420,21 @@ def _means(scored: Sequence[Scored], ks: Sequence[int]) -> dict[str, object]:
     if not scored:
         return means
     for k in ks:
-        shares = [one.frac[k] for one in scored]
-        mean = sum(shares) / len(shares)
-        spread = math.sqrt(sum((share - mean) ** 2 for share in shares) / len(shares))
+        mean, half = _mean([one.frac[k] for one in scored])
         means |= {
             f"any@{k}": round(sum(one.any[k] for one in scored) / len(scored), 4),
             f"all@{k}": round(sum(one.all[k] for one in scored) / len(scored), 4),
             f"frac@{k}": round(mean, 4),
-            f"frac@{k}±": round(1.96 * spread / math.sqrt(len(shares)), 4),
+            f"frac@{k}±": round(half, 4),
         }
     return means
+
+
+def _mean(values: Sequence[float]) -> tuple[float, float]:
+    """Returns the mean and the half-width of its 95 % interval."""
+    mean = sum(values) / len(values)
+    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
+    return mean, 1.96 * spread / math.sqrt(len(values))
 
 
 def _table(dataset: Dataset, modes: Mapping[str, Mapping[str, object]]) -> str:
@@ -365,18 +442,19 @@ def _table(dataset: Dataset, modes: Mapping[str, Mapping[str, object]]) -> str:
     left_out = "; ".join(f"{count} {what}" for what, count in dataset.left_out.items()) or "nothing"
     lines = [f"{dataset.name}: by {dataset.granularity}; left out: {left_out}", *dataset.notes]
     for mode, values in modes.items():
-        lines.append(f"  {mode:21} {_line(values)}")
+        lines.append(f"  {mode:24} {_line(values)}")
         groups = values["by_category"]
         assert isinstance(groups, dict)
         if len(groups) > 1:
-            lines += [f"    {name:19} {_line(group)}" for name, group in groups.items()]
+            lines += [f"    {name:22} {_line(group)}" for name, group in groups.items()]
     return "\n".join(lines)
 
 
 def _line(values: Mapping[str, object]) -> str:
     shown = [f"{name} {values[name]:.3f}" for name in values if "@" in name and "±" not in name]
     half = f"  (frac@10 ± {values['frac@10±']:.3f})" if "frac@10±" in values else ""
-    return "  ".join([f"n {values['n']}", *shown]) + half
+    unlike = f"  {values['unlike']} questions answered otherwise" if "unlike" in values else ""
+    return "  ".join([f"n {values['n']}", *shown]) + half + unlike
 
 
 def _progress(name: str, what: str, length: int) -> Callable[[int], None]:

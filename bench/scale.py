@@ -1,4 +1,4 @@
-"""Measures recall as a store grows: time, vectors' recall, size on disk, from 1k to a million rows.
+"""Measures recall as a store grows: time, vectors' recall, size on disk, from 1k to ten million rows.
 
 Invariants: seeded; every table that a search reads holds what the product would have written (of ten rows one is a
 fact, nine are messages of one sitting, and people take turns sitting by sitting); all sizes stand open side by side and
@@ -6,14 +6,20 @@ are searched in turn, so that they share the machine's mood; a search is the shi
 question's vectors looked up instead of computed.
 
     python -m bench.scale                               all sizes; some 4 GB in a temporary folder and several minutes
-    python -m bench.scale --sizes 1000x10,10000x100     rows x people
-    python -m bench.scale --folder DIR                  keep the stores there and use them again
+    python -m bench.scale --engine both                 each size in a file and in PostgreSQL
+    python -m bench.scale --sizes 1000x10,10000x100x8   rows x people, and words of a message
+    python -m bench.scale --made 250000                 rows of a store that are made one by one
+    python -m bench.scale --folder DIR                  keep the files there and use them again
 
 Words follow Zipf's law over English function words and invented ones; vectors are points around seeded centres, as in
 `bench.vectors`. A question is up to eight neighbouring words of a message of the one who asks. `recall_*` is a whole
 search for 16 results, `vector_*` its part that finds the 400 nearest, `numpy_*` the same by brute force over the
 asker's own vectors held in memory as float32, `vector_recall10` the share of numpy's first ten among the first ten.
 `bytes` is the whole database.
+
+Of more rows than `--made` only a part is made so. It is doubled as often as needed, each time under other people: a
+search reads its own person's rows alone. The server of PostgreSQL has its own default settings in what a search needs,
+and is filled anew in each run, with the indexes of its largest tables made at the end.
 """
 
 from __future__ import annotations
@@ -26,11 +32,13 @@ import logging
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import structlog
@@ -45,17 +53,28 @@ from memory.recall.search import Search
 from memory.scope import Scope, partitions_of
 from memory.store import chats, documents, people, scopes
 from memory.store.database import Database, Reader, Transaction
-from memory.store.sqlite import driver
+from memory.store.sqlite import driver, health
 from memory.store.sqlite.database import SqliteDatabase
+from memory.store.sqlite.tables import tables
 from memory.store.vectors import Vectors, rounded
 from memory.text import words
+from tests.kit.postgres import Server, running, superuser
 
 AGENT: Final = "assistant"
 #: Rows of one sitting: the first is a fact learned from the second, a message.
 SITTING: Final = 10
 VOCABULARY: Final = 30_000
+WORDS: Final = 16.44
 #: As many as a turn asks for.
 RESULTS: Final = 16
+#: Settings that make it faster to fill a server, and none that a search notices.
+FILLED: Final = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+}
 START: Final = 1_700_000_000_000
 DAY: Final = 86_400_000
 FUNCTION_WORDS: Final = [
@@ -71,13 +90,23 @@ FUNCTION_WORDS: Final = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """So many rows, messages and facts, that belong to so many people in equal shares."""
+    """So many rows, messages and facts, that belong to so many people in equal shares.
+
+    `words` is the median of the words of a message.
+    """
 
     rows: int
     people: int
+    words: float = WORDS
+
+    def part(self, most: int) -> Size:
+        """Returns a half, a quarter and so on that has not more than so many rows, if people can be so divided."""
+        if self.rows <= most or self.people % 2:
+            return self
+        return replace(self, rows=self.rows // 2, people=self.people // 2).part(most)
 
     def __str__(self) -> str:
-        return f"{self.rows}x{self.people}"
+        return f"{self.rows}x{self.people}" + (f"x{self.words:g}" if self.words != WORDS else "")
 
 
 SIZES: Final = (
@@ -189,8 +218,8 @@ class Asked:
 class Store:
     """A store of one size, open, with its questions and what was measured of it, in milliseconds."""
 
+    engine: str
     size: Size
-    path: Path
     database: Database
     embedding: Embedding
     search: Search
@@ -201,31 +230,62 @@ class Store:
     met: list[float] = field(default_factory=list)
     held: dict[tuple[int, ...], tuple[Points, list[int]]] = field(default_factory=dict)
 
-    def figures(self) -> dict[str, float]:
+    def figures(self) -> dict[str, Any]:
         return {
+            "engine": self.engine,
             "rows": self.size.rows,
             "people": self.size.people,
+            "words": self.size.words,
             "recall_p50_ms": round(statistics.median(self.recall), 2),
             "recall_p95_ms": round(float(np.percentile(self.recall, 95)), 2),
             "vector_p50_ms": round(statistics.median(self.vector), 3),
             "numpy_p50_ms": round(statistics.median(self.brute), 3),
             "vector_recall10": round(statistics.mean(self.met), 4),
-            "bytes": self.path.stat().st_size,
+            "bytes": self.database.file_bytes,
         }
 
 
-async def run(sizes: Sequence[Size], folder: Path, *, searches: int, say: Any = print) -> list[dict[str, float]]:
-    """Fill what is not in `folder` yet, then search all sizes in turn; one dict of figures a size."""
+#: Opens the store of one engine and size.
+Open: TypeAlias = Callable[[], Awaitable[Database]]
+
+
+async def run(
+    sizes: Sequence[Size],
+    folder: Path,
+    *,
+    searches: int,
+    made: int,
+    database: Server | None,
+    files: bool,
+    say: Any = print,
+) -> list[dict[str, Any]]:
+    """Fills what is not in `folder` yet, then searches all stores in turn. Returns figures for each of them.
+
+    At most so many rows of a store are `made` one by one. There is a store of each size in a file, if there are to be
+    `files`, and on the server `database`, if there is one.
+    """
     language = Language(seed=1)
+    makes: list[tuple[str, Size, Open]] = []
     for size in sizes:
-        if not (path := folder / f"{size}.db").exists():
-            began = time.monotonic()
-            making = path.with_suffix(".making")
-            making.unlink(missing_ok=True)
-            await fill(making, size, language)
-            making.rename(path)
-            say(f"{size}: filled in {time.monotonic() - began:.0f} s, {path.stat().st_size / 1e6:.0f} MB")
-    stores = [await opened(folder / f"{size}.db", size, language, searches) for size in sizes]
+        began = time.monotonic()
+        if files:
+            path = folder / f"{size}.db"
+            if not path.exists():
+                making = path.with_suffix(".making")
+                making.unlink(missing_ok=True)
+                into = partial(_File, making)
+                await fill(partial(SqliteDatabase.open, making, now=START), size.part(made), size, language, into)
+                making.rename(path)
+            makes.append(("sqlite", size, partial(SqliteDatabase.open, path, now=START)))
+        if database is not None:
+            from memory.store.postgres.database import PostgresDatabase  # an extra
+
+            url = database.database(f"rows_{size}")
+            opening = partial(PostgresDatabase.open, url, folder / f"{size}" / "remora.db", now=START)
+            await fill(opening, size.part(made), size, language, partial(_Tables, superuser(url)))
+            makes.append(("postgres", size, opening))
+        say(f"{size}: filled in {time.monotonic() - began:.0f} s")
+    stores = [await opened(engine, await make(), size, language, searches) for engine, size, make in makes]
     try:
         for store in stores:
             await search(store, store.questions[0])
@@ -284,9 +344,8 @@ async def brute(store: Store, asked: Asked) -> tuple[float, list[int]]:
     return 1_000 * taken, [docs[i] for i in best]
 
 
-async def opened(path: Path, size: Size, language: Language, searches: int) -> Store:
+async def opened(engine: str, database: Database, size: Size, language: Language, searches: int) -> Store:
     """The store as the product opens it, with its questions."""
-    database = await SqliteDatabase.open(path, now=START)
     random = np.random.default_rng(size.rows + size.people)
     made = Clusters(clusters=1_000, spread=0.5, seed=1)
     questions = await database.read(lambda reader: _questions(reader, size, language, made, random, 2 * searches + 2))
@@ -310,31 +369,134 @@ async def opened(path: Path, size: Size, language: Language, searches: int) -> S
     embedding.start()
     assert await embedding.opened()
     search = Search(database, now=lambda: START + size.rows // size.people * DAY, embedding=embedding)
-    return Store(size=size, path=path, database=database, embedding=embedding, search=search, questions=questions)
+    return Store(engine=engine, size=size, database=database, embedding=embedding, search=search, questions=questions)
 
 
-async def fill(path: Path, size: Size, language: Language) -> None:
-    """Make a store of this size. People, chats and sessions by the product's own functions, the rows in bulk."""
-    database = await SqliteDatabase.open(path, now=START)
+async def fill(opening: Open, made: Size, size: Size, language: Language, into: Callable[[], _File | _Tables]) -> None:
+    """Makes a store of this size, of copies of a part that is `made`.
+
+    People, chats and sessions are made by the product's own functions, the rows in bulk.
+    """
+    database = await opening()
     try:
         await index.Mending(database).begin()
         await database.write(_vectors(Clusters(clusters=1_000, spread=0.5, seed=1).centre).prepare)
-        persons = await database.write(lambda tx: [_person(tx, n) for n in range(size.people)])
+        persons = await database.write(lambda tx: [_person(tx, n) for n in range(made.people)])
     finally:
         await database.close()
-    connection = driver.best().module.connect(str(path), isolation_level=None)
-    for pragma in ("journal_mode = off", "synchronous = off", "cache_size = -1000000", "foreign_keys = off"):
-        connection.execute(f"pragma {pragma}")
-    rows = _Rows(language, np.random.default_rng(size.rows))
-    sittings = [(n, person) for n in range(size.rows // size.people // SITTING) for person in persons]
-    for start in range(0, len(sittings), 1_000):
-        made = rows.of(sittings[start : start + 1_000])
-        connection.execute("begin")
-        for sql, some in made.items():
-            connection.executemany(sql, some)
-        connection.execute("commit")
-    connection.execute("update sessions set sitting = ?, last_message_at = ?", (sittings[-1][0] + 1, START))
-    connection.close()
+    rows = _Rows(language, np.random.default_rng(size.rows), size.words)
+    sittings = [(n, person) for n in range(made.rows // made.people // SITTING) for person in persons]
+    with closing(into()) as filled:
+        for start in range(0, len(sittings), 1_000):
+            filled.insert(rows.of(sittings[start : start + 1_000]))
+        filled.run(f"update sessions set sitting = {sittings[-1][0] + 1}, last_message_at = {START}")
+        while made.rows < size.rows:
+            for statement in _doubling(made):
+                filled.run(statement)
+            made = replace(made, rows=2 * made.rows, people=2 * made.people)
+
+
+def _doubling(size: Size) -> Iterator[str]:
+    """Yields the statements that copy all rows of a store of this size for as many other people.
+
+    No id is greater than the number of rows.
+    """
+    shifted = {column: f"{column} + {size.rows}" for column in _IDS} | {
+        "doc": f"doc + {2 * size.rows}",
+        "short_id": f"'m_' || (id + {size.rows})",
+        "user_id": f"'' || (cast(user_id as integer) + {size.people})",
+        "reference": f"'' || (cast(reference as integer) + {size.people})",
+        "key": f"'console:' || (cast(replace(substr(key, 9), ':-', '') as integer) + {size.people}) || ':-'",
+    }
+    for column in ("partition", "other_partition"):
+        shifted[column] = f"{column} + case when {column} > 0 then {size.rows} else -{size.rows} end"
+    persons = ("people", "identities", "chats", "chat_aliases", "owners", "sessions")
+    for table, columns in ({one.name: one.columns for one in tables() if one.name in persons} | _COLUMNS).items():
+        own = {"key": "key"} if table == "memories" else {}
+        values = ", ".join((shifted | own).get(column, column) for column in columns)
+        whose = " where kind <> 'agent'" if table == "owners" else ""
+        yield f"insert into {table} ({', '.join(columns)}) select {values} from {table}{whose}"
+
+
+class _File:
+    """Fills the tables of a store that is a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = driver.best().module.connect(str(path), isolation_level=None)
+        for pragma in ("journal_mode = off", "synchronous = off", "cache_size = -1000000", "foreign_keys = off"):
+            self.run(f"pragma {pragma}")
+
+    def run(self, sql: str) -> None:
+        self._connection.execute(sql)
+
+    def insert(self, rows: Mapping[str, Sequence[tuple[Any, ...]]]) -> None:
+        self.run("begin")
+        for table, columns in _COLUMNS.items():
+            marks = ", ".join("?" for _ in columns)
+            self._connection.executemany(f"insert into {table} ({', '.join(columns)}) values ({marks})", rows[table])
+        self.run("commit")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class _Tables:
+    """Fills the tables of a store on a server, as its superuser, whom no policy and no reference holds up."""
+
+    #: Those whose rows come in another order than that of their keys.
+    _LARGE: Final = ("postings", "vectors", "vector_signs")
+
+    def __init__(self, url: str) -> None:
+        import psycopg  # an extra
+
+        self._connection = psycopg.connect(url, autocommit=True)
+        for setting in ("search_path = remora, public", "session_replication_role = replica",
+                        "maintenance_work_mem = '1GB'"):  # fmt: skip
+            self.run(f"set {setting}")
+        self._keys = self._connection.execute(
+            "select conrelid::regclass, conname, pg_get_constraintdef(oid) from pg_constraint"
+            " where contype = 'p' and conrelid = any(%s::regclass[])",
+            (list(self._LARGE),),
+        ).fetchall()
+        for table, name, _ in self._keys:
+            self.run(f"alter table {table} drop constraint {name}")
+        for table in (*health.WORDS, *health.MEANINGS):  # to which none refers
+            self.run(f"alter table {table} set unlogged")
+        self._types = {table: self._types_of(table, columns) for table, columns in _COLUMNS.items()}
+
+    def run(self, sql: str) -> None:
+        self._connection.execute(sql.encode())
+
+    def insert(self, rows: Mapping[str, Sequence[tuple[Any, ...]]]) -> None:
+        for table, columns in _COLUMNS.items():
+            copying = f"copy {table} ({', '.join(columns)}) from stdin (format binary)".encode()
+            with self._connection.cursor() as cursor, cursor.copy(copying) as copy:
+                copy.set_types(self._types[table])
+                for row in rows[table]:
+                    copy.write_row(row if table != "vectors" else (*row[:-1], _halves(row[-1])))
+
+    def close(self) -> None:
+        for table, name, key in self._keys:
+            self.run(f"alter table {table} add constraint {name} {key}")
+        self.run("vacuum analyze")
+        self._connection.close()
+
+    def _types_of(self, table: str, columns: Sequence[str]) -> list[str]:
+        """Returns the types of these columns for the driver, which takes a vector as bytes."""
+        types: dict[str, str] = dict(
+            self._connection.execute(
+                "select a.attname, replace(t.typname, 'halfvec', 'bytea') from pg_attribute a"
+                " join pg_type t on t.oid = a.atttypid where a.attrelid = %s::regclass",
+                (table,),
+            ).fetchall()
+        )
+        return [types[column] for column in columns]
+
+
+def _halves(vector: bytes) -> bytes:
+    """Returns a vector of 8-bit integers in the binary format of a halfvec."""
+    values = np.frombuffer(vector, dtype=np.int8)
+    return len(values).to_bytes(2) + bytes(2) + values.astype(">f2").tobytes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,8 +520,9 @@ def _person(tx: Transaction, n: int) -> _Person:
 class _Rows:
     """Makes rows for one table after the other, sitting by sitting."""
 
-    def __init__(self, language: Language, random: np.random.Generator) -> None:
+    def __init__(self, language: Language, random: np.random.Generator, said: float) -> None:
         self._language = language
+        self._said = np.log(said)
         self._random = random
         self._made = Clusters(clusters=1_000, spread=0.5, seed=1)
         self._vectors = _vectors(self._made.centre)
@@ -368,12 +531,12 @@ class _Rows:
         self._cues = " ".join(words.tokens(f"likes {cues('likes')}"))
 
     def of(self, sittings: Sequence[tuple[int, _Person]]) -> dict[str, list[tuple[Any, ...]]]:
-        """Statements with the rows for them, in an order that can be inserted."""
-        lengths = np.clip(self._random.lognormal(2.8, 0.6, len(sittings) * SITTING), 3, 120).astype(np.int64)
+        """The rows of each table."""
+        lengths = np.clip(self._random.lognormal(self._said, 0.6, len(sittings) * SITTING), 3, 120).astype(np.int64)
         lengths[::SITTING] = 4
         texts = iter(self._language.draw(self._random, lengths))
         points = iter(self._made.points(len(lengths)))
-        rows: dict[str, list[tuple[Any, ...]]] = {sql: [] for sql in _INSERTS}
+        rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _COLUMNS}
         for sitting, person in sittings:
             for i in range(SITTING):
                 places, point = next(texts), next(points)
@@ -393,15 +556,18 @@ class _Rows:
     ) -> None:
         memory_id, at = next(self._memories), START + sitting * DAY
         text = self._language.text(places)
-        rows[_MEMORY].append(
-            (memory_id, f"m_{memory_id}", person.owner, person.identity, person.identity, text, at, at, at, at)
-        )
+        rows["memories"].append(
+            (
+                memory_id, f"m_{memory_id}", "fact", person.owner, person.identity, person.identity, "preference",
+                "likes", text, 5, 0.8, "extracted", at, at, "2023-11-14", at, at,
+            )
+        )  # fmt: skip
         name = text.rsplit(" ", 1)[-1]
         entity = self._entities.get((person.owner, name))
         if entity is None:
             entity = self._entities[person.owner, name] = len(self._entities) + 1
-            rows[_ENTITY].append((entity, person.owner, name.title(), name, at))
-        rows[_NAMES].append((memory_id, entity))
+            rows["entities"].append((entity, person.owner, "person", name.title(), name, 1, at))
+        rows["memory_entities"].append((memory_id, entity))
         partitions = partitions_of(owner_id=person.owner, author_id=person.identity, subject_id=person.identity)
         tokens = f"{self._cues} {self._language.indexed(places)}"
         self._derived(rows, documents.of_memory(memory_id), partitions, tokens, places, point)
@@ -417,7 +583,7 @@ class _Rows:
     ) -> None:
         message_id, by_agent = next(self._messages), place % 2 == 0
         nth = sitting * (SITTING - 1) + place
-        rows[_MESSAGE].append(
+        rows["messages"].append(
             (
                 message_id, person.session, "assistant" if by_agent else "user", None if by_agent else person.identity,
                 "" if by_agent else "person", str(message_id), self._language.text(places), len(places), 1 - by_agent,
@@ -438,36 +604,38 @@ class _Rows:
     ) -> None:
         other = partitions[1] if len(partitions) > 1 else None
         terms = dict.fromkeys(tokens.split())
-        rows[_INDEXED].append((doc, partitions[0], other, len(partitions) * len(terms), f" {tokens} "))
-        rows[_POSTINGS] += [(partition, term, doc) for partition in partitions for term in terms]
-        rows[_EMBEDDED].append((doc, hashlib.sha256(tokens.encode()).digest()))
-        rows[_VECTOR] += [(partition, doc, rounded(point)) for partition in partitions]
-        rows[_SIGNS] += [(partition, doc, self._vectors.signs(point)) for partition in partitions]
+        rows["indexed_documents"].append((doc, partitions[0], other, len(partitions) * len(terms), f" {tokens} "))
+        rows["postings"] += [(partition, term, doc) for partition in partitions for term in terms]
+        rows["embedded"].append((doc, hashlib.sha256(tokens.encode()).digest()))
+        rows["vectors"] += [(partition, doc, 0, rounded(point)) for partition in partitions]
+        rows["vector_signs"] += [(partition, doc, 0, self._vectors.signs(point)) for partition in partitions]
         bits = self._language.token_bits(places)
-        rows[_BITS].append((doc, partitions[0], other, bits))
+        rows["token_bits"].append((doc, partitions[0], other, bits))
 
 
-_MESSAGE: Final = (
-    "insert into messages (id, session_id, role, author_id, author_name, platform_ref, text, tokens, learn, owner_id,"
-    " nth, sitting, said_at, recorded_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+#: The columns that hold ids.
+_IDS: Final = (
+    *("id", "person_id", "identity_id", "chat_id", "owner_id", "session_id", "author_id", "subject_id"),
+    *("memory_id", "entity_id"),
 )
-_MEMORY: Final = (
-    "insert into memories (id, short_id, kind, owner_id, author_id, subject_id, category, key, value, importance,"
-    " confidence, origin, created_at, learned_at, local_date, valid_from, last_reinforced_at)"
-    " values (?, ?, 'fact', ?, ?, ?, 'preference', 'likes', ?, 5, 0.8, 'extracted', ?, ?, '2023-11-14', ?, ?)"
-)
-_ENTITY: Final = (
-    "insert into entities (id, owner_id, type, name, norm, mention_count, created_at)"
-    " values (?, ?, 'person', ?, ?, 1, ?)"
-)
-_NAMES: Final = "insert into memory_entities values (?, ?)"
-_INDEXED: Final = "insert into indexed_documents values (?, ?, ?, ?, ?)"
-_POSTINGS: Final = "insert into postings (partition, term, doc) values (?, ?, ?)"
-_EMBEDDED: Final = "insert into embedded (doc, hash) values (?, ?)"
-_VECTOR: Final = "insert into vectors (partition, doc, chunk, vector) values (?, ?, 0, ?)"
-_SIGNS: Final = "insert into vector_signs (partition, doc, chunk, signs) values (?, ?, 0, ?)"
-_BITS: Final = "insert into token_bits (doc, partition, other_partition, bits) values (?, ?, ?, ?)"
-_INSERTS: Final = (_MESSAGE, _MEMORY, _ENTITY, _NAMES, _INDEXED, _POSTINGS, _EMBEDDED, _VECTOR, _SIGNS, _BITS)
+#: The tables that are filled, in an order in which they can be, and the columns that are given.
+_COLUMNS: Final = {
+    table: tuple(columns.split())
+    for table, columns in {
+        "messages": "id session_id role author_id author_name platform_ref text tokens learn owner_id nth sitting"
+        " said_at recorded_at",
+        "memories": "id short_id kind owner_id author_id subject_id category key value importance confidence origin"
+        " created_at learned_at local_date valid_from last_reinforced_at",
+        "entities": "id owner_id type name norm mention_count created_at",
+        "memory_entities": "memory_id entity_id",
+        "indexed_documents": "doc partition other_partition postings tokens",
+        "postings": "partition term doc",
+        "embedded": "doc hash",
+        "vectors": "partition doc chunk vector",
+        "vector_signs": "partition doc chunk signs",
+        "token_bits": "doc partition other_partition bits",
+    }.items()
+}
 
 
 def _vectors(centre: Points) -> Vectors:
@@ -535,8 +703,8 @@ def _read(blobs: Sequence[bytes]) -> Points:
 
 
 def _size(text: str) -> Size:
-    rows, _, persons = text.partition("x")
-    size = Size(rows=int(rows), people=int(persons or 1))
+    rows, persons, said, *_ = [*text.split("x"), "", ""]
+    size = Size(rows=int(rows), people=int(persons or 1), words=float(said or WORDS))
     if size.rows % (size.people * SITTING):
         raise argparse.ArgumentTypeError(f"{text}: each person has a multiple of {SITTING} rows")
     return size
@@ -544,9 +712,11 @@ def _size(text: str) -> Size:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--engine", choices=["sqlite", "postgres", "both"], default="sqlite")
     parser.add_argument("--sizes", type=lambda text: tuple(map(_size, text.split(","))), default=SIZES)
     parser.add_argument("--searches", type=int, default=200, help="of each kind and size")
-    parser.add_argument("--folder", type=Path, help="where the stores are kept; a temporary one without")
+    parser.add_argument("--made", type=int, default=1_000_000, help="rows made one by one; more are copies of these")
+    parser.add_argument("--folder", type=Path, help="where files are kept; a temporary one without")
     parser.add_argument("--json", action="store_true", help="print nothing but one JSON object a size")
     options = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
@@ -555,15 +725,39 @@ def main() -> None:
         if not options.json:
             print(text, flush=True)
 
-    with tempfile.TemporaryDirectory(prefix="remora-scale-") as temporary:
+    with ExitStack() as stack:
+        temporary = stack.enter_context(tempfile.TemporaryDirectory(prefix="remora-scale-"))
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        figures = asyncio.run(run(options.sizes, folder, searches=options.searches, say=say))
+        database = stack.enter_context(running(FILLED)) if options.engine != "sqlite" else None
+        files = options.engine != "postgres"
+        going = run(
+            options.sizes,
+            folder,
+            searches=options.searches,
+            made=options.made,
+            database=database,
+            files=files,
+            say=say,
+        )
+        figures = asyncio.run(going)
     for one in figures:
         print(json.dumps(one))
-    of = {(int(one["rows"]), int(one["people"])): one["recall_p50_ms"] for one in figures}
-    if not options.json and (1_000_000, 10_000) in of and (10_000, 100) in of:
-        print(f"recall_p50 of 1M to 10k rows, 100 rows a person: {of[1_000_000, 10_000] / of[10_000, 100]:.2f}")
+    for line in () if options.json else ratios(figures):
+        print(line)
+
+
+def ratios(figures: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yields how the median of the largest store of each kind compares with the smaller ones."""
+
+    def kind(one: Mapping[str, Any]) -> tuple[str, float, float]:
+        return one["engine"], one["words"], one["rows"] / one["people"]
+
+    for some in dict.fromkeys(map(kind, figures)):
+        *smaller, largest = sorted((one for one in figures if kind(one) == some), key=lambda one: one["rows"])
+        for one in smaller:
+            ratio = largest["recall_p50_ms"] / one["recall_p50_ms"]
+            yield f"{some[0]}: recall_p50 of {largest['rows']:,} to {one['rows']:,} rows: {ratio:.2f}"
 
 
 if __name__ == "__main__":

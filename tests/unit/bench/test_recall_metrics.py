@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.convert import Asked, Dataset
-from bench.recall import figures, floor, mark, named, usable
+from bench.recall import difference, figures, floor, mark, named, usable
 from memory.service import Hit, Message, Passage
 
 IDS = st.sampled_from([f"D1:{n}" for n in range(30)])
@@ -47,6 +47,15 @@ def test_the_interval_is_that_of_a_mean() -> None:
     """Half right of 100: 1.96 times .5 by 10."""
     scored = [mark(["a"] if n % 2 else [], frozenset("a"), "1", (10,)) for n in range(100)]
     assert figures(scored, (10,))["frac@10±"] == pytest.approx(0.098)
+
+
+def test_differences_are_those_of_the_same_questions() -> None:
+    """Two that lose different questions are not alike, though their means are."""
+    right, wrong = mark(["a"], frozenset("a"), "1", (5,)), mark([], frozenset("a"), "1", (5,))
+    apart = mark([], frozenset("a"), "5", (5,))
+    assert difference([right, wrong, apart], [right, wrong, right], (5,))["frac@5±"] == 0
+    crossed = difference([right, wrong], [wrong, right], (5,))
+    assert (crossed["n"], crossed["frac@5"], crossed["frac@5±"]) == (2, 0, pytest.approx(1.96 / 2**0.5, abs=1e-4))
 
 
 def test_k_stays_below_the_smallest_chat() -> None:
