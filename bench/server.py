@@ -10,6 +10,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
+from tests.kit.postgres import Server, superuser
+
 Kind: TypeAlias = Literal["exclusive", "keyed", "read", "other"]
 #: Settings of a server that logs each statement, once it has ended, for `transactions`.
 LOGGED: Final = {"log_min_duration_statement": "0", "log_line_prefix": "%n %p [%a] ", "log_parameter_max_length": "0"}
@@ -43,6 +45,14 @@ class Logged:
     def client_ms(self) -> float:
         """The rest: what the process did between its statements."""
         return max(self.held_ms - self.server_ms - self.commit_ms, 0.0)
+
+
+def settle(server: Server, name: str) -> None:
+    """Does for a database at once what the server does within a minute of use: counts its rows for the planner."""
+    import psycopg  # which only a benchmark with PostgreSQL needs
+
+    with psycopg.connect(f"{superuser(server.address)} dbname={name}", autocommit=True) as connection:
+        connection.execute(b"vacuum analyze")
 
 
 def transactions(log: str) -> list[Logged]:

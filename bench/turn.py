@@ -26,6 +26,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import count
 from pathlib import Path
 
+from bench import server
 from bench.load import model_server
 from channels.base import Capabilities, Channel, Inbound, Outbound
 from gateway import app
@@ -237,6 +238,8 @@ async def measure(folder: Path, options: argparse.Namespace) -> dict[str, Figure
                 concurrent=options.concurrent,
             )
             worlds[engine] = await stack.enter_async_context(running(setup, sessions=options.sessions)), on
+            if on is not None:
+                server.settle(on, "turns")
         rounds: dict[str, list[Round]] = {engine: [] for engine in engines}
         turns = options.turns // options.rounds
         for _ in range(options.rounds):

@@ -66,11 +66,13 @@ def with_neighbours(reader: Reader, scope: Scope, message_ids: Sequence[int]) ->
     """Returns the messages among `message_ids` that this scope may find as passages, in the order asked for."""
     within = scope.owned("m")
     rows = reader.all(
-        f"select {history.COLUMNS}, {_OUTDATED} as outdated from messages m where {_FINDABLE} and {within.sql}"
-        " and m.id in (select n.id from json_each(?) asked join messages hit on hit.id = asked.value"
+        # The few that are asked for come first: PostgreSQL would sooner go through all that the scope's owners have.
+        f"select {history.COLUMNS}, {_OUTDATED} as outdated from"
+        " (select distinct n.id as found_id from json_each(?) asked join messages hit on hit.id = asked.value"
         "   join messages n on n.session_id = hit.session_id and n.sitting = hit.sitting"
-        "   and n.nth between hit.nth - ? and hit.nth + ?)",
-        (*within.parameters, message_ids, REACH, REACH),
+        "   and n.nth between hit.nth - ? and hit.nth + ?) found"
+        f" join messages m on m.id = found.found_id where {_FINDABLE} and {within.sql}",
+        (message_ids, REACH, REACH, *within.parameters),
     )
     messages = {row["id"]: history.message(row) for row in rows}
     outdated_ids = {row["id"] for row in rows if row["outdated"]}

@@ -17,16 +17,17 @@ create or replace function vec_distance_hamming(bit varying, bit varying) return
 create or replace function length(halfvec) returns integer language sql immutable strict parallel safe as
   'select vector_dims($1)';
 
--- The values of an array, or of a list written as JSON, and where each stands.
+-- The values of an array, or of a list written as JSON, and where each stands. None of them is strict: such a function
+-- is planned for a thousand rows, while the body of one that is not is planned as a part of the statement.
 create or replace function each_of(bigint[]) returns table (key bigint, value bigint)
-  language sql immutable strict as 'select n - 1, v from unnest($1) with ordinality as u (v, n)';
+  language sql immutable as 'select n - 1, v from unnest($1) with ordinality as u (v, n)';
 create or replace function each_of(text[]) returns table (key bigint, value text)
-  language sql immutable strict as 'select n - 1, v from unnest($1) with ordinality as u (v, n)';
+  language sql immutable as 'select n - 1, v from unnest($1) with ordinality as u (v, n)';
 create or replace function each_of(text) returns table (key bigint, value jsonb)
-  language sql immutable strict as 'select n - 1, v from jsonb_array_elements($1::jsonb) with ordinality as u (v, n)';
-create or replace function each_of(text, text) returns table (key bigint, value text) language sql immutable strict as
+  language sql immutable as 'select n - 1, v from jsonb_array_elements($1::jsonb) with ordinality as u (v, n)';
+create or replace function each_of(text, text) returns table (key bigint, value text) language sql immutable as
   'select n - 1, v from jsonb_array_elements_text(jsonb_path_query_first($1::jsonb, $2::jsonpath)) with ordinality as u (v, n)';
-create or replace function each_of(jsonb, text) returns table (key bigint, value text) language sql immutable strict as
+create or replace function each_of(jsonb, text) returns table (key bigint, value text) language sql immutable as
   'select n - 1, v from jsonb_array_elements_text(jsonb_path_query_first($1, $2::jsonpath)) with ordinality as u (v, n)';
 
 create or replace function json_extract(text, text) returns text language sql immutable strict as
