@@ -139,8 +139,8 @@ class Bench:
             burst=10,
         )
         await self.router.take_up()
-        works = [Sharing(store, self.router, takes_part=True).work() for store in dict.fromkeys(stores.values())]
-        beside = [asyncio.create_task(work) for work in works]
+        sharings = [Sharing(store, self.router, takes_part=True) for store in dict.fromkeys(stores.values())]
+        beside = [await _shared(sharing) for sharing in sharings]
         try:
             yield self.router
         finally:
@@ -188,6 +188,21 @@ class Bench:
         inbound = self.inbound(text, person=person, chat=chat, key=key)
         await self.router.on_inbound(inbound)
         await self.router.settled(inbound.place)
+
+
+async def _shared(sharing: Sharing) -> asyncio.Task[None]:
+    """Returns the work of sharing a store, once it has taken up what was left there."""
+    looked = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        looked.set()
+        await asyncio.sleep(seconds)
+
+    work = asyncio.create_task(sharing.work(sleep))
+    # Over a file it ends at once: there the router alone takes up all.
+    work.add_done_callback(lambda _: looked.set())
+    await looked.wait()
+    return work
 
 
 async def kept(bench: Bench, text: str, *, person: str = "ada", chat: str | None = None) -> Memory:
