@@ -220,7 +220,7 @@ class Delivery:
         for row in await self._mailbox.in_doubt(session_key) if channel is not None else ():
             assert channel is not None
             if channel.capabilities.resend == "mark":
-                await self._mailbox.not_sent(row.id, "pending", "unknown")
+                await self._mailbox.not_sent(row, "pending", "unknown")
             else:
                 await self._in_doubt(channel, row)
 
@@ -277,7 +277,7 @@ class Delivery:
             try:
                 return await self._mailbox.sent(row, reference), True
             except StorageError:
-                self._unrecorded[row.session_key] = partial(self._mailbox.was_sent, row.id, reference)
+                self._unrecorded[row.session_key] = partial(self._mailbox.was_sent, row, reference)
                 raise
         return await self._mailbox.take(row.session_key), False
 
@@ -298,7 +298,7 @@ class Delivery:
             case EditGone() if row.edits is not None:
                 await self._mailbox.say_anew(row.id)
             case Moved() if error.chat != place.chat:
-                await self._mailbox.not_sent(row.id, "pending", error.code)
+                await self._mailbox.not_sent(row, "pending", error.code)
                 await self.move(channel, place.chat, error.chat, place)
             case Blocked():
                 whose = row.session_key.partition(":")[0]
@@ -307,7 +307,7 @@ class Delivery:
             case _ if not error.certain:
                 await self._in_doubt(channel, row)
             case _ if error.retryable and self._now() - row.created_at < _LIFETIME_MS:
-                await self._mailbox.not_sent(row.id, "pending", error.code, not_before=self._next_try(row, error))
+                await self._mailbox.not_sent(row, "pending", error.code, not_before=self._next_try(row, error))
             case _:
                 self.tally.counts[channel.id, "given_up"] += 1
                 log.error("send.dead", row=row.id, session=row.session_key, code=error.code, kept="see /dead")
@@ -325,11 +325,11 @@ class Delivery:
         young = self._now() - row.created_at < _LIFETIME_MS
         if young and (asks or _changes_nothing(row) or _is_known_again(channel, row)):
             # Not at once: the cause of the failure may need a moment to pass. A notice that asks may be read twice.
-            await self._mailbox.not_sent(row.id, "pending", "unknown", not_before=self._next_try(row, None))
+            await self._mailbox.not_sent(row, "pending", "unknown", not_before=self._next_try(row, None))
         elif asks:
-            await self._mailbox.not_sent(row.id, "dead", "unknown")
+            await self._mailbox.not_sent(row, "dead", "unknown")
         elif channel.capabilities.resend == "mark":
-            await self._mailbox.not_sent(row.id, "unknown", "unknown")  # the next start shows it, marked
+            await self._mailbox.not_sent(row, "unknown", "unknown")  # the next start shows it, marked
         else:
             button = Button(label=self._texts(row)("again.button"), data=f"{AGAIN}{row.id}")
             await self._mailbox.offer(row, self._said("again.ask", row, button))

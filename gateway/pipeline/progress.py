@@ -78,7 +78,7 @@ class Progress:
                 log.warning("progress.broken", turn=self._turn_id, error=repr(result))
         if self._sending is not None and not isinstance(error, asyncio.CancelledError):
             try:
-                await self._mailbox.not_sent(self._sending.id, "dead", "orphan")
+                await self._mailbox.not_sent(self._sending, "dead", "orphan")
             except StorageError as exc:
                 log.warning("progress.unsaved", turn=self._turn_id, error=str(exc))
 
@@ -135,7 +135,7 @@ class Progress:
         except ChannelError as exc:
             log.info("placeholder.failed", row=row.id, code=exc.code)
             return None
-        await self._mailbox.was_sent(row.id, reference)
+        await self._mailbox.was_sent(row, reference)
         self._sending = None
         return reference
 

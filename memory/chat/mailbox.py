@@ -40,8 +40,6 @@ class Mailbox:
     sessions_with_mail = asks(mailbox.sessions_with_mail)
     in_doubt = asks(mailbox.in_doubt)
     due = reads_at(mailbox.due)
-    was_sent = writes_at(mailbox.sent)
-    not_sent = writes(mailbox.not_sent)
     say_anew = writes(mailbox.say_anew)
     shown_placeholder = reads(mailbox.shown_placeholder)
     lost_placeholder = reads(mailbox.lost_placeholder)
@@ -188,6 +186,22 @@ class Mailbox:
 
         return await self._database.write(act, keys=[of_lane(row.session_key)])
 
+    async def was_sent(self, row: OutboxRow, platform_ref: str) -> None:
+        """Records that a row was shown."""
+
+        def act(tx: Transaction) -> None:
+            mailbox.sent(tx, self._now(), row.id, platform_ref)
+
+        await self._database.write(act, keys=[of_lane(row.session_key)])
+
+    async def not_sent(self, row: OutboxRow, state: str, error: str, *, not_before: int = 0) -> None:
+        """Sets the state of a row whose send failed, as `mailbox.not_sent` does."""
+
+        def act(tx: Transaction) -> None:
+            mailbox.not_sent(tx, row.id, state, error, not_before=not_before)
+
+        await self._database.write(act, keys=[of_lane(row.session_key)])
+
     @in_write
     def fail_and_notify(self, tx: Transaction, row: OutboxRow, error: str, notice: Part) -> None:
         """Gives up a row and tells the person with `notice`.
@@ -219,20 +233,21 @@ class Mailbox:
             self._notice(tx, session_key, inbox_id, gone)
         mailbox.answered(tx, [inbox_id], error=None, now=self._now())
 
-    @in_write
-    def place_holder(
-        self, tx: Transaction, session_key: str, turn_id: int, text: str, reply_to: str | None
-    ) -> OutboxRow:
+    async def place_holder(self, session_key: str, turn_id: int, text: str, reply_to: str | None) -> OutboxRow:
         """Adds a row for the message that the turn's answer will replace. The caller sends it at once."""
-        return mailbox.place_holder(
-            tx,
-            session_key=session_key,
-            turn_id=turn_id,
-            text=text,
-            reply_to=reply_to,
-            run=self.run_id,
-            now=self._now(),
-        )
+
+        def act(tx: Transaction) -> OutboxRow:
+            return mailbox.place_holder(
+                tx,
+                session_key=session_key,
+                turn_id=turn_id,
+                text=text,
+                reply_to=reply_to,
+                run=self.run_id,
+                now=self._now(),
+            )
+
+        return await self._database.write(act, keys=[of_lane(session_key)])
 
     # Places -----------------------------------------------------------------------------------------------------
 

@@ -97,7 +97,7 @@ async def says(
         await table.answer(made, question, pressed.split(":")[2])
     shown = []
     while (row := await memory.mailbox.take(place.session_key)) is not None:
-        await memory.mailbox.was_sent(row.id, "77")
+        await memory.mailbox.was_sent(row, "77")
         shown.append(row)
     return shown
 

@@ -81,7 +81,7 @@ async def test_row_with_a_file_edits_nothing_and_holds_it_until_it_is_shown(memo
     row = await memory.mailbox.sent(words, "1")
     assert row is not None
     assert (row.text, row.file_name, row.file, row.edits) == ("", EXPORT.name, EXPORT.data, None)
-    await memory.mailbox.was_sent(row.id, "2")
+    await memory.mailbox.was_sent(row, "2")
     assert await files(memory) == [("sent", "", None)] * 2
 
 

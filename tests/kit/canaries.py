@@ -626,7 +626,7 @@ class World:
         key = turn.context.session.key
         while (row := await self.service.mailbox.take(key)) is not None:
             self._refs[key] += 1
-            await self.service.mailbox.was_sent(row.id, str(self._refs[key]))
+            await self.service.mailbox.was_sent(row, str(self._refs[key]))
 
     async def inbox(self, spot: Spot) -> int:
         """A row for what somebody says or asks."""
