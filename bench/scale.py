@@ -285,12 +285,18 @@ async def run(
             await fill(opening, size.part(made), size, language, partial(_Tables, superuser(url)))
             makes.append(("postgres", size, opening))
         say(f"{size}: filled in {time.monotonic() - began:.0f} s")
-    stores = [await opened(engine, await make(), size, language, searches) for engine, size, make in makes]
+    return await measured(
+        [await opened(engine, await make(), size, language, searches) for engine, size, make in makes]
+    )
+
+
+async def measured(stores: Sequence[Store]) -> list[dict[str, Any]]:
+    """Searches all stores in turn, as often as there are questions, and closes them."""
     try:
         for store in stores:
             await search(store, store.questions[0])
             await brute(store, store.questions[0])
-        for i in range(1, searches + 1):
+        for i in range(1, len(stores[0].questions) // 2):
             for store in stores:
                 one, other = store.questions[2 * i], store.questions[2 * i + 1]
                 store.recall.append(await search(store, one))
