@@ -70,7 +70,9 @@ def transactions(log: str) -> list[Logged]:
             one.asked.append(text)
         if text in ("COMMIT", "ROLLBACK") or text.endswith("; commit"):
             one.commit_ms, one.held_ms = taken, at - one.at
-            found.append(one)
+            # The beginning of another one is in an earlier part of the log.
+            if one.kind != "other":
+                found.append(one)
             del under_way[process]
         elif text.startswith("begin isolation"):
             one.kind, one.at = "read", at
