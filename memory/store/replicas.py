@@ -66,16 +66,17 @@ def chosen(reader: Reader, session_keys: Sequence[str]) -> dict[str, str]:
 
 def hold(tx: Transaction, session_key: str, replica: str) -> str:
     """Gives a session to a process unless another has it. Returns the holder."""
-    row = tx.one(
-        "insert into lanes (session_key, holder) values (?, ?) on conflict do nothing returning holder",
-        (session_key, replica),
-    )
-    if row is None:
-        row = tx.one("select holder from lanes where session_key = ?", (session_key,))
-        assert row is not None
-        return str(row["holder"])
-    mailbox.doubt(tx, session_key)
-    return replica
+    while True:
+        row = tx.one(
+            "insert into lanes (session_key, holder) values (?, ?) on conflict do nothing returning holder",
+            (session_key, replica),
+        )
+        if row is not None:
+            mailbox.doubt(tx, session_key)
+            return replica
+        if (other := holder(tx, session_key)) is not None:
+            return other
+        # The process that had it was removed between the two statements.
 
 
 def holder(reader: Reader, session_key: str) -> str | None:

@@ -28,7 +28,7 @@ from psycopg import sql
 
 from memory.errors import StorageError, TakenForDead
 from memory.store import replicas
-from memory.store.database import Database, Transaction
+from memory.store.database import Database, Keys, Transaction, of_lane
 from memory.store.peers import Held, Peers
 
 log = structlog.get_logger(__name__)
@@ -46,6 +46,8 @@ _MOST_GONE: Final = BEAT
 _CONNECT_SECONDS: Final = 5
 #: The class of the locks by which a process shows that its connection is there.
 _ALIVE: Final = 0x52454D
+#: The most sessions that one transaction names: PostgreSQL has room for 64 locks of each connection.
+_MOST_NAMED: Final = 32
 #: The most bytes of a signal; PostgreSQL takes 8,000.
 _MOST: Final = 7_500
 
@@ -167,7 +169,7 @@ class Replica(Peers):
             falls_to = replicas.chosen(tx, [session_key]).get(session_key, self.id) if spread else self.id
             return replicas.hold(tx, session_key, falls_to)
 
-        holder = await self._database.write(act)
+        holder = await self._database.write(act, keys=_named([session_key]))
         if holder != self.id:
             await self._signal("work", session_key, to=holder)
             return "elsewhere"
@@ -184,14 +186,16 @@ class Replica(Peers):
             mine = [key for key in left if falls_to.get(key, self.id) == self.id]
             return [key for key in mine if replicas.hold(tx, key, self.id) == self.id]
 
-        return [key for key in await self._database.write(act) if self._got(key) == "taken"]
+        return [key for key in await self._database.write(act, keys=_named(left)) if self._got(key) == "taken"]
 
     async def leave(self, session_keys: Collection[str], *, asked: bool = False) -> None:
         ours = self._held.intersection(session_keys)
         # Whoever wants to hold one of them meanwhile asks the store, after this.
         self._held -= ours
         if ours:
-            left = await self._database.write(lambda tx: replicas.leave(tx, sorted(ours), self.id, asked=asked))
+            left = await self._database.write(
+                lambda tx: replicas.leave(tx, sorted(ours), self.id, asked=asked), keys=_named(ours)
+            )
             self._held |= ours.difference(left)
 
     def _got(self, session_key: str) -> Held:
@@ -320,6 +324,14 @@ class Replica(Peers):
             await self._signal("gone", replica)
             for act in self._acts["gone"]:
                 act(replica)
+
+
+def _named(session_keys: Collection[str]) -> Keys | None:
+    """Returns the names of sessions that change hands; None for too many, of which nothing else is done meanwhile.
+
+    Whether a process is there is asked by the foreign key of their rows: whoever removes one takes no locks by name.
+    """
+    return [of_lane(key) for key in session_keys] if len(session_keys) <= _MOST_NAMED else None
 
 
 def _number(replica: str) -> int:
