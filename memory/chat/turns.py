@@ -352,9 +352,10 @@ class Turns:
             return extractions.afterwards(tx, session.id)
 
         # What is learned touches the person's memories, whichever session they are told in.
-        learns = outcome.learned is not None and (outcome.learned.proposals or outcome.learned.ended)
-        touches_others = learns or ending is not None
-        after = await self._database.write(act, keys=None if touches_others else [of_lane(session.key)])
+        taught = [] if outcome.learned is None else revise.touched(turn.context.scope, outcome.learned)
+        # What `ending` touches is not known here.
+        keys = [of_lane(session.key), *taught] if ending is None else None
+        after = await self._database.write(act, keys=keys)
         self._learner.heard(session.id, after.unread)
         if outcome.learned:
             self._changed(turn.context.scope)

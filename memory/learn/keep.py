@@ -19,7 +19,7 @@ from memory.learn.entities import extract, of_fact
 from memory.recall.cues import cues
 from memory.scope import Scope
 from memory.store import entities, erasure, fading, history, lineage, memories, opt_outs, people, scopes
-from memory.store.database import Transaction
+from memory.store.database import Keys, Transaction, of_owner
 from memory.store.entities import Named
 from memory.store.memories import Draft, Memory
 from memory.text.guard import injection_flags
@@ -30,6 +30,15 @@ from memory.text.words import tokens
 _ALIKE = 0.75
 #: The fewest distinct words, or characters and their pairs, with which a value says something without its key.
 _STATEMENT = 4
+
+
+def touched(scope: Scope) -> Keys:
+    """Returns the names of what `keep` touches in a scope, whatever is learned there.
+
+    A row is kept with the owner that the scope writes to. It may end rows of that owner, and of the other accounts of
+    the person in private; what was made from a row has the row's own owner.
+    """
+    return [of_owner(owner_id) for owner_id in sorted({*scope.own, scope.writes_to})]
 
 
 def keep(

@@ -8,11 +8,12 @@ set aside, and never holds up another session. Messages that were forgotten whil
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, KeysView, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, KeysView, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, zip_longest
+from typing import TypeVar
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -38,12 +39,13 @@ from memory.recall.search import nearest_facts
 from memory.scope import Scope
 from memory.store import chats, extractions, history, memories, people, usage
 from memory.store.chats import Session
-from memory.store.database import Database, Reader, Transaction
+from memory.store.database import Database, Reader, Transaction, of_lane
 from memory.store.extractions import Unread, Work
 from memory.store.history import Message
 from memory.store.memories import Memory
 
 log = structlog.get_logger(__name__)
+T = TypeVar("T")
 
 #: Most pieces that models read at the same time. After a restart every session falls quiet at once, and the people who
 #: talk need the connections (a turn waited 2.2 s beside 100 such calls: `python -m bench.load`).
@@ -57,6 +59,10 @@ _NEAREST = 8
 _SHRINKS = 2
 #: Characters of a message that are used to search for known facts.
 _QUERY_CHARS = 2_000
+
+
+class _TouchesMore(Exception):
+    """A write turns out to touch more than it has named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +140,7 @@ class Learner:
             self._waiting.discard(session_id)
             if not held:
                 return
-            await self._database.write(lambda tx: extractions.schedule(tx, session_id, reason, now=self._now()))
+            await self._write(session_id, lambda tx: extractions.schedule(tx, session_id, reason, now=self._now()))
             while work := await self._database.read(
                 lambda reader: extractions.next_work(reader, session_id, now=self._now())
             ):
@@ -227,14 +233,16 @@ class Learner:
     async def _put_off(self, session_id: int, spent: BudgetSpent) -> None:
         """Postpones the session's work to the next day, because the agent's tokens of the day are used up."""
         log.warning("learn.budget_spent", session=session_id, reason=str(spent))
-        await self._database.write(lambda tx: extractions.postpone(tx, session_id, until=spent.until))
+        await self._write(session_id, lambda tx: extractions.postpone(tx, session_id, until=spent.until))
         self._arm(session_id, (spent.until - self._now()) / 1000, "next day")
 
     async def _attempt(self, work: Work, agent_id: int, model: BackgroundModel | None) -> None:
         """Reads one piece. A failure is kept for a later retry. Raises `BudgetSpent`."""
         try:
             if model is None:
-                found = await self._database.write(lambda tx: self._by_patterns(tx, work))
+                found = await self._write(
+                    work.session_id, partial(self._by_patterns, work=work), partial(_scopes, work=work)
+                )
             else:
                 found = await self._by_model(work, agent_id, model)
         except BudgetSpent:
@@ -246,14 +254,15 @@ class Learner:
             else:
                 log.exception("learn.failed", work=work.id, attempts=work.attempts + 1)
             away = isinstance(exc, ModelFailed | TimeoutError) and not isinstance(exc, RequestRefused)
-            again = await self._database.write(
-                lambda tx: extractions.failed(tx, work, code, away=away, now=self._now())
+            again = await self._write(
+                work.session_id, lambda tx: extractions.failed(tx, work, code, away=away, now=self._now())
             )
             if again is not None:
                 self._arm(work.session_id, max(0.0, (again - self._now()) / 1000), "again")
         else:
             log.info("learn.done", work=work.id, found=found)
-            if model is not None:
+            # Pieces of all sessions wait for a model.
+            if model is not None and await self._database.read(extractions.is_any_to_hasten):
                 for session_id in await self._database.write(extractions.hasten):
                     self._arm(session_id, 0.0, "the model answers again")
             if found:
@@ -269,25 +278,65 @@ class Learner:
         """
         owner_id = await self._database.read(lambda reader: self._owner(reader, work))
         async with self._owners.setdefault(owner_id, asyncio.Lock()):
-            plain = await self._database.write(partial(self._kept_by_patterns, work=work))
+            plain = await self._write(
+                work.session_id, partial(self._kept_by_patterns, work=work), partial(_scopes, work=work)
+            )
             try:
                 work, stretch, answer = await self._asked(work, agent_id, model)
             except (ModelFailed, TimeoutError) as exc:
                 if not model.patterns_while_down:
                     raise
                 log.warning("learn.model_down", work=work.id, error=str(exc), instead="patterns")
-                return await self._database.write(lambda tx: self._by_patterns(tx, extractions.anew(tx, work)))
+                return await self._write(
+                    work.session_id,
+                    lambda tx: self._by_patterns(tx, extractions.anew(tx, work)),
+                    lambda reader: _scopes(reader, extractions.anew(reader, work)),
+                )
             if stretch is None or answer is None:
-                await self._database.write(lambda tx: extractions.done(tx, work.id, found=plain, now=self._now()))
+                await self._write(
+                    work.session_id, lambda tx: extractions.done(tx, work.id, found=plain, now=self._now())
+                )
                 return plain
             try:
                 found = read_answer(answer.text)
             except Unreadable:
-                await self._database.write(lambda tx: self._book(tx, work, answer))
+                await self._write(work.session_id, lambda tx: self._book(tx, work, answer))
                 raise
             if found.dropped:
                 log.info("learn.dropped", work=work.id, items=found.dropped)
-            return plain + await self._database.write(lambda tx: self._keep(tx, work, stretch, found, answer))
+            return plain + await self._write(
+                work.session_id,
+                lambda tx: self._keep(tx, work, stretch, found, answer),
+                lambda reader: stretch.scopes.values(),
+            )
+
+    async def _write(
+        self,
+        session_id: int,
+        act: Callable[[Transaction], T],
+        scopes: Callable[[Reader], Iterable[Scope]] = lambda reader: (),
+    ) -> T:
+        """Runs `act`, which notes something of a session and keeps memories in `scopes`, as one write.
+
+        It runs beside the writes of other processes for other sessions and people.
+        """
+
+        def touched(reader: Reader) -> set[str]:
+            names = {of_lane(chats.session_by_id(reader, session_id).key)}
+            return names.union(*map(keep.touched, scopes(reader)))
+
+        keys = await self._database.read(touched)
+
+        def checked(tx: Transaction) -> T:
+            if not touched(tx) <= keys:
+                raise _TouchesMore
+            return act(tx)
+
+        try:
+            return await self._database.write(checked, keys=keys)
+        except _TouchesMore:
+            # Accounts were linked meanwhile, or the chat has another id.
+            return await self._database.write(act)
 
     async def _asked(
         self, work: Work, agent_id: int, model: BackgroundModel
@@ -301,8 +350,8 @@ class Learner:
             stretch = await self._stretch(work)
             if stretch is not None and (count := fitting(stretch.messages, tokens)) < len(stretch.messages):
                 last, following = (message.id for message in stretch.messages[count - 1 : count + 1])
-                work = await self._database.write(
-                    partial(extractions.split, work=work, last_id=last, next_id=following)
+                work = await self._write(
+                    work.session_id, partial(extractions.split, work=work, last_id=last, next_id=following)
                 )
                 stretch = await self._stretch(work)
             if stretch is None:
@@ -452,6 +501,14 @@ def _session(reader: Reader, work: Work) -> Session:
     """Returns the session of a piece of work, with the agent it was said to. Another agent may serve it by now."""
     session = chats.session_by_id(reader, work.session_id)
     return replace(session, agent_id=extractions.agent_of(reader, work))
+
+
+def _scopes(reader: Reader, work: Work) -> list[Scope]:
+    """Returns the scopes of those who speak in a piece of work."""
+    session = _session(reader, work)
+    said = history.between(reader, work.session_id, work.first_id, work.last_id)
+    authors = {message.author_id for message in said if message.author_id is not None}
+    return [chats.scope_of(reader, session, author) for author in authors]
 
 
 def _weightiest(reader: Reader, scope: Scope, _messages: Sequence[Message]) -> list[Memory]:

@@ -14,14 +14,14 @@ from datetime import date
 from typing import Final
 
 from memory import dates, keys, profile
-from memory.learn import extract
+from memory.learn import extract, keep
 from memory.learn.extract import Proposal
 from memory.learn.offline.changes import Changes, Denied, Ended, changes, to_forget
 from memory.learn.offline.changes import put_right as changed
 from memory.recall.cues import cues
 from memory.scope import Scope
 from memory.store import memories, passages
-from memory.store.database import Reader, Transaction
+from memory.store.database import Keys, Reader, Transaction, of_owner
 from memory.store.history import Message
 from memory.store.memories import Draft, Memory
 from memory.text.words import query_terms, tokens
@@ -49,6 +49,16 @@ class Revision:
 
     proposals: tuple[Proposal, ...] = ()
     ended: tuple[Memory, ...] = ()
+
+
+def touched(scope: Scope, revision: Revision) -> Keys:
+    """Returns the names of what `end` and `keep.keep` touch when a revision is kept; none if it changes nothing.
+
+    What somebody said of themselves in a group may end in their private chat, and it is the group's.
+    """
+    if not (revision.proposals or revision.ended):
+        return []
+    return sorted({*keep.touched(scope), *(of_owner(memory.owner_id) for memory in revision.ended)})
 
 
 def read(

@@ -50,6 +50,11 @@ def of_chat(platform: str, chat: str) -> str:
     return f"chat {platform} {chat}"
 
 
+def of_owner(owner_id: int) -> str:
+    """Returns the name of an owner: its memories, names and links, and the clock of the person whose account it is."""
+    return f"owner {owner_id}"
+
+
 #: The name of the word index and of the queue of the embedder.
 INDEX: Final = "index"
 

@@ -33,6 +33,8 @@ _IN_SESSION = (
     "select count(*) as messages, coalesce(sum(m.tokens), 0) as tokens from messages m"
     " join sessions s on s.id = m.session_id where s.id = ?"
 )
+#: Work that waits after a failure, not for the budget of another day.
+_FAILED = "state = 'pending' and attempts > 0 and not_before > 0 and error is distinct from ?"
 _IS_UNREAD = "m.id > s.extracted_to and m.learn = 1"
 #: The bot is still in the session's chat.
 _PRESENT = (
@@ -282,13 +284,14 @@ def postpone(tx: Transaction, session_id: int, *, until: int) -> None:
     )
 
 
+def is_any_to_hasten(reader: Reader) -> bool:
+    """Returns whether any work waits after a failure, in whichever session."""
+    return reader.one(f"select 1 from extractions where {_FAILED} limit 1", (_NO_BUDGET,)) is not None
+
+
 def hasten(tx: Transaction) -> list[int]:
     """Makes all work due that waits after a failure, because the model answers again; returns its sessions."""
-    rows = tx.all(
-        "update extractions set not_before = 0 where state = 'pending' and attempts > 0 and not_before > 0"
-        " and error is distinct from ? returning session_id",
-        (_NO_BUDGET,),
-    )
+    rows = tx.all(f"update extractions set not_before = 0 where {_FAILED} returning session_id", (_NO_BUDGET,))
     return sorted({int(row["session_id"]) for row in rows})
 
 

@@ -305,8 +305,11 @@ def mark_compared(tx: Transaction, memory_ids: Collection[int], *, now: int) -> 
 
 
 def touch(tx: Transaction, memory_ids: Iterable[int], *, now: int) -> None:
-    """Counts memories that entered a reply; this does not refresh them against decay."""
-    for memory_id in memory_ids:
+    """Counts memories that entered a reply; this does not refresh them against decay.
+
+    Turns of other sessions may count the same rows at the same time, so all do it in one order.
+    """
+    for memory_id in sorted(memory_ids):
         tx.run("update memories set access_count = access_count + 1, last_access_at = ? where id = ?", (now, memory_id))
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -14,12 +15,30 @@ from agents.tokens import count_tokens
 from memory.learn.learner import Learner, Triggers
 from memory.learn.model import BackgroundModel, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
 from memory.service import AgentMemory, Service, Turn
-from memory.store import extractions
+from memory.store import extractions, people
+from memory.store.database import Keys, Transaction, of_lane, of_owner
+from memory.store.sqlite.database import SqliteDatabase
 from tests.kit.fakes import Clock, counting_ids, runtime
 from tests.kit.faults import Faults
 from tests.kit.minds import Answer, Model, lines
-from tests.kit.stores import remembering
-from tests.kit.talk import act, facts, group, private, remember, say
+from tests.kit.stores import migrated, remembering
+from tests.kit.talk import act, facts, group, learn, met, private, remember, say
+
+T = TypeVar("T")
+
+
+class Overtaken(SqliteDatabase):
+    """A store in which `first` is written just before somebody's memories. `named` are the names of all writes."""
+
+    first: Callable[[Transaction], object] | None = None
+    named: tuple[Keys | None, ...] = ()
+
+    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None, durable: bool = True) -> T:
+        if self.first is not None and any(key.startswith("owner ") for key in keys or ()):
+            first, self.first = self.first, None
+            await super().write(first)
+        self.named += (keys,)
+        return await super().write(act, keys=keys, durable=durable)
 
 
 def fact(value: str, *, key: str = "likes", n: int = 1, **more: Any) -> dict[str, Any]:
@@ -505,3 +524,20 @@ async def test_work_that_nobody_may_read_any_more_ends_without_a_call(memory: Se
     clock.move(days=1)
     await read(learner(memory, clock, model), turn)
     assert model.asked == [] and await standing(memory) == (0, 0)
+
+
+async def test_accounts_that_are_linked_just_before_something_is_kept_are_seen(tmp_path: Path, clock: Clock) -> None:
+    """Whose memories a write may touch is named before it begins. If they are more by then, it names nobody."""
+    database = await Overtaken.open(await migrated(tmp_path / "remora.db"), now=1)
+    assert isinstance(database, Overtaken)
+    memory = await Service.over(database, agents={"assistant": AgentMemory()}, runtime=runtime(clock))
+    try:
+        ada, countess = [await met(memory, clock, private(name)) for name in ("ada", "countess")]
+        turn = await say(memory, private("ada"), "I like jazz", clock=clock)
+        database.first = lambda tx: people.link(tx, ada.speaker.id, countess.speaker.id)
+        await learn(memory, turn)
+        names = {of_lane(turn.context.session.key), of_owner(ada.scope.writes_to)}
+        assert [keys and set(keys) for keys in database.named[-2:]] == [names, None]
+        assert await facts(memory, turn.context) == [("likes", "jazz")]
+    finally:
+        await memory.close(seconds=5)
