@@ -72,7 +72,7 @@ async def told(memory: Service, clock: Clock, words: list[str]) -> Context:
         pieces=[f"unsent {new()}"],
     )
     failed = await received(memory, private("ada")[0].session_key, json.dumps({"text": new(), "author_id": "ada"}))
-    undelivered, summed_up, task = new(), new(), new()
+    undelivered, summed_up, task, vector = new(), new(), new(), new()
 
     def act(tx: Transaction) -> None:
         tx.run("update inbox set state = 'failed' where id = ?", (failed,))
@@ -85,7 +85,7 @@ async def told(memory: Service, clock: Clock, words: list[str]) -> Context:
             "update sessions set summary = ?, active_task = ? where id = ?",
             (f"They spoke of {summed_up}", task, turn.context.session.id),
         )
-        vectors.cache(tx, 2 * turn.said[0].id + 1, {b"h": np.frombuffer(new().encode(), dtype="<f4")}, now=clock())
+        vectors.cache(tx, 2 * turn.said[0].id + 1, {b"h": np.frombuffer(vector.encode(), dtype="<f4")}, now=clock())
 
     await wrote(memory, act)
     return turn.context
