@@ -92,13 +92,16 @@ def matching(reader: Reader, scope: Scope, terms: Sequence[str], *, limit: int) 
     """
     memories, messages = scope.predicate("m"), scope.owned("s")
     return reader.all(
+        # Divided inside: PostgreSQL finds no row by a division before its policy has looked at it, so it would look at
+        # every message there is.
         "select d.doc, d.tokens, s.session_id, s.sitting, s.nth, s.role,"
         " coalesce(s.author_id, m.subject_id) as about, coalesce(s.said_at, m.learned_at) as at,"
         " (select name from identities i where i.id = coalesce(s.author_id, m.subject_id)) as name,"
-        f" rtrim(substr(s.text, -3)) as ending from (select distinct doc from postings where {_HELD}) p"
+        " rtrim(substr(s.text, -3)) as ending from"
+        f" (select distinct doc, doc % 2 as odd, doc / 2 as row_id from postings where {_HELD}) p"
         " join indexed_documents d on d.doc = p.doc"
-        " left join messages s on d.doc % 2 = 1 and s.id = d.doc / 2"
-        " left join memories m on d.doc % 2 = 0 and m.id = d.doc / 2"
+        " left join messages s on p.odd = 1 and s.id = p.row_id"
+        " left join memories m on p.odd = 0 and m.id = p.row_id"
         f" where (s.recall = 1 and {messages.sql}) or ({memories.sql}) limit ?",
         (scope.partitions, terms, *messages.parameters, *memories.parameters, limit),
     )

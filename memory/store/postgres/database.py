@@ -157,7 +157,7 @@ class PostgresDatabase(Database):
             try:
                 return await self._writer.call(self._transaction(act, self._locks(keys, durable=durable)))
             except Doubtful as doubt:
-                if await self._wascommitted(doubt.transaction, until):
+                if await self._was_committed(doubt.transaction, until):
                     result: T = doubt.result
                     return result
             except StoreInUse:
@@ -220,7 +220,7 @@ class PostgresDatabase(Database):
         except psycopg.Error as exc:
             raise storage_error(exc) from exc
 
-    async def _wascommitted(self, transaction: str, until: float) -> bool:
+    async def _was_committed(self, transaction: str, until: float) -> bool:
         """Asks the server whether a transaction was committed whose end was not heard of."""
 
         def ask(connection: psycopg.Connection[Row]) -> str | None:
