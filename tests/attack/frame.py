@@ -26,6 +26,7 @@ from typing import Any, TypeAlias
 import httpx
 
 from tests.attack.model import Model, modelling
+from tests.kit.program import ran
 from tests.kit.served import TELEGRAM_TOKEN, Served, environment, spawned
 from tests.platforms.client import ControlError
 from tests.platforms.telegram import Control, serving
@@ -171,6 +172,11 @@ class Bot:
 
     async def cli(self, *arguments: str, stdin: str = "", seconds: float = 120) -> tuple[int, str]:
         """Another command of the same installation: its exit code, and all it printed."""
+        if (self.attack.code, self.attack.python) == (ROOT, sys.executable):
+            config = ("--config", str(self.folder / "config.yaml"))
+            env = environment(self.folder)
+            done = await asyncio.to_thread(ran, *arguments, *config, folder=self.folder, env=env, stdin=stdin.encode())
+            return done.returncode, (done.stdout + done.stderr).decode("utf-8", "replace")
         process = await asyncio.create_subprocess_exec(
             *(self.attack.python, "-m", "gateway", *arguments, "--config", str(self.folder / "config.yaml")),
             stdin=PIPE if stdin else DEVNULL,
