@@ -233,6 +233,7 @@ async def test_each_platform_is_asked_who_the_bot_is(tmp_path: Path) -> None:
     assert REVOKED not in repr(findings)
 
 
+@pytest.mark.sqlite("the tests' server has fsync off, which is trouble")
 def test_the_command_prints_json_and_probes_a_memory(tmp_path: Path) -> None:
     """The probe holds a real chat of this very installation."""
     configured(tmp_path)

@@ -342,7 +342,7 @@ async def scatter(world: World, place: str) -> Canary:
 
 
 async def everything(memory: Service) -> Rows:
-    """All canonical rows there are, but not the notes that something is to be scrubbed."""
+    """All canonical rows there are, but not signs of life, nor the notes that something is to be scrubbed."""
 
     def dump(reader: Reader) -> Rows:
         tables = reader.all(
@@ -351,7 +351,7 @@ async def everything(memory: Service) -> Rows:
         return {
             row["name"]: {tuple(one) for one in reader.all(f"select * from {row['name']}")}
             for row in tables
-            if row["name"] not in (*health.DERIVED, "erasures")
+            if row["name"] not in (*health.DERIVED, "erasures", "replicas")
         }
 
     return await memory.database.read(dump)

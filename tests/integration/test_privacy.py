@@ -27,7 +27,7 @@ from tests.kit.bench import Desk as Bench
 from tests.kit.bench import Phone
 from tests.kit.canaries import Canary, Spot, World
 from tests.kit.fakes import NOON, Clock, ScriptedModel, calls
-from tests.kit.forgetting import files_of, traces
+from tests.kit.forgetting import files_of, held_by_backups, traces
 from tests.kit.stores import AGENTS, counting, link, opened, rows, unlink
 from tests.kit.talk import group, leave_chat, private, received, say
 
@@ -550,7 +550,7 @@ async def test_privacy_says_how_long_everything_is_kept(talk: Talk, language: La
     async with talk.running():
         await talk.tell(f"/profile language {language}")
         told = (await talk.tell("/privacy")).splitlines()
-        assert texts("privacy.until") in told and texts("privacy.backups", days=14) in told
+        assert texts("privacy.until") in told and held_by_backups(language, days=14) in told
         assert texts("privacy.exports") in told and texts("privacy.left", days=30) in told
     talk.keeping = Keeping(transcript_days=90, left_chat_days=3, export_days=7)
     talk.spec = {"session": SessionSpec(idle_hours=12, at="04:30")}

@@ -42,6 +42,11 @@ def let_go(language: Language = "en") -> str:
     return Texts(language)("forget.scrubbed_server" if on_postgres() else "forget.scrubbed")
 
 
+def held_by_backups(language: Language, *, days: int) -> str:
+    """The line of /privacy on copies: how long the bot keeps them, or that the server's operator decides."""
+    return Texts(language)("privacy.backups_server" if on_postgres() else "privacy.backups", days=days)
+
+
 def traces(path: Path, needles: Sequence[str]) -> dict[str, int]:
     """How often anything of `needles` stands in the files of a store, by file."""
     found = {}
