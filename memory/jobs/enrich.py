@@ -58,7 +58,8 @@ def job(trained: Callable[[], Reads | None]) -> Job:
 
     def steps(reader: Reader, scope: Scope, night: Night) -> Sequence[Step]:
         reads = trained()
-        share = _share(reader, night, trained=reads is not None)
+        with reader.of_everybody():
+            share = _share(reader, night, trained=reads is not None)
         owner_id = scope.writes_to
         latin = memories.by_ids(reader, scope, share.latin[owner_id])
         size = min(_ASK_BYTES, night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS))

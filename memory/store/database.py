@@ -105,6 +105,10 @@ class Reader(Protocol):
         """
         return nullcontext()
 
+    def of_everybody(self) -> AbstractContextManager[None]:
+        """Hides nothing until the end of the `with` block: for what is shared out among all people at night."""
+        return nullcontext()
+
     def given_ids(self) -> dict[str, int]:
         """Returns the greatest id ever given, by table; at least of those tables that never give one again."""
         ...

@@ -8,7 +8,7 @@ commit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -52,12 +52,18 @@ class PostgresReader(Reader):
         """Hides from the rest of this transaction what the scope may not see."""
         self._wanted = walls.settings(scope, session_id=session_id)
 
-    @contextmanager
-    def within(self, scope: Scope, *, elsewhere: bool = False) -> Iterator[None]:
+    def within(self, scope: Scope, *, elsewhere: bool = False) -> AbstractContextManager[None]:
         """Hides what the scope may not see until the end of the `with` block."""
-        before = self._wanted
-        if elsewhere or not walls.is_confined(before, scope):
-            self._wanted = walls.settings(scope, elsewhere=elsewhere)
+        stays = not elsewhere and walls.is_confined(self._wanted, scope)
+        return self._behind(self._wanted if stays else walls.settings(scope, elsewhere=elsewhere))
+
+    def of_everybody(self) -> AbstractContextManager[None]:
+        """Hides nothing until the end of the `with` block."""
+        return self._behind(walls.OPEN)
+
+    @contextmanager
+    def _behind(self, wall: tuple[str, ...]) -> Iterator[None]:
+        before, self._wanted = self._wanted, wall
         try:
             yield
         finally:
