@@ -38,8 +38,9 @@ test: venv lint
 	  $(BIN)/python -m pytest -q --postgres -n auto --dist loadfile --no-loadscope-reorder $(ON_POSTGRES); postgres=$$?; \
 	  wait $$types && exit $$((tests + postgres))
 
-# Integration tests that `make test` runs on PostgreSQL, too: the way of a message, and the work of the night.
-ON_POSTGRES := tests/integration/test_delivery.py tests/integration/test_jobs.py
+# Integration tests that `make test` runs on PostgreSQL, too: the way of a message, the work of the night, and reads that
+# look past their scope.
+ON_POSTGRES := $(foreach name,delivery jobs enrich privacy,tests/integration/test_$(name).py)
 
 # All integration tests with their stores on a PostgreSQL server of their own.
 test-postgres: venv

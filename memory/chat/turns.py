@@ -353,7 +353,7 @@ class Turns:
 
         # What is learned touches the person's memories, whichever session they are told in.
         taught = [] if outcome.learned is None else revise.touched(turn.context.scope, outcome.learned)
-        # What `ending` touches is not known here.
+        # Nothing here knows what `ending` touches.
         keys = [of_lane(session.key), *taught] if ending is None else None
         after = await self._database.write(act, keys=keys)
         self._learner.heard(session.id, after.unread)

@@ -124,6 +124,39 @@ async def test_nobody_comes_in_while_one_has_the_store_alone(tmp_path: Path) -> 
     await alone.close()
 
 
+async def test_a_single_read_asks_one_statement(store: PostgresDatabase) -> None:
+    """A second one would see another state."""
+    assert await store.read(count, single=True) == 0
+    with pytest.raises(AssertionError, match="a second statement"):
+        await store.read(lambda reader: (count(reader), count(reader)), single=True)
+
+
+async def test_only_what_need_not_last_is_committed_without_waiting_for_the_disk(store: PostgresDatabase) -> None:
+    def waits(tx: Transaction) -> str:
+        row = tx.one("select current_setting('synchronous_commit') as waits")
+        assert row is not None
+        return str(row["waits"])
+
+    assert await store.write(waits, durable=False) == "off"
+    assert await store.write(waits) == "on"
+
+
+async def test_readers_keep_their_plans(store: PostgresDatabase) -> None:
+    """The driver forgets them at a rollback, after which each search would be planned anew."""
+
+    def plans(reader: Reader) -> int:
+        return reader.number("select count(*) from pg_prepared_statements")
+
+    async def asked() -> None:
+        # Both readers come up for it.
+        await asyncio.gather(*(store.read(count) for _ in range(20)))
+
+    await asked()
+    with pytest.raises(ZeroDivisionError):
+        await store.read(lambda reader: 1 // count(reader))
+    assert await store.read(plans) > 0
+
+
 async def test_a_read_that_takes_too_long_is_ended(store: PostgresDatabase) -> None:
     with pytest.raises(StoreBusy, match="too long"):
         await store.read(lambda reader: reader.all("select pg_sleep(5)"))

@@ -1,4 +1,4 @@
-"""What is learned by several processes at once on PostgreSQL: nobody waits for others, and nothing is lost or doubled.
+"""Several processes learn at once on PostgreSQL: nobody waits for others, and nothing is lost or doubled.
 
 Each open service stands for a process of its own: they share nothing but the server.
 """
@@ -95,7 +95,7 @@ async def learning(memory: Service, owner_id: int) -> AsyncIterator[None]:
 
 
 async def waits(teaching: asyncio.Task[Turn]) -> bool:
-    """Whether it does not get on for a while."""
+    """Returns whether it does not get on for a while."""
     await asyncio.wait([teaching], timeout=0.5)
     return not teaching.done()
 
@@ -119,7 +119,7 @@ async def test_what_somebody_teaches_holds_up_nobody_but_them(
 async def test_accounts_of_one_person_teach_one_after_the_other(
     two: tuple[Service, Service], clock: Clock, teach: Teach
 ) -> None:
-    """What is told with one account may end what was told with another."""
+    """A fact told with one account may end one that was told with another."""
     one, other = two
     ada, countess = await met(one, clock, private("ada")), await met(one, clock, private("countess"))
     await link(one, ada, countess)

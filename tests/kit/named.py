@@ -79,7 +79,7 @@ class Named(PostgresDatabase):
                     yield f"{table} {dict(row)}"
 
     def _is_counted(self, row: Row) -> bool:
-        """Whether nothing else of a memory has changed since the last commit."""
+        """Returns whether nothing else of a memory has changed since the last commit."""
         with psycopg.connect(postgres.url(self.path)) as beside:
             before = beside.execute(
                 f"select {', '.join(row.keys())} from remora.memories where id = %s".encode(), (row["id"],)

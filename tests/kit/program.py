@@ -60,7 +60,9 @@ def ran(
         streams = [stream.fileno() for stream in (given, out, errors)]
         socket.send_fds(line, [len(request).to_bytes(4)], streams)
         line.sendall(request)
-        status = int.from_bytes(line.recv(4), signed=True)
+        told = line.recv(4)
+        assert len(told) == 4, "the process that forks has ended"
+        status = int.from_bytes(told, signed=True)
         for stream in (out, errors):
             stream.seek(0)
         return subprocess.CompletedProcess(arguments, status, out.read(), errors.read())

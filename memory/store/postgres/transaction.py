@@ -141,6 +141,7 @@ class PostgresTransaction(PostgresReader, Transaction):
 
 
 def state_of(reader: Reader) -> str:
+    """Returns the transactions that are over and those under way, as `Transaction.state`."""
     row = reader.one("select pg_current_snapshot()::text")
     assert row is not None
     return str(row[0])
