@@ -24,8 +24,8 @@ from gateway.config.loading import Config, load
 
 README: Final = Path(__file__).parents[1] / "README.md"
 START, END = "<!-- conversation: `make docs` writes it -->\n```text\n", "```\n<!-- end of conversation -->\n"
-#: What a person says in each run of the program, and the moment at which they begin. In a line, {word} stands for the
-#: id of the memory that was last shown beside that word.
+#: The lines that a person says in each run of the program, and the moment at which the run begins. In a line, {word}
+#: stands for the id of the memory that was last shown beside that word.
 RUNS: Final = (
     (
         datetime(2026, 3, 2, 18, 5, tzinfo=UTC),

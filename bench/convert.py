@@ -26,7 +26,7 @@ from typing import Any, Final, TypeAlias
 Row: TypeAlias = dict[str, object]
 """One line of a recording, as docs/replay.md describes it."""
 
-#: What lies between two messages of a sitting where a set tells only when the sitting began.
+#: The time between two messages of a sitting where a set tells only when the sitting began.
 STEP: Final = timedelta(seconds=20)
 #: Where a set tells no date at all, its sittings lie a day apart from here on.
 SOMEDAY: Final = datetime(2023, 1, 1, 9, tzinfo=UTC)

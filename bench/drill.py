@@ -67,7 +67,7 @@ def drill(folder: Path, messages: int, machine: type[Machine] = Machine) -> dict
     with timed("copy"):
         shutil.copytree(first.folder / "data" / "backups", elsewhere)
     first.chat("I am allergic to nuts", "forget that I like jazz", "yes")
-    # What is copied more often than the backups, because it is small: the list of what was forgotten, and once the key.
+    # The list of what was forgotten is copied more often than the backups, because it is small; the key is copied once.
     shutil.copy(first.folder / "data" / "remora.db.erased", elsewhere)
     key = (first.folder / "data" / "remora.db.key").read_bytes()
     shutil.rmtree(first.folder)
@@ -96,7 +96,7 @@ def drill(folder: Path, messages: int, machine: type[Machine] = Machine) -> dict
     }
 
 
-#: What happens after the loss.
+#: The steps after the loss.
 _AFTER: Final = ("new machine", "restore", "doctor", "first answer")
 
 

@@ -45,7 +45,7 @@ SPEAKER: Final = 1
 SCOPE: Final = Scope(agent_id=1, owners=(1,), own=(1,), writes_to=1, speaker_id=SPEAKER, selves=(1,), private=True)
 
 Extract: TypeAlias = Callable[[str], Awaitable[list[str]]]
-"""What is measured: a text → what was found in it, each as key and value."""
+"""The extractor to be measured: a text → what was found in it, each as key and value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +57,12 @@ class Label:
 
 
 async def by_patterns(text: str) -> list[str]:
-    """What an agent without a model finds."""
+    """Returns what an agent without a model finds."""
     return [f"{d.key} {d.value}" for d in propose(text, scope=SCOPE, said_at=TODAY, timezone="UTC")]
 
 
 def by_model(provider: OpenAIProvider, failures: Counter[str]) -> Extract:
-    """What an agent with this model finds; failed calls find nothing and are counted in `failures`."""
+    """Returns an extractor that asks this model; failed calls find nothing and are counted in `failures`."""
 
     async def extract(text: str) -> list[str]:
         message = Message(

@@ -1,8 +1,8 @@
-"""What a person gets, and how soon, when the model's server fails: each fault through the whole pipeline.
+"""Measures what a person gets, and how soon, when the model's server fails: each fault through the whole pipeline.
 
 Run `python -m bench.faults [--json] [--seconds N] [FAULT ...]`. Each fault has a process-wide configuration, a store
 and a server on loopback of its own. A person says one thing while the server is faulty and another when it is well
-again. Printed are the seconds of the faulty turn beside the deadline, and what was said. Exit code 1 when a turn
+again. It prints the seconds of the faulty turn beside the deadline, and what was said. Exit code 1 when a turn
 outlasted its deadline by more than a second, when nothing was said, or when the next message was not answered.
 """
 
@@ -34,7 +34,7 @@ from tests.kit.faultserver import FaultServer
 
 #: Seconds by which a turn may outlast its deadline: what delivery and a busy machine take.
 GRACE = 1.0
-#: What the person says while the server is faulty, and when it is well again.
+#: The person's message while the server is faulty, and the one when it is well again.
 FIRST = "What is the capital of Portugal?"
 SECOND = "Are you there again?"
 PERSON = "ada"
@@ -115,9 +115,10 @@ class Listener(Channel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suffered:
-    """What a fault did. `seconds` and `asked` (requests to the model) are those of the faulty turn; `streamed` what
+    """The outcome of a fault. `seconds` and `asked` (requests to the model) are those of the faulty turn.
 
-    it showed before its end. `again` is the answer to the next message, `kept` whether the model then saw the first.
+    `streamed` is what that turn showed before its end, `again` the answer to the next message, and `kept` whether the
+    model then saw the first message.
     """
 
     fault: str
@@ -150,7 +151,7 @@ async def suffer(folder: Path, name: str, *, deadline: float) -> Suffered:
                 await _heal(server)
                 await say(router, PERSON, SECOND, 2)
         if fault.address or fault.tls:
-            # What no server can cure: the operator corrects the address, and starts again.
+            # No server can cure this: the operator corrects the address, and starts again.
             await server.stop()
             server.tls = None
             await _heal(server)

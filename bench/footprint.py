@@ -1,4 +1,4 @@
-"""What the program costs to start: seconds, and resident memory there and after some turns.
+"""Measures what a start of the program costs: seconds, and resident memory then and after some turns.
 
 Run `python -m bench.footprint [--json] [--runs N] [--serve [--models]]` on Linux. Each run starts `remora chat` at a
 pseudo-terminal on a new store, waits for the prompt, says a few things, and reads the process's own figures from /proc.

@@ -35,9 +35,9 @@ from gateway.pipeline.policy import Rules
 from gateway.pipeline.router import Router
 from memory.service import Service
 
-#: What the model says, whatever it is asked; another text that is shown is the product's own.
+#: The model's answer, whatever it is asked; any other text that is shown is the product's own.
 ANSWER = "All is well, and how are you?"
-#: What it says when it is asked for memories.
+#: The model's answer when it is asked for memories.
 NOTHING = '{"facts": [], "styles": [], "event": null, "entities": []}'
 #: Turns that run at the same time, the default of config.yaml.
 SLOTS = 8
@@ -134,7 +134,7 @@ class Platform(Channel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What scenarios run on: the model server's address, how recall searches, how long a phase takes in seconds.
+    """The setting of scenarios: the model server's address, how recall searches, how long a phase takes in seconds.
 
     `size` shrinks crowds and backlogs for a quick look. The gates are meant for 1, and for "classic"
     recall: in "hybrid" each turn costs some tenth of a second of a processor, and the crowds alone keep two busy.
@@ -320,7 +320,7 @@ async def soak(bench: Bench, folder: Path) -> Mapping[str, float]:
 
 
 def missed(scenario: str, figures: Mapping[str, float]) -> list[str]:
-    """Which gates these figures miss, in words."""
+    """Returns the gates that these figures miss, in words."""
     gates: dict[str, bool] = {}
     if "new_s" in figures:
         gates[f"a new message is answered within {FIRST_ANSWER:g} s of the start"] = figures["new_s"] <= FIRST_ANSWER
@@ -353,7 +353,7 @@ SCENARIOS: Mapping[str, Callable[[Bench, Path], Coroutine[None, None, Mapping[st
 }
 #: Those that are long enough to be run once.
 _ONCE = frozenset({"locks", "soak"})
-#: What is said in `locks` beside ordinary talk.
+#: The commands that people type in `locks` beside ordinary talk.
 _COMMANDS = ("/remember my cat is called Miu", "/memory", "/memory search tea", "/why", "/status", "/new")
 
 
@@ -369,7 +369,7 @@ def _pending(bench: Bench, talkers: Sequence[Person]) -> Iterator[tuple[Person, 
 
 
 async def _leave(memory: Service, inbound: Inbound) -> None:
-    """What a process has committed that ended before it could answer."""
+    """Commits a message and leaves it unanswered, as a process does that ends in between."""
     await memory.mailbox.receive(
         platform=inbound.platform,
         bot_id=inbound.bot_id,
@@ -411,9 +411,10 @@ async def _crowd(
     every: float,
     commands: Sequence[str] = (),
 ) -> list[float]:
-    """What each answer took, in seconds. Each person speaks `every` so many seconds, after the answer at the earliest;
+    """Returns the seconds that each answer took.
 
-    who is still waiting at the end counts with the wait so far.
+    Each person speaks every `every` seconds, but not before the answer to the message before; who is still waiting at
+    the end counts with the wait so far.
     """
     end = time.perf_counter() + seconds
     times: list[float] = []

@@ -65,7 +65,7 @@ _PLACES: Final = (
     "Vaasa",
     "Lugo",
 )
-#: What the scripted model keeps of a conversation when it sums it up: sentences of this form, as people say them.
+#: The sentences that the scripted model keeps when it sums up a conversation, in the form in which people say them.
 _TOLD: Final = re.compile(r"My friend (\w+) keeps? an? ([\w ]+) in (\w+)\.")
 
 

@@ -27,7 +27,7 @@ from tests.kit.visit import USED, Guest, Page, paged
 
 ROOT: Final = Path(__file__).parents[1]
 PICTURES: Final = ROOT / "docs" / "pictures"
-#: What Ada has told in the months before.
+#: The messages that Ada has sent in the months before.
 TOLD: Final = (
     ("2026-03-02T18:05:00Z", "Hi! My name is Ada and I live in Lisbon."),
     ("2026-03-02T18:06:00Z", "I'm allergic to peanuts."),
@@ -41,7 +41,7 @@ TOLD: Final = (
     ("2026-08-11T21:00:00Z", "I don't like coriander."),
     ("2026-09-02T07:30:00Z", "Tomas and Mira Santos are coming to Lisbon on 3 December."),
 )
-#: What is said in the pictures.
+#: The messages that are sent in the pictures.
 SAID: Final = (
     "What am I allergic to?",
     "We moved! I live in Porto now.",

@@ -48,7 +48,7 @@ from memory.service import Service
 
 _START: Final = 1_780_300_800_000  # 1 June 2026, 8:00 UTC
 _DAY: Final = 86_400_000
-#: What everybody says between the two messages; each sentence becomes a fact when the scripted model reads it.
+#: The messages that everybody sends between the two; each sentence becomes a fact when the scripted model reads it.
 OTHER_THINGS: Final = (
     "I collect old train timetables.", "My aunt sends me postcards from Crete.", "Sundays are for jigsaw puzzles.",
     "I read detective novels in the bath.", "My bicycle has a squeaky saddle.", "I whistle when I wash up.",
@@ -108,7 +108,7 @@ class Scripted:
 
 
 def _read(material: str) -> str:
-    """Answers the question what is to be remembered: every message, or each of the other things, as it is."""
+    """Answers what is to be remembered: every message, or each of the other things, as it is."""
     facts = []
     for line in material.partition("\nMESSAGES:\n")[2].splitlines():
         message = json.loads(line)

@@ -31,7 +31,7 @@ TODAY: Final = date(2026, 11, 21)
 Fact: TypeAlias = tuple[str, str]
 """A key and a value."""
 Predict: TypeAlias = Callable[[str], Iterable[Fact]]
-"""What is measured: the text of one message → the facts found in it."""
+"""The extractor to be measured: the text of one message → the facts found in it."""
 
 
 class Label(BaseModel):
@@ -166,7 +166,7 @@ def normalise(value: str) -> str:
 
 
 def by_patterns(text: str) -> list[Fact]:
-    """What the shipped extractor finds in `text` on `TODAY`."""
+    """Returns the facts that the shipped extractor finds in `text` on `TODAY`."""
     return [(candidate.key, candidate.value) for candidate in extract(text, today=TODAY)]
 
 

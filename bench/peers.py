@@ -146,7 +146,7 @@ async def _mem0(dataset: Dataset, folder: Path) -> Find:
 
 
 class _SameModel:
-    """What mem0 expects of an embedder, by the model that Remora uses."""
+    """The embedder that mem0 expects, on the model that Remora uses."""
 
     def __init__(self, model: LocalTokens, loop: asyncio.AbstractEventLoop) -> None:
         self._model = model

@@ -159,7 +159,7 @@ class _Terminal:
 
 def picture(screen: pyte.Screen, title: str) -> str:
     """Returns the screen as SVG, down to the row of the cursor."""
-    # What is recorded is not shown, so it is written nowhere.
+    # The console only records, so its output is written nowhere.
     console = Console(record=True, width=COLUMNS + 2, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     for y in range(screen.cursor.y + 1):
         line = Text(" ", no_wrap=True)  # a margin

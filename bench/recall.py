@@ -48,7 +48,7 @@ from memory.service import Context, Hit, Service, Where, Who
 from tests.kit import postgres
 
 KS: Final = (5, 10, 20)
-#: What the product searches with in each mode; None is the weights it was opened with.
+#: The weights with which the product searches in each mode; None is the weights it was opened with.
 MODES: Final[Mapping[str, Weights | None]] = {
     "words": replace(CLASSIC, lent=0.0, sitting=0.0, speaker=0.0, date=0.0),
     "classic": CLASSIC,

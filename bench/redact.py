@@ -9,8 +9,8 @@ secrets, with signs and with mixtures, each alone, and prints the slowest. `chat
 shape that `bench.convert` knows; a JSON array of strings serves as well) and prints how many of their lines change;
 with `--show` each such line. Nobody pasted a secret into a published set, so each is a mistake, or a secret that
 its author made up. `--formats` reads lines of JSON with `id`, `text` and `secrets`, none of which may be left;
-`--ordinary` such with `id` and `text`, which may not change. Printed are how many were caught, how many false alarms
-there are, and the ids of those that failed.
+`--ordinary` reads lines with `id` and `text`, none of which may change. They print how many secrets were caught, how
+many false alarms there are, and the ids of the texts that failed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FAST_SECONDS = 0.02
 
 
 def units() -> Iterator[tuple[str, str]]:
-    """What a hostile text may be made of: its kind and one repetition."""
+    """Yields the parts of which a hostile text may be made: each with its kind, as one repetition."""
     openings = known()
     for opening in openings:
         yield "opening", opening
@@ -88,7 +88,7 @@ def units() -> Iterator[tuple[str, str]]:
 
 
 def main() -> int:
-    """What is asked on the command line; 1 when nothing could be read."""
+    """Runs the command line; returns 1 when nothing could be read."""
     parser = argparse.ArgumentParser(prog="python -m bench.redact", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--formats", type=Path, help="texts that hold secrets")
     parser.add_argument("--ordinary", type=Path, help="texts that hold none")

@@ -2,8 +2,8 @@
 
     python -m bench.redact_fit --made 4 --author FORMATS ORDINARY [--author …] [--chats FILE_OR_FOLDER…] [--write]
 
-An author's texts are two files as `bench.redact` reads them. Each author alone is left out once, and printed is what
-of that author's texts would be caught and masked in vain by what the others taught; `--write` learns from all.
+An author's texts are two files as `bench.redact` reads them. Each author is left out once, and the figures tell which
+share of that author's texts would be caught, or masked in vain, by what the others taught; `--write` learns from all.
 `--made` adds so many texts of every line in `redact_made.yaml`, `--chats` lines of conversations without secrets.
 
 Needs scikit-learn, which the product doesn't: `pip install scikit-learn` in an environment of one's own.
@@ -29,7 +29,7 @@ from memory.text.secrets import redact as rules
 from memory.text.secrets.candidates import Description, PossibleSecret, candidates, description, pieces
 from memory.text.secrets.folding import BARRIER, folded, folded_with_places
 
-#: What texts with secrets and without that were made count, and lines of chats, beside one that somebody wrote.
+#: The weights of generated texts with secrets, of those without, and of lines of chats; a text by a person has 1.
 MADE_COUNTS, MADE_PLAIN_COUNTS, CHAT_COUNTS = 0.3, 0.8, 0.5
 TABLE = Path("memory/text/secrets/likely.json")
 
@@ -202,7 +202,7 @@ def _filled(match: re.Match[str], chance: random.Random, given: dict[str, Any], 
 
 
 def main() -> int:
-    """Prints what each author's texts give by what the others taught."""
+    """Prints how each author's texts fare with what the others taught."""
     parser = argparse.ArgumentParser(prog="python -m bench.redact_fit", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--author", nargs=2, type=Path, action="append", required=True, metavar=("FORMATS", "ORDINARY"))
     parser.add_argument("--made", type=int, default=4, help="texts of every line that is made")

@@ -261,7 +261,7 @@ class Replay:
     def _talk(self, machine: Machine) -> Course:
         while True:
             some = self._chance.choice(self._service.turns)
-            # What our process does outside of transactions, between them.
+            # The work of our process outside of transactions is spread between them.
             rest = max(self._service.processor_ms - sum(one.client_ms for one in some), 0.0) / (len(some) + 1)
             for one in some:
                 yield from self._spend(machine.core, rest)

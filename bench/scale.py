@@ -147,7 +147,7 @@ class Language:
         return " ".join([self.tokens[i] for i in places])
 
     def token_bits(self, places: NDArray[np.int64]) -> bytes:
-        """Of every word that means something, as the product keeps them."""
+        """Returns the bits of every word that means something, as the product keeps them."""
         return self.bits[places[places >= len(FUNCTION_WORDS)]].tobytes()
 
     def asked(self, text: str) -> Tokens:
@@ -355,7 +355,7 @@ async def opened(engine: str, database: Database, size: Size, language: Language
     random = np.random.default_rng(size.rows + size.people)
     made = Clusters(clusters=1_000, spread=0.5, seed=1)
     questions = await database.read(lambda reader: _questions(reader, size, language, made, random, 2 * searches + 2))
-    # That the mean of these is the centre is what the rows were made with.
+    # The rows were made so that their mean is this centre.
     ordinary = dict.fromkeys(ORDINARY, made.centre)
     embedder = LookedUp({asked.text: asked.vector for asked in questions} | ordinary)
     tokens = LookedUpTokens({asked.text: asked.tokens for asked in questions})
@@ -645,7 +645,7 @@ _COLUMNS: Final = {
 
 
 def _vectors(centre: Points) -> Vectors:
-    """As the search will open them."""
+    """Returns the vectors as the search will open them."""
     return Vectors(
         model=LookedUp.name,
         centre=centre,
@@ -673,7 +673,7 @@ def _questions(
         said = row["text"].split()
         start = int(random.integers(max(len(said) - 8, 0) + 1))
         text = " ".join(said[start : start + 8])
-        # What is made of function words alone asks for nothing.
+        # A question of function words alone asks for nothing.
         if sum(language.place[word] >= len(FUNCTION_WORDS) for word in said[start : start + 8]) >= 2:
             scope = chats.scope_of(reader, session, speaker)
             found[text] = Asked(scope=scope, text=text, vector=next(points), tokens=language.asked(text))

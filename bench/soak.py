@@ -39,7 +39,7 @@ _SAYINGS: Final = (
     "I like tea number {n}", "what do I like?", "/memory", "I live in Lisbon", "/remember that box {n} is blue",
     "where is box {n}?", "tell me something", "/status", "my sister is called Ana", "/profile",
 )  # fmt: skip
-#: What goes wrong, one after the other, each for one round; between two of them a round is quiet.
+#: The faults, one after the other, each for one round; between two of them a round is quiet.
 TROUBLES: Final = ("model fails", "model hangs", "cut before", "cut after", "polls cut", "disk full", "clock back")
 #: Tasks, threads and open files that may come and go.
 _SWING: Final = 3
@@ -202,7 +202,7 @@ def figures(course: Course, folder: Path, *, seconds: float) -> Mapping[str, obj
 
 
 def missed(found: Mapping[str, object], *, short: bool = False) -> list[str]:
-    """Returns the gates that figures miss. The slope is none of a `short` soak, which ends before memory is level."""
+    """Returns the gates that figures miss. The slope is no gate of a `short` soak: it ends before memory is level."""
     wrong = [f"lost: {found['lost']}"] if found["lost"] else []
     if found["health"] != "green":
         wrong.append(f"health at the end: {found['health']}")

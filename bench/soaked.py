@@ -1,7 +1,7 @@
 """The bot of a soak, in a process of its own: the real parts, with a clock that can be moved and a disk that can fill.
 
-Apart from those who talk with it, so that what it holds is its own. `begun` starts it and gives a `Bot`, by which the
-soak moves its clock, fills its disk and asks what it holds.
+It is apart from those who talk with it, so that what it holds is its own. `begun` starts it and gives a `Bot`, by which
+the soak moves its clock, fills its disk and asks what it holds.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ class MovedTime:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What the process holds. `blocks` are those of Python's own memory: unlike the rest, they tell a leak at once."""
+    """The resources that the process holds.
+
+    `blocks` are those of Python's own memory: unlike the rest, they tell a leak at once.
+    """
 
     resident_mb: float
     blocks: int

@@ -1,4 +1,4 @@
-"""What a turn costs beside the model: the whole pipeline from inbound to delivered, over many sessions.
+"""Measures what a turn costs beside the model: the whole pipeline from inbound to delivered, over many sessions.
 
     python -m bench.turn                    a store that is a file
     python -m bench.turn --engine both      and one in PostgreSQL, in turns

@@ -99,12 +99,12 @@ TOP: Final = 5
 #: Memories that are looked at for what stands above what.
 _LOOKED_AT: Final = 40
 ALIKE: Final = 0.75
-#: What the half-lives are multiplied with to see what others would keep.
+#: The factors by which the half-lives are multiplied, to see what other half-lives would keep.
 _FACTORS: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
 VALID: Final = 98.0
 _IN_BRACKETS: Final = re.compile(r" \(\d{4}[-\d]{0,6}\)| \(week of [-\d]{10}\)")
 _LIVE: Final = "(m.archived_at is null and m.valid_until is null and m.superseded_by is null)"
-#: What the platform calls the owner of a row.
+#: The platform's name for the owner of a row.
 _OWNER: Final = "coalesce(i.user_id, a.reference)"
 _OF_OWNER: Final = (
     "join owners o on o.id = m.owner_id left join identities i on i.id = o.identity_id"
@@ -123,7 +123,7 @@ class Talk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What is simulated. `talk` is by language; `embedder` is "local" or "none".
+    """The settings of a simulation. `talk` is by language; `embedder` is "local" or "none".
 
     `repeat` and `lossy` are how the scripted model is, see `bench.year_mind.Mind`.
     """
@@ -157,7 +157,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """What became of one question: the place of the first live row that holds the answer, from 1, None beyond.
+    """The outcome of one question: the place of the first live row that holds the answer, from 1, None beyond.
 
     `above` are the values that hold no more of facts found before it.
     """
@@ -339,7 +339,7 @@ class Year:
                 self.duplicates |= duplicates(database)
 
     def _places(self, day: int) -> list[tuple[str, list[Telling]]]:
-        """What is said where on a day: small talk, with the planted lines somewhere in it."""
+        """Returns what is said where on a day: small talk, with the planted lines somewhere in it."""
         said: dict[str, list[Telling]] = {}
         for nth, person in enumerate(self.people):
             voices = self.setup.talk[LANGUAGES[person]].voices
@@ -367,7 +367,7 @@ class Year:
         return await service.context(*_place(place, person))
 
     def _asker(self, fact: Fact) -> str:
-        """In private who told it, in a group the next member."""
+        """Returns who asks for a fact: in private who told it, in a group the next member."""
         if fact.place == "private":
             return fact.person
         members = [person for person in GROUPS[fact.place] if person in self.people]
@@ -450,7 +450,7 @@ def duplicates(database: sqlite3.Connection) -> dict[tuple[int, int], str]:
     found: dict[tuple[int, int], str] = {}
     for _, same in groupby(rows, key=lambda row: row[:6]):
         for one, other in combinations(same, 2):
-            # What happened, or was understood, on another day differs in its date.
+            # Two events or two reflections of different days differ in their date.
             dated = one[1] in ("event", "reflection") and one[9] != other[9]
             if not dated and jaccard(one[8], other[8]) > ALIKE and not differs_in_substance(one[8], other[8]):
                 found[one[6], other[6]] = f"{one[7]}: {one[8]} | {other[7]}: {other[8]}"
@@ -458,7 +458,7 @@ def duplicates(database: sqlite3.Connection) -> dict[tuple[int, int], str]:
 
 
 def unguarded(facts: Mapping[int, loss.Statement], answer: Sequence[loss.Merge], *, about: str = "") -> loss.Verdict:
-    """What stands in the guard's place where it is taken out: whatever a merge names is held to be in it."""
+    """Stands in for the guard where that is taken out: whatever a merge names is held to be in it."""
     merges = tuple(merge for merge in answer if len(merge.ids) > 1)
     return loss.Verdict(merges=merges, named=len(facts), lost=0, refused=False)
 
@@ -526,7 +526,7 @@ def found(answered: Sequence[Answered], places: int) -> float:
 
 
 def faults(figures: Mapping[str, object]) -> list[str]:
-    """What is not as it must be."""
+    """Returns the names of the figures that are not as they must be."""
     bad = [name for name in ("lost", "superseded_above", "duplicates", "missed") if figures[name]]
     return bad + (["valid_top5"] if float(str(figures["valid_top5"])) < VALID else [])
 
@@ -602,7 +602,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _lines(year: Year, answered: Sequence[Answered]) -> Iterator[str]:
-    """What went wrong, one line each."""
+    """Yields what went wrong, one line each."""
     for one in answered:
         if one.place is None or one.place > TOP:
             yield f"{one.fact.id} at {one.place}: {one.question} → {one.fact.answer}"

@@ -28,7 +28,7 @@ import yaml
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Update:
-    """What the same person says later, which makes the value before it wrong."""
+    """A later message of the same person, which makes the value before it wrong."""
 
     day: int
     text: str
@@ -63,7 +63,7 @@ class Fact:
 
     @property
     def answer(self) -> str:
-        """What holds at the end of the year."""
+        """The value that holds at the end of the year."""
         return self.updates[-1].value if self.updates else self.value
 
 

@@ -29,11 +29,11 @@ SMALL_TALK: Final = 0.08
 STYLE: Final = 0.02
 EVENT: Final = 0.7
 REPEAT: Final = 0.5
-#: Of what is repeated in the compression, how much is said whole in other words, and how much with words missing; the
-#: rest is small talk.
+#: The shares of repetitions in the compression that are said whole in other words, and with words missing; the rest is
+#: small talk.
 WHOLE: Final = 0.65
 CUT: Final = 0.25
-#: Of groups that are merged, how many lose half of what is named, and how many are left nearly as they were.
+#: The shares of merged groups that lose half of what is named, and that are left nearly as they were.
 LOSSY: Final = 0.25
 NEEDLESS: Final = 0.15
 #: Longest merged statement, in characters.
@@ -117,7 +117,7 @@ class Mind:
                 value = self._one_of(_STYLES[language(text)], "which style", row["at"], text)
                 styles.append({"key": "style", "value": value, "messages": [row["n"]]})
         event = None
-        # What is asked is nothing that has happened.
+        # A question tells of nothing that has happened.
         told = [row for row in said if not _sentence(row["text"]).endswith(("?", "？"))][:2]
         if told and self._chance("event", told[0]["at"], told[0]["text"]) < EVENT:
             value = " ".join(_sentence(row["text"]) for row in told)
@@ -161,7 +161,7 @@ class Mind:
         }
 
     def _compressed(self, rows: Sequence[Row]) -> Mapping[str, Any]:
-        """Of the events of a night one fact or none: mostly what is known already."""
+        """Returns one fact from the events of a night, or none: mostly what is known already."""
         known = [row for row in rows if "id" in row]
         events = [row for row in rows if "n" in row]
         if not events:
@@ -266,7 +266,7 @@ class Mind:
 
 
 def values(fact: Fact) -> tuple[str, ...]:
-    """What a fact says from first to last."""
+    """Returns the values of a fact from first to last."""
     return (fact.value, *(update.value for update in fact.updates))
 
 
