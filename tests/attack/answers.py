@@ -92,7 +92,7 @@ def _outside_code(message: JSON) -> tuple[str, set[int]]:
     return blanked.decode("utf-16-le", "replace"), code
 
 
-#: What a stranger would carry away, in pieces.
+#: The text that a stranger would carry away, in pieces.
 _CARRIED = "".join(f"{n:03}walnut" for n in range(400))
 #: Characters that the addresses of one answer may carry together, and one of them alone.
 _TOGETHER, _ALONE = 400, 150

@@ -122,7 +122,7 @@ def _calls(call: tuple[str, JSON]) -> Callable[[JSON], Says | None]:
     return step
 
 
-#: What people say that holds a secret, and the part that must not be kept.
+#: Messages that hold a secret, each with the part that must not be kept.
 _SECRETS = (
     ("here is my key sk-proj-{a24}{A24}", "sk-proj-{a24}{A24}"),
     ("ANTHROPIC_API_KEY=sk-ant-api03-{a40}-{A20}AA", "sk-ant-api03-{a40}-{A20}AA"),
@@ -184,7 +184,7 @@ async def secrets(attack: Attack) -> None:
             assert secret in said
             user, chat = ((ADA, None), (EVE, GROUP))[n % 2]
             await bot.ask(said, user=user, chat=chat)
-            # What is asked is the whole message of a command, too, and what a reply quotes.
+            # The whole message of a command is a question, too, and so is what a reply quotes.
             if not attack.short and n % 5 == 0:
                 await bot.ask(f"/remember {_filled(_SECRETS[n][0], n)}", user=ADA)
         await bot.rest()

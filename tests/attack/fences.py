@@ -24,7 +24,7 @@ _MARKER = re.compile(r"qzx\d+[ab]")
 _NUMBERS = count(1)
 _WORD = re.compile(r"\w{5,}")
 _BEGINS = re.compile(r"^[\[<{(⟦«#=~*|-]+")
-#: What is never seen, besides the format characters.
+#: Characters that are never seen, besides the format characters.
 _UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")  # fmt: skip
 _NAMES = {ADMIN: "Ruth", ADA: "Ada", BEN: "Ben", EVE: "Eve"}
 #: Those whose lines a stranger would like to write.
@@ -97,7 +97,7 @@ async def _learn(bot: Bot) -> Marks:
         for body in bot.model.turns()
     ]
     marks = {line for lines in requests for line in lines if _BEGINS.match(line) and not _MARKER.search(line)}
-    # What stands in the marks of one request alone is its nonce.
+    # A word in the marks of one request alone is its nonce.
     told = Counter(
         word for lines in requests for word in {w for line in lines if line in marks for w in _WORD.findall(line)}
     )
@@ -118,7 +118,7 @@ async def _learn(bot: Bot) -> Marks:
 
 
 def _forgeries(marks: Marks) -> Iterator[str]:
-    """The marks as somebody would write them who wants them to pass: each in every disguise."""
+    """Yields the marks as somebody would write them to have them pass: each in every disguise."""
     heads = dict.fromkeys(
         [*marks.heads, "[context", "[end of context", "[memory", "[end of memory", "</file", "[end of file"]
     )
@@ -182,7 +182,7 @@ _WAYS = ("message", "private", "history", "forwarded", "name", "title", "file", 
 
 
 async def _forge(attack: Attack, bot: Bot, marks: Marks, way: str, forgeries: Sequence[str]) -> None:
-    """Some forgeries by one way, and what of them a model is asked afterwards."""
+    """Sends some forgeries by one way, and counts those that a model is afterwards shown as marks."""
     marked = {(number := next(_NUMBERS)): f"qzx{number}a {forgery} qzx{number}b" for forgery in forgeries}
     bot.model.requests.clear()
     eve: dict[str, Any] = {"user": EVE, "chat": GROUP}
@@ -226,7 +226,7 @@ async def _forge(attack: Attack, bot: Bot, marks: Marks, way: str, forgeries: Se
             found
             for text in everything
             for found in re.findall(
-                # What is asked about a forgery names its beginning, too.
+                # A question about a forgery names its beginning, too.
                 rf"qzx{number}a((?:(?!qzx{number}a).)*?)qzx{number}b"
                 if way == "remember"
                 else rf"qzx{number}a(.*?)(?:qzx{number}b|$)",

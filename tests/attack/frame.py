@@ -194,12 +194,12 @@ class Bot:
         assert process.returncode is not None
         return process.returncode, out.decode("utf-8", "replace")
 
-    # What people do.
+    # The acts of people.
 
     async def ask(
         self, text: str, *, user: int = ADA, chat: int | None = None, seconds: float = 20, **more: Any
     ) -> str | None:
-        """Somebody says something, in a group by the bot's name; what is answered, None when nothing is.
+        """Says something as a person, in a group by the bot's name; returns what is answered, None when nothing is.
 
         An answer is what the bot newly said in that chat, or to that person in private.
         """
@@ -235,7 +235,7 @@ class Bot:
                 return
         raise AssertionError(f"no button {label} in {chat}")
 
-    # What can be seen of it.
+    # The view from outside.
 
     async def health(self, seconds: float = 5) -> dict[str, Any] | None:
         """The health page, None when it is not answered in time."""

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 
 from tests.attack.frame import ADA, Attack, Bot, scenario
 
-#: What each connection has said when it falls silent, or goes on byte by byte; by the number of the connection.
+#: The bytes, by a connection's number, that it has sent when it falls silent, or (True) goes on byte by byte.
 _KINDS: dict[str, tuple[Callable[[int], bytes], bool]] = {
     "silent": (lambda _: b"", False),
     "half a line": (lambda _: b"GET /heal", False),

@@ -70,7 +70,7 @@ async def native(attack: Attack) -> None:
                 with suppress(ControlError):
                     await _send(bot, way, _TEXTS[what])
             await bot.rest(30)
-            # What is asked also has the index take in what was said.
+            # This question also has the index take in what was said.
             answers = not bot.died() and await bot.ask(f"Are you there, {n}?", user=ADA) is not None
             lives = await bot.rest(30)
             fault = ""
@@ -105,7 +105,7 @@ async def _means(bot: Bot) -> bool:
 
 
 def _ways(short: bool) -> Iterator[tuple[str, Sequence[str]]]:
-    """Which text comes, and by which ways."""
+    """Yields the names of texts, each with the ways by which it comes."""
     ways = ("name", "file name", "forwarded", "title", "edit", "file", "reply")
     for n, what in enumerate(_FEW if short else _TEXTS):
         yield what, ("message", ways[n % 7], ways[(n + 3) % 7])
@@ -149,7 +149,7 @@ async def _finds(bot: Bot, question: str, wanted: str) -> bool:
 
 
 async def _again(bot: Bot) -> str:
-    """Start it anew, with what it holds, or with nothing where that ends it again; what came of it."""
+    """Starts it anew, with what it holds, or with nothing where that ends it again; returns what came of it."""
     for told in (", and lives again", ", and at every start after that"):
         await bot.kill()
         if "every" in told:

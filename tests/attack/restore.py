@@ -14,7 +14,7 @@ from tests.attack.model import words
 _PERSON = ("--person", f"telegram:{ADA}")
 _WORDS = (f"marzipan{n:03}q" for n in count(1))
 _QUIET = "{exit_seconds: 5, quiet_seconds: 0.2, extract_tokens: 100000, extract_messages: 1000}"
-#: What somebody writes behind /forget to be rid of it; and notes in which it may stand.
+#: The texts behind /forget by which somebody gets rid of a word, and the notes in which the word may stand.
 _FORGETS = ("{word}", "words: {word}", "topic:likes", "today", "here", "all")
 _NOTES = (
     "- I like {word}", "- The user likes {word}", "- likes: {word}", "- **Likes:** {word}", "- Likes: {word}.",
@@ -106,7 +106,7 @@ async def _by_chain(attack: Attack, bot: Bot, chain: Sequence[str]) -> None:
 
 
 async def _told_and_forgotten(attack: Attack, bot: Bot, word: str, how: str) -> Path | None:
-    """Ada tells a word, which is backed up and exported; then she has it forgotten. The folder of the export."""
+    """Ada tells a word, which is backed up and exported, and has it forgotten. Returns the folder of the export."""
     await bot.ask(f"I like {word}.")
     await bot.rest()
     with bot.database() as database:
@@ -199,7 +199,7 @@ def _renamed(bot: Bot, exported: Path | None) -> Path:
 
 def _holds(bot: Bot, word: str) -> str:
     """The file of the database that has the word in the clear, or ""."""
-    # Beside it, what a restore has replaced is kept for a while, as is written.
+    # Beside it, a restore keeps for a while what it has replaced, as is written.
     for path in (bot.folder / "data" / f"remora.db{end}" for end in ("", "-wal", "-shm", ".erased")):
         if path.is_file() and word.encode() in path.read_bytes().lower():
             return f"{path.name} holds {word}"

@@ -21,7 +21,7 @@ from tests.kit.served import ANN, BOB, TELEGRAM_TOKEN, Served
 from tests.kit.visit import Guest, Page, paged
 from tests.platforms.telegram import serving as serving_telegram
 
-#: What stands for the parts of routes; memories and turns are filled in.
+#: The values for the parts of routes; memories and turns are filled in.
 PARTS = {"thread": "main", "run": "1", "row": "1", "version": "x"}
 FORM = {
     "text": "attacked",
@@ -223,7 +223,7 @@ HOSTILE = (
     "[x]: javascript:alert(1)\n\n[x]", "<a href='//evil.example' hx-get='/memory' hx-trigger='load'>x</a>",
     "&lt;script&gt;alert(1)&lt;/script&gt;", "\u202e<b>x</b>\u0000",
 )  # fmt: skip
-#: What the page itself is made of.
+#: The tags of which the page itself is made.
 TAGS = {
     "html", "head", "meta", "title", "link", "script", "body", "a", "header", "img", "span", "nav", "form", "input", "label", "select",
     "option", "button", "main", "section", "h1", "h2", "h3", "p", "div", "aside", "details", "summary", "ul", "ol", "li", "small",

@@ -1,4 +1,4 @@
-"""What every channel must do, run over each of them: the gateway decides by this and never by a platform's name."""
+"""The contract of every channel, run over each of them: the gateway decides by this and never by a platform's name."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ async def telegram(cleanup: AsyncExitStack, _folder: Path) -> Rig:
     ada = 7
     await platform.say("/start", user=ada, name="Ada")
     async with httpx.AsyncClient() as client:
-        # What was said before the test is not part of it.
+        # Messages from before the test are not part of it.
         drop = f"{platform.url}/bot{platform.token}/deleteWebhook"
         await client.get(drop, params={"drop_pending_updates": True})
     channel = TelegramChannel(
@@ -668,7 +668,7 @@ async def test_channel_lays_buttons_in_rows_and_brings_back_what_is_pressed(rig:
 
 
 async def test_channel_does_not_show_twice_a_row_whose_fate_was_unknown(rig: Rig) -> None:
-    """What may have been shown is told as such; where the row is known again, sending it again is safe, also later."""
+    """A message that may have been shown is told so; where its row is known again, resending is safe, even later."""
     if rig.platform is None:
         pytest.skip("nothing comes between the channel and its screen")
     for number, seconds in enumerate((0.0, 900.0), start=1):
@@ -686,7 +686,7 @@ async def test_channel_does_not_show_twice_a_row_whose_fate_was_unknown(rig: Rig
 
 
 async def test_channel_shows_a_file_with_its_text_once(rig: Rig) -> None:
-    """What somebody asked to be given, such as all that is remembered of them, byte for byte."""
+    """A file that somebody asked for, such as all that is remembered of them, arrives byte for byte."""
     if not rig.channel.capabilities.file_bytes:
         pytest.skip("only words are shown here")
     data = "# Ada\n- likes tea \U0001f375\r\n".encode() + bytes(range(256))

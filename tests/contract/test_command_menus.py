@@ -20,7 +20,7 @@ from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.phrases import Language
 
 LANGUAGES = sorted(CATALOGUE)
-#: What stands on buttons: the choices of every question, and what is offered under answers.
+#: The keys of the texts on buttons: the choices of every question, and the offers under answers.
 _BUTTONS = re.compile(r"(?:words|memory|yes|no|\w+\.button|\w+\.button\.\w+|oversight\.forget)")
 
 
@@ -37,7 +37,7 @@ def described(command: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_discord_gets_every_command_whole(language: Language) -> None:
-    """What is over a limit is cut, or the whole table refused: both would be seen by people only."""
+    """A text over a limit is cut, or the whole table refused: only people would see either."""
     made = {command["name"]: command for command in on_discord(language)}
     specs: dict[str, CommandSpec] = {spec.name: spec for spec in table.specs(language)}
     # Discord would offer those for admins to everybody in private chats: there they are typed.

@@ -1,4 +1,4 @@
-"""What every embedder does, whether it computes here or asks a server."""
+"""The contract of every embedder, whether it computes here or asks a server."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ async def test_questions_may_come_while_documents_are_embedded(embedder: Embedde
 
 
 async def test_a_long_text_is_split(embedder: Embedder) -> None:
-    """What lies behind the model's limit would not be found."""
+    """Words behind the model's limit would not be found."""
     pieces, none, short = await embedder.split(["Ana lives in Porto. " * 500, "  ", "Ana"])
     assert len(pieces) > 5
     assert (none, short) == ([], ["Ana"])

@@ -1,4 +1,4 @@
-"""What every provider does, whichever vendor is behind it."""
+"""The contract of every provider, whichever vendor is behind it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def provider(request: pytest.FixtureRequest, llmock: LLMock) -> AsyncItera
 
 
 async def test_the_pieces_shown_are_the_answer(provider: Provider) -> None:
-    """What a person saw growing is what goes into history."""
+    """The text that a person saw growing is the text that goes into history."""
     pieces: list[str] = []
 
     async def on_text(text: str) -> None:

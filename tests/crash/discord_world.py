@@ -1,4 +1,4 @@
-"""A Discord with people in it, a bot that is killed over and over, and what of their talk is left in the end.
+"""A Discord with people in it, a bot that is killed over and over, and what is left of their talk in the end.
 
 `python -m tests.crash.discord_world --kills 200` kills at every named point and at random under both timing models,
 prints one JSON line and exits 1 when a promise is broken (the files of that world are then kept).
@@ -40,7 +40,7 @@ from tests.platforms.discord.client import TOKEN, Control, running
 _PEOPLE = range(100_000_000_000_000_001, 100_000_000_000_000_013)
 _NEWCOMERS = range(200_000_000_000_000_001, 200_000_000_000_000_101)
 _LETTERS = str.maketrans("0123456789", "bcdfghjklm")
-#: What is said where nothing is found.
+#: The bot's answer where nothing is found.
 _NOTHING = "I remember nothing that matches"
 
 
@@ -162,7 +162,7 @@ class DiscordWorld(World[Control]):
     def read(self, state: JSON) -> Chats:
         chats = Chats()
         for message in state["bot_messages"]:
-            # What commands are answered is counted apart.
+            # Answers to commands are counted apart.
             hidden = message["deleted"] or message["loading"] or message["only_for"] is not None
             if hidden or message["content"].startswith(_NOTHING):
                 continue
@@ -220,7 +220,7 @@ class DiscordWorld(World[Control]):
         await self._end()
 
     async def _first_words(self) -> None:
-        """Somebody writes to the bot who never did before."""
+        """Somebody writes to the bot for the first time."""
         user = _NEWCOMERS[len(self._newcomers)]
         place = Place(chat=await self.platform.dm(user), authors=[user])
         self._newcomers.append(place)

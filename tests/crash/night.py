@@ -72,7 +72,7 @@ async def work(service: Service, period: str) -> None:
 
 
 async def answer(request: ModelRequest) -> ModelAnswer:
-    """A fact of each pair of events that tells of one, and of each four facts that are shown together one."""
+    """Answers with a fact for each pair of events that tells of one, or with one fact for every four shown together."""
     await asyncio.sleep(_THINKS)
     before, asked, events = request.material.partition("\nEVENTS:")
     rows = [json.loads(line) for line in (events if asked else before).splitlines() if line.startswith("{")]
@@ -82,7 +82,7 @@ async def answer(request: ModelRequest) -> ModelAnswer:
 
 
 def fact_of(event: str) -> str | None:
-    """What an event tells that lasts: of "tuned the W X early" and "... late" that they have W X."""
+    """Returns the lasting fact that an event tells: "tuned the W X early" and "... late" tell that they have W X."""
     words = event.split()
     return f"{words[2]} {words[3]}" if words[0] == "tuned" else None
 

@@ -381,7 +381,7 @@ class ReplicasWorld(TelegramWorld):
                         self._removals.append((_now() - at) / 1000)
                         return
 
-    # What is left of it all.
+    # The outcome.
 
     def _database(self, number: int | None = None) -> str:
         """The address of the database, for everybody or for one of the replicas."""

@@ -1,4 +1,4 @@
-"""A Telegram with people in it, a bot that is killed over and over, and what of their talk is left in the end.
+"""A Telegram with people in it, a bot that is killed over and over, and what is left of their talk in the end.
 
 `python -m tests.crash.telegram_world --kills 200` kills at every named point and at random under both timing models,
 prints one JSON line and exits 1 when a promise is broken (the files of that world are then kept).
@@ -52,7 +52,7 @@ def _points() -> Iterator[Point]:
     yield from around((*_OFFERS, extracting, extracted))
 
 
-#: What was taken and not sent is in doubt: its answer is offered.
+#: The commits of an offer: an answer that was taken and not sent is in doubt, so it is offered.
 _OFFERS: Sequence[tuple[str, Deed, str]] = (
     ("offer", "quick", "offered = 1 where"),
     ("show again", "press", "set state = 'pending', offered = 0"),

@@ -11,7 +11,7 @@ from tests.crash.discord_world import POINTS, world
 
 
 async def test_killed_at_every_named_point_of_discord_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    """What was said is found again and answered once, and what is for one person's eyes stays so, whatever ends."""
+    """Messages are found again and answered once, and words for one person's eyes stay so, whatever ends."""
     tally = await world(tmp_path, effect="arrival", points=POINTS, model_ms=50)
     assert tally.broken() == []
     assert tally.kills == len(POINTS)

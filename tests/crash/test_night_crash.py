@@ -35,7 +35,7 @@ from tests.kit.talk import group, private
 ROOT = Path(__file__).parents[2]
 KILLS = int(os.environ.get("REMORA_KILLS", "12"))
 PLACES = (private("ada"), private("bob"), group("club", "ada"))
-#: What each of them has had kept: pairs of events that tell something, events that tell nothing, topics of four facts.
+#: The memories of each of them: pairs of events that tell something, events that tell nothing, topics of four facts.
 PAIRS, IDLE, TOPICS = 35, 20, 4
 #: Lives that take up the same run; it is given up after one more.
 LIVES_A_RUN = 3
@@ -97,7 +97,7 @@ def whole(rows: dict[str, list[dict[str, Any]]]) -> Counter[str]:
     merged = [row for row in derived if all(one["kind"] == "fact" for one in parents[row["id"]])]
     told = [row for row in derived if row not in merged]
 
-    # What went into one is set aside, and nothing else is.
+    # The facts that went into one are set aside, and nothing else is.
     gone = [one["id"] for row in merged for one in parents[row["id"]]]
     assert len(gone) == len(set(gone)) == TOGETHER * len(merged)
     assert set(gone) == {row["id"] for row in by_id.values() if row["archived_at"] is not None}
@@ -153,7 +153,7 @@ def rows_of(path: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def values_of(path: Path) -> Counter[tuple[Any, ...]]:
-    """What is remembered in the end, whatever its ids and times."""
+    """Counts what is remembered in the end, whatever its ids and times."""
     columns = ("owner_id", "kind", "subject", "subject_id", "category", "topic", "key", "value", "importance", "origin")
     return Counter(
         (*(row[name] for name in columns), row["archived_at"] is None)

@@ -76,9 +76,9 @@ class Tab:
 
 
 def amiss(html: str, said: list[str], known: set[str]) -> str:
-    """What is wrong with what is shown, if anything: each message that was taken once, and each answer once.
+    """Returns what is wrong with a page, if anything: each message taken stands there once, and each answer once.
 
-    What waited when the server was killed is answered together, so an answer may be to several messages.
+    Messages that waited when the server was killed are answered together, so an answer may be to several of them.
     """
     shown = words(html)
     times = Counter({text: len(re.findall(rf"{text}(?!\d)", shown)) for text in said})

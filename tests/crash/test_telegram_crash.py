@@ -12,7 +12,7 @@ from tests.crash.world import Tally
 
 
 async def test_killed_at_every_named_point_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    """What the platform delivered is answered once or offered, and learned once, wherever the process ends."""
+    """A delivered message is answered once or offered, and learned once, wherever the process ends."""
     tally = await world(tmp_path, effect="arrival", points=POINTS, model_ms=100)
     assert tally.broken() == []
     assert tally.kills == len(POINTS)

@@ -1,5 +1,5 @@
-"""People on a platform, a bot that is killed over and over, and what of their talk is left in the end: what all
-platforms share.
+"""People on a platform, a bot that is killed over and over, and what is left of their talk in the end: the parts that
+all platforms share.
 
 Invariants: every message tells one thing that no other tells; what is counted is what stands in the chats at the
 platform, what its model was asked, and the rows of the dead process's own database, read from a copy so that nobody but
@@ -31,8 +31,8 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
 JSON: TypeAlias = dict[str, Any]
 Effect: TypeAlias = Literal["arrival", "mixed"]
 Moment: TypeAlias = Literal["before effect", "after effect", "after answer"]
-#: What people do at a point: say something, which may take long to answer; press a button; and what only Discord has:
-#: use a command, press a button under its answer, write for the first time, or nothing, for the rest is there.
+#: The acts of people at a point: to say something, which may take long to answer; to press a button; and on Discord
+#: alone to use a command, press a button under its answer, write for the first time, or nothing, for the rest is there.
 Deed: TypeAlias = Literal["quick", "slow", "press", "command", "click", "first words", "nothing"]
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +43,7 @@ MODEL_MS = 300
 RATE = 15
 #: At least so many messages in each of the two worlds.
 MESSAGES = 1_000
-#: What stands in the chat until there is more.
+#: The text in the chat until there is more.
 PLACEHOLDER = "…"
 #: Seconds for the bot to come to listen, to an end of its work.
 START, END = 120, 120
@@ -103,7 +103,7 @@ def around(commits: Iterable[tuple[str, Deed, str]], *, live: bool = False) -> I
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """What became of a world. `integrity` is "ok" or what SQLite says.
+    """The fate of a world. `integrity` is "ok" or what SQLite says.
 
     `sends_unanswered`: messages being shown (no edits) when the bot died whose showing it had not kept;
     `models_unanswered`: model requests likewise. `overpaid`: requests repeated though their answer was kept; `failed`:
@@ -184,7 +184,7 @@ class Asked:
 
 @dataclass(slots=True, kw_only=True)
 class Chats:
-    """What the bot has shown, as it stands: answers by the last thing of what they answer."""
+    """The bot's messages as they stand: answers by the last thing in the messages that they answer."""
 
     shown: Counter[tuple[int, int | None, str]] = field(default_factory=Counter)
     orphans: int = 0
@@ -208,7 +208,7 @@ class Chats:
 
 
 class Platform(Protocol):
-    """What both platforms' controls can do."""
+    """The acts that the controls of both platforms share."""
 
     async def state(self) -> JSON: ...
 
@@ -248,7 +248,7 @@ class Bot:
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def start(self, command: str = "start") -> int:
-        """Begins a life in which the process does what the command says; its process id."""
+        """Begins a life in which the process does what the command says; returns its process id."""
         self.pid = int(await self._ask(command))
         self.ended = asyncio.ensure_future(self._ask("wait"))
         return self.pid
@@ -265,7 +265,7 @@ class Bot:
                 os.kill(self.pid, number)
 
     async def kill(self) -> str:
-        """Ends the life with SIGKILL; its exit status."""
+        """Ends the life with SIGKILL; returns its exit status."""
         self.signal(signal.SIGKILL)
         return await self.ended
 
@@ -292,7 +292,7 @@ class World(ABC, Generic[P]):
         self._asked: Counter[str] = Counter()
         self._unanswered: Counter[str] = Counter()
 
-    # What platforms differ in.
+    # The parts in which platforms differ.
 
     @abstractmethod
     async def build(self) -> None:
@@ -300,7 +300,7 @@ class World(ABC, Generic[P]):
 
     @abstractmethod
     async def tell(self, text: str, place: Place, author: int) -> tuple[Place, int]:
-        """A person writes, and calls the bot where that is needed; the place it has come to, and the message's id."""
+        """Has a person write, and call the bot where needed; returns the place it has come to and the message's id."""
 
     @abstractmethod
     async def click(self, message_id: int, data: str, *, chat: int, user: int) -> None:
@@ -316,14 +316,13 @@ class World(ABC, Generic[P]):
 
     @abstractmethod
     def read(self, state: JSON) -> Chats:
-        """What stands in the chats."""
+        """Returns what stands in the chats."""
 
     async def act(self) -> None:
-        """What people do from time to time: every tenth message needs a slow answer."""
+        """Does what people do from time to time: says something. Every tenth message needs a slow answer."""
         await self.say(slow=self.chance.random() < 0.1)
 
     async def do(self, deed: Deed) -> None:
-        """What people do at a point."""
         if deed == "press":
             await self.press(most=1) or await self.press(most=1, old=True)
         elif deed != "nothing":
@@ -368,7 +367,7 @@ class World(ABC, Generic[P]):
     # People.
 
     async def say(self, *, slow: bool = False, place: Place | None = None) -> str:
-        """Somebody somewhere tells something new; the thing."""
+        """Has somebody somewhere tell something new; returns the thing."""
         place = place or self.chance.choice(self.places)
         thing = f"thing{len(self.told):05}"
         # Entered before it is said: nothing may be said that is not counted.
@@ -411,7 +410,7 @@ class World(ABC, Generic[P]):
     # The bot.
 
     async def start(self, point: Point | None = None) -> int:
-        """Start the bot, one that dies at `point` when that is around a commit; its process id."""
+        """Starts the bot, which dies at `point` when that is around a commit; returns its process id."""
         at = f" {point.when} {point.holding}" if point is not None and point.when else ""
         return await self._bot.start(f"start{at}")
 
@@ -576,7 +575,7 @@ class World(ABC, Generic[P]):
         await self.platform.wait(idle=0.3, timeout=END)
 
     def _left(self) -> dict[str, int]:
-        """What the running bot still has to do, by its database."""
+        """Counts what the running bot still has to do, by its database."""
         with self._open() as database:
             return {
                 "messages": _one(database, "select count(*) from inbox where state in ('pending', 'claimed')"),
@@ -594,7 +593,7 @@ class World(ABC, Generic[P]):
                 "missing": self.missing(database),
             }
 
-    # What is left of it all.
+    # The outcome.
 
     async def _count(self) -> Tally:
         state = await self.platform.state()
@@ -664,7 +663,7 @@ class World(ABC, Generic[P]):
 def killing(
     made: type[World[P]], running: Callable[..., AbstractAsyncContextManager[P]], **whose: str
 ) -> Callable[..., Coroutine[Any, Any, Tally]]:
-    """Returns what builds such a world on a platform that is `running`, kills the bot there, and counts."""
+    """Returns a function that builds such a world on a platform that is `running`, kills the bot there, and counts."""
 
     async def world(
         folder: Path,
@@ -736,7 +735,7 @@ def note(text: str) -> None:
 
 
 def complain(found: dict[str, Sequence[str]]) -> None:
-    """Tell what there is of what should not be."""
+    """Tells of everything found that should not be there."""
     for name, those in found.items():
         if those:
             note(f"  {name}: {those[:20]}")

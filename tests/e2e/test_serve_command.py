@@ -39,7 +39,7 @@ async def discord() -> AsyncIterator[Discord]:
 
 
 async def shown_until(process: asyncio.subprocess.Process, words: str, *, errors: bool = False) -> str:
-    """What is printed up to and with the line that has these words."""
+    """Returns what is printed up to and with the line that has these words."""
     stream = process.stderr if errors else process.stdout
     assert stream is not None
     shown = ""
