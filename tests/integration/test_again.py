@@ -53,7 +53,7 @@ async def test_a_failed_answer_has_a_button_that_tries_again(desk: Desk) -> None
 
 
 async def test_answering_anew_learns_nothing_twice(desk: Desk) -> None:
-    """What was said was said once."""
+    """The message was said once, however often it is answered."""
     async with desk.running():
         await desk.say("I live in Lisbon")
         await learn(desk)

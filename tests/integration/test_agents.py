@@ -89,7 +89,7 @@ def test_a_rule_for_a_person_gives_their_private_chat_an_agent_with_another_data
 
 
 async def test_threads_keep_their_own_memory_where_the_agent_says_so(tmp_path: Path, clock: Clock) -> None:
-    """What the group knew stays known; what one thread learns is not known in the next."""
+    """Facts that the group knew stay known; facts that one thread learns are not known in the next."""
     async with opened(tmp_path / "remora.db", clock) as memory:
         for own, text in ((False, "the roof leaks"), (True, "the door is blue")):
             here = await memory.context(*group("room", "ada", thread="1", own_threads=own))

@@ -48,7 +48,7 @@ async def test_who_has_used_up_a_portion_is_told_until_when_and_is_answered_the_
         clock.move(days=0.5)
         await desk.say("four")
         assert desk.screen.texts[4] == "Answer 3."
-        # What was said in between was kept, and the model reads it.
+        # The message in between was kept, and the model reads it.
         assert "three" in str(desk.model.requests[-1].messages)
 
 

@@ -1,4 +1,4 @@
-"""What comes beside words, from the platform to the model and back to the person: on both platforms, the whole way."""
+"""Attachments on their way from the platform to the model and back to the person: on both platforms, the whole way."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Mind:
     heard: list[bytes] = field(default_factory=list)
 
     def said(self) -> list[tuple[str, list[bytes]]]:
-        """What stood last in each request: its words, and its pictures. The mark of the day before them is left out."""
+        """Returns the last message of each request: its words, and its pictures. The mark of the day is left out."""
         found = [_parts(body["messages"][-1]["content"]) for body in self.asked]
         return [(re.sub(r"\A\[day [^\]\n]*\]\n", "", words), pictures) for words, pictures in found]
 
@@ -241,7 +241,7 @@ async def test_a_voice_message_is_what_was_said_and_remembered(desk: Desk) -> No
 
 
 async def learned(side: Side, words: str) -> str:
-    """What `/memory` lists, when that is among it."""
+    """Returns the list that `/memory` shows, once it has these words."""
     count = len(await side.answers(0))
     async with asyncio.timeout(20):
         while True:
@@ -262,7 +262,7 @@ async def test_a_forwarded_file_and_a_file_at_all_teach_nothing(desk: Desk) -> N
             await side.answers(1)
             await side.say("and this?", file)
             await side.answers(2)
-            # What is said later is read later: when that is known, the files would be.
+            # Later messages are read later: once this one is known, the files would be.
             await side.say("I like rivers")
             await side.answers(3)
             assert "poison" not in await learned(side, "rivers")

@@ -47,7 +47,7 @@ async def told(memory: Service, text: str, clock: Clock, *, answer: str = "ok", 
 
 
 async def forget(memory: Service, context: Context, words: str, clock: Clock) -> Receipt:
-    """What /forget with the words does, its receipt given."""
+    """Forgets as /forget with the words does; returns the receipt, which has been given."""
     preview = await memory.forgetting.preview(context, words)
     assert preview is not None and not preview.is_empty
     inbox_id = await received(memory, context.session.key)
@@ -63,7 +63,7 @@ async def bring_back(file: Path, store: Path, clock: Clock, *, keep: bool = True
 
 
 def files(folder: Path) -> list[str]:
-    """What is in a folder, but for the lock, which stays."""
+    """Returns the names of the files in a folder, but for the lock, which stays."""
     return sorted(path.name for path in folder.iterdir() if path.is_file() and not path.name.endswith(".lock"))
 
 
@@ -186,7 +186,7 @@ async def test_a_backup_that_is_stopped_leaves_nothing(memory: Service, clock: C
 
 
 async def test_a_damaged_store_gives_no_backup(tmp_path: Path, clock: Clock) -> None:
-    """What looks like a backup must be one."""
+    """A file that looks like a backup must be one."""
     path = tmp_path / "remora.db"
     async with opened(path, clock) as memory:
         for number in range(20):
@@ -422,7 +422,7 @@ async def test_an_export_brings_back_no_forgotten_words_however_old_the_store(
 
 
 async def imported(memory: Service, clock: Clock, text: str) -> list[str]:
-    """An old message is brought in and read; what is known of Ada's homes then."""
+    """Has an old message brought in and read; returns what is known of Ada's homes then."""
     now = clock.at
     clock.at -= DAY
     turn = await say(memory, private("ada"), text, ref=counting(), clock=clock)
@@ -441,14 +441,14 @@ async def forgot_porto(path: Path, clock: Clock) -> Backup:
 
 
 def bare(path: Path, key: str = "home", value: str = "porto") -> bytes:
-    """The hash of a statement by what a database holds: what whoever has that alone can make of a guess."""
+    """Returns the hash that somebody who has the database alone can make of a guessed statement."""
     with closing(sqlite3.connect(path)) as connection:
         (salt,) = connection.execute("select value from store_settings where name = 'hash_key'").fetchone()
     return hmac.digest(bytes.fromhex(salt), f"{key}\n{value}".encode(), "sha256")
 
 
 def as_before_seals(path: Path) -> bytes:
-    """Have a store and its list as a version without seals left them; the hash that is in both."""
+    """Leaves a store and its list as a version without seals would; returns the hash that is in both."""
     hashed = bare(path)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("update forgotten set hash = ?, key_id = ''", (hashed,))
@@ -607,7 +607,7 @@ async def test_erasings_are_listed_as_ids_only_and_none_is_left_out(tmp_path: Pa
     assert (done.erased.erasings, done.bad_lines) == (1, 1)
 
 
-# What must not be done twice ------------------------------------------------------------------------------------
+# Nothing is done twice ------------------------------------------------------------------------------------------
 
 
 async def open_mail(memory: Service, clock: Clock) -> Context:
@@ -711,7 +711,7 @@ async def test_what_people_and_admins_decided_since_holds(tmp_path: Path, clock:
         assert await rows(memory, "select left_at is not null from chats where kind = 'group'") == [(1,)]
 
 
-# What is refused ------------------------------------------------------------------------------------------------
+# Refusals -------------------------------------------------------------------------------------------------------
 
 
 def damage(path: Path, table: str) -> None:

@@ -37,7 +37,7 @@ def fine(file: Path) -> object:
 
 
 def add(folder: Path, *, channel: str = "telegram", base_url: str = "https://api.telegram.org") -> Path:
-    """What the command does with files."""
+    """Writes the token and the bot as the command does; returns the path of the configuration."""
     file = folder / "config.yaml"
     name = setup.variable(channel)
     setup.keep_token(folder / ".env", name, TOKEN if channel == "telegram" else TOKEN.replace("1", "2"))

@@ -74,7 +74,7 @@ def call(memory: Service, context: Context, inbox_id: int, inbound: Inbound, cha
 async def says(
     memory: Service, context: Context, text: str = "", *, pressed: str | None = None, channel: Channel | None = None
 ) -> list[OutboxRow]:
-    """What is shown after a command, or after a press under the message 77; nothing when the press is no page's."""
+    """Returns what is shown after a command, or after a press under the message 77; nothing if that turns no page."""
     number = str(next(numbers))
     place = Place.from_session_key(context.session.key)
     inbound = Inbound(
@@ -192,7 +192,7 @@ async def test_only_ids_are_completed(memory: Service, ada: Context, name: str, 
 
 
 async def test_an_id_is_completed_however_much_there_is(memory: Service, ada: Context) -> None:
-    """What matters least is what one most often wants gone."""
+    """The memory that matters least is the one that somebody most often wants gone."""
     await remember(memory, ada, "the needle")
     needle = (await memory.memories(ada, limit=1))[0]
     await memory.database.write(
@@ -371,7 +371,7 @@ async def test_a_page_shows_what_the_one_who_pressed_may_read(memory: Service, a
     ],
 )  # fmt: skip
 async def test_other_data_turns_no_page(memory: Service, ada: Context, data: str) -> None:
-    """What comes back from a platform may be anything."""
+    """Data that comes back from a platform may be anything."""
     assert await says(memory, ada, pressed=data) == []
 
 

@@ -329,7 +329,7 @@ async def test_an_admin_has_it_run_and_the_report_gives_the_reason(
         for text in ("eats no nuts", "eats nuts every day"):
             await world.say(f"/remember {text}", author="7")
             world.clock.move(minutes=5)
-        # What a person has asked to keep is sure, and only asked about.
+        # A fact that a person has asked to keep is sure, and only asked about.
         await world.memory.database.write(lambda tx: tx.run("update memories set confirmed = 0 where kind = 'fact'"))
         (previewed,) = await world.say("/memory preview compare", author="7")
         assert english in previewed

@@ -118,7 +118,7 @@ async def tell(store: Service, place: Place, text: str, clock: Clock) -> Turn:
 
 
 async def night(store: Service, clock: Clock) -> dict[str, int]:
-    """A day goes by and the events of it are compressed; gives the run's figures."""
+    """Lets a day go by and has its events compressed; returns the run's figures."""
     clock.move(days=1)
     run = await store.jobs.run("assistant", "compress", day(clock))
     assert run is not None and (run.state, run.error) == ("done", None)
@@ -249,7 +249,7 @@ async def test_a_second_night_finds_nothing_to_do(store: Service, clock: Clock, 
 
 
 async def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path, clock: Clock, model: Nightly) -> None:
-    """What was committed is neither paid nor learned twice."""
+    """Work that was committed is neither paid nor learned twice."""
     path = tmp_path / "remora.db"
     model.says("walk", "walks by the river")
     async with opened(path, clock, model) as store:
@@ -392,7 +392,7 @@ async def test_what_a_person_has_made_sure_of_is_not_replaced_at_night(
 
 
 async def test_an_event_tells_nothing_a_second_time(store: Service, clock: Clock, model: Nightly) -> None:
-    """What is known is no fresher, does not come back, and does not go with the event."""
+    """A known fact is no fresher, does not come back, and does not go with the event."""
     await tell(store, ADA, "my hobby is stargazing in the garden", clock)
     await tell(store, ADA, "my instrument is the cello", clock)
     await wrote(store, lambda tx: tx.run("update memories set archived_at = 5 where value = 'the cello'"))
@@ -498,7 +498,7 @@ async def test_what_is_taken_off_the_record_while_the_model_reads_is_not_learned
 
 
 async def test_a_slot_of_the_profile_may_be_left_empty(store: Service, clock: Clock, model: Nightly) -> None:
-    """What filled it is replaced by something that belongs into no slot."""
+    """A fact that belongs into no slot replaces the one that filled it."""
     turn = await tell(store, ADA, "my favourite board game is chess", clock)
     (chess,) = await kept(store, ADA)
     before = await remembered(store)
@@ -607,7 +607,7 @@ async def test_taking_a_night_back_restores_every_byte_for_good(store: Service, 
 async def test_a_run_that_is_taken_back_while_at_work_stays_taken_back(
     store: Service, clock: Clock, model: Nightly
 ) -> None:
-    """What it still reads is paid, kept nowhere, and the next night leaves alone what was taken back."""
+    """The answer that still comes is paid and kept nowhere, and the next night leaves alone what was taken back."""
     ada = await store.context(*ADA)
     for n in range(compress.EVENTS + 1):
         await planted(store, ada, f"walk number {n}", kind="event", key="event", category="happening")

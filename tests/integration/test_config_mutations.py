@@ -187,7 +187,7 @@ NO_NUMBERS = [
 
 
 def no_number(of: Shipped, chance: random.Random) -> Mutation:
-    """What YAML 1.1, Python or a person might take for a number, and what is none."""
+    """A value that YAML 1.1, Python or a person might take for a number, and that is none."""
     path, at = chance.choice(scalars(of, int, float))
     value = chance.choice(NO_NUMBERS)
     lines = of.lines
@@ -408,7 +408,7 @@ def left_out(of: Shipped, chance: random.Random) -> Mutation:
 
 
 def other_text(of: Shipped, chance: random.Random) -> Mutation:
-    """What other readers would turn into numbers, dates and truths stays text."""
+    """A text that other readers would turn into a number, a date or a truth stays text."""
     path = ("data_dir",) if of.file == FILES[0] else ("persona",)
     at = dict(of.leaves)[path]
     value = chance.choice(["no", "yes", "on", "0123", "0x1F", "1:30", "12:30:45", "1_000", "2026-05-01", ".inf", "="])
@@ -574,7 +574,7 @@ REFUSED = [mutation for mutation in mutations() if mutation.expected == "refused
 
 @pytest.mark.parametrize("mutation", REFUSED[:: len(REFUSED) // COMMANDS][:COMMANDS], ids=name_of)
 def test_the_command_tells_a_slip_and_exits_78(tmp_path: Path, mutation: Mutation) -> None:
-    """What the operator sees is the list of mistakes, never a traceback."""
+    """The operator sees the list of mistakes, never a traceback."""
     path = write(tmp_path, mutation)
     done = subprocess.run(
         [sys.executable, "-m", "gateway", "check", "--config", str(path)],

@@ -40,7 +40,7 @@ BACKSPACE = "\x7f"
 PROMPT = "you>"
 
 
-# --- What is printed, whatever the pieces ---
+# --- Output, whatever the pieces ---
 
 #: Words, blanks and control characters; few enough letters that a text often repeats itself.
 TEXTS = st.text(st.one_of(st.sampled_from("ab \n\t\x1b\r\x9b"), st.characters()), max_size=40)
@@ -72,7 +72,7 @@ def console(screen: io.StringIO) -> ConsoleChannel:
 
 
 def printed(pieces: Sequence[str], *rows: Outbound) -> str:
-    """What stands on the screen after turn 1 streamed `pieces` and `rows` were sent."""
+    """Returns the screen's text after turn 1 streamed `pieces` and `rows` were sent."""
     screen = io.StringIO()
 
     async def play() -> None:
@@ -324,7 +324,7 @@ def started(folder: Path, **streams: Any) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def end(program: subprocess.Popen[bytes], folder: Path) -> tuple[bytes, dict[str, Any]]:
-    """Close its input and wait for the end; what was complained of, and the report."""
+    """Closes its input and waits for the end; returns what was complained of, and the report."""
     _, errors = program.communicate(timeout=TIMEOUT)
     return errors, json.loads((folder / "report").read_bytes())
 

@@ -120,7 +120,7 @@ async def test_a_weaker_start_ends_sooner(memory: Service, clock: Clock) -> None
 
 
 async def test_the_cheap_look_finds_all_that_has_faded(memory: Service, clock: Clock) -> None:
-    """What SQL passes over must not be due: no day, category or kind lies between the two."""
+    """Rows that SQL passes over must not be due: no day, category or kind lies between the two."""
     ada = await met(memory, clock)
     for n, category in enumerate(keys.CATEGORIES):
         await planted(memory, ada, f"{n}", category=category, key=f"about {n}")
@@ -253,7 +253,7 @@ async def test_what_changes_between_look_and_sweep_stays(memory: Service, clock:
 
 
 async def planned(memory: Service, context: Context, clock: Clock) -> list[Step]:
-    """What the job would do for one owner."""
+    """Returns the steps that the job would take for one owner."""
 
     def read(reader: Reader) -> list[Step]:
         agent_id = context.scope.agent_id

@@ -256,7 +256,7 @@ async def test_an_edit_before_its_turn_replaces_the_text(tmp_path: Path, clock: 
 
 
 async def test_an_edit_after_its_turn_corrects_memory_and_asks_for_no_answer(desk: Desk) -> None:
-    """What was learned from the old words alone is no longer known."""
+    """A fact that was learned from the old words alone is no longer known."""
     async with desk.running():
         said = desk.inbound("I live in Lisbon")
         await desk.router.on_inbound(said)

@@ -38,7 +38,7 @@ T = TypeVar("T")
 #: Steps of one run from an empty store.
 RUN = 30
 HOUR = 3_600_000
-#: What is said; "{}" becomes a word of its own by which it is known again.
+#: The texts that people say; "{}" becomes a word of its own by which the text is known again.
 TALK = (
     "hello {}",
     "I like {}",
@@ -72,7 +72,7 @@ class Listener(Parrot):
 
 
 class Traffic(RuleBasedStateMachine):
-    """What happens, and in `said` and `asked` the plain model of who said what and asked to see what again."""
+    """The events, and in `said` and `asked` the plain model of who said what and asked to see what again."""
 
     @initialize()
     def open(self) -> None:
@@ -128,7 +128,7 @@ class Traffic(RuleBasedStateMachine):
             while not self.run(self.life.done(self.life.router.settled(inbound.place))):
                 self.die()
 
-    # What happens -----------------------------------------------------------------------------------------------
+    # Events -----------------------------------------------------------------------------------------------------
 
     def inbound(self, person: str, place: str, text: str = "", *, key: str = "") -> Inbound:
         self.platform_clock.move(minutes=0.05)
@@ -188,7 +188,7 @@ class Traffic(RuleBasedStateMachine):
         quiet = data == "now" or data.startswith(AGAIN)
         if data == "now":
             session = f"phone:{person if place == 'private' else place}:-"
-            # What the press finds held is released; a note that is made of it later is none of these.
+            # The press releases what it finds held; a note that is made of it later is none of these.
             self.released[session] = rows(self.path, "select coalesce(max(id), 0) from outbox")[0][0]
         key = f"{'quiet-press-' if quiet else ''}{next(self.keys)}"
         if data.startswith(AGAIN):
@@ -238,10 +238,10 @@ class Traffic(RuleBasedStateMachine):
         if not self.run(self.life.done(learn())):
             self.die()
 
-    # What must hold ---------------------------------------------------------------------------------------------
+    # Invariants -------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """What must hold at every moment."""
+        """Checks what must hold at every moment."""
         answered = Counter(
             word
             for message in self.phone.messages.values()
@@ -258,7 +258,7 @@ class Traffic(RuleBasedStateMachine):
     def check_scope(self, chat: str, text: str) -> None:
         for word in _WORD.findall(text):
             where, who = self.said[word]
-            # What somebody told of themselves in a group is theirs in private, too.
+            # Words that somebody told of themselves in a group are theirs in private, too.
             assert where == chat or (where == CLUB and who == chat), f"{word} of {who} in {where} is seen in {chat}"
 
     def settle(self) -> None:
@@ -291,7 +291,7 @@ class Traffic(RuleBasedStateMachine):
         self.check()
 
     def silent(self) -> list[object]:
-        """What was delivered and left no trace, and what waits for a button that was never shown."""
+        """Returns messages that were delivered without a trace, and those that wait for a button never shown."""
         taken = {key for (key,) in rows(self.path, "select update_key from inbox")}
         lost: list[object] = [one for one in self.delivered if one.update_key not in taken]
         for (key,) in rows(self.path, "select distinct session_key from inbox where held = 1 and state = 'pending'"):

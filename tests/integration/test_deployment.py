@@ -1,4 +1,4 @@
-"""What status, doctor, metrics and the health page tell about several processes on one PostgreSQL server."""
+"""Several processes on one PostgreSQL server, as status, doctor, metrics and the health page tell about them."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ async def host(discord: Control) -> AsyncIterator[Host]:
         yield told
 
 
-# What comes in.
+# Incoming.
 
 
 async def test_direct_message_comes_with_all_the_gateway_goes_by(discord: Control, host: Host) -> None:
@@ -166,7 +166,7 @@ async def test_bots_webhooks_and_discord_itself_are_not_heard(discord: Control, 
 
 
 async def test_forwarded_message_comes_with_its_text_and_is_marked(discord: Control, host: Host) -> None:
-    """What somebody else said must not become a fact about who passed it on."""
+    """Words of somebody else must not become a fact about the person who passed them on."""
     await discord.say("I like tea", user=ADA, forwarded=True)
     [inbound] = await host.hears()
     assert (inbound.text, inbound.forwarded, inbound.reply_to) == ("I like tea", True, None)
@@ -220,7 +220,7 @@ async def test_edit_comes_as_an_edit_and_a_preview_does_not(discord: Control, ho
 
 
 async def test_deletions_are_told_with_their_place(discord: Control, host: Host) -> None:
-    """What was learned from a deleted message alone is retracted."""
+    """A fact that was learned from a deleted message alone is retracted."""
     thread = await discord.open_thread(GENERAL, "Plans", user=ADA)
     ids = [(await discord.say(text, user=ADA, channel=thread)).message_id for text in "abc"]
     await discord.delete(ids[0])
@@ -241,7 +241,7 @@ async def test_message_that_was_not_taken_is_given_again_before_the_next_one(dis
     assert sleep.waits[:2] == [1, 2]
 
 
-# What was missed.
+# Gaps.
 
 
 async def test_gap_is_caught_up_in_channels_threads_and_direct_chats(discord: Control) -> None:
@@ -461,7 +461,7 @@ async def test_command_is_committed_deferred_and_answered_for_its_user_alone(dis
 
 
 async def test_shared_command_is_answered_for_all(discord: Control) -> None:
-    """What everybody may read, everybody reads."""
+    """An answer that everybody may read is shown to everybody."""
     channel = bot(discord)
     async with running(channel, Host()) as host:
         await registered(discord)
@@ -921,7 +921,7 @@ async def test_lost_connection_is_resumed_and_nothing_is_missed(discord: Control
 
 
 async def test_leaving_a_server_ends_the_presence_in_its_chats(discord: Control, host: Host) -> None:
-    """What was remembered there is erased some time after."""
+    """The memories of its chats are erased some time after."""
     await discord.say("hello", user=ADA, channel=GENERAL)
     await host.hears()
     await discord.remove_guild()
@@ -942,7 +942,7 @@ async def test_server_that_was_left_while_nobody_listened_is_noticed_at_the_star
 
 
 async def test_server_that_the_bot_was_let_back_into_while_nobody_listened_is_noticed(discord: Control) -> None:
-    """What is remembered there must not be erased after all; a channel that is gone stays so."""
+    """The memories of its chats must not be erased after all; a channel that is gone stays so."""
     host = Host()
     gone = await discord.add_channel("gone")
     async with running(bot(discord), host):
@@ -990,7 +990,7 @@ async def test_bucket_is_looked_at_again_after_a_wait(discord: Control) -> None:
     assert await discord.violations("early") == []
 
 
-# What needs no server.
+# Without a server.
 
 
 @asynccontextmanager

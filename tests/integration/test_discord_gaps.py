@@ -31,7 +31,7 @@ class Lake:
         self.messages: dict[str, int] = {}
 
     async def ask(self, name: str) -> str:
-        """Somebody says something to the bot at the place that is called `name`; its mark.
+        """Has somebody say something to the bot at the place called `name`; returns its mark.
 
         In a channel two people take turns, four lines each, who speak nowhere else.
         """
@@ -63,13 +63,13 @@ class Lake:
         self.clock.shift += count * 60
 
     async def turns(self) -> list[str]:
-        """What the model was asked, in order."""
+        """Returns the questions to the model, in order."""
         return list((await self.discord.state())["model"]["asked"])
 
     async def answered(self, *, timeout: float = 120) -> None:
         """Wait until nothing more is answered, and see that each was answered once, in its order, at its place.
 
-        What one person said in one go is answered together: as one turn that holds all of it.
+        Messages that one person sent in one go are answered together: as one turn that holds all of them.
         """
         wanted = {mark for marks in self.asked.values() for mark in marks}
         loop = asyncio.get_running_loop()
@@ -120,7 +120,7 @@ def served(lake: Lake, tmp_path: Path) -> Served:
 
 
 async def before(lake: Lake) -> int:
-    """What is there before any gap, all of it answered; the id of a forum."""
+    """Opens the places and has something said and answered in each before any gap; returns the id of a forum."""
     await lake.discord.wait(connected=True)
     forum = await lake.discord.add_channel("forum", guild=lake.server, kind="forum")
     lake.places["general"] = lake.general
@@ -203,7 +203,7 @@ async def test_a_session_that_goes_on_tells_all_of_a_gap_itself(lake: Lake, serv
 
 
 async def test_a_new_session_in_the_middle_of_talk_loses_and_doubles_nothing(lake: Lake, served: Served) -> None:
-    """What comes in while it is read back is told twice, in two orders."""
+    """A message that comes in while history is read back is told twice, in two orders."""
     async with served.running():
         await before(lake)
         await lake.discord.fault("delay", method="history", seconds=0.3, times=0)
@@ -228,7 +228,7 @@ async def talk(lake: Lake, *, seconds: float) -> None:
 
 
 async def test_one_person_in_two_places_is_heard_in_both_after_a_gap(lake: Lake, tmp_path: Path) -> None:
-    """What was said minutes apart is not too fast because its places are read back beside each other."""
+    """Messages from minutes apart do not count as too fast though their places are read back beside each other."""
     served = Served(tmp_path, discord=lake.discord, server=lake.server, now=lake.clock, limits="{burst_seconds: 0}")
     discord = lake.discord
     async with served.running():

@@ -45,7 +45,7 @@ class Listener(discord.Client):
         self.news.set()
 
     async def until(self, kind: str, count: int = 1) -> list[Any]:
-        """What was heard of a kind, when it is so much."""
+        """Waits until so much of a kind was heard, and returns it."""
         async with asyncio.timeout(15):
             while len(found := [what for one, what in self.heard if one == kind]) < count:
                 assert not self.ended, f"the client ended while {count} × {kind} was waited for"
@@ -137,7 +137,7 @@ async def listening(platform: Control, *, content: bool = True) -> AsyncIterator
 async def test_the_bot_comes_in_and_sees_what_is_there(client: Listener, platform: Control) -> None:
     """READY and GUILD_CREATE must hold all that a client builds its cache from."""
     assert client.user is not None and client.user.id == platform.bot_id == client.application_id
-    # What an application in few guilds has, which was never looked at by Discord.
+    # The flag of an application in few guilds that Discord has never looked at.
     assert client.application_flags.gateway_message_content_limited
     guild = client.get_guild(GUILD)
     assert guild is not None and guild.owner_id == OWNER and guild.me.id == platform.bot_id
@@ -349,7 +349,7 @@ async def test_guilds_and_channels_come_and_go(client: Listener, platform: Contr
 
 
 async def test_a_nonce_says_a_thing_once(client: Listener, platform: Control) -> None:
-    """What a restarted process sends again is not shown again, for as long as Discord remembers."""
+    """A message that a restarted process sends again is not shown again, for as long as Discord remembers."""
     said = await platform.say("hi", user=ADA)
     there = client.get_partial_messageable(said.channel)
     first = await there.send("once", nonce="row-1")
@@ -619,7 +619,7 @@ async def test_a_form_is_filled_in_and_sent_off(offered: Listener, platform: Con
 
 
 async def test_choices_are_shown_while_a_person_types(offered: Listener, platform: Control) -> None:
-    """What is typed comes marked as such; no choices in time is what a person sees as none."""
+    """Typed text comes marked as such; where no choices come in time, a person sees none."""
 
     async def choose() -> None:
         interaction = await offered.interaction()

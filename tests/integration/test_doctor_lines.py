@@ -1,4 +1,4 @@
-"""What `remora doctor` prints of installations that are broken, each in one way."""
+"""`remora doctor` on installations that are broken, each in one way: the lines that it prints."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def replaced(home: Home, old: str, new: str) -> None:
     file.write_text(file.read_text().replace(old, new))
 
 
-#: What the sound installation says too.
+#: The lines that the sound installation has, too.
 NOT_RUNNING = {"!!  process: no Remora answers at http://127.0.0.1:1/healthz", "      Start it with `remora serve`."}
 NO_ROOM = 50_000_000
 
@@ -176,7 +176,7 @@ XX  remora.db: clock: the clock stands 48 hours before the newest backup or job
 }
 
 
-#: What breaks an installation whose stores are files.
+#: The faults of installations whose stores are files.
 OF_FILES = (
     "files open to others",
     "a newer store",

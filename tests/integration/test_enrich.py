@@ -60,7 +60,7 @@ async def night(work: Jobs, period: str = DAY) -> Run:
 
 
 async def links(memory: Service) -> set[tuple[object, ...]]:
-    """What is linked with what: the memory's value, the name and its type."""
+    """Returns all links: the memory's value, the name and its type."""
     return set(
         await rows(
             memory,
@@ -119,7 +119,7 @@ async def test_a_second_night_asks_nothing_also_where_nothing_was_found(
 async def test_the_trained_model_reads_latin_script_and_the_agents_the_rest(
     memory: Service, ada: Context, clock: Clock
 ) -> None:
-    """What is free goes first; the trained model knows English only."""
+    """The trained model, which is free, goes first; it knows English only."""
     await planted(memory, ada, "works for Siemens")
     await planted(memory, ada, "在西门子工作")
     trained, model = Trained(), Model({"1": ["西门子"]})
@@ -222,7 +222,7 @@ async def test_a_name_is_taken_for_what_it_is_known_as(memory: Service, ada: Con
 async def test_the_model_is_asked_in_portions_and_one_bad_answer_spoils_one(
     memory: Service, ada: Context, clock: Clock
 ) -> None:
-    """What the good answer brought stays; the rest is asked once more when the run is tried again."""
+    """Names from the good answer stay; the rest is asked once more when the run is tried again."""
     for n in range(25):
         await planted(memory, ada, f"saw Place{n:02d} there")
     model = Model({"1": ["Place24"], "20": ["Place05"]}, "I can't do that.", {"1": ["Place04"]})
@@ -308,7 +308,7 @@ async def test_nobody_is_gone_through_of_whom_nothing_is_learned(memory: Service
 
 
 async def test_a_preview_writes_nothing(memory: Service, ada: Context, clock: Clock) -> None:
-    """What would be linked is rolled back, and tonight's share is untouched."""
+    """The new links are rolled back, and tonight's share is untouched."""
     await planted(memory, ada, "works for Siemens")
     work = jobs(memory, clock, trained=Trained())
     assert [change.memory.value for change in await work.preview(ada, "enrich")] == ["works for Siemens"]

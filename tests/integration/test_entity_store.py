@@ -70,7 +70,7 @@ async def words_left(memory: Service) -> str:
 
 
 async def test_an_entity_shows_its_spellings_and_the_memories_that_name_it(memory: Service, ada: Context) -> None:
-    """What is asked of a person is answered from all memories of them, however they were called."""
+    """A question about a person is answered from all memories of them, however they were called."""
     first = await keep(memory, ada, "met Chen", Named(type="person", name="Chen"))
     second = await keep(memory, ada, "Dr. Chen is a dentist", Named(type="person", name="Dr. Chen"))
     found = await known(memory, ada, "CHEN")
@@ -236,7 +236,7 @@ async def test_a_spelling_goes_with_the_last_memory_that_spells_it(memory: Servi
 
 
 async def test_a_merged_name_goes_although_the_other_one_stays(memory: Service, ada: Context) -> None:
-    """What two names had in common was the forgotten part."""
+    """The link between the two names was the forgotten part."""
     secret = await keep(memory, ada, "Robert", Named(type="person", name="Robert"))
     await keep(memory, ada, "Bob Stone", Named(type="person", name="Bob Stone"))
     one, other = await known(memory, ada, "Robert"), await known(memory, ada, "Bob Stone")

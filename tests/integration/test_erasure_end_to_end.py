@@ -36,7 +36,7 @@ GROUP = -1_001_000_000_001
 SECONDS = 20.0
 _ROOT = Path(__file__).parents[2]
 _DAY = 86_400
-#: What the extracting model takes for a fact; a topic or whom it is about may stand before.
+#: The form of a fact for the extracting model; a topic, or whom it is about, may stand before.
 _KEEPS = re.compile(r"(?:topic (\w+): |about (\w+): )?I keep ([^.!?\n]{1,200})")
 _SHORT_ID = re.compile(r"m_[a-z0-9]{6}")
 _COUNTED = {
@@ -122,7 +122,7 @@ async def thinking() -> AsyncIterator[Mind]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
-    """What the database holds at a moment: ids of memories, erased messages by role, files."""
+    """The contents of the database at a moment: ids of memories, erased messages by role, files."""
 
     memories: frozenset[int]
     erased: frozenset[tuple[int, bool]]
@@ -159,7 +159,7 @@ class World:
     async def say(
         self, text: str = "", answer: str = "Answer to", *, chat: int = BOB, user: int = BOB, **more: Any
     ) -> str:
-        """Somebody says something on Telegram, and is shown a message with these words; that message."""
+        """Says something on Telegram, and waits for a message with the words of `answer`; returns that message."""
         before = await self.telegram.texts(chat)
         await self.telegram.say(text, user=user, chat=None if chat == user else chat, **more)
         count = sum(answer in shown for shown in before) + 1
@@ -167,7 +167,7 @@ class World:
         return [shown for shown in await self.telegram.texts(chat) if answer in shown][-1]
 
     async def write(self, text: str = "", answer: str = "Answer to", *, user: int = BEN, **more: Any) -> int:
-        """The same on Discord; the id of what was said."""
+        """Does the same on Discord; returns the id of what was said."""
         channel = more.get("channel") or await self.discord.dm(user=user)
         before = sum(answer in shown for shown in await self.discord.texts(channel))
         said = await self.discord.say(text, user=user, **more)
@@ -175,7 +175,7 @@ class World:
         return said.message_id
 
     async def press(self, chat: int = BOB) -> str:
-        """Press "and the words" under the last message of the bot on Telegram; what then stands in its place."""
+        """Presses "and the words" under the bot's last message on Telegram; returns what then stands in its place."""
         shown = [one for one in (await self.telegram.state())["chats"][str(chat)]["messages"] if one["by_bot"]][-1]
         await self.telegram.press(shown["message_id"], label="and the words", chat=chat, user=BOB)
         return await self.receipt_at(shown["message_id"], chat)
@@ -208,7 +208,7 @@ class World:
             return connection.execute(sql, parameters).fetchall()
 
     async def learned(self, *values: str) -> None:
-        """Until these are memories."""
+        """Waits until these are memories."""
         async with asyncio.timeout(SECONDS):
             for value in values:
                 while not self.rows("select 1 from memories where instr(value, ?)", value):
@@ -222,7 +222,7 @@ class World:
         )
 
     def traces(self, words: list[str], *, beside: tuple[Path, ...] = ()) -> dict[str, list[str]]:
-        """Which of `words` stand in the store's files, in the log, and in files `beside` them."""
+        """Returns which of `words` stand in the store's files, in the log, and in files `beside` them."""
         store = [self.database, *(self.database.with_name(f"remora.db{end}") for end in ("-wal", "-shm", ".erased"))]
         found: dict[str, list[str]] = {}
         for file in (*store, self.folder / "log.json", *beside):
@@ -234,7 +234,7 @@ class World:
         return found
 
     def forgotten(self, way: str, before: Stand, receipt: str, *, scrubbed: bool = True) -> None:
-        """What a receipt says is so, and the words planted for `way` stand in no file."""
+        """Checks that a receipt tells the truth, and that the words planted for `way` stand in no file."""
         assert ("No trace" in receipt) == scrubbed and ("Traces remain" in receipt) != scrubbed, receipt
         now, counted = self.stand(), dict.fromkeys(_COUNTED.values(), 0)
         for name, count in re.findall(r"([A-Z][a-z ]+): (\d+)\.", receipt.splitlines()[0].removeprefix("Forgotten. ")):
@@ -276,7 +276,7 @@ async def world(folder: Path) -> AsyncIterator[World]:
 
 
 async def plant_on_telegram(world: World) -> None:
-    """What Bob says, and Ann beside him."""
+    """Plants the words of Bob, and of Ann beside him."""
     new = world.new
     await world.say(f"I keep {new('range')} for winter", sent_at=int(time.time() - 3 * _DAY))
     await world.say(f"/remember the key is {new('id')}", "Saved (")
@@ -307,7 +307,7 @@ async def plant_on_telegram(world: World) -> None:
 
 
 async def plant_on_discord(world: World) -> None:
-    """What Ben says, who has a name of his own, and Ada beside him."""
+    """Plants the words of Ben, who has a name of his own, and of Ada beside him."""
     new, mention = world.new, world.discord.mention
     await world.write(f"I keep {new('everything')}", name=f"Ben {new('everything', 1)}")
     await world.write(
@@ -401,7 +401,7 @@ async def forget_on_telegram(world: World) -> None:
 
 
 async def take_back(world: World) -> list[str]:
-    """Delete one message on Discord and edit one on each platform; what stood in these."""
+    """Deletes one message on Discord and edits one on each platform; returns what stood in these."""
     edited = await world.write(f"hush: I keep {world.new('edited')}")
     await world.telegram.say(f"hush: I keep {world.new('edited')}", user=BOB)
     await world.learned(*world.planted["edited"][::4])
@@ -474,7 +474,7 @@ async def restored(world: World) -> None:
 
 @asynccontextmanager
 async def lives(folder: Path) -> AsyncIterator[Callable[[str], Awaitable[str]]]:
-    """Processes of the bot one after another (see tests/crash/product.py): what is asked of them, and the answer."""
+    """Runs processes of the bot one after another (see tests/crash/product.py); yields a function that asks them."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.crash.product", str(folder / "config.yaml")), cwd=_ROOT, stdin=PIPE, stdout=PIPE
     )

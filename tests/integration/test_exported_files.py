@@ -1,4 +1,4 @@
-"""What a person exported earlier, and has forgotten since: the receipt names the files and offers to remove them."""
+"""Earlier exports of what a person has forgotten since: the receipt names the files and offers to remove them."""
 
 from __future__ import annotations
 

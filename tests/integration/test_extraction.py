@@ -205,7 +205,7 @@ async def test_people_of_a_group_own_what_they_said_and_meet_in_one_question(mem
 async def test_what_a_speaker_told_of_themselves_is_replaced_where_they_are_named(
     memory: Service, clock: Clock
 ) -> None:
-    """What a model puts in words of its own is kept under their name; what somebody else says of them ends nothing."""
+    """A fact in a model's own words is kept under the speaker's name; what somebody else says of them ends nothing."""
     ada, bob = group("club", "ada"), group("club", "bob")
     model = Model(
         fact("Porto", key="home", about="self"),

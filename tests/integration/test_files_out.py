@@ -74,7 +74,7 @@ async def files(memory: Service) -> list[tuple[str, str, bytes | None]]:
 
 
 async def test_row_with_a_file_edits_nothing_and_holds_it_until_it_is_shown(memory: Service) -> None:
-    """What may be all that is remembered of somebody must not stay in the mailbox."""
+    """A file that may be all that is remembered of somebody must not stay in the mailbox."""
     await queue(memory, *pieces(None, "Here it is.", files=[EXPORT]))
     words = await memory.mailbox.take(CHAT)
     assert words is not None and (words.file, words.file_name) == (None, "")
@@ -120,7 +120,7 @@ async def test_file_of_unknown_fate_is_kept_for_a_while_only(memory: Service, cl
 
 
 async def test_rows_of_before_there_were_files_are_sent(tmp_path: Path) -> None:
-    """What waits when the program is replaced by a newer one must arrive."""
+    """Rows that wait when the program is replaced by a newer one must arrive."""
     path = tmp_path / "old.db"
     old = await SqliteDatabase.open(path, now=1, known=[one for one in migrations() if one.version < 6])
     await old.write(

@@ -22,7 +22,7 @@ def talk(tmp_path: Path, clock: Clock) -> Talk:
 
 
 async def filed(talk: Talk, value: str, *, category: str = "project", topic: str = "", subject: str = "") -> str:
-    """The id of a fact as a model would file it, told now."""
+    """Tells a fact as a model would file it, and returns its id."""
     context = await talk.memory.context(*private("ada"))
     now = talk.clock()
     draft = Draft(
@@ -168,7 +168,7 @@ async def test_whoever_is_forgotten_by_name_is_known_nowhere_any_more(talk: Talk
 
 
 async def test_in_a_group_only_ones_own_words_about_somebody_go(talk: Talk) -> None:
-    """What others said of the same person is theirs."""
+    """The words of others about the same person are theirs."""
     async with talk.running():
         await talk.ask("Miriam sings in the choir", chat="club")
         talk.model.answers = ["So Miriam is next door", "Say hello to Miriam"]

@@ -96,7 +96,7 @@ async def episode(memory: Service, place: tuple[Where, Who], clock: Clock, words
         pieces=[f"unsent {new()}"],
     )  # fmt: skip
     context, source = turn.context, turn.said[0].id
-    # What somebody says of themselves in a group is theirs in private, too; this is said of a plan.
+    # Words that somebody says of themselves in a group are theirs in private, too; these are about a plan.
     subject_id = context.speaker.id if context.scope.private else None
     fact = await planted(
         memory,
@@ -454,7 +454,7 @@ async def test_a_fact_is_meant_by_the_words_that_taught_it(memory: Service, cloc
 
 
 async def test_words_that_taught_nothing_can_be_forgotten_too(memory: Service, clock: Clock) -> None:
-    """What somebody wants gone need not have become a memory."""
+    """Words that somebody wants gone need not have become a memory."""
     turn = await exchange(memory, private("ada"), "the zebra was odd, wasn't it?", clock, answer="Quite a zebra.")
     preview = await previewed(memory, turn.context, "zebra")
     assert preview is not None and (preview.messages, preview.replies) == (1, 1)
@@ -463,14 +463,14 @@ async def test_words_that_taught_nothing_can_be_forgotten_too(memory: Service, c
 
 
 async def test_a_month_that_is_somebodys_name_is_words(memory: Service, clock: Clock) -> None:
-    """What may mean two things is looked for as it stands."""
+    """A word that may mean two things is looked for as it stands."""
     turn = await exchange(memory, private("ada"), "My friend April likes chess", clock)
     preview = await previewed(memory, turn.context, "April")
     assert preview is not None and preview.selection.what == "memories"
 
 
 async def test_in_a_group_one_forgets_what_is_ones_own(memory: Service, clock: Clock) -> None:
-    """What one said or what is about one; what others said stays, and an admin has all of it erased."""
+    """One's own words and memories about oneself go; what others said stays, and an admin has all of it erased."""
     hers = await exchange(memory, group("club", "ada"), "I live in Lisbon", clock, answer="Lisbon!")
     his = await exchange(memory, group("club", "bob"), "I live in Lisbon, too", clock, answer="You, too!")
     await exchange(memory, private("ada"), "I live in Faro", clock)

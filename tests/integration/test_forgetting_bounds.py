@@ -93,7 +93,7 @@ async def forgotten_value(memory: Service, context: Context, value: str, *, may_
 
 
 async def test_files_that_quote_it_go_with_the_mail(memory: Service, ada: Context) -> None:
-    """What a voice said and what an export holds are words, too."""
+    """Words in a voice message and in an export are words, too."""
     voice = Attached(
         kind="audio", name="v.ogg", media_type="audio/ogg", size=3, state="spoken", text="My boat is called Marigold!"
     )
@@ -123,7 +123,7 @@ async def test_a_message_that_waits_to_be_asked_for_goes_with_all(memory: Servic
     request = await received(memory, where.session_key)
     await memory.forgetting.forget(ada, request, None, Selection(what=what), "words")  # type: ignore[arg-type]
     assert await rows(memory, f"select state, payload from inbox where id = {held}") == [("failed", "")]
-    # What asked for it is open until its receipt is queued.
+    # The request is open until its receipt is queued.
     assert await rows(memory, f"select state from inbox where id = {request}") == [("pending",)]
 
 
@@ -286,7 +286,7 @@ async def test_looking_for_what_goes_grows_with_the_store_and_no_faster(memory: 
 
 
 async def test_what_was_looked_through_is_not_read_again(memory: Service, clock: Clock) -> None:
-    """What takes long is done before the transaction that erases, and what came since is found in that."""
+    """The slow part is done before the transaction that erases, which finds what came since."""
     turn = await exchange(
         memory, private("ada"), "the vault opens at nine", clock, answer="Noted: the vault opens at nine."
     )

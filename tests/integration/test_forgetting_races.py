@@ -165,7 +165,7 @@ async def test_a_turn_beside_keeps_an_answer_that_tells_nothing_of_it(memory: Se
 
 
 async def test_an_answer_already_gone_through_is_left_alone_after_a_restart(tmp_path: Path, clock: Clock) -> None:
-    """What was looked for is not known any more by then, but that it was is."""
+    """By then nobody knows any more what was looked for, only that it was."""
     path = tmp_path / "remora.db"
     async with opened(path, clock) as memory:
         ada = await memory.context(*group("club", "ada"))
@@ -260,7 +260,7 @@ async def test_what_tools_bring_after_a_message_was_taken_back_goes(how: str, tm
 
 
 async def test_an_edit_while_the_file_is_written_anew_has_it_written_once_more(tmp_path: Path, clock: Clock) -> None:
-    """What was reworded after the copy was made is not in what the copy has got rid of."""
+    """The copy has not got rid of words that were changed after it was made."""
     path = tmp_path / "remora.db"
     where, who = private("ada")
     async with opened(path, clock) as memory:
@@ -283,7 +283,7 @@ async def test_an_edit_while_the_file_is_written_anew_has_it_written_once_more(t
 
 
 async def test_a_failed_message_that_went_leaves_no_trace_though_nothing_else_did(tmp_path: Path, clock: Clock) -> None:
-    """What never had a turn is counted nowhere, and its bytes are there like any other's."""
+    """A message that never had a turn is counted nowhere, and its bytes are there like any other's."""
     path = tmp_path / "remora.db"
     async with opened(path, clock) as memory:
         where, _ = group("club", "ada")

@@ -273,7 +273,7 @@ class Receiver:
             return await client.post(self.url, content=content, headers=headers)
 
     async def raw(self, request: bytes) -> bytes:
-        """What comes back until the other end closes; the request is never completed."""
+        """Sends a request that is never completed; returns what comes back until the other end closes."""
         url = httpx.URL(self.url)
         reader, writer = await asyncio.open_connection(url.host, url.port)
         writer.write(request)

@@ -1,4 +1,4 @@
-"""What only admins may do, tried over Telegram and Discord as these bring it: nobody but the named person gets it."""
+"""Privileges of admins, tried over Telegram and Discord as these bring them: nobody but the named person gets them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.kit.served import ADA, ANN, BEN, BOB, EVE, TELEGRAM_TOKEN, Served
 from tests.platforms import discord as discords
 from tests.platforms import telegram as telegrams
 
-#: What Telegram puts in the place of an anonymous admin, of a channel that posts, and its own account.
+#: The accounts that Telegram puts in the place of an anonymous admin and of a channel that posts, and its own.
 GROUP_BOT, CHANNEL_BOT, SERVICE = 1087968824, 136817688, 777000
 CLUB = -1_001_000_000_021
 TEXTS = CATALOGUE["en"]

@@ -72,7 +72,7 @@ async def is_whole(memory: Service) -> bool:
 
 
 def indexed(reader: Reader) -> list[int]:
-    """What the index holds, by its own tables."""
+    """Returns the documents that the index holds, by its own tables."""
     postings.check(reader, thorough=True)
     return reader.ids("select doc from indexed_documents order by doc")
 

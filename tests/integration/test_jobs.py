@@ -29,7 +29,7 @@ from tests.kit.forgetting import forgotten_alone
 from tests.kit.stores import connection_of, link, remembering
 from tests.kit.talk import act, group, private, remember, say
 
-#: What the test's job leaves alone.
+#: The value of the row that the test's job makes, and leaves alone.
 _MADE = "all in one"
 
 
@@ -184,7 +184,7 @@ async def test_a_step_adds_to_the_record_without_reading_it_again(memory: Servic
 
 
 async def test_those_for_whom_there_is_nothing_to_do_are_no_item(memory: Service, clock: Clock) -> None:
-    """Whom a run goes through is found by a quick look, which may name some too many."""
+    """A quick look finds whom a run goes through, and may name some too many."""
     await told(memory, "ada")
     await memory.context(*private("bob"))
     everybody = Job(name="merge", owners=lambda reader, night: scopes.owners_served(reader, 1), steps=steps)
@@ -227,7 +227,7 @@ async def test_one_owner_who_fails_holds_up_no_other(memory: Service, clock: Clo
 
 
 async def test_an_answer_that_can_t_be_read_is_paid_for(memory: Service, clock: Clock) -> None:
-    """What a model took is booked once, whatever it said."""
+    """Tokens that a model took are booked once, whatever it said."""
     await told(memory, "ada")
     await jobs(memory, clock, Model(ada="nonsense")).run("assistant", "merge", "2026-11-21")
     booked = await memory.database.read(lambda reader: reader.all("select purpose, input_tokens from usage"))
@@ -284,7 +284,7 @@ async def test_what_goes_wrong_beside_the_owners_is_the_runs_failure(
 
 
 async def test_what_can_t_be_read_before_a_run_holds_up_none_of_it(memory: Service, clock: Clock) -> None:
-    """What was said and not yet learned from is one thing; the rest of the night is another."""
+    """Unread talk is one thing; the rest of the night is another."""
     (ada,) = await told(memory, "ada")
     await say(memory, private("ada"), "I like tea", clock=clock)
 
@@ -382,7 +382,7 @@ async def test_failures_that_are_not_in_a_row_end_no_run(memory: Service, clock:
 
 
 async def test_when_the_tokens_of_the_day_are_spent_the_rest_waits_for_another(memory: Service, clock: Clock) -> None:
-    """What was skipped is said, and not tried again and again on the same day."""
+    """The run says that it was skipped, and is not tried again and again on the same day."""
     ada, bob = await told(memory, "ada", "bob")
     model = Model()
     night = jobs(memory, clock, model, tokens_per_day=10)
@@ -604,7 +604,7 @@ async def test_linked_accounts_are_looked_at_and_taken_back_as_one(memory: Servi
 
 
 async def test_a_group_has_its_own_runs(memory: Service, clock: Clock) -> None:
-    """What is done there is seen there, by all of them, and by nobody in private."""
+    """A run of a group is seen there, by all of them, and by nobody in private."""
     for person in ("ada", "bob"):
         club = await memory.context(*group("club", person))
         await remember(memory, club, f"{person} in the club")

@@ -220,7 +220,7 @@ def test_the_command_line_says_what_it_can_not_do(folder: Path) -> None:
     [("{enabled: false}", "merge", "memory.enabled"), ("{manner: false}", "manner", "memory.manner")],
 )
 def test_what_an_agent_does_not_do_is_not_run_by_hand_either(folder: Path, memory: str, job: str, setting: str) -> None:
-    """What its file switches off at all; what is off at night alone is run."""
+    """A job that its file switches off altogether is refused; one that is off at night alone is run."""
     agent = folder / "agents" / "assistant.yaml"
     agent.write_text(f"{agent.read_text()}memory: {memory}\n")
     refused = remora(folder, "jobs", "run", job)
@@ -303,7 +303,7 @@ def test_a_preview_that_wants_another_time_says_so_by_its_code(
 
 
 def test_the_list_is_there_beside_a_running_bot_and_writes_nothing(folder: Path) -> None:
-    """What is under way shows as such; not a byte of the store, nor of its folder, is another's."""
+    """A run under way shows as such; not a byte of the store, nor of its folder, is another's."""
     path = folder / "data" / "remora.db"
 
     async def beside() -> tuple[Result, dict[str, bytes], dict[str, bytes]]:
@@ -330,7 +330,7 @@ def test_the_list_is_there_beside_a_running_bot_and_writes_nothing(folder: Path)
 
 
 def _files(path: Path) -> dict[str, bytes]:
-    """What lies beside a store; of what its processes share only that it is there."""
+    """Returns the files beside a store, without the bytes of the one that its processes share."""
     return {one.name: b"" if one.name.endswith("-shm") else one.read_bytes() for one in path.parent.glob("*")}
 
 
@@ -350,7 +350,7 @@ def test_the_list_makes_no_store_and_brings_none_up_to_date(folder: Path) -> Non
 
 
 async def test_a_change_is_told_by_its_mark(memory: Service) -> None:
-    """What a terminal would obey is not in it, however it got into a memory."""
+    """Characters that a terminal would obey are not in it, however they got into a memory."""
     ada = await memory.context(*private("ada"))
     inbox = await memory.mailbox.receive(
         platform="console", bot_id="local", update_key="1", session_key=ada.session.key, payload="{}"

@@ -357,7 +357,7 @@ async def everything(memory: Service) -> Rows:
     return await memory.database.read(dump)
 
 
-#: What belongs to CHAT, or to the identity PERSON alone, by table. What is not listed belongs to nobody in particular.
+#: SQL for the rows of CHAT, or of the identity PERSON alone, by table. Other tables belong to nobody in particular.
 _OWNERS = "(select id from owners where chat_id = CHAT or identity_id = PERSON)"
 _SESSIONS = "(select id from sessions where chat_id = CHAT)"
 _TURNS = f"(select id from turns where session_id in {_SESSIONS})"
@@ -407,7 +407,7 @@ def _filled(table: str, ids: dict[str, int]) -> str:
 
 
 def words_in(path: Path, canaries: list[Canary]) -> set[str]:
-    """Which of these words stand anywhere in the files of a store."""
+    """Returns which of these words stand anywhere in the files of a store."""
     held = b"".join(file.read_bytes() for file in (*path.parent.glob(f"{path.name}*"), *postgres.files(path))).lower()
     return {canary.word for canary in canaries if canary.word.encode() in held}
 
@@ -578,7 +578,7 @@ async def test_a_chat_that_was_erased_begins_anew_when_the_bot_comes_back(memory
 
 
 async def test_what_was_made_of_both_sides_goes_and_the_other_side_comes_back(world: World) -> None:
-    """What was merged of private and group memories can't stay when one of them is gone."""
+    """A memory merged of private and group memories can't stay when one of them is gone."""
     spot = Spot(person="ada", place="private", agent=AGENTS[0])
     ours = next(c for c in world.canaries if c.spot == spot and c.kind == "tol")
     theirs = next(c for c in world.canaries if c.spot.place == "club" and c.kind == "tol")
@@ -666,7 +666,7 @@ asyncio.run(main())
 
 
 async def learned_from(memory: Service, context: Context, value: str, turns: list[Turn]) -> int:
-    """Keep what a model might have drawn from the first messages of some turns; its id."""
+    """Keeps what a model might have drawn from the first messages of some turns; returns its id."""
     draft = memories.Draft(
         kind="fact", owner_id=context.scope.writes_to, category="happening", key="event", value=value, importance=5,
         confidence=1.0, origin="extracted", learned_at=context.session.id, local_date="2026-11-21",

@@ -185,7 +185,7 @@ class World(Bench):
         return self.shown(person)[-1].text
 
     async def tell(self, text: str, person: str, *, others: tuple[str, ...] = PEOPLE) -> str:
-        """Say something and give what is then shown to who said it."""
+        """Says something and returns what is then shown to the speaker."""
         await self.say(text, person=person)
         for other in others:
             await self.router.settled(Place(channel="console", chat=other))
@@ -367,7 +367,7 @@ async def test_a_link_that_came_to_nothing_days_ago_is_not_told_of(world: World,
 
 
 async def test_every_code_that_does_not_fit_has_its_own_words(world: World, clock: Clock) -> None:
-    """What to do next differs."""
+    """The next step differs in each case."""
     assert "is not a code" in await world.tell("/link hello there", "bob")
     await world.tell("/link", "ada")
     assert "You created that code here" in await world.tell(f"/link {CODE}", "ada")

@@ -93,7 +93,7 @@ async def plant(
 
 
 async def directive(memory: Service, context: Context) -> Memory | None:
-    """What stands in prompts here of how to talk, whether or not it may."""
+    """Returns the manner that is made for prompts here, whether or not it may stand in them."""
     return next((one for one in await memory.profile(context) if one.kind == "directive"), None)
 
 
@@ -108,7 +108,7 @@ async def made_of(memory: Service, context: Context) -> set[str]:
 
 
 async def in_prompt(memory: Service, place: tuple[Where, Who], clock: Clock, *, manner: bool = True) -> set[str]:
-    """What of how to talk would stand in the prompt of somebody's next turn."""
+    """Returns the manner and the styles that would stand in the prompt of somebody's next turn."""
     view = await seen(memory, place, clock, manner=manner)
     snapshot = view.recall.snapshot
     found = [item.memory for item in view.recall.items if item.placed == "recalled" and item.memory is not None]
@@ -127,7 +127,7 @@ async def rows(memory: Service, sql: str, *parameters: Any) -> list[dict[str, An
 
 
 async def night(memory: Service, job: str, day: str) -> dict[str, int]:
-    """What a run of a job did, in figures."""
+    """Runs a job; returns what it did, in figures."""
     run = await memory.jobs.run("assistant", job, day)
     assert run is not None and run.state == "done", run
     return dict(run.counts)
@@ -186,7 +186,7 @@ async def test_an_answer_that_is_of_no_use_leaves_the_wishes_as_they_are(
 
 
 async def test_a_day_whose_tokens_are_used_up_costs_no_more(tmp_path: Path, clock: Clock) -> None:
-    """What is asked of a model for nobody's answer has its bounds."""
+    """Calls of a model that answer nobody have their bounds."""
     model = Model()
     async with opened(tmp_path, clock, model, tokens_per_day=110) as memory:
         ada, bob = await memory.context(*private("ada")), await memory.context(*private("bob"))
@@ -198,7 +198,7 @@ async def test_a_day_whose_tokens_are_used_up_costs_no_more(tmp_path: Path, cloc
 
 
 async def test_of_many_wishes_the_fifteen_strongest_count(tmp_path: Path, clock: Clock) -> None:
-    """What was told once, weeks ago, is the first to stand back."""
+    """A wish that was told once, weeks ago, is the first to stand back."""
     model = Model()
     async with opened(tmp_path, clock, model) as memory:
         ada = await memory.context(*private("ada"))
@@ -211,7 +211,7 @@ async def test_of_many_wishes_the_fifteen_strongest_count(tmp_path: Path, clock:
 
 
 async def test_the_same_wishes_cost_nothing_and_other_ones_make_a_new_manner(tmp_path: Path, clock: Clock) -> None:
-    """What was made before keeps its words and its dates."""
+    """The manner that was made before keeps its words and its dates."""
     model = Model()
     async with opened(tmp_path, clock, model) as memory:
         ada = await memory.context(*private("ada"))
@@ -229,7 +229,7 @@ async def test_the_same_wishes_cost_nothing_and_other_ones_make_a_new_manner(tmp
 
 
 async def test_wishes_that_change_while_a_model_writes_are_asked_about_anew(tmp_path: Path, clock: Clock) -> None:
-    """What it wrote is of what was."""
+    """Its words are made of the wishes as they were."""
     at_it, go_on = asyncio.Event(), asyncio.Event()
 
     async def slowly() -> str:
@@ -413,7 +413,7 @@ async def test_the_switch_of_either_account_holds_for_both(memory: Service, ada:
     assert not (await memory.context(*private("ada"))).speaker.manner
 
 
-# What people say of it -----------------------------------------------------------------------------------------------
+# People's own words --------------------------------------------------------------------------------------------------
 
 
 async def test_what_somebody_says_of_it_themselves_wins(tmp_path: Path, clock: Clock) -> None:

@@ -91,7 +91,7 @@ async def test_nothing_is_learned_from_what_was_said_off_the_record(memory: Serv
 
 
 async def test_another_person_sees_and_finds_nothing(memory: Service, clock: Clock) -> None:
-    """What was told in private is never recalled for anybody else, nor in a group."""
+    """A fact told in private is never recalled for anybody else, nor in a group."""
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
     await learn(memory, turn)
     short_id = (await memory.memories(turn.context, limit=1))[0].short_id
@@ -168,7 +168,7 @@ async def test_forgetting_the_current_version_does_not_bring_an_old_one_back(mem
 
 
 async def test_a_correction_keeps_both_versions(memory: Service, clock: Clock) -> None:
-    """What was believed, and until when, can still be seen."""
+    """One can still see what was believed, and until when."""
     turn = await say(memory, private("ada"), "I'm allergic to peanuts", clock=clock)
     await learn(memory, turn)
     wrong = (await memory.memories(turn.context, limit=1))[0]
@@ -337,7 +337,7 @@ async def test_finished_mailbox_rows_keep_no_words(memory: Service, clock: Clock
 
 
 async def test_ids_of_removed_memories_are_never_given_again(memory: Service, clock: Clock) -> None:
-    """What entered an old reply is kept as bare ids, which must not come to mean something else."""
+    """Memories that entered an old reply are kept as bare ids, which must not come to mean something else."""
     ada = await memory.context(*private("ada"))
     (first,) = await act(memory, ada, lambda edits: edits.remember("it is under the blue pot", key="spare-key"))
     await forgotten_alone(memory, ada, first.id)

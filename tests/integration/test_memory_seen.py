@@ -225,7 +225,7 @@ async def test_an_edit_keeps_the_old_version_and_shows_it(talk: Talk, language: 
 
 
 async def test_an_old_version_can_be_looked_at_and_nothing_else(talk: Talk) -> None:
-    """What holds now has another id."""
+    """The version that holds now has another id."""
     async with talk.running():
         tea = await talk.kept("I like tea")
         await talk.ask(f"/memory edit {tea} green tea")
@@ -361,7 +361,7 @@ async def test_in_a_group_an_admin_switches_learning_for_all(talk: Talk, languag
 
 
 async def test_the_status_is_that_of_this_chat(talk: Talk) -> None:
-    """What waits for others is none of one's business, and hides what waits for oneself."""
+    """Messages that wait for others are none of one's business, and hide what waits for oneself."""
     talk.model.answers = [paid("Hm."), paid("Hm."), paid("Hm.")]
     async with talk.running():
         await talk.ask("I live in Lisbon", person="bob")
@@ -648,7 +648,7 @@ async def test_why_marks_what_is_outdated_and_names_what_holds_now(talk: Talk, l
 
 
 async def why_of(talk: Talk, short_id: str) -> str:
-    """What /why says of one memory."""
+    """Returns the line of /why about one memory."""
     return next(line for line in (await talk.ask("/why all")).splitlines() if short_id in line)
 
 
@@ -749,7 +749,7 @@ async def test_what_was_found_by_its_time_is_no_near_miss(talk: Talk) -> None:
     assert shown.startswith("Found:\n") and "Lisbon" in shown and "boat" in shown
 
 
-# What is said to be kept ----------------------------------------------------------------------------------------
+# Receipts -------------------------------------------------------------------------------------------------------
 
 _NOTE = {"en": "to remember", "zh": "要记住"}
 

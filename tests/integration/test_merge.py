@@ -136,7 +136,7 @@ async def tell(
 
 
 async def night(memory: Service, clock: Clock, period: str | None = None) -> dict[str, int]:
-    """One run of the job a week later; what it did, in figures."""
+    """Runs the job a week later; returns what it did, in figures."""
     clock.move(days=7)
     run = await memory.jobs.run("assistant", "merge", period or f"2026-12-01T{counting()}")
     assert run is not None and run.state == "done", run
@@ -409,7 +409,7 @@ async def test_a_model_may_join_keys_of_which_one_tells_the_other(world: Service
 async def test_pinned_confirmed_flagged_and_single_valued_facts_are_left_alone(
     world: Service, clock: Clock, model: Merging
 ) -> None:
-    """What somebody has put their hand on, what looks like an instruction, and what replaces by itself."""
+    """Those that somebody has put their hand on, that look like an instruction, or that replace each other anyway."""
     turn = await tell(world, clock, *MUSIC)
     pinned, sure = [await named(world, turn.context, value) for value in MUSIC[:2]]
     await act(world, turn.context, lambda edits: edits.pin(pinned.short_id, pinned=True))
@@ -506,7 +506,7 @@ async def test_forgetting_the_whole_takes_its_parts(world: Service, clock: Clock
 async def test_what_was_corrected_away_does_not_come_back_with_a_forget(
     world: Service, clock: Clock, model: Merging
 ) -> None:
-    """What takes the place of a merged fact takes that of its parts."""
+    """A fact that takes the place of a merged one takes that of its parts."""
     turn = await tell(world, clock, *MUSIC)
     model.merges(ALL_MUSIC, *MUSIC)
     await night(world, clock)
@@ -726,7 +726,7 @@ async def test_a_large_group_is_asked_about_in_parts(world: Service, clock: Cloc
 
 
 async def test_nothing_of_another_owner_stands_in_a_question(world: Service, clock: Clock, model: Merging) -> None:
-    """What one said in private is merged with nobody else's, nor with what they say in a group."""
+    """A fact told in private is merged with nobody else's, nor with what its person says in a group."""
     await tell(world, clock, *MUSIC)
     await tell(world, clock, *(f"{value}, live" for value in MUSIC), place=group("club", "ada"))
     await tell(world, clock, *(f"{value}, at home" for value in MUSIC), place=private("bob"))

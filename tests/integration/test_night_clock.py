@@ -125,7 +125,7 @@ async def test_a_laptop_shut_for_a_month_works_one_night(tmp_path: Path) -> None
 
 
 async def test_a_clock_that_ran_ahead_and_was_put_back_costs_no_night(tmp_path: Path) -> None:
-    """What it did ahead is done; the nights up to there are not left out for it."""
+    """Work that it did ahead is done; the nights up to there are not left out for it."""
     clock = Clock()
     async with opened(tmp_path, named(), clock) as (service, worker):
         for days in (1, 3, -3, 0, 1, 1, 1, 1):
@@ -192,7 +192,7 @@ async def test_what_somebody_asks_for_runs_at_once_and_takes_no_night_away(tmp_p
 
 
 async def test_nothing_runs_on_a_damaged_store(tmp_path: Path) -> None:
-    """What is left of it is for its people to read and to rescue; the worker lives on, for they may mend it."""
+    """The rest of the store is for its people to read and to rescue; the worker lives on, for they may mend it."""
     clock = Clock()
     async with opened(tmp_path, named(), clock):
         pass
@@ -287,7 +287,7 @@ async def failed_by_hand(folder: Path, jobs: JobsSpec, *, days: int) -> AsyncIte
 
 
 async def test_a_run_by_hand_that_failed_is_tried_again_after_the_clock_ran_ahead(tmp_path: Path) -> None:
-    """What was done ahead hides nothing."""
+    """A run that was done ahead hides nothing."""
     async with failed_by_hand(tmp_path, JobsSpec(), days=400) as worker:
         assert [(run.job, run.state) for run in await worker.work_off()] == [(TIDY, "done")]
 

@@ -1,4 +1,4 @@
-"""What must not get out: texts and secrets into logs, and on Discord pings and previews into chats."""
+"""Nothing gets out: no texts and secrets into logs, and on Discord no pings and previews into chats."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ async def by_webhook(hooked: Telegram, canary: Canaries) -> None:
 
 
 async def crashes(discord: Discord, telegram: Telegram, canary: Canaries) -> None:
-    """What no version of ours was made for: tracebacks with people's words not far away."""
+    """Sends updates that no version of ours was made for: tracebacks with people's words not far away."""
     message = {"message_id": "no number", "date": 1, "chat": {"id": ANN, "type": "private"}, "text": canary()}
     await telegram.inject({"message": message})
     await telegram.inject({"message": message | {"message_id": 99, "text": {"is": canary()}}})
@@ -291,7 +291,7 @@ async def test_nothing_that_is_shown_on_telegram_calls_anybody_by_name(tmp_path:
 
 
 def calls(text: str, entities: Sequence[dict[str, Any]]) -> list[str]:
-    """Whom a text calls on Telegram: names that stand in no code."""
+    """Returns whom a text calls on Telegram: names that stand in no code."""
     code = [(one["offset"], one["offset"] + one["length"]) for one in entities if one["type"] in ("code", "pre")]
     return [
         text

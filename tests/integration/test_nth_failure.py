@@ -30,7 +30,7 @@ from tests.kit.lives import ADA, BOB, CLUB, SENDS, Life, Lives, Mains, Parrot, P
 FULL = "database or disk is full"
 #: Every so many-th fault is tried where nothing else is asked for.
 STRIDES = {"store": 113, "life": 23, "channel": 15, "model": 9}
-#: What may happen to a call of the model.
+#: The faults that a call of the model may have.
 THOUGHTS = ("down", "half", "bad", "bug", "death")
 
 
@@ -45,7 +45,7 @@ THOUGHTS = ("down", "half", "bad", "bug", "death")
 
 @dataclass(slots=True)
 class Story:
-    """What two people say, told until it is all taken. Between lives it goes on where the platform stopped."""
+    """The story of two people, told until it is all taken. Between lives it goes on where the platform stopped."""
 
     path: Path
     phone: Phone
@@ -127,7 +127,7 @@ class Trial:
     first_statement: int = 0
 
     def run(self) -> tuple[list[object], dict[str, int]]:
-        """What is wrong after the restart, and how much of everything there was in the first life."""
+        """Tells the story; returns what is wrong after the restart, and how much of everything the first life had."""
         mains = Mains()
         phone, model = Phone(), Parrot(mains)
         phone.mains = mains
@@ -192,10 +192,10 @@ class Trial:
         return wrong
 
     def _answers(self, story: Story, *, once: bool) -> Iterator[object]:
-        """What was answered twice unasked, or, all offers taken, not at all."""
+        """Yields the messages that were answered twice unasked, or, all offers taken, not at all."""
         for said, chat in story.taken.items():
             answers = [text for text in story.phone.texts(chat) if text.startswith("You said: ")]
-            # What was tried again may have been answered together with what was said after it.
+            # A message that was tried again may have been answered together with the next one.
             shown = sum(said in text.removeprefix("You said: ").splitlines() for text in answers)
             if once and shown > 1:
                 yield ("answered twice", said, shown)
@@ -206,7 +206,7 @@ class Trial:
                 yield ("answer never shown", said)
 
     def _facts(self, story: Story) -> Iterator[object]:
-        """What is remembered more or less often than it was told."""
+        """Yields the facts that are remembered more or less often than they were told."""
         facts = rows(
             story.path,
             "select m.value, m.reinforced_count, (select count(*) from memory_sources s where s.memory_id = m.id),"

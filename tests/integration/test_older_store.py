@@ -82,7 +82,7 @@ async def test_its_backup_comes_back(store: Path, clock: Clock) -> None:
 
 
 async def test_reminders_and_wishes_of_a_later_store_are_kept(tmp_path: Path, clock: Clock) -> None:
-    """What was asked for years ahead outlives the versions between."""
+    """A reminder for years ahead outlives the versions between."""
     path = tmp_path / "remora.db"
     path.write_bytes(gzip.decompress((DATA / "store_25.db.gz").read_bytes()))
     for beside in ("key", "erased"):

@@ -155,7 +155,7 @@ async def test_a_plain_answer_comes_whole_with_its_usage(llmock: LLMock, mocked:
 
 
 async def test_text_is_passed_on_as_it_arrives_in_order_and_once(llmock: LLMock, mocked: OpenAIProvider) -> None:
-    """What a person sees growing must be the answer that is stored."""
+    """The text that a person sees growing must be the answer that is stored."""
     llmock.reply("one two three four")
     shown: list[str] = []
 

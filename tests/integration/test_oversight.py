@@ -1,4 +1,4 @@
-"""What admins see of people and groups: of their own channel only, recorded, and no more than the operator lets them."""
+"""Oversight: admins see people and groups of their channel alone, recorded, and no more than the operator lets them."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ async def test_a_look_is_noted_once_and_only_if_something_was_done(memory: Servi
 
 
 async def test_a_forwarded_yes_is_no_admins_word(tmp_path: Path) -> None:
-    """What is forwarded was said by somebody, some time, to something else."""
+    """A forwarded word was said by somebody, some time, to something else."""
     async with world_of(tmp_path) as world:
         tea = (await world.ids())["tea"]
         await admin(world, f"{BOB} forget {tea}")

@@ -408,7 +408,7 @@ async def test_an_admin_is_one_on_the_page_for_an_hour(tmp_path: Path, unused_tc
 
 
 async def test_a_look_is_a_command_that_the_person_sees(tmp_path: Path, unused_tcp_port: int) -> None:
-    """What is remembered of somebody is shown by a form alone, and they see on their page who looked."""
+    """Memories of somebody are shown by a form alone, and that person sees on their page who looked."""
     async with serving_telegram((TELEGRAM_TOKEN,)) as telegram:
         served = Served(tmp_path, telegram=telegram, port=unused_tcp_port, web="{enabled: true}")
         async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
@@ -424,7 +424,7 @@ async def test_a_look_is_a_command_that_the_person_sees(tmp_path: Path, unused_t
             assert "bees" in await ann.told("/admin/people", at="/admin/people", action="look", who=str(BOB))
             assert "Ann" in await bob.text("/me") and "No admin has looked" not in await bob.text("/me")
 
-            # Whom one may look at has a number.
+            # People who may be looked at have a number.
             refused = await ann.post("/admin/people", at="/admin/people", action="look", who="bob")
             assert refused.status_code == 400
             assert "no longer talk" in await ann.told("/admin/people", at="/admin/people", action="block", who=str(BOB))
@@ -542,7 +542,7 @@ async def test_a_question_of_a_chat_is_answered_on_the_page(tmp_path: Path, unus
             again = await bob.post("/questions", at="/me", id=number, choice="words")
             assert again.status_code == 404
 
-            # What an admin is asked about others is answered where it was asked.
+            # A question to an admin about others is answered where it was asked.
             await telegram.say("I keep a canary", user=BOB)
             await telegram.wait(chat=BOB, bot_messages=5)
             listed = await ann.told("/admin/people", at="/admin/people", action="look", who=str(BOB))
@@ -597,7 +597,7 @@ async def test_what_was_said_is_forgotten_beside_its_answer(page: Page) -> None:
     assert (await eve.post("/chat/main/forget", turn=turns[1])).status_code == 404
     assert (await eve.post("/chat/main/forget", turn="x")).status_code == 404
 
-    # What was wrong in an answer is corrected beside what the answer used.
+    # A mistake in an answer is corrected beside what the answer used.
     why = await ada.get(f"/why/{turns[2]}?wrong=1")
     assert "Which of these is wrong?" in words(why.text) and '<details class="correct" open>' in why.text
     memory = re.search(r'action="(/memory/m_\w+)"', why.text)

@@ -1,4 +1,4 @@
-"""What people may know of what is kept, what they want not to be learned, and that all of theirs goes when they say so."""
+"""Privacy: people learn what is kept, say what is not to be learned, and have all of theirs erased."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def facts(memory: Service, context: Context) -> list[str]:
 
 
 async def ask_to_keep(memory: Service, place: tuple[Where, Who], text: str) -> int:
-    """What /remember does; how much was kept."""
+    """Does what /remember does; returns how much was kept."""
     where, _ = place
     kept: list[int] = []
 
@@ -107,7 +107,7 @@ async def test_who_is_out_is_not_learned_from_anywhere_and_nobody_else_is_touche
 
 
 async def test_what_waits_unread_is_not_read_any_more(memory: Service, clock: Clock) -> None:
-    """What was said a minute before is dropped, also where it was put down to be read; it can still be found."""
+    """A message from a minute before is dropped, also where it was put down to be read; it can still be found."""
     ada = await say(memory, private("ada"), "I like tea.", ref="1", clock=clock)
     await say(memory, group("club", "ada"), "I like chess.", ref="2", clock=clock)
     bob = await say(memory, group("club", "bob"), "I like go.", ref="3", clock=clock)
@@ -198,7 +198,7 @@ async def test_nobody_else_tells_of_one_who_wants_none_of_it(memory: Service, cl
 
 
 async def corrected(memory: Service, place: tuple[Where, Who], short_id: str, value: str) -> bool:
-    """As typed behind /correct; whether it was done."""
+    """Corrects as /correct does; returns whether it was done."""
     done: list[bool] = []
 
     def act(edits: Edits) -> tuple[()]:
@@ -227,7 +227,7 @@ async def test_nobody_else_corrects_what_is_known_of_one_who_wants_none_of_it(me
 
 
 async def test_a_tool_corrects_nothing_for_one_who_is_out(memory: Service, clock: Clock) -> None:
-    """What they type themselves holds; what a model makes of their words is learning."""
+    """A correction that they type themselves holds; what a model makes of their words is learning."""
     ada = await memory.context(*private("ada"))
     assert await ask_to_keep(memory, private("ada"), "I like tea") == 1
     (row,) = [one for one in await memory.memories(ada, limit=5) if one.kind == "fact"]
@@ -492,7 +492,7 @@ async def test_when_the_last_of_linked_accounts_has_left_all_goes(memory: Servic
     assert await rows(memory, "select 1 from memories") == []
 
 
-# What people are told -------------------------------------------------------------------------------------------
+# Answers --------------------------------------------------------------------------------------------------------
 
 
 class Talk(Bench):

@@ -1,4 +1,4 @@
-"""What is for the asker's eyes alone does not stand in a group."""
+"""Answers for the asker's eyes alone do not stand in a group."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ async def test_a_prompt_for_a_small_model_reads_as_agreed(tmp_path: Path) -> Non
 async def test_a_model_that_reads_less_than_it_is_said_to_answers_everything(
     tmp_path: Path, context: int, ratio: float
 ) -> None:
-    """What was refused is made smaller and sent again; after that the true size is known."""
+    """A prompt that was refused is made smaller and sent again; after that the true size is known."""
     model = SmallModel(context, ratio=ratio)
     bench = bench_of(tmp_path, model)
     async with bench.running():

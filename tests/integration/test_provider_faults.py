@@ -1,4 +1,4 @@
-"""What a person gets when the model's server fails or answers nonsense: a word, a kept message, a free lane."""
+"""Failures and nonsense of the model's server: the person gets a word, the message is kept, the lane is free."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def of(suffered: dict[str, Suffered | BaseException], name: str) -> Suffered:
 
 
 def notices(name: str) -> list[str]:
-    """What may be said of a fault: its reason, or the time where trying again did not end before the deadline."""
+    """Returns what may be said of a fault: its reason, or the time where no new try ended before the deadline."""
     reasons = [TEXTS(f"error.{code}") for code in FAULTS[name].codes]
     return [*reasons, TEXTS("error.deadline", seconds=f"{DEADLINE:g}")]
 
@@ -240,7 +240,7 @@ SHAPES: dict[str, bytes] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Met:
-    """What became of a shape: what was told in its turn and in the next one."""
+    """The outcome of a shape: what was told in its turn and in the next one."""
 
     told: list[str]
     again: list[str]

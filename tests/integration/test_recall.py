@@ -1,4 +1,4 @@
-"""What is found for a question: messages beside memories, their neighbours, times, speakers, meaning."""
+"""Recall finds an answer to a question: messages beside memories, their neighbours, times, speakers, meaning."""
 
 from __future__ import annotations
 

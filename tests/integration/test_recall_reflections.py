@@ -1,4 +1,4 @@
-"""What reflections may take of a prompt: one of them, a small share, behind all facts."""
+"""The share of reflections in a prompt: one of them, a small part, behind all facts."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ async def test_people_see_it_in_lists_in_full_and_as_part_of_a_reply(tmp_path: P
         prompt = str(asked.messages)
         assert 0 < prompt.index("sailing north with Bo") < prompt.index("Sailing north matters most")
         assert "concluded" in prompt[prompt.index("Sailing north matters most") :]
-        # What an agent without a model answers from was told by somebody.
+        # An agent without a model answers only from what somebody told.
         told = {one.said for one in asked.remembered}
         assert any("sailing north with Bo" in one for one in told) and not any("matters most" in one for one in told)
         why = await talk.ask("/why all")

@@ -252,7 +252,7 @@ async def test_what_says_nothing_or_must_not_be_said_is_left(
 
 
 async def test_an_unreadable_answer_fails_the_run_and_is_tried_again(tmp_path: Path, clock: Clock) -> None:
-    """What it cost is booked; nothing else came of it."""
+    """The answer's cost is booked; nothing else came of it."""
     async with thinking(tmp_path, clock, "I would rather not.", said()) as (memory, _model):
         ada = await met(memory, clock)
         await told(memory, ada, clock, "boat", "north", "charts")
@@ -367,7 +367,7 @@ async def test_while_learning_is_off_in_a_chat_nothing_is_concluded(
 
 
 async def test_what_is_switched_off_while_the_model_thinks_is_off(tmp_path: Path, clock: Clock) -> None:
-    """What it answers then is not kept."""
+    """An answer that comes after that is not kept."""
 
     async def meanwhile(_request: ModelRequest) -> str:
         await act(memory, ada, lambda edits: edits.set_learning(False))

@@ -138,7 +138,7 @@ async def test_who_is_dead_or_frozen_is_followed_and_does_no_harm(
     async with neighbour(postgres.url(tmp_path / "remora.db"), tmp_path / "remora.db") as one:
         one.send_signal(how)
         await until(lambda: bool(gone), seconds=seconds)
-        # What the dead one was showing may have been shown.
+        # The row that the dead one was showing may have been shown.
         assert await other.peers.adopt(lambda _: True, unread=True) == ["telegram:1:-"]
         if how is signal.SIGSTOP:
             one.send_signal(signal.SIGCONT)

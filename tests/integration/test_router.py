@@ -93,7 +93,7 @@ async def test_what_is_said_before_a_tool_call_is_shown_once(tmp_path: Path, clo
 
 
 async def test_paid_tokens_are_booked_though_the_turn_fails(bench: Bench) -> None:
-    """What was spent was spent."""
+    """Tokens that were spent stay spent."""
     bench.model.answers = [calls(("now", "{}")), ModelUnavailable("gone")]
     async with bench.running():
         await bench.say("what time is it?")
@@ -207,7 +207,7 @@ async def test_a_row_the_platform_refuses_for_good_does_not_hold_up_the_next(tmp
 
 
 async def test_too_many_waiting_messages_are_refused_in_words(bench: Bench) -> None:
-    """What is refused is told once, and nothing else is lost."""
+    """A refusal is told once, and nothing else is lost."""
     slow = asyncio.Event()
 
     class Slow(ScriptedModel):

@@ -31,7 +31,7 @@ CLUB, OLD_CLUB = -1_001_000_000_014, -4_015
 LONG = "\n\n".join(f"Part {n}: " + "word " * 180 for n in range(5))
 QUESTION = "tell me"
 STALE = 3 * 3_600  # seconds after which an answer has to be asked for
-#: What then stands in a place, of the bot, in order.
+#: The bot's messages that then stand in a place, in order.
 ANSWERS: dict[Kind, tuple[str, ...]] = {
     "plain": ("Answer to: tell me",),
     "long": (LONG,),
@@ -76,13 +76,13 @@ class World(Protocol):
     async def command(self, room: Room, name: str, argument: str) -> None: ...
 
     async def press(self, room: Room, *, last: bool) -> None:
-        """The last, or first, button under the newest message of the bot that has any."""
+        """Presses the last, or the first, button under the newest message of the bot that has any."""
 
     async def stands(self) -> dict[str, list[str]]:
         """The bot's messages in each room by its name, what is elsewhere under "elsewhere"."""
 
     async def dead(self) -> str:
-        """What an admin is told of rows that could not be delivered."""
+        """Returns what an admin is told of rows that could not be delivered."""
 
     async def count(self, method: str) -> int: ...
 
@@ -95,7 +95,7 @@ class World(Protocol):
     async def heal(self) -> None: ...
 
     async def rest(self) -> None:
-        """Until the bot has nothing more to do."""
+        """Waits until the bot has nothing more to do."""
 
     async def script(self, *, ms: float) -> None: ...
 

@@ -20,7 +20,7 @@ def desk(tmp_path: Path, clock: Clock) -> Desk:
 
 
 async def test_a_deleted_message_is_taken_back_before_its_turn_and_after(desk: Desk) -> None:
-    """What somebody deletes is not to be known any longer."""
+    """Words that somebody deletes are not to be known any longer."""
     async with desk.running() as router:
         await desk.say("I live in Lisbon", key="m1")
         await desk.memory.flush(await desk.context("ada"), "test")

@@ -62,7 +62,7 @@ async def host(telegram: Control) -> AsyncIterator[Host]:
         yield told
 
 
-# What comes in.
+# Incoming.
 
 
 async def test_private_message_comes_with_all_the_gateway_goes_by(telegram: Control, host: Host) -> None:
@@ -205,7 +205,7 @@ async def test_reordered_updates_all_arrive(telegram: Control) -> None:
 
 
 async def test_edit_is_an_update_of_its_own(telegram: Control, host: Host) -> None:
-    """What was learned from a message is corrected by its new text."""
+    """A fact that was learned from a message is corrected by its new text."""
     said = await telegram.say("I live in Bron", user=ADA)
     await telegram.edit(said.message_id, "I live in Brno", chat=ADA)
     first, second = await host.hears(2)
@@ -409,7 +409,7 @@ async def test_reply_outside_of_topics_is_in_no_thread(telegram: Control) -> Non
 
 @pytest.mark.parametrize("deed", ["close", "delete"])
 async def test_answer_to_a_topic_that_is_gone_is_shown_nowhere(telegram: Control, deed: str) -> None:
-    """What was asked in a closed circle must not be answered before all."""
+    """A question that was asked in a closed circle must not be answered before all."""
     channel = bot(telegram)
     thread = await telegram.topic(GROUP)
     await (telegram.close_topic if deed == "close" else telegram.delete_topic)(GROUP, thread)
@@ -425,7 +425,7 @@ async def test_thread_of_a_private_chat_that_is_refused_is_left_out(telegram: Co
     assert await telegram.texts(ADA) == ["hello"]
 
 
-# What goes out.
+# Outgoing.
 
 
 async def test_message_is_shown_with_its_formatting_and_nothing_else(telegram: Control) -> None:
@@ -737,7 +737,7 @@ async def test_growing_answer_raises_nothing(telegram: Control) -> None:
 
 
 async def test_poll_feeds_health(telegram: Control) -> None:
-    """What goes out says nothing of whether anything comes in."""
+    """A message that goes out says nothing of whether anything comes in."""
     clock = Clock()
     channel = bot(telegram, now=clock)
     await known(telegram)

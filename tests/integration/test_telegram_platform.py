@@ -57,7 +57,7 @@ JSON = dict[str, Any]
 
 
 class Refusal(Exception):
-    """What a client made of an error: its kind, the platform's words, and what came with it."""
+    """An error as a client reports it: its kind, the platform's words, and what came with it."""
 
     def __init__(self, kind: str, words: str, number: int | None = None) -> None:
         super().__init__(f"{kind}: {words}".lower())
@@ -397,7 +397,7 @@ async def test_an_offset_from_another_numbering_is_answered_from_the_queues_head
 
 
 async def test_updates_come_twice_or_disordered_when_telegram_says_so(client: Client, platform: Control) -> None:
-    """What a bot must survive has to be possible here."""
+    """Disorder that a bot must survive has to be possible here."""
     ids = [(await platform.say(str(n), user=ADA)).update_id for n in range(4)]
     first = ids[0]
     assert first is not None
@@ -701,7 +701,7 @@ async def test_in_privacy_mode_a_bot_hears_in_groups_what_is_meant_for_it(client
 
 
 async def test_a_photo_comes_in_several_sizes_and_a_file_says_what_it_is(client: Client, platform: Control) -> None:
-    """What an adapter tells a model of an attachment, it has from here."""
+    """An adapter takes from here what it tells a model of an attachment."""
     await platform.say(user=ADA, file=File(kind="photo", data=b"original", text="big", pixels=(4000, 3000)))
     await platform.say("a table", user=ADA, document=b"a,b", filename="t.csv", mime="text/csv")
     await platform.say(user=ADA, document=b"png", filename="shot.png")
@@ -1041,7 +1041,7 @@ async def test_a_lost_answer_brings_the_update_again(platform: Control) -> None:
 
 
 async def test_a_process_is_killed_while_it_handles_a_post(platform: Control) -> None:
-    """What it had not taken comes again to whoever listens next."""
+    """An update that it had not taken comes again to whoever listens next."""
     bot = Aiogram(platform.url, platform.token)
     victim = await asyncio.create_subprocess_exec(sys.executable, "-c", "import time; time.sleep(30)")
     async with posted("/hook") as (host, posts):

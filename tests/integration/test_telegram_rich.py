@@ -1,4 +1,4 @@
-"""What the Telegram channel does beyond text: files, albums, menus, rows of buttons, drafts, and updates over HTTP."""
+"""The Telegram channel beyond text: files, albums, menus, rows of buttons, drafts, and updates over HTTP."""
 
 from __future__ import annotations
 
@@ -334,7 +334,7 @@ async def test_album_that_comes_again_with_a_late_part_is_the_same_message_and_o
 
 
 async def test_edited_caption_belongs_to_the_album(telegram: Control) -> None:
-    """What is stored is known by the first part's id; a part without words has nothing to correct."""
+    """The stored message is known by the first part's id; a part without words has nothing to correct."""
     async with heard(telegram) as (_, host):
         sent = await telegram.album(photos("one", "", ""), user=ADA)
         await host.hears(1)
@@ -609,7 +609,7 @@ async def test_what_is_no_update_is_refused(telegram: Control, body: bytes) -> N
 
 
 async def test_update_is_confirmed_only_after_its_commit(telegram: Control) -> None:
-    """What was not taken is sent again."""
+    """An update that was not taken is sent again."""
     host = Host(refusals=[NotTaken("the disk is full"), NotTaken("the disk is full")])
     async with hooked(telegram, host) as (channel, _, _url):
         await telegram.say("first", user=ADA)
@@ -796,6 +796,6 @@ def test_gathering_albums_loses_and_doubles_nothing(updates: list[dict[str, Any]
 
 @given(st.dictionaries(st.sampled_from(["message", "callback_query", "update_id"]), JUNK, max_size=3))
 def test_update_of_any_shape_has_a_chat_and_an_album_or_none(update: dict[str, Any]) -> None:
-    """What Telegram adds next year must not end the channel before it is read."""
+    """An update of a shape that Telegram adds next year must not end the channel before it is read."""
     assert isinstance(chat_of(update), str)
     assert album_of(update) is None or isinstance(album_of(update), str)

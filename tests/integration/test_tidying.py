@@ -250,7 +250,7 @@ async def test_places_that_were_left_go_with_the_day(tmp_path: Path, clock: Cloc
 
 @pytest.mark.sqlite("a backup is a copy of the file")
 async def test_a_backup_a_day_and_none_that_is_too_old(tmp_path: Path, clock: Clock) -> None:
-    """What /backup made an hour ago does for today, and another try of the day makes no second one."""
+    """A backup that /backup made an hour ago does for today, and another try of the day makes no second one."""
     folder = tmp_path / "store"
     async with opened(folder, clock, daily=True, keep_days=2) as memory:
         assert await memory.housekeeping.tidy() == {"backups": 1}

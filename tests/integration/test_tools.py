@@ -28,7 +28,7 @@ async def use(bench: Bench, tool: str, *, person: str = "ada", chat: str | None 
 
 
 def results(bench: Bench) -> list[str]:
-    """What the tools of the last turn told the model."""
+    """Returns what the tools of the last turn told the model."""
     return [message.content for message in bench.model.requests[-1].messages if message.role == "tool"]
 
 
@@ -56,7 +56,7 @@ async def test_search_finds_memories_with_ids_and_words_with_dates(bench: Bench)
 
 
 async def test_search_keeps_to_the_place_it_is_used_in(bench: Bench) -> None:
-    """What Ada told in private is found neither by Bob nor by herself in a group."""
+    """A fact that Ada told in private is found neither by Bob nor by herself in a group."""
     async with bench.running():
         await kept(bench, "I'm allergic to peanuts")
         for person, chat in (("bob", None), ("bob", "club"), ("ada", "club")):

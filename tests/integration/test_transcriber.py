@@ -21,7 +21,7 @@ Answer = Callable[[int, web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass
 class Desk:
-    """What the server was sent. Each request's fields, its file's name, media type and bytes."""
+    """The requests that the server got: each one's fields, its file's name, media type and bytes, and its key."""
 
     base_url: str = ""
     fields: list[dict[str, str]] = field(default_factory=list)

@@ -37,7 +37,7 @@ async def general(discord: Control) -> int:
 
 
 async def test_server_is_answered_only_where_it_calls_the_bot(discord: Control, general: int, tmp_path: Path) -> None:
-    """What people say to each other is theirs; an answer points to what it answers, and pings nobody."""
+    """Talk among people is theirs; an answer points to what it answers, and pings nobody."""
     async with serving(tmp_path, discord=discord, model=discord.model_url):
         await discord.say("good morning all", user=BOB, name="Bob", channel=general)
         await discord.say(f"{discord.mention} what time is it?", user=ADA, name="Ada", channel=general)
@@ -93,7 +93,7 @@ async def test_thread_and_post_are_talks_of_their_own(discord: Control, general:
 
 
 async def test_slash_commands_are_answered_for_the_asker_alone(discord: Control, general: int, tmp_path: Path) -> None:
-    """What is remembered of somebody is nobody else's to read; a fresh start concerns all who are there."""
+    """Memories of somebody are nobody else's to read; a fresh start concerns all who are there."""
     async with serving(tmp_path, discord=discord, model=discord.model_url):
         await discord.say(f"{discord.mention} hello", user=ADA, name="Ada", channel=general)
         await discord.wait(channel=general, bot_messages=1)
@@ -271,7 +271,7 @@ async def test_deleted_message_takes_with_it_what_was_learned_from_it(discord: C
 
 
 async def test_deletion_before_its_turn_leaves_nothing_to_answer(discord: Control, tmp_path: Path) -> None:
-    """What was taken back before anybody read it was never said."""
+    """Words that were taken back before anybody read them were never said."""
     async with serving(tmp_path, discord=discord, model=discord.model_url):
         await discord.fault("delay", method="model", text="wait", seconds=0.7)
         said = await discord.say("wait", user=ADA, name="Ada")

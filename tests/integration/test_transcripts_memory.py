@@ -43,7 +43,7 @@ class Chat:
     chat: int = ADA
 
     async def say(self, text: str, *, answers: int = 1, **more: Any) -> None:
-        """Say something, until so many messages of the bot more stand there and nothing goes on any more."""
+        """Says something, and waits until so many more messages of the bot stand there and nothing goes on any more."""
         before = len(await self._shown())
         place = None if self.chat == self.user else self.chat
         await self.platform.say(text, user=self.user, name=self.name, chat=place, **more)
@@ -153,7 +153,7 @@ async def test_what_is_remembered_is_seen_and_put_right(telegram: telegrams.Cont
 
 
 async def test_learning_is_switched_off_and_on(telegram: telegrams.Control, tmp_path: Path) -> None:
-    """What is said meanwhile is no memory, then or later."""
+    """Words said meanwhile are no memory, then or later."""
     async with serving(tmp_path, telegram=telegram, model=telegram.model_url, quiet=0.1):
         ada = Chat(platform=telegram)
         await ada.teach("I like tea")
@@ -246,7 +246,7 @@ async def test_why_says_what_entered_a_reply(telegram: telegrams.Control, tmp_pa
 
 
 async def test_without_a_language_model_that_is_said(telegram: telegrams.Control, tmp_path: Path) -> None:
-    """What is noted, why nothing is, and what an answer was made of."""
+    """The bot says what is noted, why nothing is, and what an answer was made of."""
     async with serving(tmp_path, telegram=telegram):
         ada = Chat(platform=telegram)
         await ada.say("I live in Porto")
@@ -519,7 +519,7 @@ async def test_a_person_is_told_of_themselves(telegram: telegrams.Control, tmp_p
 
 
 async def test_privacy_is_told_and_chosen(telegram: telegrams.Control, tmp_path: Path) -> None:
-    """What is kept and who sees it, staying out of it, and all of it gone."""
+    """Ada reads what is kept and who sees it, stays out of it, and has all of it erased."""
     async with serving(tmp_path, telegram=telegram, model=telegram.model_url, quiet=0.1):
         ada = Chat(platform=telegram)
         await ada.teach("I like tea")
@@ -568,7 +568,7 @@ async def test_privacy_is_told_and_chosen(telegram: telegrams.Control, tmp_path:
 
 
 async def test_an_admin_looks_and_it_is_told(telegram: telegrams.Control, tmp_path: Path) -> None:
-    """What an admin sees of somebody, and that this one can see it."""
+    """An admin sees memories of somebody, and that person can see the look."""
     async with serving(tmp_path, telegram=telegram, model=telegram.model_url, quiet=0.1):
         ada, root = Chat(platform=telegram), Chat(platform=telegram, user=ROOT, name="Root", chat=ROOT)
         await ada.teach("I like tea")
@@ -634,7 +634,7 @@ async def test_an_admin_looks_and_it_is_told(telegram: telegrams.Control, tmp_pa
 
 
 async def test_a_group_shows_and_forgets_what_is_its_own(telegram: telegrams.Control, tmp_path: Path) -> None:
-    """What somebody said there is theirs to forget, and what is for one alone is told in private."""
+    """Words that somebody said there are theirs to forget, and what is for one alone is told in private."""
     await telegram.group(CLUB, title="Club")
     async with serving(tmp_path, telegram=telegram, model=telegram.model_url, quiet=0.1):
         ada = Chat(platform=telegram, chat=CLUB)

@@ -33,7 +33,7 @@ async def telegram() -> AsyncIterator[Control]:
 
 
 async def test_group_is_answered_only_where_it_calls_the_bot(telegram: Control, tmp_path: Path) -> None:
-    """What people say to each other is theirs; an answer points to what it answers."""
+    """Talk among people is theirs; an answer points to what it answers."""
     await telegram.group(CLUB, title="Club")
     async with serving(tmp_path, telegram=telegram, model=telegram.model_url):
         await telegram.say("good morning all", user=BOB, name="Bob", chat=CLUB)
@@ -85,7 +85,7 @@ async def test_topic_is_a_talk_of_its_own(telegram: Control, tmp_path: Path) -> 
 
 
 async def test_commands_are_answered_in_the_chat(telegram: Control, tmp_path: Path) -> None:
-    """What is kept, found, corrected and shown is told in so many words."""
+    """The bot tells in so many words what is kept, found, corrected and shown."""
     async with serving(tmp_path, telegram=telegram, model=telegram.model_url):
         await telegram.say("/remember I like tea", user=ADA, name="Ada")
         await telegram.wait(chat=ADA, bot_messages=1)

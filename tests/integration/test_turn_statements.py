@@ -15,8 +15,8 @@ from tests.kit import postgres
 from tests.kit.pipeline import World, pipeline
 from tests.kit.stores import Counted
 
-#: What a turn may ask, with the beginning and end of each of its transactions. On PostgreSQL these take locks, too, and
-#: look whether the process is still there.
+#: The most statements of a turn, with the beginning and end of each of its transactions. On PostgreSQL these take
+#: locks, too, and look whether the process is still there.
 MOST = 60
 RULES = {"telegram": Rules(admins=frozenset({"7"}))}
 
@@ -48,7 +48,7 @@ async def test_an_ordinary_turn_asks_few_statements(tmp_path: Path) -> None:
                 sql.split()[:2] for sql in some if sql.startswith(("begin", "update sessions", "insert into messages"))
             ]
             assert all(before == ["update", "sessions"] for before, sql in pairwise(first) if sql[0] == "insert")
-    # What runs beside a turn may be counted with the next.
+    # Work beside a turn may be counted with the next.
     fewest = min(turns, key=len)
     assert 20 < len(fewest) <= MOST, "\n".join(fewest)
 

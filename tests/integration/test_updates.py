@@ -1,4 +1,4 @@
-"""What changes replaces what was, and what stays true beside it is left alone: 200 updates and 40 pairs.
+"""A new value replaces the old one, and a fact that stays true beside it is left alone: 200 updates and 40 pairs.
 
 The pairs are made from the templates of `tests/data/updates.yaml`. Half of the updates are single-valued keys said in
 plain words and read by patterns; for the other half a scripted model tells the fact and names the row it replaces, if
@@ -104,7 +104,7 @@ async def rows(memory: Service, context: Context) -> list[Memory]:
 
 
 async def told(memory: Service, clock: Clock, told_pairs: list[Pair], model: Reading) -> dict[str, Context]:
-    """Say all first halves and, a day later, all second ones, each read on its own; the contexts by person."""
+    """Says all first halves and, a day later, all second ones, each read on its own; returns the contexts by person."""
     learner = Learner(
         memory.database,
         agents=remembering(memory, model=BackgroundModel(complete=model)),

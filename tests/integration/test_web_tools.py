@@ -303,7 +303,7 @@ async def test_a_page_makes_an_obeying_model_do_nothing_that_lasts(carrier: str,
             text = base64.b64encode(text.encode()).decode() if wrap == "base64" else text
             await _read(home, carrier, WRAPS[wrap].format(text), person, number)
             await home.desk.say("thanks, and what else?", person=person)
-            # What is encoded may look like a secret and be masked on its way; else the model has obeyed it.
+            # A text in base64 may look like a secret and be masked on its way; else the model has obeyed it.
             masked = wrap == "base64" and any("decode this: <[secret" in one for one in _told(model))
             assert (nonce in model.obeyed) is not masked, (order, wrap)
             assert await home.desk.rows("select * from memories order by id") == before, (order, wrap)
