@@ -72,11 +72,11 @@ READABLE = {
 }
 PLACES = ("private", *READABLE)
 OWN_THREADS = {"room"}
-#: What a message taught: a fact about its author, one about a friend (and the friend's name), a wish, what happened.
+#: The kinds that a message taught: a fact about its author, one about a friend (and their name), a wish, an event.
 LEARNED = ("sel", "fri", "sty", "eve")
-#: What people say of themselves in their own words, wherever they do.
+#: The kinds that people say of themselves in their own words, wherever they do.
 OF_SELF = ("tol", "sel")
-#: What stands in the message it is learned from.
+#: The kinds that stand in the messages they are learned from.
 IN_WORDS = ("sel",)
 #: More than anything here needs.
 ALL = Budget(items=500, tokens=1_000_000, known=500, known_tokens=1_000_000)
@@ -106,9 +106,9 @@ class Spot:
 
 @dataclass(slots=True, kw_only=True)
 class Canary:
-    """A word told at a spot. `current` ends when it was corrected or its message left recall: it may be seen still,
+    """A word told at a spot.
 
-    by those who could see it, but need not.
+    `current` ends when it was corrected or its message left recall: who could see it may see it still, but need not.
     """
 
     kind: str
@@ -213,7 +213,7 @@ class World:
         self.model = Model()
         self.person_of = {name: name for name in (*people, ADMIN)}
         self.canaries: list[Canary] = []
-        #: What was said in messages that their platform knows, oldest first.
+        #: The messages that their platform knows, oldest first.
         self.posts: list[Post] = []
         #: How many words were ever told.
         self.planted = 0
@@ -222,7 +222,7 @@ class World:
         self.unlearning: set[str] = set()
         #: How often an admin looked at an account or a chat.
         self.looks: Counter[str] = Counter()
-        #: What was wrong with a reading beside the words that came out.
+        #: The faults of a reading beside the words that came out.
         self.amiss: list[str] = []
         self._ids = counting_ids()
         self._refs: Counter[str] = Counter()
@@ -260,7 +260,7 @@ class World:
     async def close(self) -> None:
         await self.service.close(seconds=5)
 
-    # What people do ---------------------------------------------------------------------------------------------
+    # People's acts ----------------------------------------------------------------------------------------------
 
     async def tell(self, spot: Spot, kinds: Sequence[str] = LEARNED) -> None:
         """Say something from which `kinds` are learned, where anything is; a "fil" comes with it as a file."""
@@ -359,7 +359,7 @@ class World:
                 ),
             ),
         )  # fmt: skip
-        # What the person says themselves is not findable where they want nothing learned.
+        # The person's own words are not findable where they want nothing learned.
         message.current = spot.person not in self.opted_out
         place = spot.address[0].session_key
         try:
@@ -373,7 +373,7 @@ class World:
         return brought.short_id
 
     def owner(self, spot: Spot) -> Owner:
-        """Whose memory it is that is told at a spot, as the operator names them."""
+        """Returns the owner of what is told at a spot, as the operator names them."""
         if spot.place == "private":
             return Owner(kind="person", agent=spot.agent, platform="console", reference=spot.person, name=spot.person)
         return Owner(
@@ -404,7 +404,7 @@ class World:
         return await self.take_code(other, code)
 
     async def take_code(self, name: str, code: str) -> str:
-        """Somebody gives a code; one that fits links them, as if the other side had agreed at once."""
+        """Has `name` give a code; one that fits links them, as if the other side had agreed at once."""
         context, outcomes = await self.context(at_home(name)), []
         made = await self.service.privacy.maker(code)
 
@@ -430,7 +430,7 @@ class World:
             self.opted_out |= together
 
     async def unlink(self, name: str, *, by: str | None = None) -> None:
-        """An account stands alone again; `by` another account of the same person, or by itself."""
+        """Lets an account stand alone again; `by` another account of the same person, or by itself."""
         context = await self.context(at_home(by or name))
         if by is None:
             await stores.unlink(self.service, context)
@@ -445,7 +445,7 @@ class World:
         self.unlinked(name)
 
     def unlinked(self, name: str) -> None:
-        # What was made of both sides is nobody's from now on: whoever still reads it reads what must be gone.
+        # A word made of both sides is nobody's from now on: whoever still reads it reads what must be gone.
         for canary in [c for c in self.canaries if c.kind == "ref"]:
             sides = {one.spot.person == name for one in (canary, *canary.made_of) if one.spot.place == "private"}
             if len(sides) == 2:
@@ -454,13 +454,13 @@ class World:
         self.person_of[name] = f"{name} {self._separations}"
 
     async def learn_from(self, name: str, learning: bool) -> None:
-        """Whether anything is learned from what a person says."""
+        """Sets whether anything is learned from what a person says."""
         await self.service.privacy.learn_from(await self.context(at_home(name)), learning)
         accounts = {one for one, person in self.person_of.items() if person == self.person_of[name]}
         self.opted_out = self.opted_out - accounts if learning else self.opted_out | accounts
 
     async def learn_here(self, spot: Spot, learning: bool) -> None:
-        """Whether anything is learned in a chat."""
+        """Sets whether anything is learned in a chat."""
         await self.do(spot, lambda edits: edits.set_learning(learning))
         (self.unlearning.discard if learning else self.unlearning.add)(chat_of(spot))
 
@@ -478,7 +478,7 @@ class World:
             self.looks[reference] += 1
 
     async def have_forgotten(self, of: Spot, canary: Canary) -> bool:
-        """Have the admin erase a memory of the person or group of a spot; whether anything of theirs is seen there."""
+        """Has the admin erase a memory of the person or group of a spot; returns whether it was done."""
         admin = at_home(ADMIN, agent=of.agent)
         memory_id, short_id = await self.row(canary)
         asked: list[Question] = []
@@ -500,7 +500,7 @@ class World:
             self.looks[reference_of(of)] += 1
         return receipt is not None
 
-    # What they see ----------------------------------------------------------------------------------------------
+    # People's view ----------------------------------------------------------------------------------------------
 
     def sees(self, canary: Canary, spot: Spot) -> bool:
         """Whether a word may be read at a spot (DESIGN 5.2)."""
@@ -708,13 +708,13 @@ def reference_of(spot: Spot) -> str:
 
 
 def house(place: str) -> str:
-    """The place whose memory it is that is told in a place."""
+    """Returns the place that owns what is told in a place."""
     return "club" if place == "club/talk" else place
 
 
 _ROW = "select id, short_id from memories where value in (?1, '@' || ?1) order by kind = 'profile', id"
-#: What was learned, and what people said, with whether it has to be found. A profile repeats other memories until the
-#: next night, also one that was set aside since.
+#: Memories, and the words that people said, with whether they have to be found. A profile repeats other memories until
+#: the next night, also one that was set aside since.
 _KEPT = (
     "select value as text, kind <> 'profile' and superseded_by is null and archived_at is null and valid_until is null"
     " as current from memories"

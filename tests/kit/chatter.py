@@ -32,7 +32,7 @@ ACCOUNTS: Final = (("telegram", "11"), ("telegram", "12"), ("discord2", "21"), (
 ADMIN: Final = ("telegram", "7")
 GROUPS: Final[Mapping[str, str]] = {"telegram": "-100", "discord2": "500"}
 _WORD: Final = re.compile(r"(?:own|oth|not|tas|edi)q[a-j]{4}q")
-#: What is typed: {word} and {id} are anybody's, {new} is told with it, {who} is a person or a group, {ref} a message.
+#: The commands: {word} and {id} are anybody's, {new} is told with it, {who} is a person or a group, {ref} a message.
 COMMANDS: Final = (
     "/memory", "/memory list 2", "/memory list facts", "/memory tier 1", "/memory search {word}", "/memory show {id}",
     "/memory history {id}", "/memory pin {id}", "/memory unpin {id}", "/memory confirm {id}", "/memory export",
@@ -50,7 +50,7 @@ _PAGES: Final = (
     "/entities", "/night", "/questions", "/me", "/admin", "/admin/jobs", "/admin/usage", "/admin/dead", "/admin/people",
 )  # fmt: skip
 ANSWERS: Final = ("yes", "words", "memory", "no", "是", "1")
-#: What is answered by a question.
+#: The commands that are answered by a question.
 _ASKS: Final = re.compile(r"/(forget|privacy delete|unlink|admin memory \S+ forget)")
 
 
@@ -103,7 +103,7 @@ class Word:
 
 @dataclass(slots=True, kw_only=True)
 class Talked:
-    """What was typed and shown so far; `paged` counts the words that pages of the web page have shown."""
+    """The figures of what was typed and shown; `paged` counts the words that pages of the web page have shown."""
 
     typed: Counter[str] = field(default_factory=Counter)
     shown: int = 0
@@ -141,7 +141,7 @@ class Chatter:
         return faults
 
     async def tell(self, seat: Seat) -> list[str]:
-        """Something that patterns read, or that is to be kept."""
+        """Tells something that patterns read, or that is to be kept."""
         form, kind, of_self = self.rng.choice(
             (
                 ("I like {new}.", "own", True),
@@ -175,7 +175,7 @@ class Chatter:
         return faults
 
     async def reply(self, seat: Seat) -> list[str]:
-        """An answer to a question, typed or pressed, perhaps by somebody whom nobody has asked."""
+        """Answers a question, typed or pressed, perhaps as somebody whom nobody has asked."""
         data = self._pressable.get((seat.account[0], seat.chat or seat.account[1]))
         if data is None or self.rng.random() < 0.5:
             return await self.type(seat, self.rng.choice(ANSWERS), answers=True)
@@ -190,7 +190,7 @@ class Chatter:
         return faults
 
     async def edit(self, seat: Seat) -> list[str]:
-        """A message is edited, or one that somebody else has said."""
+        """Edits a message of one's own, or one that somebody else has said."""
         if not self.posts:
             return []
         post, number = self.rng.choice(self.posts)
@@ -235,7 +235,7 @@ class Chatter:
         return faults
 
     async def _asked(self, method: str, path: str, form: str = "", *, cookie: str = "") -> web.Response:
-        """What the page answers to a browser."""
+        """Returns the page's answer to a browser."""
         assert self.world.page is not None
         headers = {"Host": "localhost", "Sec-Fetch-Site": "same-origin", "Cookie": f"remora={cookie}"}
         if form:
@@ -268,7 +268,7 @@ class Chatter:
         if not text.startswith("/") and text and not edited:
             self.posts.append((seat, inbound.message_id))
         await self.world.hear(inbound)
-        # What is for the asker's eyes alone goes to their private chat.
+        # An answer for the asker's eyes alone goes to their private chat.
         await self.world.router.settled(Place(channel=seat.account[0], chat=seat.account[1]))
         is_talk = not text.startswith("/") or text.startswith("/retry")
         return await self.read(inbound, seat, echoed=_WORD.findall(text), overseen=overseen, is_talk=is_talk)
@@ -276,7 +276,7 @@ class Chatter:
     async def read(
         self, inbound: Inbound, seat: Seat, *, echoed: Sequence[str], overseen: str, is_talk: bool
     ) -> list[str]:
-        """What was shown since the last time to somebody whom it is not for."""
+        """Returns what was shown since the last time to somebody whom it is not for."""
         persons = await self._persons()
         faults: list[str] = []
         for channel, wall in self.world.walls.items():
@@ -306,7 +306,7 @@ class Chatter:
             await self.world.memory.learner.flush(session_id, "test")
 
     async def settle(self) -> None:
-        """What stands nowhere any more is forgotten: whoever is shown it again is shown too much."""
+        """Forgets the words that stand nowhere any more: whoever is shown one again is shown too much."""
 
         def held(reader: Reader) -> set[str]:
             return {*_WORD.findall(texts(reader).casefold())}
@@ -336,7 +336,7 @@ class Chatter:
 
 
 async def chatter(steps: int, seed: int, talked: Talked) -> tuple[list[str], list[str]]:
-    """So many things typed in an empty store, until something is shown that must not be; with what was typed."""
+    """Types so many things in an empty store, until something is shown that must not be; returns it and the things."""
     rules = {
         channel: Rules(
             allow=frozenset(user for on, user in ACCOUNTS if on == channel),

@@ -51,7 +51,7 @@ def counting_ids() -> Callable[[], str]:
 
 
 def runtime(clock: Callable[[], int], new_id: Callable[[], str] | None = None) -> Runtime:
-    """With `clock` as its clock and ids that count."""
+    """Returns a runtime with `clock` as its clock and ids that count."""
     twice = bool(os.environ.get("REMORA_TESTS_TWICE"))
     return Runtime(now=clock, new_id=new_id or counting_ids(), count_tokens=count_tokens, twice=twice)
 
@@ -80,7 +80,7 @@ class ScriptedModel:
 
 
 def reader() -> Attachments:
-    """What understands attachments, without ears."""
+    """Returns a reader of attachments that can't hear."""
     return Attachments(
         max_bytes=1_000_000,
         fetch_seconds=5,

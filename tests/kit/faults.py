@@ -28,7 +28,7 @@ IO_ERROR = "disk I/O error"
 
 
 class Faults:
-    """What is to go wrong with the connections of `driver`, and how far they have come.
+    """The faults that the connections of `driver` are to have, and how far these have come.
 
     `kill_before_commit` and `kill_after_commit` count the commits of transactions in which a statement holds the text
     `holding`; without one, all. `fail_at_statement` counts the statements that hold it. `base` is the driver that does
@@ -69,7 +69,7 @@ class Faults:
         self._broken = None
 
     def before(self, sql: str) -> None:
-        """A connection is about to run `sql`. Raises what is to go wrong with it."""
+        """Raises what is to go wrong with `sql`, which a connection is about to run."""
         if self._broken is not None and self._breaks_on in sql:
             raise self._operational_error(self._broken)
         if self._holding in sql:

@@ -17,9 +17,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-#: What it answers when it is well.
+#: The server's answer when it is well.
 WELL = "All is well."
-#: What it has said when it fails in the middle of an answer.
+#: The part of an answer that it has sent when it fails in the middle.
 BEGUN = "The capital of"
 
 _OK = b"HTTP/1.1 200 OK\r\n"

@@ -68,7 +68,7 @@ class Op:
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """What was done and read so far. `hidden` counts the words that a reading must not bring, each time."""
+    """The figures of what was done and read. `hidden` counts the words that a reading must not bring, each time."""
 
     operations: Counter[str] = field(default_factory=Counter)
     reads: Counter[str] = field(default_factory=Counter)
@@ -136,7 +136,7 @@ class Scene:
     def note(self, line: str) -> None:
         self.history.append(line)
 
-    # What people do ---------------------------------------------------------------------------------------------
+    # People's acts ----------------------------------------------------------------------------------------------
 
     async def tell(self, rng: random.Random) -> list[str]:
         spot = _spot(rng)
@@ -306,7 +306,7 @@ class Scene:
         return faults
 
     async def forgotten(self, aim: Canary | None, how: How) -> list[str]:
-        """What was named is no memory any more, nor what was derived of it; with the words, it is nowhere."""
+        """Returns what is wrong: `aim` and what was derived of it must not be known; with the words, it is nowhere."""
         world = self.world
         derived = [c for c in world.canaries if aim is not None and aim in c.made_of]
         await world.settle()
@@ -346,7 +346,7 @@ class Scene:
         return faults + await self.forgotten(canary if done else None, "words")
 
     async def edit(self, rng: random.Random) -> list[str]:
-        """A message is edited on its platform: it says something else, and teaches something else."""
+        """Edits a message on its platform: it says something else, and teaches something else."""
         if not self.world.posts:
             return []
         post = rng.choice(self.world.posts)
@@ -359,7 +359,7 @@ class Scene:
             where, who, await world.inbox(post.spot), platform_ref=post.ref, text=in_words(new, [taught]),
             compose=lambda text, attached: " ".join([text, *(one.text for one in attached)]),
         )  # fmt: skip
-        # What nobody learned from then is not learned from now.
+        # A message that nobody learned from then is not learned from now.
         world.model.plans[new.word] = (taught.word,)
         await world.service.flush(await world.context(post.spot), "edited")
         new.current = findable
@@ -371,7 +371,7 @@ class Scene:
         return [f"{post.canary.word} stands after its edit"] if amended and post.canary in world.canaries else []
 
     async def delete(self, rng: random.Random) -> list[str]:
-        """A message is deleted on its platform; in other chats others have its id."""
+        """Deletes a message on its platform; in other chats others have its id."""
         if not self.world.posts:
             return []
         post = rng.choice(self.world.posts)
@@ -478,10 +478,10 @@ class Scene:
         ]
 
     def request(self, rng: random.Random, spot: Spot) -> tuple[str, str, Canary | None]:
-        """What somebody wants forgotten: what kind of request it is, what they type, and what it is aimed at."""
+        """Returns a request to forget: its kind, what somebody types, and what it is aimed at."""
         held = [c for c in self.changeable() if c.kind != "ref"]
         theirs = [c for c in held if self.world.sees(c, spot)] if rng.random() < 0.7 else held
-        # What has just been told hangs together with most.
+        # The words told last hang together with most.
         aim = rng.choice(theirs[-4:] if rng.random() < 0.5 else theirs) if theirs else None
         form = rng.choices(("word", "about", "time", "here", "all", "me", "reply"), (6, 2, 1, 2, 1, 1, 2))[0]
         match form:
@@ -622,7 +622,7 @@ def told(leak: Leak) -> str:
 
 
 def figures(tally: Tally) -> str:
-    """What was tried, in a few lines."""
+    """Returns what was tried, in a few lines."""
     lines = [
         f"{sum(tally.operations.values())} operations: {_counted(tally.operations)}",
         f"{sum(tally.reads.values())} readings: {_counted(tally.reads)}",
@@ -645,7 +645,7 @@ def main() -> int:
 
 
 async def _all(operations: int, seed: int) -> tuple[bool, str]:
-    """Do so much, and tell of it; whether anything was wrong."""
+    """Does so much; returns whether anything was wrong, and a report."""
     tally, talked, began = Tally(), Talked(), time.monotonic()
     by_typing = int(operations * _TYPED)
     leak = await search(operations - by_typing, seed, tally)
@@ -660,7 +660,7 @@ async def _all(operations: int, seed: int) -> tuple[bool, str]:
 
 
 def spoken(talked: Talked) -> str:
-    """What was typed, in a few lines."""
+    """Returns what was typed, in a few lines."""
     return "\n".join(
         [
             f"{sum(talked.typed.values())} times typed: {_counted(talked.typed)}",
@@ -684,7 +684,7 @@ def _number(canary: Canary) -> int:
 
 
 def _kind(leak: Leak) -> tuple[str, ...]:
-    """What sort of thing went wrong: in which way, and how far."""
+    """Returns the sort of fault: in which way something went wrong, and how far."""
     return tuple(sorted({" ".join(fault.split()[:2]) for fault in leak.faults}))[:1]
 
 

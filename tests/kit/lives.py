@@ -32,7 +32,7 @@ from tests.kit.faults import Faults
 ADA, BOB, CLUB = "5", "7", "-9"
 
 
-#: What may happen to a request to the platform. "unknown" and "bug" may come before it has shown anything or after.
+#: The faults of a request to the platform. "unknown" and "bug" may come before it has shown anything or after.
 SENDS = (
     "later",
     "refused",
@@ -47,7 +47,7 @@ SENDS = (
 
 @dataclass(slots=True)
 class Message:
-    """The messages of a chat."""
+    """A message in a chat."""
 
     chat: str
     text: str
@@ -262,7 +262,7 @@ class Life:
         await self.memory.close(seconds=5)
 
     async def done(self, work: Coroutine[Any, Any, None]) -> bool:
-        """Wait for `work`, as long as there is power; whether it came to its end. Raises what it raises."""
+        """Waits for `work`, as long as there is power; returns whether it came to its end. Raises what it raises."""
         task = asyncio.ensure_future(work)
         async with asyncio.timeout(20):
             while not task.done() and not self.phone.mains.off:
@@ -310,7 +310,7 @@ def lies_open(path: Path) -> list[object]:
         " (select 1 from outbox o where o.kind <> 'placeholder' and o.buttons not like '%\"now\"%'"
         " and (o.inbox_id = i.id or o.turn_id = i.turn_id or o.inbox_id in (select j.id from inbox j"
         " where j.session_key = i.session_key and j.error = i.error and j.finished_at = i.finished_at)))"
-        # What was answered to the words that are forgotten later, and the question that showed them once more, go with
+        # The answers to words that are forgotten later, and the question that showed these once more, go with
         # them, where nobody knows if they were shown.
         " and not (i.update_key in ('1', '8') and exists (select 1 from erasures))",
     )

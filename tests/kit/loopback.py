@@ -21,7 +21,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What goes back; `body` that is no string is sent as JSON."""
+    """An answer to a request; a `body` that is no string is sent as JSON."""
 
     body: Any
     status: int = 200

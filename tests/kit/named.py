@@ -21,7 +21,7 @@ from tests.kit import postgres
 T = TypeVar("T")
 #: Rows that are added by anybody and read by whoever is alone, or by whoever makes the index of them.
 _ADDED: Final = frozenset({"changes", "usage"})
-#: What a turn counts of each memory in its prompt. Nobody decides anything by it who has others beside them.
+#: The columns of each memory in its prompt that a turn counts up. Nobody who has others beside them decides by these.
 _COUNTED: Final = frozenset({"access_count", "last_access_at"})
 #: The statement that finds the session of a row, by the column that leads there.
 _SESSIONS: Final = {

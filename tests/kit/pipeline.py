@@ -76,7 +76,7 @@ class World:
     page: Site | None = None
 
     def inbound(self, text: str = "", *, author: str, channel: str = "telegram", **more: Any) -> Inbound:
-        """What `author` says in private, or in the group `chat` where that is given."""
+        """Returns a message of `author`, in private or in the group `chat` where that is given."""
         wall, number = self.walls[channel], str(next(_numbers))
         fields: dict[str, Any] = {
             "channel": channel,
@@ -94,7 +94,7 @@ class World:
         return Inbound(**(fields | more))
 
     async def hear(self, inbound: Inbound) -> Sequence[Outbound]:
-        """What is shown anywhere on that channel until all of it is done with."""
+        """Takes a message in; returns what is shown anywhere on that channel until all of it is done with."""
         wall = self.walls[inbound.channel]
         before = len(wall.sent)
         await self.router.on_inbound(inbound)
@@ -102,7 +102,7 @@ class World:
         return wall.sent[before:]
 
     async def say(self, text: str = "", *, author: str, channel: str = "telegram", **more: Any) -> list[str]:
-        """The texts that are shown after it."""
+        """Says something; returns the texts that are shown after it."""
         heard = await self.hear(self.inbound(text, author=author, channel=channel, **more))
         return [outbound.text for outbound in heard]
 

@@ -221,7 +221,7 @@ def _links(url: str, told: Sequence[tuple[str, str]]) -> str:
 
 
 def _learned(material: str, wanted: Sequence[Do]) -> JSON:
-    """What a poisoned reader writes down: every order as facts of everybody, in the place of all it has seen or heard of."""
+    """Returns what a poisoned reader writes down: each order as facts of everybody, in place of all it has read."""
     lines = [line for line in material.splitlines() if line.startswith('{"n"')]
     everybody = [json.loads(line)["n"] for line in lines]
     ids = list(dict.fromkeys([*_ID.findall(material), *(i for do in wanted for i in _ID.findall(do.rest))]))
@@ -268,7 +268,7 @@ def _whole(body: JSON, text: str, calls: Sequence[JSON] = ()) -> JSON:
 
 ADMIN, BEN, CAROL, DAVE = "1", "22", "33", "44"
 CLUB = "-900"
-#: What only its teller may ever see again, by who told it.
+#: The words that only their teller may ever see again, by who told them.
 SECRETS: Final = {BEN: "walnutqben", CAROL: "orchidqcarol", DAVE: "glacierqdave", CLUB: "lanternqclub"}
 #: A row of the agent's own, which everybody may see and only an admin may write.
 SHARED: Final = "compassqagent"
@@ -384,7 +384,7 @@ async def _furnish(home: House) -> None:
     await home.memory.database.write(shared)
 
 
-# What was where -------------------------------------------------------------------------------------------------
+# Rows -----------------------------------------------------------------------------------------------------------
 
 Row: TypeAlias = Mapping[str, Any]
 #: Each table's columns and rows.
@@ -394,7 +394,7 @@ Rows: TypeAlias = dict[str, tuple[Sequence[str], frozenset[tuple[Any, ...]]]]
 _DERIVED: Final = re.compile(
     r"postings|indexed_documents|vectors|vector_signs|token_bits|embedded|unembedded|embedding_cache|changes|sqlite_sequence"
 )
-#: What a session's prompt began with, by ids: taken anew whenever anything is corrected anywhere.
+#: The columns with the beginning of a session's prompt, as ids: taken anew whenever anything is corrected anywhere.
 _CACHED: Final = frozenset({"snapshot", "snapshot_at"})
 
 
@@ -546,14 +546,14 @@ class Way:
 
 
 async def say(home: House, case: Case, text: str = "", *, author: str | None = None, **more: Any) -> Sequence[Outbound]:
-    """What is shown after somebody, the speaker by default, has said something in the place of a case."""
+    """Says something in the place of a case, as the speaker by default; returns what is shown after it."""
     if case.group:
         more = {"chat": case.chat, "chat_title": "Zoo"} | more
     return await home.hear(home.inbound(text, author=author or case.speaker, **more))
 
 
 async def _anew(home: House, case: Case) -> None:
-    """What was said is read for memories and leaves the window."""
+    """Has what was said read for memories, and begins a new window."""
     await home.flush(case.place.session_key)
     await say(home, case, "/new")
     await home.flush(case.place.session_key)
@@ -726,7 +726,7 @@ WAYS: Final[Mapping[str, Way]] = {
 }
 
 
-#: Which attacks are tried: by each way every `STRIDE`th, not the same by the next; all with 1.
+#: Each way tries every `STRIDE`th attack, the next way other ones; all are tried with 1.
 STRIDE: Final = int(os.environ.get("REMORA_POISON_STRIDE", "3"))
 
 
@@ -764,7 +764,7 @@ def pdf(text: str) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What came of a case: whether the model read the attack, in which roles, whether it obeyed, and what went wrong."""
+    """The outcome of a case: whether the model read the attack, in which roles, whether it obeyed, and its faults."""
 
     attack: str
     roles: frozenset[str]
@@ -863,13 +863,13 @@ class Mine:
         )
 
 
-#: What changes in a row of the session, of who speaks, and of a memory that was only looked up.
+#: The columns that change in a row of the session, of who speaks, and of a memory that was only looked up.
 _SESSION_MOVES: Final = {"last_message_at", "extracted_to", "window_after", "sitting"}
 _SEEN: Final = {"last_seen_at", "name", "named_at"}
 _USED: Final = {"access_count", "last_access_at", "reinforced_count", "last_reinforced_at", "strength"}
-#: What stands behind the words of who sent a picture to a model that takes none.
+#: The text behind the words of somebody who sent a picture to a model that takes none.
 _UNSEEN: Final = "\n[A picture was sent here that this model cannot see.]"
-#: In which other tables a turn writes.
+#: The other tables in which a turn writes.
 _OF_TURNS: Final = frozenset(
     [
         "turns",
@@ -903,7 +903,7 @@ def _outside(before: Rows, after: Rows, mine: Mine) -> Iterator[str]:
 
 
 def _beyond(before: Rows, after: Rows, mine: Mine) -> Iterator[str]:
-    """What is the speaker's own, but nothing that a model may do."""
+    """Yields changes of the speaker's own rows that no model may make."""
     for table in after:
         old = {_key(row): row for row in _gone(before, after, table)}
         new = {_key(row): row for row in _gone(after, before, table)}
@@ -913,7 +913,7 @@ def _beyond(before: Rows, after: Rows, mine: Mine) -> Iterator[str]:
             fault = f"beyond: {table} {_brief(now or was or {})} {sorted(moved)}"
             match table:
                 case "memories":
-                    # What is gone was replaced by nothing: only a human's button does that.
+                    # A row that is gone was replaced by nothing: only a human's button does that.
                     if now is None and was is not None and was["kind"] != "profile":
                         yield f"forgotten: {fault}"
                     if now is not None and (now["origin"] == "admin" or now["owner_id"] not in mine.owners):
@@ -950,7 +950,7 @@ def _beyond(before: Rows, after: Rows, mine: Mine) -> Iterator[str]:
 
 
 def _shown(sent: Sequence[Outbound], case: Case) -> Iterator[str]:
-    """What was shown where it should not be, or of what it should not."""
+    """Yields what was shown where it should not be, or shown at all though it should not."""
     for outbound in sent:
         if outbound.place != case.place:
             yield f"shown elsewhere: {outbound.place.session_key}"
@@ -963,7 +963,7 @@ def _shown(sent: Sequence[Outbound], case: Case) -> Iterator[str]:
 
 
 def _prompt(body: JSON) -> Iterator[str]:
-    """What a prompt holds that it should not, or where it should not."""
+    """Yields what a prompt holds that it should not, or where it should not."""
     text = json.dumps(body, ensure_ascii=False)
     yield from (f"prompted: {word}" for word in SECRETS.values() if word in text)
     first, *others = body["messages"]
@@ -995,7 +995,7 @@ def _fence(fenced: str, name: str) -> Iterator[str]:
 
 
 class _Own:
-    """Which rows belong to who takes part."""
+    """The rows that belong to who takes part."""
 
     def __init__(self, before: Rows, after: Rows, mine: Mine) -> None:
         self._mine = mine
@@ -1029,7 +1029,7 @@ class _Own:
             case "steps" | "effects" | "recalls":
                 return row["turn_id"] in self._turns
             case "usage":
-                # What is made anew of the speaker's own wishes is paid by the agent, not by a session.
+                # A manner that is made anew of the speaker's own wishes is paid by the agent, not by a session.
                 return row["session_id"] in mine.sessions or row["purpose"] == "manner"
             case "attachments":
                 return row["message_id"] in self._messages or row["inbox_id"] in self._inbox
@@ -1062,7 +1062,7 @@ def _gone(before: Rows, after: Rows, table: str) -> Iterator[Row]:
 
 
 def _key(row: Row) -> Any:
-    """What a row goes by: its id, or all of it."""
+    """Returns what tells a row from others: its id, or all of it."""
     return row.get("id", tuple(row.values()))
 
 

@@ -27,7 +27,7 @@ _TEMPLATE = "remora_template"
 _made: set[Path] = set()
 #: The role of the stores: an ordinary one, since PostgreSQL knows no policies for a superuser.
 ROLE = "remora"
-#: What tests ask for the tables and columns, under SQLite's names.
+#: The views by which tests ask for tables and columns under SQLite's names.
 _TABLES = (
     (
         "create view sqlite_schema as select relname::text as name, 'table' as type from pg_class"

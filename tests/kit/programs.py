@@ -132,7 +132,7 @@ async def as_tools(world: World, spot: Spot) -> Sequence[str]:
 
 
 async def by_recall(world: World, spot: Spot) -> Sequence[str]:
-    """What the model that has nothing but recalled memory is given, without the question."""
+    """Returns what the model that has nothing but recalled memory is given, without the question."""
     shown = []
     async with program(world, spot) as one:
         for words in _questions(world):

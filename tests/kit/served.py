@@ -111,7 +111,7 @@ class Served:
 
     @asynccontextmanager
     async def running(self, *, exits: float = 30) -> AsyncIterator[None]:
-        """Served while the block runs. Raises what ended it before."""
+        """Serves while the block runs. Raises what ended it before."""
         sources = Sources(lambda: load(self.folder / "config.yaml", {}, self.folder), self.reload)
         config = sources.read()
         stop = asyncio.Event()
@@ -127,7 +127,7 @@ class Served:
                 self.code = await serving
 
     async def health(self) -> dict[str, Any]:
-        """What the health page says, when it is there."""
+        """Returns the health page, once it is there."""
         async with httpx.AsyncClient(trust_env=False) as client, asyncio.timeout(20):
             while True:
                 try:
@@ -139,7 +139,7 @@ class Served:
                 return page
 
     async def red(self, channel: str) -> str:
-        """The reason of that channel on the health page, when there is one."""
+        """Returns the reason of that channel on the health page, once there is one."""
         async with asyncio.timeout(20):
             while True:
                 for reason in (await self.health())["reasons"]:
@@ -224,7 +224,7 @@ class Machine:
         )
 
     async def run(self, *arguments: str, stdin: str = "") -> tuple[int, str, str]:
-        """Start, wait for the end; the exit code and what was printed."""
+        """Starts the program and waits for its end; returns the exit code and what was printed."""
         done = await asyncio.to_thread(
             ran, *arguments, "--config", str(self.config), folder=self.folder, env=environment(self.folder),
             stdin=stdin.encode(),

@@ -1,4 +1,4 @@
-"""What forgetting may touch, looked at from outside: every row of a store before and after, and whose it is.
+"""The bounds of forgetting, looked at from outside: every row of a store before and after, and whose it is.
 
 Invariants: whose a row is follows from the tables alone, not from the code that is tried; every table is compared,
 but for what is made from the others and for notes of the erasing itself.
@@ -17,7 +17,7 @@ from memory.store.database import Reader
 
 Row: TypeAlias = Mapping[str, Any]
 Key: TypeAlias = tuple[str, Any]
-#: Whose something is: "person:<user id>", "group:<chat id>", or "" for nobody's.
+#: The owner of something: "person:<user id>", "group:<chat id>", or "" for nobody's.
 Whose: TypeAlias = str
 
 #: Made from the other tables by the indexer in its own time; notes of what was erased; signs of life of processes;
@@ -26,13 +26,13 @@ _APART: Final = re.compile(
     r"replicas|lanes|leases|postings|indexed_documents|vectors|vector_signs|token_bits|(un)?embedded|embedding_cache|changes|sqlite_\w+|forgotten|forgotten_named|erasures|store_settings"
     r"|migrations"
 )
-#: What a session's prompt began with, by ids: taken anew whenever anything is corrected anywhere.
+#: The columns with the beginning of a session's prompt, as ids: taken anew whenever anything is corrected anywhere.
 _CACHED: Final = frozenset({"snapshot", "snapshot_at"})
 #: Columns that say of what a row is a part, the surest first.
 _PART_OF: Final = ("owner_id", "memory_id", "message_id", "entity_id", "session_id", "session_key", "turn_id")
-#: What may change of the words that others said in a group: nobody learns from them or finds them any more.
+#: The columns that may change in the words of others in a group: nobody learns from these or finds them any more.
 _UNLEARNED: Final = frozenset({"learn", "recall"})
-#: What may change of others' memories: how they stand to what went.
+#: The columns that may change in others' memories: how they stand to what went.
 _STANDING: Final = frozenset({"superseded_by", "valid_until", "archived_at", "compressed_at"})
 
 
@@ -65,7 +65,7 @@ def stock(reader: Reader) -> Stock:
 
 
 def damage(before: Stock, after: Stock, *, selves: Collection[str], may_all: str = "") -> list[str]:
-    """What was changed of others' when those with the user ids `selves` had something forgotten.
+    """Returns the changes in others' rows when those with the user ids `selves` had something forgotten.
 
     In the group `may_all` all may go. In another group only what they said themselves, and what the bot said.
     """
@@ -84,7 +84,7 @@ def damage(before: Stock, after: Stock, *, selves: Collection[str], may_all: str
 
 
 def appeared(before: Stock, after: Stock, *, selves: Collection[str]) -> list[str]:
-    """What forgetting has written where it has nothing to write."""
+    """Returns the rows that forgetting has written where it has nothing to write."""
     owned = {f"person:{one}" for one in selves}
     return [
         f"forgetting writes {key[0]} {key[1]} of {after.whose.get(key) or 'nobody'}"
@@ -94,7 +94,7 @@ def appeared(before: Stock, after: Stock, *, selves: Collection[str]) -> list[st
 
 
 def miscounted(before: Stock, after: Stock, receipt: Receipt) -> list[str]:
-    """Where a receipt tells anything else than the difference of the tables."""
+    """Returns where a receipt tells anything else than the difference of the tables."""
     # Nobody but the bot knows of a profile as a memory: it is filled anew from what stays.
     told_of = {number for number, row in before.of("memories").items() if row["kind"] != "profile"}
     gone = told_of - after.of("memories").keys()

@@ -32,7 +32,7 @@ from tests.kit.stores import AGENTS, remembering
 _WORD = re.compile(r"(?:msg|tol|sel|fri|sty|eve|agw|ref|imp|fil)q[a-j]{4}q")
 #: A question that shares no word with anything told, but letters: only vectors answer it.
 _BY_LETTERS = "qaaaaq qaabq"
-#: Of shown messages the newest so many are tried; of ids and hidden names so many from all: each costs a search.
+#: So many of the newest shown messages are tried, and so many of all ids and hidden names: each costs a search.
 _LATEST = 6
 _SOME = 20
 
@@ -43,7 +43,7 @@ May: TypeAlias = Callable[[World, Canary, Spot], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What came of one way at one spot: its `faults`, how many words it has `shown`, and how many it must not."""
+    """The outcome of one way at one spot: its `faults`, how many words it has `shown`, and how many it must not."""
 
     faults: list[str]
     shown: int
@@ -89,7 +89,7 @@ async def tried(world: World, name: str, spot: Spot) -> Tried:
 
 
 async def faults(world: World, name: str, spot: Spot) -> list[str]:
-    """What a way of reading gives at a spot and must not, or does not give and should."""
+    """Returns what a way of reading gives at a spot and must not, or does not give and should."""
     return (await tried(world, name, spot)).faults
 
 
@@ -151,7 +151,7 @@ async def _profile(world: World, spot: Spot) -> object:
 
 
 async def _looked(world: World, spot: Spot) -> object:
-    """What a turn's prompt is made of."""
+    """Returns what a turn's prompt is made of."""
     await world.service.indexed()
     turn = await world.begin(spot, f"What of {_BY_LETTERS}?", on_record=False)
     view = await world.service.turns.look(turn, ALL, window_tokens=1_000_000, window_messages=500)
@@ -160,7 +160,7 @@ async def _looked(world: World, spot: Spot) -> object:
 
 
 async def _answered_anew(world: World, spot: Spot) -> object:
-    """What the prompt of a turn that is answered once more is made of."""
+    """Returns what the prompt of a turn that is answered once more is made of."""
     context = await world.context(spot)
     inbox_id = await world.inbox(spot)
     turn_id = await world.service.turns.again(context, inbox_id)
@@ -187,7 +187,7 @@ async def _leafed(world: World, spot: Spot) -> object:
 
 
 async def _filtered(world: World, spot: Spot) -> object:
-    """What is listed and found under the names of people's friends, and since ever."""
+    """Returns what is listed and found under the names of people's friends, and since ever."""
     context, service = await world.context(spot), world.service
     words = _names(world, spot)
     shown: list[object] = []
@@ -201,7 +201,7 @@ async def _filtered(world: World, spot: Spot) -> object:
 
 
 async def _completed(world: World, spot: Spot) -> object:
-    """What may complete a command, by words and by the beginnings of ids."""
+    """Returns what may complete a command, by words and by the beginnings of ids."""
     context, browsing = await world.context(spot), world.service.browse
     words, rows = [canary.word for canary in world.canaries], await world.rows()
     by_id = [
@@ -251,7 +251,7 @@ async def _slots(world: World, spot: Spot) -> object:
 
 
 async def _why(world: World, spot: Spot) -> object:
-    """What entered the last reply, whoever it was given to here."""
+    """Returns what entered the last reply, whoever it was given to here."""
     context = await world.context(spot)
     why = await world.service.why(context)
     if why is not None and await world.turns_elsewhere([why.turn_id], context.session.id):
@@ -260,7 +260,7 @@ async def _why(world: World, spot: Spot) -> object:
 
 
 async def _why_of(world: World, spot: Spot) -> object:
-    """What entered the replies that have these ids on the platform, where others have messages of the same."""
+    """Returns what entered the replies with these ids on the platform, where others have messages of the same."""
     context = await world.context(spot)
     given = [await world.service.why(context, message=ref) for ref in world.refs()[-_LATEST:]]
     turns = [why.turn_id for why in given if why is not None]
@@ -290,7 +290,7 @@ async def _handed_out_of_agent(world: World, spot: Spot) -> object:
 
 
 async def _previewed(world: World, spot: Spot) -> object:
-    """What is shown before it would be forgotten, for everything that can be typed."""
+    """Returns what is shown before it would be forgotten, for everything that can be typed."""
     context, forgetting = await world.context(spot), world.service.forgetting
     day = "2026-11-20..2026-11-22"
     some = [canary.word for canary in world.canaries[-_LATEST:]]
@@ -340,7 +340,7 @@ async def _by_id(world: World, spot: Spot) -> object:
 
 
 async def _offered(world: World, spot: Spot) -> object:
-    """What the model that reads for memory is shown of known facts: those that the messages may be about."""
+    """Returns the known facts that the reading model is shown: those that the messages may be about."""
     before = len(world.model.shown)
     told = [canary.word for canary in world.canaries if world.sees(canary, spot) and _replaceable(canary, spot)]
     for few in batched(told or ["qaaaaq"]):
@@ -358,7 +358,7 @@ def batched(words: Sequence[str], size: int = 4) -> list[Sequence[str]]:
 
 
 async def _overseen(world: World, spot: Spot) -> object:
-    """What an admin is shown of this person or group: every page, every id, and what answers to any word."""
+    """Returns what an admin is shown of this person or group: every page, every id, and what answers to any word."""
     shown: list[object] = []
     rows = await world.rows()
     words = [canary.word for canary in world.canaries]
@@ -385,7 +385,7 @@ async def _overseen(world: World, spot: Spot) -> object:
 
 
 async def _worked(world: World, spot: Spot) -> object:
-    """What a run of the night's work did to the rows of everybody, and would do; asked for by each run's number."""
+    """Returns what a run of the night's work did to everybody's rows, and would do, by the number of each run."""
     context, jobs = await world.context(spot), _marking(world)
     for agent in AGENTS:
         await jobs.run(agent, "mark", f"2026-11-21T{world.clock()} {len(await jobs.newest(limit=10_000))}")
@@ -426,7 +426,7 @@ def _marking(world: World) -> Jobs:
 
 
 def _of_this_place(world: World, canary: Canary, spot: Spot) -> bool:
-    """What an admin may see of somebody: what this very account told in private; of a group: all of that chat."""
+    """Returns whether an admin may see a word: told in private by this very account, or anywhere in that group."""
     told = canary.spot
     if canary.kind == "agw":
         return False
@@ -436,7 +436,7 @@ def _of_this_place(world: World, canary: Canary, spot: Spot) -> bool:
 
 
 def _of_whichever_agent(world: World, canary: Canary, spot: Spot) -> bool:
-    """What goes, goes for all agents; and of oneself in whichever group."""
+    """Returns whether a word may go: one of whichever agent, and one's own from whichever group."""
     told = canary.spot
     if canary.kind != "agw" and world.person_of[told.person] == world.person_of[spot.person]:
         return True
@@ -448,7 +448,7 @@ def _of_this_agent(world: World, canary: Canary, spot: Spot) -> bool:
 
 
 def _asked_by_nobody(world: World, canary: Canary, spot: Spot) -> bool:
-    """Of a group nobody asks: what one of its people said elsewhere is no part of it."""
+    """Returns whether a word may be shown: in a group, where nobody asks, none that its people said elsewhere."""
     return _theirs(world, canary, spot) if spot.place == "private" else world.sees(canary, spot)
 
 
@@ -457,7 +457,7 @@ def _read_for_memory(world: World, canary: Canary, spot: Spot) -> bool:
 
 
 def _their_programs(world: World, canary: Canary, spot: Spot) -> bool:
-    """What a program with a person's key may be told: what they see in private."""
+    """Returns whether a program with a person's key may be told a word: those that the person sees in private."""
     return _theirs(world, canary, in_private(spot))
 
 
@@ -496,12 +496,12 @@ def _replaceable(canary: Canary, spot: Spot) -> bool:
 
 
 def _kept_here(canary: Canary, spot: Spot) -> bool:
-    """What goes out with a transcript: no file does, nor what an agent holds for everybody."""
+    """Returns whether a word goes out with a transcript: none of a file does, nor what an agent holds for everybody."""
     return canary.kind not in ("fil", "agw")
 
 
 def _settled(canary: Canary, spot: Spot) -> bool:
-    """What an admin has to find: a style is seen where its agent serves, a message only as a source."""
+    """Returns whether an admin must find a word: a style is seen where its agent serves, a message only as a source."""
     return canary.kind in ("tol", "sel", "fri", "eve")
 
 

@@ -60,7 +60,7 @@ class Model:
         return response
 
     def answer(self, body: JSON) -> str:
-        """What is said to a request. JSON mode is taken for an extraction."""
+        """Returns the answer to a request. JSON mode is taken for an extraction."""
         if is_extraction(body):
             return json.dumps(_extracted(body))
         text = last_words(body)

@@ -1,4 +1,4 @@
-"""What a test can do to every platform, and the requests it does it with; the rest is each platform's own `Control`.
+"""The actions of a test on every platform, and the requests that carry them; the rest is each platform's own `Control`.
 
 Invariants: one HTTP request per call; nothing is kept here but the address; what the platform refuses raises
 `ControlError` with its words.
@@ -47,7 +47,7 @@ class PlatformControl:
         await self._client.aclose()
 
     async def revoke(self, *, revoked: bool = True) -> None:
-        """The token stops (or begins again) to be accepted."""
+        """Has the token refused from now on, or accepted again."""
         await self.ask("revoke", revoked=revoked)
 
     async def pass_time(self, seconds: float) -> None:
@@ -55,7 +55,7 @@ class PlatformControl:
         await self.ask("pass_time", seconds=seconds)
 
     async def timing(self, *, latency_ms: float | None = None, effect: str | None = None) -> None:
-        """The round trip, and when a request takes effect: "arrival", "mixed" or "late" (see breaking.Timing)."""
+        """Sets the round trip, and when a request takes effect: "arrival", "mixed" or "late" (see breaking.Timing)."""
         await self.ask("timing", latency_ms=latency_ms, effect=effect)
 
     async def heal(self) -> None:
@@ -63,7 +63,7 @@ class PlatformControl:
         await self.ask("heal")
 
     async def script_model(self, answers: Mapping[str, str] | None = None, *, ms: float | None = None) -> None:
-        """What the fake model answers to texts that contain a key, and how long it takes."""
+        """Sets what the fake model answers to texts that contain a key, and how long it takes."""
         await self.ask("script_model", answers=answers, ms=ms)
 
     async def state(self) -> JSON:

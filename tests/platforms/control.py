@@ -1,4 +1,4 @@
-"""What a test can do with any platform: time, faults, and what the bot asked for."""
+"""The actions of a test on any platform: time, faults, and a look at what the bot asked for."""
 
 from __future__ import annotations
 

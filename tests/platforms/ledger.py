@@ -1,4 +1,4 @@
-"""What a bot asked, in order, and what became of it.
+"""The requests of a bot, in order, and what became of each.
 
 Invariants: every request is entered when it arrives and closed when its fate is known; a request is unanswered when its
 client was gone before the answer could be written, or got something else in its place, whoever did it.

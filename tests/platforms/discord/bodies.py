@@ -1,4 +1,4 @@
-"""What a bot puts into a request: read from HTTP, and a message's body judged by Discord's rules and by ours.
+"""The requests of a bot: read from HTTP, and a message's body judged by Discord's rules and by ours.
 
 Invariants: what Discord refuses is refused in its words; what it would let pass and a careful bot does not do (a ping, a
 link preview) is no refusal but a violation, which is recorded.
@@ -68,7 +68,7 @@ async def read(request: web.Request) -> tuple[JSON | list[JSON], list[tuple[str,
                 body = json.loads(data)
             elif _FILE.fullmatch(part.name or ""):
                 files.append((part.filename or "file", data, part.headers.get("content-type", "")))
-            # What has another name is let fall.
+            # A part with another name is let fall.
         return body, files
     try:
         read_body = await request.json()
@@ -112,7 +112,7 @@ def judge(
 
 
 def _judge_files(call: Call, body: JSON, before: Message | None) -> None:
-    """What is attached, and what `attachments` says of it: each is a file of the request or of the message before."""
+    """Checks the attached files, and that each of `attachments` is a file of the request or of the message before."""
     if any(len(data) > BIGGEST_FILE for _, data, _ in call.files):
         raise Refused(413, 40005, "Request entity too large")
     there = {str(number) for number in range(len(call.files))}
@@ -130,7 +130,7 @@ def kept_files(call: Call) -> list[File]:
 
 
 def _pinged(body: JSON, content: str, reply_to: Message | None) -> list[str] | None:
-    """What would ping if it stood in a message: None when `allowed_mentions` forbids all, whatever the text says."""
+    """Returns whom a message would ping with this text: None when `allowed_mentions` forbids all, whatever it says."""
     allowed = body.get("allowed_mentions")
     if allowed is not None and not any(allowed.get(name) for name in ("parse", "users", "roles", "replied_user")):
         return None

@@ -1,4 +1,4 @@
-"""What a test does to the platform: speak and press (deeds.py), and here drop, break and look.
+"""The acts of a test on the platform: speak and press (deeds.py), and here drop, break and look.
 
 Invariants: one HTTP request per call; nothing is kept here but the address; what the platform refuses raises
 `ControlError` with its words.
@@ -15,7 +15,7 @@ from tests.platforms.client import JSON, ControlError, started
 from tests.platforms.discord.deeds import GENERAL, GUILD, OWNER, TOKEN, Deeds, Said, bot_id
 from tests.platforms.faults import Moment
 
-#: What a fault does. `reset` is a TCP reset, `close` an orderly end, `cut` half of the answer's bytes and then the
+#: The kinds of faults. `reset` is a TCP reset, `close` an orderly end, `cut` half of the answer's bytes and then the
 #: end, `flood` a 429 that starts a real retry_after, `delay` waits and goes on as if nothing were.
 Deed: TypeAlias = Literal[
     "status", "flood", "garbage", "empty", "hang", "reset", "close", "cut", "delay", "kill", "refuse"
@@ -34,7 +34,7 @@ class Control(Deeds):
 
     @property
     def gateway_url(self) -> str:
-        """What GET /gateway/bot says."""
+        """The address that GET /gateway/bot gives."""
         return self.url.replace("http", "ws", 1) + "/gateway"
 
     @property
@@ -46,22 +46,25 @@ class Control(Deeds):
         """The bot, as people call it in a message."""
         return f"<@{self.bot_id}>"
 
-    # What Discord does.
+    # Discord's acts.
 
     async def event(self, name: str, data: JSON) -> None:
-        """Any event, for every session."""
+        """Sends any event to every session."""
         await self.ask("event", name=name, data=data)
 
     async def drop_connection(self, *, resumable: bool = True, code: int | None = None) -> int:
-        """The gateway connection breaks, or is closed with a code; how many did. Not `resumable`: RESUME is refused."""
+        """Breaks the gateway connections, or closes them with `code`; returns how many.
+
+        Not `resumable`: RESUME is refused.
+        """
         return int((await self.ask("drop", resumable=resumable, code=code))["dropped"])
 
     async def reconnect(self) -> None:
-        """Discord asks the bot to connect anew (op 7)."""
+        """Has Discord ask the bot to connect anew (op 7)."""
         await self.ask("reconnect")
 
     async def invalidate(self, *, resumable: bool = False) -> None:
-        """Discord says that the session is not valid (op 9)."""
+        """Has Discord say that the session is not valid (op 9)."""
         await self.ask("invalidate", resumable=resumable)
 
     async def gateway(
@@ -73,7 +76,7 @@ class Control(Deeds):
         events: bool | None = None,
         accepting: bool | None = None,
     ) -> None:
-        """How the gateway behaves from now on (see gateway.Terms), for all bots."""
+        """Sets how the gateway behaves from now on (see gateway.Terms), for all bots."""
         await self.ask(
             "gateway",
             heartbeat_ms=heartbeat_ms,
@@ -94,13 +97,13 @@ class Control(Deeds):
             await self.gateway(accepting=True)
 
     async def bot(self, *, reads_messages: bool | None = None, name: str | None = None) -> None:
-        """Switch the message content intent of the application on or off, or rename it."""
+        """Switches the message content intent of the application on or off, or renames it."""
         await self.ask("bot", reads_messages=reads_messages, name=name)
 
     async def limit(
         self, method: str, count: int | None = 5, *, per: float = 5, retry_after: float | None = None
     ) -> None:
-        """A rate-limit bucket for each place of a method, with its headers; `count=None` removes it.
+        """Sets a rate-limit bucket for each place of a method, with its headers; `count=None` removes it.
 
         `retry_after` replaces the seconds that would really be left.
         """
@@ -114,9 +117,10 @@ class Control(Deeds):
         answer_seconds: float | None = None,
         nonce_seconds: float | None = None,
     ) -> None:
-        """How many commands a day may be made (200), what status the refusal has (400), how long a callback may take
+        """Sets the rules for commands and answers.
 
-        (3 s), for how long a nonce holds (300 s).
+        These are how many commands a day may be made (200), what status the refusal has (400), how long a callback may
+        take (3 s), and for how long a nonce holds (300 s).
         """
         await self.ask(
             "rules",
@@ -145,7 +149,7 @@ class Control(Deeds):
         seconds: float = 0,
         pid: int | None = None,
     ) -> int:
-        """Something goes wrong with the `nth` matching request from now on and `times - 1` after it; the fault's id.
+        """Makes the `nth` matching request from now on go wrong, and `times - 1` after it; returns the fault's id.
 
         Matching is by method (the names in rest.ROUTES and interactions.ROUTES; "download" for files, "model" and
         "extract" for the fake chat model), channel, and a part of the text. `kill` sends SIGKILL to `pid`, `seconds`
@@ -158,7 +162,7 @@ class Control(Deeds):
         fields |= {"retry_after": retry_after, "everywhere": everywhere, "seconds": seconds, "pid": pid}
         return int((await self.ask("fault", **fields))["fault"])
 
-    # What a test sees.
+    # A test's view.
 
     async def texts(self, channel: int, *, by_bot: bool = True) -> list[str]:
         """The texts that stand in a channel for everybody, in order: those of the bot, or else those of people."""
@@ -170,7 +174,7 @@ class Control(Deeds):
         return [(one["who"], one["text"]) for one in (await self.ask("seen", channel=channel, user=user))["seen"]]
 
     async def ephemeral(self, user: int, channel: int) -> list[str]:
-        """What only that person sees in a channel, in order."""
+        """Returns what only that person sees in a channel, in order."""
         seen = (await self.ask("seen", channel=channel, user=user))["seen"]
         return [one["text"] for one in seen if one["ephemeral"]]
 
@@ -184,7 +188,10 @@ class Control(Deeds):
         raise ControlError(f"there is no message {message_id}")
 
     async def interaction(self, interaction: int) -> JSON:
-        """What became of an interaction: `response` (the callback's type), `form`, `choices`, `original`, `followups`."""
+        """Returns the fate of an interaction.
+
+        It has `response` (the callback's type), `form`, `choices`, `original` and `followups`.
+        """
         return dict((await self.state())["interactions"][str(interaction)])
 
     async def commands(self, guild: int | None = None) -> list[JSON]:
@@ -192,9 +199,10 @@ class Control(Deeds):
         return list((await self.state())["commands"].get("global" if guild is None else str(guild), []))
 
     async def violations(self, kind: str | None = None) -> list[JSON]:
-        """What the bot should not have done: "ping" (`pinged` is what it named), "preview", "too long", "early" (inside
+        """Returns what the bot should not have done, of one kind or of all.
 
-        a retry_after), "double answer", "late".
+        The kinds are "ping" (`pinged` is what it named), "preview", "too long", "early" (inside a retry_after), "double
+        answer" and "late".
         """
         return [one for one in (await self.state())["violations"] if kind in (None, one["kind"])]
 
@@ -224,7 +232,7 @@ class Control(Deeds):
         answered: int | None = None,
         idle: float | None = None,
     ) -> None:
-        """Until all that is given holds; raises `TimeoutError` that tells how far it came.
+        """Waits until all that is given holds; raises `TimeoutError` that tells how far it came.
 
         `bot_messages`: so many undeleted messages of the bot, ephemeral ones too, stand in `channel` (or anywhere); with
         `text`, so many (default one) that contain it. `method`: it was called `count` times. `connected`: a session has

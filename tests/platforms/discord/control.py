@@ -162,7 +162,7 @@ def _interaction_state(one: Interaction) -> JSON:
 
 
 def _seen(_platform: Platform, account: Account, *, channel: int, user: int | None = None) -> JSON:
-    """What stands in a channel for a person (or for all), in order."""
+    """Returns what stands in a channel for a person (or for all), in order."""
     world = account.world
     place = people._channel(world, channel)
     there = sorted(place.messages.values(), key=lambda one: one.id)
@@ -197,7 +197,7 @@ async def _wait(platform: Platform, account: Account, *, timeout: float, **wante
 
 
 def _missing(platform: Platform, account: Account, wanted: JSON) -> str:
-    """What does not hold yet, in words; empty when all does."""
+    """Returns what does not hold yet, in words; empty when all does."""
     world, ledger, gateway = account.world, account.ledger, account.gateway
     lacks: list[str] = []
     if "text" in wanted or "bot_messages" in wanted:

@@ -1,4 +1,4 @@
-"""What people do to the bot, and what becomes of its guilds and channels: the first half of `Control`.
+"""People's acts towards the bot, and the fate of its guilds and channels: the first half of `Control`.
 
 Invariants: one HTTP request per call; nothing is kept here but the address; what the platform refuses raises
 `ControlError` with its words.
@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 from tests.platforms.client import JSON, PlatformControl
 
 ChannelKind: TypeAlias = Literal["text", "voice", "announcement", "forum", "media"]
-#: What the bot can be denied in a channel.
+#: The rights that the bot can be denied in a channel.
 Permission: TypeAlias = Literal[
     "view", "send", "attach", "history", "manage_messages", "manage_threads", "create_threads", "send_in_threads"
 ]
@@ -28,7 +28,7 @@ GUILD, GENERAL, OWNER = 900, 901, 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What came of a person's words."""
+    """The place and the id of a person's words."""
 
     channel: int
     message_id: int
@@ -57,7 +57,7 @@ class Deeds(PlatformControl):
         kind: int | None = None,
         extra: JSON | None = None,
     ) -> Said:
-        """A person writes; without `channel` to the bot alone, else in a channel, thread or post.
+        """Writes as a person; without `channel` to the bot alone, else in a channel, thread or post.
 
         A reply pings whom it answers unless `ping` is False. `attachments` are (name, bytes, media type). With
         `forwarded` the text and the files are somebody else's. `sent_at` is in seconds UTC. `kind` is Discord's message
@@ -86,19 +86,19 @@ class Deeds(PlatformControl):
         return Said(**said)
 
     async def edit(self, message_id: int, text: str) -> None:
-        """A person edits what they wrote."""
+        """Edits what a person wrote."""
         await self.ask("edit", message_id=message_id, text=text)
 
     async def unfurl(self, message_id: int) -> None:
-        """Discord adds a link's preview to a person's message: an update that is no edit."""
+        """Adds a link's preview to a person's message, as Discord does: an update that is no edit."""
         await self.ask("unfurl", message_id=message_id)
 
     async def delete(self, *message_ids: int) -> None:
-        """Messages are deleted, one after the other; the bot's too."""
+        """Deletes messages, one after the other; the bot's too."""
         await self.ask("delete", message_ids=message_ids, bulk=False)
 
     async def delete_bulk(self, *message_ids: int) -> None:
-        """Messages of one channel are deleted at once."""
+        """Deletes messages of one channel at once."""
         await self.ask("delete", message_ids=message_ids, bulk=True)
 
     async def slash(
@@ -110,8 +110,9 @@ class Deeds(PlatformControl):
         channel: int | None = None,
         unchecked: bool | None = None,
     ) -> int:
-        """A person uses a command; the interaction's id. It must be registered for the place and the person, unless
-        `unchecked`.
+        """Uses a command as a person; returns the interaction's id.
+
+        The command must be registered for the place and the person, unless `unchecked`.
         """
         asked = await self.ask(
             "slash", name=name, options=dict(options or {}), user=user, channel=channel, unchecked=unchecked
@@ -127,7 +128,7 @@ class Deeds(PlatformControl):
         user: int = 1001,
         channel: int | None = None,
     ) -> list[JSON] | None:
-        """A person types in an option (the last one given); the choices they are shown, None when none came in time."""
+        """Types in an option (the last one given); returns the choices that are shown, None when none came in time."""
         asked = await self.ask(
             "autocomplete",
             name=name,
@@ -140,14 +141,14 @@ class Deeds(PlatformControl):
         return None if choices is None else list(choices)
 
     async def press(self, message_id: int, custom_id: str, *, user: int = 1001, stale: bool | None = None) -> int:
-        """A person presses a button; the interaction's id. It must be there, unless `stale`."""
+        """Presses a button as a person; returns the interaction's id. The button must be there, unless `stale`."""
         asked = await self.ask("press", message_id=message_id, custom_id=custom_id, user=user, stale=stale)
         return int(asked["interaction"])
 
     async def submit(self, interaction: int, entered: str | Mapping[str, str]) -> int:
-        """A person fills in the form that answered an interaction (its first field, or by custom id) and sends it off;
+        """Fills in the form that answered an interaction (its first field, or by custom id) and sends it off.
 
-        the new interaction's id.
+        Returns the new interaction's id.
         """
         return int((await self.ask("submit", interaction=interaction, entered=entered))["interaction"])
 
@@ -156,35 +157,35 @@ class Deeds(PlatformControl):
         return int((await self.ask("dm", user=user))["channel"])
 
     async def close_dm(self, user: int, *, closed: bool = True) -> None:
-        """A person takes no direct messages from the bot (50007), or takes them again."""
+        """Has a person take no direct messages from the bot (50007), or take them again."""
         await self.ask("close_dm", user=user, closed=closed)
 
     async def admin(self, user: int, *, guild: int = GUILD) -> None:
-        """A person gets all rights in a guild."""
+        """Gives a person all rights in a guild."""
         await self.ask("admin", user=user, guild=guild)
 
     async def add_guild(self, name: str = "Another", *, guild: int | None = None) -> tuple[int, int | None]:
-        """The bot is let into a guild, or back into one, or its outage ends; its id, and a new one's text channel."""
+        """Lets the bot into a guild, or back in, or ends its outage; returns its id, and a new one's text channel."""
         added = await self.ask("add_guild", name=name, guild=guild)
         return int(added["guild"]), added["channel"]
 
     async def remove_guild(self, guild: int = GUILD, *, unavailable: bool = False) -> None:
-        """The bot is thrown out, or (`unavailable`) the guild has an outage."""
+        """Throws the bot out, or (`unavailable`) begins an outage of the guild."""
         await self.ask("remove_guild", guild=guild, unavailable=unavailable)
 
     async def add_channel(
         self, name: str, *, guild: int = GUILD, kind: ChannelKind = "text", denied: Sequence[Permission] = ()
     ) -> int:
-        """A channel is made; its id. `denied` is what the bot may not do there."""
+        """Makes a channel; returns its id. `denied` is what the bot may not do there."""
         made = await self.ask("add_channel", name=name, guild=guild, kind=kind, denied=list(denied))
         return int(made["channel"])
 
     async def deny(self, channel: int, *denied: Permission) -> None:
-        """What the bot may not do in a channel from now on; nothing gives all back."""
+        """Sets what the bot may not do in a channel from now on; nothing gives all back."""
         await self.ask("deny", channel=channel, denied=denied)
 
     async def delete_channel(self, channel: int) -> None:
-        """A channel, a thread or a post is deleted."""
+        """Deletes a channel, a thread or a post."""
         await self.ask("delete_channel", channel=channel)
 
     async def open_thread(
@@ -196,14 +197,14 @@ class Deeds(PlatformControl):
         message_id: int | None = None,
         private: bool = False,
     ) -> int:
-        """A person opens a thread, from a message or from nothing; its id."""
+        """Opens a thread as a person, from a message or from nothing; returns its id."""
         opened = await self.ask(
             "open_thread", channel=channel, name=name, user=user, message_id=message_id, private=private
         )
         return int(opened["channel"])
 
     async def forum_post(self, channel: int, title: str, text: str, *, user: int = 1001) -> int:
-        """A person opens a post in a forum; its id, which is also that of its first message."""
+        """Opens a post in a forum as a person; returns its id, which is also that of its first message."""
         opened = await self.ask("open_thread", channel=channel, name=title, user=user, text=text)
         return int(opened["channel"])
 
@@ -211,7 +212,7 @@ class Deeds(PlatformControl):
         await self.ask("set_thread", channel=thread, archived=archived)
 
     async def lock(self, thread: int, *, locked: bool = True, archived: bool | None = None) -> None:
-        """A moderator locks a thread; with `archived` both at once, as Discord's "close and lock"."""
+        """Locks a thread as a moderator; with `archived` both at once, as Discord's "close and lock"."""
         await self.ask("set_thread", channel=thread, locked=locked, archived=archived)
 
 

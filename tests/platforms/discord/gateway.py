@@ -85,7 +85,7 @@ class Connection:
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """What one listener knows. `lost_at` is when its connection ended, None while there is one."""
+    """The state of one listener. `lost_at` is when its connection ended, None while there is one."""
 
     id: str
     intents: int
@@ -121,7 +121,7 @@ class Gateway:
         return all(one.unsent == 0 for one in open_ones)
 
     def tell(self, event: str, data: JSON, intents: int, bare: JSON | None = None) -> None:
-        """An event for every session that asked for such; `bare` for those without the message content intent."""
+        """Tells an event to every session that asked for such; `bare` to those without the message content intent."""
         if not self.terms.events:
             return
         for session in list(self.sessions.values()):
@@ -133,7 +133,7 @@ class Gateway:
         self._pulse.beat()
 
     def drop(self, *, resumable: bool, code: int | None) -> int:
-        """Every connection ends, broken or with a close code; how many. Not resumable: the sessions are over as well."""
+        """Ends every connection, broken or with a code; returns how many. Not resumable: sessions are over as well."""
         dropped = 0
         for session in list(self.sessions.values()):
             if not resumable:
@@ -221,7 +221,7 @@ class Gateway:
 
     def _put(self, session: Session, event: str, data: JSON) -> None:
         session.sequence += 1
-        # What is said later must not change what was said.
+        # A later change must not alter what was told.
         payload = {"op": _DISPATCH, "t": event, "s": session.sequence, "d": json.loads(json.dumps(data))}
         session.events.append(payload)
         if session.connection is not None:
@@ -230,7 +230,7 @@ class Gateway:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bot:
-    """Whom a token lets in, and what such a listener is told at first."""
+    """The bot that a token lets in, and what such a listener is told at first."""
 
     gateway: Gateway
     content: bool

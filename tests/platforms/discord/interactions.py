@@ -1,4 +1,4 @@
-"""What the API does with commands, completions, presses and forms, and with the answers to them.
+"""The API's routes for commands, completions, presses and forms, and for the answers to them.
 
 Invariants: an interaction is answered first by its callback, once and within `answer_seconds`; after that its token
 speaks for a quarter of an hour; what is ephemeral is seen by one person and by no request for a channel's messages.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tests.platforms.discord.model import JSON, Refused
 
-#: What people see of a bot: these are never repeated without need.
+#: The methods whose effects people see: these are never repeated without need.
 SHOWING = frozenset({"send", "edit", "callback", "followup", "edit_original", "edit_followup"})
 
 
@@ -86,13 +86,13 @@ class Limits:
         window.left -= 1
 
     def stop(self, method: str, place: str, seconds: float, *, everywhere: bool = False) -> TooMany:
-        """A retry_after begins, for a bucket or for all; the refusal that tells."""
+        """Begins a retry_after, for a bucket or for all; returns the refusal that tells of it."""
         refused = TooMany(seconds, everywhere=everywhere)
         self._until[None if everywhere else (method, place)] = self._now() + refused.retry_after
         return refused
 
     def headers(self, method: str, place: str) -> Mapping[str, str]:
-        """What an answer tells of its bucket; nothing where there is none."""
+        """Returns what an answer tells of its bucket; nothing where there is none."""
         rate, window = self.rates.get(method), self._windows.get((method, place))
         if rate is None or window is None:
             return {}

@@ -35,7 +35,7 @@ PERMISSIONS: Mapping[str, int] = {
     "create_threads": CREATE_THREADS,
     "send_in_threads": SEND_IN_THREADS,
 }
-#: What an ordinary member may; the bot too. 1<<6 reactions, 14 embeds, 31 application commands.
+#: The rights of an ordinary member, and of the bot. 1<<6 reactions, 14 embeds, 31 application commands.
 MEMBER = VIEW | SEND | HISTORY | SEND_IN_THREADS | CREATE_THREADS | ATTACH | 1 << 6 | 1 << 14 | 1 << 31
 EVERYTHING = (1 << 52) - 1
 #: The most bytes of a file a bot can attach.

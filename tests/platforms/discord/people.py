@@ -1,4 +1,4 @@
-"""What people do, and what becomes of guilds and channels: the actions of `Control` that the bot is told of.
+"""People's acts, and the fate of guilds and channels: the actions of `Control` that the bot is told of.
 
 Invariants: what a person does here is what the bot is told of, in the same order; an action that can't be done raises
 and changes nothing.
@@ -106,7 +106,7 @@ def _say(
 
 
 def _forward(world: World, place: Channel, message: Message, text: str, files: Sequence[File]) -> None:
-    """What is forwarded stands in a snapshot, the message itself says nothing."""
+    """Puts what is forwarded into a snapshot; the message itself says nothing."""
     for file in files:
         world.files[file.id] = file
     source = world.snowflakes.next(world.now() - 60)

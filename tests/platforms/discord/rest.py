@@ -1,4 +1,4 @@
-"""What the API does with channels, messages, threads and the bot's own account.
+"""The API's routes for channels, messages, threads and the bot's own account.
 
 Invariants: a function here is one route; it changes the world or raises `Refused`, never both; what it gives is the
 status and the JSON of the answer.
@@ -259,7 +259,7 @@ def shown(world: World, found: Message) -> JSON:
 
 
 def change(call: Call, found: Message, body: JSON, where: str) -> None:
-    """What a bot changes of its own message, by whichever way. Raises `Refused`."""
+    """Changes a message of the bot's own, by whichever way. Raises `Refused`."""
     judge(call, body, where, before=found)
     changed: JSON = {}
     if "content" in body:
@@ -269,7 +269,7 @@ def change(call: Call, found: Message, body: JSON, where: str) -> None:
             changed[name] = body[name] or []
     changed["flags"] = found.flags & ~LOADING
     if body.get("flags") is not None:
-        # Of what was said only the previews can be taken away or given back.
+        # Of its flags only those for previews can be changed.
         changed["flags"] = changed["flags"] & ~SUPPRESS_EMBEDS | int(body["flags"]) & SUPPRESS_EMBEDS
     if call.files or "attachments" in body:
         # A list is all there is to be, with what is new; without one, what was there stays.

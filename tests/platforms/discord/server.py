@@ -98,7 +98,7 @@ class Platform:
         router.add_get("/attachments/{channel_id}/{file_id}/{name}", self._download)
         router.add_post("/control/{action}", self._control)
         if self._model_ms is not None:
-            # What it is borrowed from takes seconds to load.
+            # The module that this comes from takes seconds to load.
             from tests.platforms.discord.chat import Chat
 
             self.chat = Chat(self, self._model_ms)
@@ -183,7 +183,7 @@ class Platform:
     async def strike(
         self, request: web.Request, account: Account, entry: Entry, fault: Fault, place: str
     ) -> web.StreamResponse | None:
-        """A fault happens; what is answered then, or None to go on."""
+        """Lets a fault happen; returns what is answered then, or None to go on."""
         entry.fault = fault.do
         match fault.do:
             case "flood":
@@ -205,7 +205,7 @@ class Platform:
                 )
 
     def _account(self, request: web.Request) -> Account | None:
-        """Whose request it is: by its token, or by that of an interaction, which needs no other."""
+        """Returns the account of a request: by its token, or by that of an interaction, which needs no other."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind == "Bot":
             return self.accounts.get(token)

@@ -1,7 +1,7 @@
 """All that one bot can know of a Discord: people, guilds, channels, messages, interactions, and how they come about.
 
 Invariants: whatever changes here is told to the gateway at once and in that order; a message's id is its time, so that
-one said in the past stands where it belongs; what the bot may not see it is not told of, over neither way.
+one said in the past stands where it belongs; the bot is not told of what it may not see, in neither way.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class World:
         self._tell("CHANNEL_DELETE", self.channel_wire(channel), GUILDS)
 
     def deny(self, channel: Channel, denied: int) -> None:
-        """What the bot may not do in a channel, from now on."""
+        """Sets what the bot may not do in a channel, from now on."""
         channel.denied = denied
         self._tell("CHANNEL_UPDATE", self.channel_wire(channel), GUILDS)
 
@@ -259,13 +259,13 @@ class World:
         )
 
     def history(self, channel: Channel) -> list[Message]:
-        """What stands in a channel for everybody, oldest first."""
+        """Returns what stands in a channel for everybody, oldest first."""
         return sorted(
             (one for one in channel.messages.values() if not one.deleted and not one.flags & EPHEMERAL),
             key=lambda one: one.id,
         )
 
-    # What the bot may.
+    # The bot's rights.
 
     def allowed(self, channel: Channel) -> int:
         """The bot's permissions in a channel."""
@@ -303,7 +303,7 @@ class World:
             raise Refused(400, 160005, "Thread is locked")
         return channel
 
-    # What is told.
+    # Things as they are told.
 
     def channel_wire(self, channel: Channel) -> JSON:
         recipient = None if channel.recipient is None else self.people[channel.recipient]
@@ -411,7 +411,7 @@ class World:
         return {**told, "guild_id": str(guild.id), "guild": partial, "guild_locale": "en-US", "member": member}
 
     def rights(self, guild: Guild, user: int) -> int:
-        """What a person may in a guild."""
+        """Returns what a person may do in a guild."""
         return EVERYTHING if user == guild.owner or user in guild.admins else MEMBER
 
     def application_wire(self) -> JSON:
@@ -444,7 +444,7 @@ class World:
         }
 
     def guild_wires(self) -> Iterator[JSON]:
-        """What follows READY."""
+        """Yields the guilds that follow READY."""
         for guild in self.guilds.values():
             if not (guild.gone or guild.down):
                 yield {**self.guild_wire(guild), "unavailable": False}

@@ -1,4 +1,4 @@
-"""What a test does to the platform: speak, press, block, break and look.
+"""The acts of a test on the platform: speak, press, block, break and look.
 
 Invariants: one HTTP request per call; nothing is kept here but the address; what the platform refuses raises
 `ControlError` with its words.
@@ -18,7 +18,7 @@ from tests.platforms.faults import Moment
 Kind: TypeAlias = Literal["private", "group", "supergroup", "channel"]
 #: How a person or an admin changes the bot's place in a chat. `deactivate` sends no update, as on Telegram.
 Membership: TypeAlias = Literal["block", "unblock", "kick", "leave", "add", "deactivate"]
-#: What a fault does. `reset` is a TCP reset, `close` an orderly end, `cut` half of the answer's bytes and then the
+#: The kinds of faults. `reset` is a TCP reset, `close` an orderly end, `cut` half of the answer's bytes and then the
 #: end, `flood` a 429 that starts a real retry_after, `delay` waits and goes on as if nothing were, `drip` gives a
 #: download piece by piece over `seconds`.
 Deed: TypeAlias = Literal[
@@ -33,7 +33,7 @@ TOKEN = "4242:remora-test-bot"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What came of a person's deed. `update_id` is None when the bot is not told of it."""
+    """The outcome of a person's deed. `update_id` is None when the bot is not told of it."""
 
     chat: int
     message_id: int
@@ -62,7 +62,7 @@ class File:
     emoji: str = "👍"
 
     def wire(self) -> JSON:
-        """What the platform is told, without the caption."""
+        """Returns the file as the platform is told of it, without the caption."""
         told = {name: getattr(self, name) for name in self.__slots__ if name not in ("data", "text")}
         given = {name: value for name, value in told.items() if value is not None}
         return {**given, "data": base64.b64encode(self.data).decode()}
@@ -70,7 +70,7 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Album:
-    """What came of sending one: a late part is said with `media_group`."""
+    """The parts of an album that was sent: a late part is said with `media_group`."""
 
     chat: int
     media_group: str
@@ -80,7 +80,7 @@ class Album:
 class Control(PlatformControl):
     """The platform as one bot's tests see it. `url` is also the base address for Bot API clients."""
 
-    # What people do.
+    # People's acts.
 
     async def say(
         self,
@@ -118,7 +118,7 @@ class Control(PlatformControl):
         media_group: str | None = None,
         extra: JSON | None = None,
     ) -> Said:
-        """A person writes. Without `chat` it is their private chat with the bot.
+        """Writes as a person. Without `chat` it is their private chat with the bot.
 
         An unknown chat comes into being: by its id's sign and size private, group or (-100…) supergroup, unless `kind`
         says. With a file, `text` is its caption; `file` is for what the short forms can't say. `location` is (latitude,
@@ -167,7 +167,7 @@ class Control(PlatformControl):
     async def edit(
         self, message_id: int, text: str, *, chat: int, entities: Sequence[JSON] | None = None
     ) -> int | None:
-        """A person edits what they wrote; the update's id."""
+        """Edits what a person wrote; returns the update's id."""
         return _update(await self.ask("edit", chat=chat, message_id=message_id, text=text, entities=entities))
 
     async def album(
@@ -183,7 +183,7 @@ class Control(PlatformControl):
         name: str | None = None,
         username: str | None = None,
     ) -> Album:
-        """A person sends 2 to 10 files as one message, which bots get as an update for each part.
+        """Sends 2 to 10 files as one message of a person, which bots get as an update for each part.
 
         With `pause` so many seconds lie between the parts, so that polls come between them; two albums at a time then
         come interleaved. Photos and videos, documents, and audio each stand among themselves.
@@ -213,7 +213,7 @@ class Control(PlatformControl):
         user: int = 1001,
         inaccessible: bool = False,
     ) -> str:
-        """A person presses a button, told by its data or its label; the callback's id.
+        """Presses a button as a person, by its data or its label; returns the callback's id.
 
         The button must be there: a stale one is pressed by its data with `inaccessible`, where the bot is not shown
         the message.
@@ -224,12 +224,12 @@ class Control(PlatformControl):
         return str(pressed["callback_id"])
 
     async def answered(self, callback_id: str) -> JSON | None:
-        """What answerCallbackQuery said to a press, or None."""
+        """Returns what answerCallbackQuery said to a press, or None."""
         callback = (await self.state())["callbacks"].get(callback_id)
         return callback["answer"] if callback else None
 
     async def menu(self, user: int = 1001, *, chat: int | None = None, language: str | None = None) -> dict[str, str]:
-        """What a person is offered behind the slash, commands with descriptions in their order.
+        """Returns what a person is offered behind the slash, commands with descriptions in their order.
 
         Without `chat` it is their private chat. `language` is that of their client ("de", "zh-hans"), else the one
         they have spoken with. Admins of a group are those whose `status` says so.
@@ -243,11 +243,11 @@ class Control(PlatformControl):
         return [one["text"] for one in state["standing" if standing else "drafts"] if one["chat"] == chat]
 
     async def member(self, chat: int, change: Membership, *, user: int = 1001) -> int | None:
-        """The bot is blocked, let in again, kicked, added; the update's id. `chat` is the person for private ones."""
+        """Blocks, lets in again, kicks or adds the bot; returns the update's id. `chat` is the person in private."""
         return _update(await self.ask("member", chat=chat, change=change, user=user))
 
     async def status(self, chat: int, user: int, status: str) -> None:
-        """What getChatMember says of a person: creator, administrator, member, left …"""
+        """Sets what getChatMember says of a person: creator, administrator, member, left …"""
         await self.ask("status", chat=chat, user=user, status=status)
 
     async def group(
@@ -259,11 +259,11 @@ class Control(PlatformControl):
         forum: bool = False,
         bot_admin: bool = False,
     ) -> None:
-        """A group, with the bot in it, of which no update tells."""
+        """Makes a group with the bot in it, of which no update tells."""
         await self.ask("group", chat=chat, kind=kind, title=title, forum=forum, bot_admin=bot_admin)
 
     async def topic(self, chat: int, name: str = "Topic", *, user: int = 1001) -> int:
-        """Somebody opens a topic (the chat becomes a forum); its thread id."""
+        """Opens a topic as somebody (the chat becomes a forum); returns its thread id."""
         return int((await self.ask("topic", chat=chat, name=name, user=user))["thread"])
 
     async def close_topic(self, chat: int, thread: int, *, user: int = 1001) -> None:
@@ -273,32 +273,32 @@ class Control(PlatformControl):
         await self.ask("delete_topic", chat=chat, thread=thread)
 
     async def migrate(self, chat: int, *, to: int | None = None) -> int:
-        """A group becomes a supergroup; its new id."""
+        """Makes a supergroup of a group; returns its new id."""
         return int((await self.ask("migrate", chat=chat, to=to))["chat"])
 
     async def channel_post(self, text: str, *, chat: int = -1009999, title: str = "Channel") -> Said:
         return Said(**await self.ask("channel_post", text=text, chat=chat, title=title))
 
     async def delete(self, message_id: int, *, chat: int) -> None:
-        """A message is deleted by a person; bots are not told."""
+        """Deletes a message as a person; bots are not told."""
         await self.ask("delete", chat=chat, message_id=message_id)
 
-    # What Telegram does.
+    # Telegram's acts.
 
     async def inject(self, update: JSON) -> int:
-        """Any update, parsable or not; its id, which is made unless given."""
+        """Gives out any update, parsable or not; returns its id, which is made unless given."""
         return int((await self.ask("inject", update=update))["update_id"])
 
     async def redeliver(self, *, pending: int = 0, confirmed: int = 0) -> list[int]:
-        """The last updates come a second time under their ids: so many waiting ones, so many confirmed ones."""
+        """Gives out the last updates a second time under their ids: so many waiting ones, so many confirmed ones."""
         return list((await self.ask("redeliver", pending=pending, confirmed=confirmed))["update_ids"])
 
     async def reorder(self, *, seed: int = 0) -> None:
-        """Waiting updates come in another order."""
+        """Puts waiting updates into another order."""
         await self.ask("reorder", seed=seed)
 
     async def number_updates(self, next_id: int) -> None:
-        """The id the next update gets; lower than the last is what happens after a week without any."""
+        """Sets the id that the next update gets; lower than the last is what happens after a week without any."""
         await self.ask("number_updates", next_id=next_id)
 
     async def bot(self, **fields: Any) -> None:
@@ -310,11 +310,11 @@ class Control(PlatformControl):
         await self.ask("bot", fields=fields)
 
     async def allow_drafts(self, *, allowed: bool = True) -> None:
-        """Whether this bot may show drafts; else sendMessageDraft is refused, as for bots without the right to."""
+        """Sets whether this bot may show drafts; else sendMessageDraft is refused, as for bots without the right to."""
         await self.ask("allow_drafts", allowed=allowed)
 
     async def webhook(self, *to: str, second: float | None = None, patience: float | None = None) -> None:
-        """How updates are posted to the address that setWebhook named, of which the path is kept.
+        """Sets how updates are posted to the address that setWebhook named, of which the path is kept.
 
         `to` ("http://127.0.0.1:8080") takes the place of its scheme, host and port; without it the host is never found.
         Of several each attempt calls another one.
@@ -361,7 +361,7 @@ class Control(PlatformControl):
         seconds: float = 0,
         pid: int | None = None,
     ) -> int:
-        """Something goes wrong with the `nth` matching request from now on and `times - 1` after it; the fault's id.
+        """Makes the `nth` matching request from now on go wrong, and `times - 1` after it; returns the fault's id.
 
         Matching is by Bot API method ("model" and "extract" for the fake chat model, "download" for files, whose text
         is the path, "webhook" for deliveries), chat, and a part of the text. A delivery can be `reset` before its
@@ -388,7 +388,7 @@ class Control(PlatformControl):
         )
         return int(made["fault"])
 
-    # What a test sees.
+    # A test's view.
 
     async def texts(self, chat: int, *, by_bot: bool = True, since: int = 0) -> list[str]:
         """The texts that stand in a chat, in order, without deleted ones and the first `since`."""
@@ -413,7 +413,7 @@ class Control(PlatformControl):
         answered: str | None = None,
         idle: float | None = None,
     ) -> None:
-        """Until all that is given holds; raises `TimeoutError` that tells how far it came.
+        """Waits until all that is given holds; raises `TimeoutError` that tells how far it came.
 
         `bot_messages`: so many undeleted messages of the bot stand in `chat` (or anywhere); with `text`, so many
         (default one) that contain it. `method`: it was called `count` times. `polling`: a getUpdates hangs now.

@@ -407,7 +407,7 @@ def _texts(_platform: Platform, account: Account, *, chat: int, by_bot: bool, si
 
 
 def _files(_platform: Platform, account: Account, *, chat: int) -> JSON:
-    """What the bot has sent to a chat, as it stands there now; bytes in base64."""
+    """Returns the files that the bot has sent to a chat and that stand there now; bytes in base64."""
     world = account.world
     place = world.chats.get(chat)
     shown = [] if place is None else [m for m in place.messages.values() if m.by_bot and not m.deleted]
@@ -429,7 +429,7 @@ async def _wait(platform: Platform, account: Account, *, timeout: float, **wante
 
 
 def _missing(platform: Platform, account: Account, wanted: JSON) -> str:
-    """What does not hold yet, in words; empty when all does."""
+    """Returns what does not hold yet, in words; empty when all does."""
     world, ledger, queue = account.world, account.ledger, account.world.queue
     chat, text = wanted.get("chat"), wanted.get("text")
     lacks: list[str] = []

@@ -44,7 +44,7 @@ class Drafts:
         self._take_away(chat, thread, "message")
 
     def standing(self) -> list[Draft]:
-        """What can be read now."""
+        """Returns the drafts that can be read now."""
         return [one for one in self.seen if not one.gone and self._now() - one.at < _SHOWN_SECONDS]
 
     def _take_away(self, chat: int, thread: int | None, by: Literal["message", "draft"]) -> None:

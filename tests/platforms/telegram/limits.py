@@ -24,7 +24,7 @@ _LIMITED = SHOWING | {"sendChatAction", "sendMessageDraft", "deleteMessage", "se
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """What is allowed. `retry_after` replaces the seconds that would really be left."""
+    """The rates that are allowed. `retry_after` replaces the seconds that would really be left."""
 
     private_per_second: float = 1
     private_burst: int = 3
@@ -75,7 +75,7 @@ class Flood:
         self._spend(None, rates.overall_per_second, rates.overall_per_second, rates, window=None)
 
     def stop(self, chat: int | None, seconds: float) -> Refused:
-        """A retry_after begins, for a chat or (None) for all; the refusal that tells."""
+        """Begins a retry_after, for a chat or (None) for all; returns the refusal that tells of it."""
         whole = max(1, math.ceil(seconds))
         self._until[chat] = self._now() + whole
         return _too_many(whole)

@@ -1,4 +1,4 @@
-"""What a message holds beside words or in their place: files in every kind the Bot API has, places, contacts, polls.
+"""The contents of a message besides words: files in every kind the Bot API has, places, contacts, polls.
 
 Invariants: a photo comes in all sizes that Telegram would make of it, the original last, each a file of its own; an
 animation is named a second time as a document, and a venue as a location, as Telegram does for old clients.
@@ -47,7 +47,7 @@ def file(
     seconds: int = 2,
     emoji: str = "👍",
 ) -> JSON:
-    """What a message with a file holds of it; see `client.File`. `data` is in base64."""
+    """Returns the fields by which a message tells of its file; see `client.File`. `data` is in base64."""
     raw = base64.b64decode(data)
     width, height = pixels or (1280, 960)
     if kind == "photo":
@@ -87,7 +87,7 @@ def thing(
     poll: str | None = None,
     dice: str | None = None,
 ) -> JSON:
-    """What a message without a file holds: a place, perhaps with a name; a person; a question; a throw."""
+    """Returns the content of a message without a file: a place, perhaps with a name; a person; a question; a throw."""
     content: JSON = {}
     if location is not None:
         content["location"] = {"latitude": location[0], "longitude": location[1]}

@@ -20,7 +20,7 @@ _ADMINS = ("creator", "administrator")
 
 
 def key(world: World, scope: Any, language: str | None) -> str:
-    """Under which a list is kept: "chat:7/de", "default/". Raises `Refused` for a scope that can't be."""
+    """Returns the key of a list: "chat:7/de", "default/". Raises `Refused` for a scope that can't be."""
     said = plain(scope) if scope is not None else {"type": "default"}
     parts = [str(said["type"])]
     if "chat_id" in said:
@@ -56,7 +56,7 @@ def put(world: World, where: str, commands: Sequence[JSON]) -> None:
 
 
 def seen(world: World, user: int, chat: int, language: str | None) -> list[JSON]:
-    """What the person's client offers in that chat. `language` is that of their client, as "de" or "zh-hans"."""
+    """Returns what the person's client offers in that chat. `language` is that of their client: "de", "zh-hans"."""
     spoken = (language or world.person(user).language or "").partition("-")[0].lower()
     for scope in _scopes(world, user, chat):
         for where in (f"{scope}/{spoken}", f"{scope}/"):

@@ -1,4 +1,4 @@
-"""What each method of the Bot API does to the world, and when it refuses.
+"""The effects of the Bot API's methods on the world, and their refusals.
 
 Invariants: a refused call changed nothing; refusals have Telegram's words; only methods that stand in `PLAYED` exist.
 The words are those of tdlib's Bot API server (Client.cpp) and of Telegram's own servers as bots report them.

@@ -19,7 +19,7 @@ JSON: TypeAlias = dict[str, Any]
 
 #: An offset further above the queue's end than this is not believed, and the queue is given from its head.
 _FUTURE = 10
-#: What a bot is not sent unless it asks for it by name.
+#: The kinds of updates that a bot is not sent unless it asks for them by name.
 _UNASKED = frozenset({"chat_member", "message_reaction", "message_reaction_count"})
 _LONGEST_POLL = 50
 
@@ -102,7 +102,7 @@ class Queue:
         self._pulse.beat()
 
     async def poll(self, *, offset: int | None, limit: int, seconds: float, gone: Callable[[], bool]) -> list[JSON]:
-        """What getUpdates answers. Raises `Refused` with 409. `gone` tells that nobody waits for the answer."""
+        """Answers getUpdates. Raises `Refused` with 409. `gone` tells that nobody waits for the answer."""
         if self.webhook:
             raise Refused(
                 409,

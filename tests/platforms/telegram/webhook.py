@@ -1,7 +1,7 @@
 """Telegram's own requests: updates posted to the address a bot has set, again and again until they are taken.
 
-Invariants: an update leaves the queue when its post was answered with 2xx, and never otherwise; of one lane (a chat,
-a presser of buttons) one update is under way at a time, the oldest first; nothing but the address a test has given is
+Invariants: an update leaves the queue when its post was answered with 2xx, and never otherwise; each lane (a chat,
+a presser of buttons) has one update under way at a time, the oldest first; nothing but the address a test has given is
 ever called. Lanes, waits and words are those of the Bot API server (its webhook actor): the first repetition comes at
 once, the others after 2, 4, 8 … 60 seconds or the Retry-After of the answer, where a second is as long as a test says.
 """
@@ -32,7 +32,7 @@ _LOST = "Read timeout expired"
 
 @dataclass(slots=True)
 class Webhook:
-    """What the bot has set beside the address, which its queue knows. `version` grows with every change."""
+    """The bot's settings beside the address, which its queue knows. `version` grows with every change."""
 
     secret: str = ""
     max_connections: int = 40
@@ -97,7 +97,7 @@ class Deliveries:
             self._runner = asyncio.create_task(self._run())
 
     def hurry(self) -> None:
-        """What waits for its next attempt is tried now."""
+        """Tries at once what waits for its next attempt."""
         self._not_before.clear()
         self._pulse.beat()
 
@@ -134,13 +134,13 @@ class Deliveries:
                         version = self._webhook.version
                         await self._hang_up()
                     self._begin(client)
-                    # What only time makes due is looked for this often.
+                    # Updates that only time makes due are looked for this often.
                     await self._pulse.wait(0.02)
             finally:
                 await self._hang_up()
 
     def _begin(self, client: httpx.AsyncClient) -> None:
-        """A post for the oldest update of every lane in which none is under way."""
+        """Begins a post for the oldest update of every lane in which none is under way."""
         clock, seen = asyncio.get_running_loop().time(), set[str]()
         for one in self._queue.waiting:
             lane = _lane(one.payload)
@@ -180,7 +180,7 @@ class Deliveries:
     async def _post(
         self, client: httpx.AsyncClient, one: Waiting, entry: Entry, fault: Fault | None
     ) -> tuple[int | None, str, float]:
-        """The status, what was wrong, and for how many seconds the answer asked to wait."""
+        """Posts an update; returns the status, what was wrong, and for how many seconds the answer asked to wait."""
         if fault is not None and fault.at == "before effect" and await self._strike(entry, fault):
             return None, "Connection reset by peer", 0
         set_to = urlsplit(self._queue.webhook)
@@ -214,13 +214,13 @@ class Deliveries:
         return order[self._failed.get(one, 0) % len(order)]
 
     async def _strike(self, entry: Entry, fault: Fault) -> bool:
-        """A fault happens; whether the connection is gone with it."""
+        """Lets a fault happen; returns whether the connection is gone with it."""
         entry.fault = fault.do
         if fault.do == "delay":
             await asyncio.sleep(fault.seconds)
             return False
         if fault.do == "kill":
-            # Not waited for: what it is to hit is the bot at work on this very post.
+            # Not waited for: it is to hit the bot at work on this very post.
             asyncio.get_running_loop().call_later(fault.seconds, partial(self._kill, entry, fault))
             return False
         return True

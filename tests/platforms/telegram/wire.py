@@ -24,7 +24,7 @@ METHODS: dict[str, type[TelegramMethod[Any]]] = {
     if isinstance(model, type) and issubclass(model, TelegramMethod) and model is not TelegramMethod
 }
 
-#: What Telegram says to a field it can't read; of others it says that the request is wrong.
+#: Telegram's words for a field it can't read; of others it says that the request is wrong.
 _UNREADABLE = {
     "chat_id": "chat_id is empty",
     "text": "message text is empty",

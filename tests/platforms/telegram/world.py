@@ -28,7 +28,7 @@ BIGGEST_DOWNLOAD = 20 * 1024 * 1024
 BIGGEST_UPLOAD = 50 * 1024 * 1024
 _FIRST_SUPERGROUP = -1_000_000_000_000
 _GENERAL = 1
-#: What a message is about when it has no words; without any of it, it is a service message.
+#: The fields that a message is about when it has no words; without any of them, it is a service message.
 _WORDLESS = frozenset(
     {"photo", "document", "voice", "audio", "video", "video_note", "animation", "sticker"}
     | {"location", "venue", "contact", "poll", "dice"}
@@ -205,7 +205,7 @@ class World:
         return chat
 
     def chat(self, chat_id: int | str) -> Chat:
-        """What a bot's request means by `chat_id`. Raises `Refused`."""
+        """Returns the chat that a bot's request means by `chat_id`. Raises `Refused`."""
         if isinstance(chat_id, str) and chat_id.startswith("@"):
             found = [chat for chat in self.chats.values() if chat.username == chat_id[1:] and chat.kind != "private"]
             chat = found[0] if found else None
@@ -273,7 +273,7 @@ class World:
         return next(self._group_ids.setdefault(chat.id, itertools.count(1)))
 
     def tell(self, kind: str, message: Message) -> int | None:
-        """The bot learns of a message, if it may; the update's id."""
+        """Tells the bot of a message, if it may know; returns the update's id."""
         return self.queue.put(kind, message.wire) if self._heard(message) else None
 
     def next_callback_id(self) -> str:
