@@ -33,7 +33,7 @@ BESIDE = {
     ("memory/chat/edits.py", "jobs"),  # a correction of a style changes the directive made of it
     ("memory/jobs/housekeeping.py", "transfer"),  # the nightly backup
 }
-#: What of the other packages gateway may use outside its composition root.
+#: The modules of the other packages that gateway may use outside its composition root.
 FACES = {
     "memory.atomic", "memory.child", "memory.service", "memory.text.shipped", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.transfer.move", "memory.jobs.runner", "channels.api", "channels.base", "channels.carried", "channels.ids", "channels.slots", "channels.supervision", "channels.web",
     "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt", "agents.providers.quirks", "agents.spans",

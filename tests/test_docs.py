@@ -98,7 +98,7 @@ def test_every_dependency_is_explained_and_pinned() -> None:
 
 
 def test_the_newest_release_is_the_version_of_the_package() -> None:
-    """What is changed after it stands above, under Unreleased."""
+    """Changes after it stand above, under Unreleased."""
     headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     assert headings[0] == "Unreleased"
     assert re.fullmatch(rf"{re.escape(PROJECT['version'])} - \d{{4}}-\d\d-\d\d", headings[1])

@@ -132,7 +132,7 @@ def test_each_refusal_leaves_a_smaller_room_that_the_next_request_fits(context: 
         sent = replace(REQUEST, messages=(ChatMessage(role="user", content="word " * min(room // 2, 4_000)),))
         gauge.overflowed(sent, room, "too long")
         assert gauge.room(refused=True) < max(room, 1_024)
-    # What was guessed grows back, as no server has said so.
+    # A guess grows back, as no server has said so.
     for _ in range(120):
         gauge.counted(REQUEST, completion(size(REQUEST, count_tokens)))
     assert gauge.room() == Gauge([context]).room()

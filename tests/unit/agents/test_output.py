@@ -183,7 +183,7 @@ def test_a_call_written_as_text_of_an_offered_tool_is_a_call(text: str) -> None:
 
 
 def test_data_is_left_as_it_is_but_for_thoughts_and_marks_around_it() -> None:
-    """What a model reads for memory comes as JSON, which may quote anything."""
+    """A model that reads for memory answers in JSON, which may quote anything."""
     data = '{"items": [{"value": "wrote <think> and [INST] and User: in a letter"}]}'
     assert read(f"<think>hm</think>\n{data}<|im_end|>", bare=True).text == data
     assert read(f"hm, let me see</think>{data}", bare=True).text == data

@@ -96,7 +96,7 @@ def test_option_out_of_its_bounds_is_refused(options: dict[str, Any], place: tup
 
 
 def test_numbers_may_come_from_variables_as_text() -> None:
-    """What is filled in from the environment is always text."""
+    """A value that is filled in from the environment is always text."""
     agent = spec(models=[openai(context="4096", temperature="0.5")])
     assert (agent.models[0].context, agent.models[0].temperature) == (4096, 0.5)
 

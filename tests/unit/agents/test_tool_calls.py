@@ -19,7 +19,7 @@ from tests.kit.fakes import ScriptedModel, calls
 
 REQUEST = Request(messages=(ChatMessage(role="user", content="hi"),))
 SCHEMA = {"type": "object", "properties": {"amount": {"type": "integer"}}, "required": ["amount"]}
-#: What models have been seen to write as arguments, or might.
+#: Arguments that models have been seen to write, or might.
 MALFORMED = [
     "", " ", "\n", "{", "}", "[", "]", "{}}", "{{}}", "[]", "[1]", "[{}]", '[{"amount": 1}]', "null", "true", "false",
     "0", "-1", "1e9", '"x"', '"{\\"amount\\": 1}"', "NaN", "Infinity", "undefined", "None", "{'amount': 1}",

@@ -88,7 +88,7 @@ def test_an_id_given_twice_keeps_both_messages() -> None:
 
 
 def test_madial_asks_with_the_users_turns_before_the_last_one_tested() -> None:
-    """What the assistant said, and what came later, would give the answer away."""
+    """The assistant's turns, and later ones, would give the answer away."""
     memories = [{str(n): {"id": str(n), "time": "2023-12-25", "event": f"event {n}", "user-id": 1}} for n in range(9)]
     turns = ["<BOD>\n", '<Bart>:"hello"\n', '<Assistant>:"hm"\n', '<Bart>:"magic"\n', '<Assistant>:"event 1"\n',
              '<Bart>:"later"\n', "<EOD>\n"]  # fmt: skip

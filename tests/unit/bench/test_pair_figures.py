@@ -1,4 +1,4 @@
-"""What comes of two messages of one person: noticed if both can't hold, left alone if they can."""
+"""Pairs of messages of one person: noticed if both can't hold, left alone if they can."""
 
 from __future__ import annotations
 

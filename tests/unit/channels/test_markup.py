@@ -138,7 +138,7 @@ def check_discord(chunks: list[Chunk]) -> None:
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_documents_keep_their_words_and_marks(batch: int) -> None:
-    """What the model wrote is what people read, whatever is cut, and the marks are on the words that had them."""
+    """People read what the model wrote, whatever is cut, and the marks are on the words that had them."""
     rng = random.Random(batch)
     for _ in range(50):
         made = markup_texts.document(rng)
@@ -402,12 +402,12 @@ def test_nobody_is_called_by_a_model() -> None:
     assert chunk.text == "@\u200beveryone @\u200bhere <@\u200b123> <@\u200b&5> `@\u200bhere` a@b.org"
 
 
-#: What Telegram takes out of a text before it looks for names in it.
+#: The characters that Telegram takes out of a text before it looks for names in it.
 REMOVED = "\u2028-\u202e\u030a\u0333\u033f"
 
 
 def called(chunk: Chunk) -> list[str]:
-    """Whom Telegram would call: names behind an @ that stand in no code."""
+    """Returns whom Telegram would call: names behind an @ that stand in no code."""
     code = [(e["offset"], e["offset"] + e["length"]) for e in entities(chunk) if e["type"] in {"code", "pre"}]
     return [
         match[0]

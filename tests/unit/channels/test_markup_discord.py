@@ -19,7 +19,7 @@ from tests.unit.channels import markup_texts
 
 OUTPUTS = int(os.environ.get("REMORA_OUTPUTS", "500"))
 BATCHES = 20
-#: What Discord would make a call of, and what it would look up.
+#: Texts of which Discord would make a call, and texts that it would look up.
 CALLS = (
     "@everyone", "@here", "<@345678901234567890>", "<@!345678901234567890>", "<@&345678901234567890>",
     "@\u200beveryone", "@every\u200bone", "<@\n1>", "@everyone@here", "<<@12345678901234567>>", "@@here", "`@everyone`",
@@ -37,7 +37,7 @@ PING = re.compile(r"@everyone|@here|<@[!&]?\d+>")
 
 
 def output(rng: random.Random) -> tuple[str, list[str]]:
-    """What a model might write, with calls and addresses anywhere in it, and the words that people must see."""
+    """Returns a text as a model might write it, with calls and addresses in it, and the words that people must see."""
     if rng.random() < 0.5:
         made = markup_texts.document(rng)
         text, words = made.text, made.seen + made.anywhere

@@ -1,4 +1,4 @@
-"""What comes beside the words: understood where it can be, named where it can't, and never in the way of a message."""
+"""Attachments: understood where they can be, named where they can't, and never in the way of a message."""
 
 from __future__ import annotations
 
@@ -316,7 +316,7 @@ def test_the_reader_of_pdfs_gets_no_more_than_its_limits() -> None:
 
 
 async def test_a_voice_message_becomes_its_words() -> None:
-    """What it says is what the person said, its secrets masked."""
+    """Its words are what the person said, with secrets masked."""
     scribe = Scribe(" The password is hunter2. \n")
     voice = file("voice.ogg", kind="audio", media_type="audio/ogg", spoken=True)
     one = await understood(OGG, voice, transcribe=scribe)
@@ -548,7 +548,7 @@ def test_a_label_is_one_short_line_in_one_pair_of_brackets(name: str) -> None:
 
 
 def test_the_newest_files_come_first() -> None:
-    """What was sent last is mostly what is asked about."""
+    """People mostly ask about the file that was sent last."""
     long = "word " * 2_000
     assert inline([(1, "old notes"), (2, "new notes")], 100, count_tokens) == ("old notes", "new notes")
     old, new = inline([(1, "old notes"), (2, long)], 500, count_tokens)

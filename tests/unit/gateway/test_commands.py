@@ -1,4 +1,4 @@
-"""What is a command, and how commands are offered to platforms."""
+"""Commands: which texts are one, and how they are offered to platforms."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_an_unknown_command_is_answered_with_the_nearest_one() -> None:
 
 
 def test_every_command_is_offered_with_its_options_in_every_language() -> None:
-    """What platforms show is made from the one table; in the installation's language and in the reader's."""
+    """Platforms show what is made from the one table; in the installation's language and in the reader's."""
     for language in CATALOGUE:
         for spec in table.specs(language):
             everything: list[CommandSpec | Option] = [spec, *spec.options]

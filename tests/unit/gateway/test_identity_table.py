@@ -49,12 +49,12 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "backup": ("/backup",),
     "reload": ("/reload",),
 }
-#: What only the person concerned may do, with Bob's memories and the number of the question that Bob is asked.
+#: The acts of the person concerned alone, with Bob's memories and the number of the question that Bob is asked.
 PERSONAL = (
     "/forget {memory}", "/forget {said}", "/correct {memory} coffee", "/correct {said} draughts", "/memory show {memory}",
     "/memory history {memory}", "/memory pin {said}", "/memory edit {said} draughts", "/link {memory}", "yes", "是", "ok",
 )  # fmt: skip
-#: What is changed by nobody here but admins, and the person concerned.
+#: The rows that nobody here changes but admins, and the person concerned.
 GUARDED = (
     "select channel, subject, reference, state from access order by 1, 2, 3",
     "select count(*) from pairings",
@@ -122,9 +122,9 @@ IDENTITIES: tuple[Identity, ...] = (
 
 @asynccontextmanager
 async def _prepared(folder: Path) -> AsyncIterator[tuple[World, dict[str, str]]]:
-    """A bot that remembers something of Bob, in private and in the group, has asked him something there, and has a message
+    """A bot with memories of Bob, a question to him, and a message that could not be delivered; with the ids of these.
 
-    that could not be delivered; with the ids of these.
+    The memories are from his private chat and from the group, where he was asked the question, too.
     """
     async with pipeline(folder, rules=RULES) as world:
         await world.say("/remember I like tea", author=BOB)

@@ -75,7 +75,7 @@ async def test_a_burst_of_one_author_is_one_batch() -> None:
 
 
 async def test_a_burst_never_crosses_a_command_or_another_author() -> None:
-    """What stands alone, and whoever else speaks, ends it."""
+    """A note that stands alone ends it, and so does whoever else speaks."""
     log = Log()
     lane = lanes(log)
     for note in (Note("1"), Note("2"), Note("/new", alone=True), Note("3"), Note("4", author="bob")):

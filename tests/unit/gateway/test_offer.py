@@ -1,4 +1,4 @@
-"""What a chat may offer when no model is configured."""
+"""The models that a chat may offer when none is configured."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ RULES = {
 
 @dataclass
 class Store:
-    """What was decided in chats: (channel, subject, id) → state. Keeps what it was asked."""
+    """The decisions made in chats: (channel, subject, id) → state. Keeps what it was asked."""
 
     decided: dict[tuple[str, str, str], Literal["allowed", "blocked"]] = field(default_factory=dict)
     asked: list[tuple[str, str, str]] = field(default_factory=list)
@@ -164,7 +164,7 @@ async def test_no_identity_but_the_named_one_passes(text: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 async def test_where_a_whole_group_may_speak_only_people_do(text: str) -> None:
-    """What is no person's id is somebody without rights or a fault, never a member."""
+    """An id that is no person's is somebody without rights or a fault, never a member."""
     judge = policy({"telegram": replace(RULES["telegram"], group_members="everyone")})
     for author in IMPOSTORS:
         inbound = in_group(author, text)

@@ -111,7 +111,7 @@ def test_a_button_names_its_question_and_its_choice() -> None:
 
 
 def test_a_button_tells_whether_its_question_stands_alone() -> None:
-    """What else is said in a message must not go with the answer."""
+    """Other words in a message must not go with the answer."""
     for alone in (False, True):
         for button in questions.buttons(QUESTION, Texts("en"), alone=alone):
             assert questions.is_alone(button.data) is alone
@@ -120,5 +120,5 @@ def test_a_button_tells_whether_its_question_stands_alone() -> None:
 
 @pytest.mark.parametrize("data", ["", "answer:", "answer:x:yes", "answer:99999999999999999999:yes", "again:3", "now"])
 def test_other_data_is_no_answer(data: str) -> None:
-    """What comes back from a platform may be anything."""
+    """Data that comes back from a platform may be anything."""
     assert questions.pressed(data) is None

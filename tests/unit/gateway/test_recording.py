@@ -94,7 +94,7 @@ def test_a_recording_without_messages_is_refused() -> None:
 
 
 def test_two_people_in_one_private_chat_are_refused() -> None:
-    """What one of them said would be remembered for the other."""
+    """The words of one of them would be remembered for the other."""
     (found,) = problems(GOOD, GOOD | {"id": "2", "author_id": "ben"})
     assert found.startswith("line 2: ben speaks in ada's private chat (line 1)")
     group = [GOOD | {"id": str(n), "author_id": f"p{n}", "chat_kind": "group"} for n in range(3)]

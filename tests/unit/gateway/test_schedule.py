@@ -184,7 +184,7 @@ def test_a_weekly_job_moved_to_another_weekday_runs_once_in_that_week() -> None:
 
 ZONES = ("UTC", "Europe/Berlin", "America/St_Johns", "Pacific/Apia", "Pacific/Chatham", "America/Santiago",
          "Africa/Casablanca", "Asia/Tehran", "Australia/Lord_Howe", "Pacific/Kiritimati", "Etc/GMT+12", "Asia/Kathmandu")  # fmt: skip
-#: What may happen to a machine: it runs on for some half hours, sleeps for some, its clock is put, it moves.
+#: The events in a machine's life: it runs on for some half hours, sleeps for some, its clock is set, it moves.
 HAPPENING = st.one_of(
     st.tuples(st.just("on"), st.integers(1, 100)),
     st.tuples(st.just("sleep"), st.integers(2, 600)),

@@ -53,7 +53,7 @@ def test_an_event_is_one_json_object_with_its_fields_and_a_utc_time(tmp_path: Pa
 
 
 def test_bound_context_is_on_every_event(tmp_path: Path) -> None:
-    """What belongs to a turn is found again by its id, without every call repeating it."""
+    """Events of a turn are found again by its id, without every call repeating it."""
     to_json(tmp_path / "log")
     structlog.contextvars.bind_contextvars(turn="t_1")
     log.info("step.done")

@@ -72,7 +72,7 @@ def test_every_command_has_a_help_line(command: object) -> None:
     [ModelError, ModelAuth, ModelUnavailable, ModelRateLimited, ContextOverflow, ModelRefused, BadCompletion],
 )
 def test_every_model_error_has_words_for_the_person(error: type[ModelError]) -> None:
-    """What an error says to a person is decided in one place."""
+    """The words of an error for a person are decided in one place."""
     assert f"error.{error.code}" in CATALOGUE["en"]
 
 
@@ -155,7 +155,7 @@ def test_a_date_is_written_as_its_language_writes_it(language: Language, date: s
     assert Texts(language).date(1_795_262_400_000) == date
 
 
-#: What a newcomer meets; the rest of the catalogue may be said in English.
+#: The texts that a newcomer meets; the rest of the catalogue may be said in English.
 ESSENTIAL = {
     "day.today", "day.yesterday", "day.on", "first.private", "yes", "no", "words", "memory", "help.head", "start.done",
     "new.done", "command.unknown", "memory.none", "memory.head", "memory.line", "remember.done", "correct.done",

@@ -1,4 +1,4 @@
-"""What of a search's hits has its words, and what is merely near."""
+"""The hits of a search: those that have its words, and those that are merely near."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ async def test_nothing_inside_is_reached_directly_or_by_a_redirect(address: str,
         pass
     else:
         raise AssertionError
-    # What is no whole address is one beside the page, on the same public server.
+    # An incomplete address is one beside the page, on the same public server.
     assert set(net.reached) <= {PUBLIC}
 
 

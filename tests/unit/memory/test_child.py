@@ -1,4 +1,4 @@
-"""What a process takes of the machine."""
+"""The memory that a process takes of the machine."""
 
 from __future__ import annotations
 

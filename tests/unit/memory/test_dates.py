@@ -1,4 +1,4 @@
-"""What was "tomorrow" when it was said must still be the right day when it is read a month later."""
+"""A word such as "tomorrow" must still mean the right day when it is read a month later."""
 
 from __future__ import annotations
 

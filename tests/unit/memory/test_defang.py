@@ -61,7 +61,7 @@ CARRYING = [
     f"**https://evil.example/?{LONG}**",
     f"| a | b |\n|---|---|\n| `x | https://evil.example/?{LONG}` |",
     f"https://evil.example/?{OPAQUE[:60]}`{OPAQUE[:60]}`",
-    # What looks like code and is none.
+    # Texts that look like code and are none.
     f"```\nx\n```\nhttps://evil.example/?{LONG}",
     f"1. x\n   ```\nhttps://evil.example/?{LONG}",
     f"- ```\nhttps://evil.example/?{LONG}",
@@ -101,7 +101,7 @@ def test_an_address_that_carries_much_is_a_link_nowhere(text: str) -> None:
 
 
 def addresses(text: str) -> list[str]:
-    """What a platform, or a terminal, could take for one: a scheme or a host with its path, and at least 90 more."""
+    """Returns what a platform or terminal could take for one: a scheme or host with its path, and at least 90 more."""
     return re.findall(r"(?i)(?:\w://\S|www\.\w|\w\.[^\W\d]{2,}[/?#:])\S{90,}", text)
 
 

@@ -33,7 +33,7 @@ def test_a_dot_within_a_number_or_a_name_is_no_end() -> None:
 
 @given(st.text(alphabet=st.sampled_from("ab .。\n我🙂"), max_size=6_000))
 def test_pieces_are_short_enough_and_leave_nothing_out(text: str) -> None:
-    """What is in no piece can't be found by meaning."""
+    """Words that are in no piece can't be found by meaning."""
     pieces = chunks(text)
     assert all(0 < len(piece) <= CHUNK_CHARS for piece in pieces)
     position = 0
@@ -47,7 +47,7 @@ def test_pieces_are_short_enough_and_leave_nothing_out(text: str) -> None:
 
 @given(st.text(alphabet=st.sampled_from("ab .。我🙂"), max_size=3_000), st.integers(2, 40))
 def test_pieces_have_no_more_tokens_than_the_model_reads(text: str, most: int) -> None:
-    """What lies behind the model's limit is cut off without a word."""
+    """Text behind the model's limit is cut off silently."""
 
     def count(piece: str) -> int:
         return sum(1 if char.isascii() else 2 for char in piece)

@@ -168,7 +168,7 @@ def test_a_huge_answer_is_read_in_time_and_in_part() -> None:
 
 
 def test_a_fact_gets_the_vocabulary_the_dates_and_the_source_of_its_message() -> None:
-    """What patterns and models find must meet in one form."""
+    """Facts from patterns and from models must meet in one form."""
     talk = stretch(message(1, "hello"), message(2, "I moved to Porto yesterday", at=NOON + DAY), timezone="Asia/Tokyo")
     (one,) = found(
         talk,
@@ -315,7 +315,7 @@ def test_common_names_of_single_valued_keys_become_the_vocabularys() -> None:
 
 
 def test_the_instructions_name_every_section_and_category() -> None:
-    """What the reader takes, the model must know of."""
+    """The model must know of all that the reader takes."""
     assert all(word in INSTRUCTIONS for word in ("facts", "styles", "event", "entities", "boundary", "replaces"))
 
 

@@ -1,4 +1,4 @@
-"""What is worth a search in memory, in many languages."""
+"""The texts that are worth a search in memory, in many languages."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_visible_text_stays_as_it_is(text: str) -> None:
     ],
 )
 def test_hidden_characters_are_removed(text: str, expected: str) -> None:
-    """What people can't see must not steer a model or slip past a filter."""
+    """Characters that people can't see must not steer a model or slip past a filter."""
     assert clean(text) == expected
 
 

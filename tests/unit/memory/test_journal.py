@@ -1,4 +1,4 @@
-"""What a job did is taken back to the byte, whatever it did; and what people have done since stays as they want it."""
+"""A job's work is taken back to the byte, whatever it did; and what people have done since stays as they want it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NAMES: Final = (
     Named(type="location", name="Porto"),
     Named(type="other", name="zork"),
 )
-#: What may differ after something was taken back: how often a row was used.
+#: The columns that may differ after something was taken back: how often a row was used.
 _USES: Final = {"access_count", "last_access_at"}
 _TABLES: Final = ("memory_sources", "memory_parents", "memory_entities", "entities", "entity_aliases")
 
@@ -86,7 +86,7 @@ class Life:
                 )
             )
 
-    # What is there ------------------------------------------------------------------------------------------------
+    # Rows ---------------------------------------------------------------------------------------------------------
 
     @property
     def ids(self) -> list[int]:
@@ -111,7 +111,7 @@ class Life:
         rows = [dict(row) for row in self.tx.all("select * from memories order by id")]
         return found | {"memories": [tuple(v for k, v in row.items() if k not in _USES) for row in rows]}
 
-    # What people and jobs do ---------------------------------------------------------------------------------------
+    # The acts of people and jobs -----------------------------------------------------------------------------------
 
     def draft(self, n: int, *, day: int = 0, kind: Kind = "fact", **more: Any) -> Draft:
         category, key, value = STATEMENTS[n % len(STATEMENTS)]
@@ -237,7 +237,7 @@ TOLD: Final = st.lists(st.tuples(_NUMBER, st.integers(0, 4), _NUMBER), min_size=
 
 
 def lived(life: Life, told: list[tuple[int, int, int]]) -> None:
-    """What was told before the night; the last of it is of no place, so that no slot loses its last fact."""
+    """Tells some things before the night; the last of them are of no place, so that no slot loses its last fact."""
     for n, day, name in told:
         life.tell(n, day=day, message=n, names=(NAMES[name % len(NAMES)],))
     life.tell(4, kind="style", category="instruction", key="style")
@@ -333,7 +333,7 @@ def test_a_journal_holds_no_words(example: Example, told: list[tuple[int, int, i
     example(act)
 
 
-#: What somebody may do between a night and its taking back: with rows by number.
+#: The acts of somebody between a night and its taking back: with rows by number.
 SINCE: Final = st.lists(
     st.tuples(st.sampled_from(("pin", "confirm", "again", "tell", "correct", "forget", "archive")), _NUMBER, _NUMBER),
     max_size=5,
@@ -380,7 +380,7 @@ def test_what_people_did_since_stays(
     later: list[Move],
     did: list[tuple[str, int, int]],
 ) -> None:
-    """What is held on to is there and live, what is forgotten is not; no slot and no single value holds twice."""
+    """Rows that are held on to are there and live, forgotten ones are not; no slot and no single value holds twice."""
 
     def act(life: Life) -> None:
         lived(life, told)
@@ -519,7 +519,7 @@ def test_a_home_is_not_moved_back_into_once_a_newer_one_was_told(example: Exampl
 
 
 def test_later_work_on_what_goes_goes_with_it_and_loses_nothing(example: Example) -> None:
-    """What it had set aside beside that holds again."""
+    """Rows that it had set aside beside that hold again."""
 
     def act(life: Life) -> None:
         one, other, third = life.tell(3), life.tell(6), life.tell(8)

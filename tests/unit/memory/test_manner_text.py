@@ -1,4 +1,4 @@
-"""What a manner of talking reads like: a model's words as far as they are of use, else the styles one by one."""
+"""A manner of talking as text: a model's words as far as they are of use, else the styles one by one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_what_would_steer_a_model_is_left_out_of_a_joined_manner() -> None:
     ],
 )
 def test_a_models_answer_is_taken_as_far_as_it_can_be_used(answer: str, kept: str) -> None:
-    """What is left out makes room for the styles themselves."""
+    """Words that are left out make room for the styles themselves."""
     assert _said(answer) == kept
 
 

@@ -19,7 +19,7 @@ TODAY = date(2026, 11, 21)
 
 
 def told(text: str) -> str:
-    """What is learned from `text`, in one line."""
+    """Returns what is learned from `text`, in one line."""
     return "; ".join(f"{fact.key}={fact.value}" for fact in extract(text, today=TODAY))
 
 
@@ -526,7 +526,7 @@ def test_one_message_may_hold_facts_in_both_languages() -> None:
     ],
 )
 def test_quotes_lose_their_sentences_but_keep_their_names(text: str, facts: str) -> None:
-    """What somebody else said is not the speaker's, yet a quoted title is part of what they say."""
+    """The words of somebody else are not the speaker's, yet a quoted title is part of what they say."""
     assert told(text) == facts
 
 
@@ -594,7 +594,7 @@ def test_a_wish_for_one_answer_is_not_a_standing_one(text: str, facts: str) -> N
     ],
 )
 def test_a_message_with_stage_directions_is_a_play(text: str) -> None:
-    """What a character says would be believed of the person for months."""
+    """The words of a character would be believed of the person for months."""
     assert told(text) == ""
 
 
@@ -656,7 +656,7 @@ def test_an_allergy_is_to_something_one_can_touch(text: str, facts: str) -> None
     ],
 )
 def test_a_value_ends_where_the_remark_begins(text: str, facts: str) -> None:
-    """What is kept is shown back to the person; half a sentence behind it looks broken."""
+    """The value is shown back to the person; half a sentence behind it looks broken."""
     assert told(text) == facts
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 MEMORY = Path(__file__).parents[3] / "memory"
-#: What only SQLite understands, and what is said instead.
+#: The forms that only SQLite understands, and what is said instead.
 INSTEAD = {
     r"\binsert or \w+": "on conflict … do nothing, or do update",
     r"\bupdate or \w+": "where not exists",
@@ -73,7 +73,7 @@ def is_sql(text: str) -> bool:
 
 
 def wrong(text: str) -> list[str]:
-    """What to say instead of the forms that only SQLite understands."""
+    """Returns what to say instead of the forms that only SQLite understands."""
     return [instead for form, instead in INSTEAD.items() if re.search(form, text)]
 
 

@@ -38,7 +38,7 @@ def test_an_answer_is_found_by_the_question_before_it() -> None:
 
 
 def test_words_are_lent_within_a_sitting_only() -> None:
-    """What was said the next day is another conversation."""
+    """A message of the next day belongs to another conversation."""
     same = rank(["city"], [message(1, "which city"), message(2, "lisbon")], SCOPE, replace(CLASSIC, sitting=0))
     other = rank(
         ["city"], [message(1, "which city"), message(2, "lisbon", sitting=2)], SCOPE, replace(CLASSIC, sitting=0)
@@ -47,7 +47,7 @@ def test_words_are_lent_within_a_sitting_only() -> None:
 
 
 def test_a_sitting_that_was_all_about_it_lifts_its_messages() -> None:
-    """Of two messages alike the one amid talk of the matter is the better guess."""
+    """A message amid talk of the matter is a better guess than one like it elsewhere."""
     talk = [
         message(1, "boat trip", sitting=1),
         message(6, "boat hire", sitting=1),

@@ -1,4 +1,4 @@
-"""What is kept of a text: no hidden characters, no secrets, and honest flags for text that gives orders."""
+"""A text as it is kept: no hidden characters, no secrets, and honest flags if it gives orders."""
 
 from __future__ import annotations
 
@@ -290,7 +290,7 @@ def test_ordinary_talk_stays_as_it_is(text: str) -> None:
     assert redact(text) == text
 
 
-#: What people write in other languages, shapes and places: the text, and the secret in it.
+#: Secrets as people write them in other languages, shapes and places: the text, and the secret in it.
 TOLD = [
     ("Het wachtwoord van de wifi is Tulp&Klomp7", "Tulp&Klomp7"),
     ("hasło do routera: pieseczek", "pieseczek"),
@@ -543,7 +543,7 @@ def test_whatever_is_pasted_a_long_text_is_masked_as_a_short_one(text: str) -> N
     ["password: hunter2\n", "4111111111111111 ", "[secret: password] token: a1b2c3d4 ", "密码是abc123 ", "://a:b@c "],
 )
 def test_a_text_of_thousands_of_secrets_is_masked_as_one_from_some_point_on(unit: str) -> None:
-    """What is not read may be a secret; a second pass changes nothing."""
+    """A part that is not read may be a secret; a second pass changes nothing."""
     masked = redact(unit * 30_000)
     assert masked.endswith("[secret: everything from here on]")
     assert len(masked) < 200_000

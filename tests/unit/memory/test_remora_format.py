@@ -25,7 +25,7 @@ def test_a_bad_entry_is_named_and_costs_no_other() -> None:
 
 
 def test_times_survive_to_the_millisecond() -> None:
-    """What replaced what is told by them."""
+    """They tell what replaced what."""
     (item,) = read(document(memories=[MEMORY | {"valid_from": iso(1_778_578_200_123)}]), mask=str).items
     assert item.standing is not None and item.standing.valid_from == 1_778_578_200_123
 

@@ -17,7 +17,7 @@ import pytest
 
 MEMORY = Path(__file__).parents[3] / "memory"
 
-#: What holds or mirrors people's words.
+#: The tables that hold or mirror people's words.
 GUARDED = (
     "memories",
     "messages",

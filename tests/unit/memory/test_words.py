@@ -175,7 +175,7 @@ def test_query_terms_keep_stop_words_when_there_is_nothing_else(text: str) -> No
 
 @given(text=any_text)
 def test_query_terms_are_distinct_tokens_of_the_text_in_order(text: str) -> None:
-    """What is searched must have been said, once, or a document could never hold it."""
+    """A term must have been said, and once, or a document could never hold it."""
     terms, found = query_terms(text), tokens(text)
     positions = [found.index(term) for term in terms]
     assert positions == sorted(set(positions))
