@@ -238,7 +238,7 @@ class _Results:
 
 
 def _identity(wanted: ToolCall) -> tuple[str, str]:
-    """Returns what makes two calls the same: the tool, and the arguments in whatever order and spacing."""
+    """Returns the identity of a call: the tool, and the arguments in whatever order and spacing."""
     try:
         return wanted.name, json.dumps(json.loads(wanted.arguments), sort_keys=True)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Allotment a model's context among the parts of a request, and learns how a server counts tokens.
+"""Allots a model's context among the parts of a request, and learns how a server counts tokens.
 
 Invariants: Parts never come to more than the room they share. A part keeps its floor before a part behind it gets any
 more than its own. All sizes are in estimated tokens (`agents.tokens`): a `Gauge` turns a context into so many of them.
@@ -31,7 +31,7 @@ PER_TOOL: Final = 12
 _LEAST_RESULT: Final = 48
 #: The tokens of the lines that a turn's facts and a snapshot's fence take.
 _HEAD: Final = 200
-#: The bounds of true tokens for an estimated one, the step in which this ratio moves, and how many reports it rests on.
+#: The bounds of the true tokens per estimated one, the step in which this ratio moves, and the reports it rests on.
 #: Few servers count less than the estimate, and some report only what their cache did not hold.
 _LEAST_RATIO: Final = 0.9
 _MOST_RATIO: Final = 3.0
@@ -39,7 +39,7 @@ _STEP: Final = 0.1
 _REPORTS: Final = 8
 #: A shorter request says nothing about the ratio: a server's own template weighs too much in it.
 _TELLING: Final = 200
-#: The part of a context that is used; the rest is for what nobody reports.
+#: The part of a context that is used; the rest is for tokens that nobody reports.
 _USED: Final = 0.98
 #: The factor by which a request shrinks after it was refused.
 _SHRINK: Final = 0.75
@@ -135,19 +135,19 @@ def background(room: int, *, instructions: int, answer: int) -> int:
 class Gauge:
     """The tokens that the models of a chain can read, corrected by what their servers report.
 
-    `contexts` are those of the chain's models in order of preference. What is learned is kept while the process lives.
+    `contexts` are those of the chain's models in order of preference. The corrections last as long as the process.
     """
 
     def __init__(self, contexts: Sequence[int] = (USUAL_CONTEXT,), *, count: Count = count_tokens) -> None:
         self.count = count
         self._contexts = list(contexts)
-        self._known = list(contexts)  # as configured or told by a server; what is guessed is less
+        self._known = list(contexts)  # as configured or told by a server; a guess is smaller
         self._reported: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_REPORTS))
         self._answered = ""
 
     @property
     def ratio(self) -> float:
-        """The true tokens for an estimated one, of the model that answered last: the most of its latest reports."""
+        """The true tokens per estimated one for the model that answered last: the highest of its latest reports."""
         most = max(self._reported[self._answered], default=1.0)
         return min(_MOST_RATIO, max(_LEAST_RATIO, math.ceil(most / _STEP - 1e-6) * _STEP))
 
@@ -163,7 +163,7 @@ class Gauge:
         """Notes the tokens that a server has counted in a request, and which model it was."""
         self._answered = f"{completion.provider}/{completion.model}"
         if self._answered not in self._reported:
-            # What its refusals have shown before it had ever answered.
+            # The ratios shown by refusals before the first answer.
             self._reported[self._answered].extend(self._reported.pop("", ()))
         self._contexts = [min(n, int(m * _REGROWN)) for n, m in zip(self._known, self._contexts, strict=True)]
         estimated = size(request, self.count)
@@ -227,7 +227,7 @@ def lighter(traffic: Sequence[ChatMessage], tokens: int, count: Count) -> tuple[
 
 
 def affordable(tools: Sequence[ToolSpec], tokens: int, count: Count) -> tuple[ToolSpec, ...]:
-    """Returns the tools that fit, those that come first before others."""
+    """Returns the tools that fit; earlier ones take precedence."""
     fitting: list[ToolSpec] = []
     for tool in tools:
         cost = tools_size([tool], count)
@@ -238,7 +238,7 @@ def affordable(tools: Sequence[ToolSpec], tokens: int, count: Count) -> tuple[To
 
 
 def shortened(text: str, tokens: int, count: Count) -> str:
-    """Returns `text` in at most `tokens` tokens: its beginning and its end, with a line between that says so.
+    """Returns `text` in at most `tokens` tokens: its beginning and its end, with a line between that says what is cut.
 
     Returns "" if not even that line fits. `count` must not fall when text grows.
     """

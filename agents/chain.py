@@ -1,8 +1,8 @@
 """Several models as one provider: tries again what may pass, and goes on to the next model when one fails.
 
 Invariants: once a visible character was handed to `on_text` no further call is made, so a person never reads
-two beginnings of one answer; a wait asked for by a vendor is never cut short, and none is begun that the caller would
-not see the end of; a model that hangs does not use up the time of the next one by being asked again; errors name all
+two beginnings of one answer; a wait asked for by a vendor is never cut short, and never begins if the caller would give
+up before its end; a model that hangs does not use up the time of the next one by being asked again; errors name all
 models tried. A request that is too long for one model is given only to models that can read more.
 """
 
@@ -40,7 +40,7 @@ class Member:
 
     @property
     def keys(self) -> tuple[str, str]:
-        """The names by which failures are noted: the model's, and its server's."""
+        """The names under which failures are noted: the model's and its server's."""
         return self.provider.name, self.address or self.provider.name
 
 
@@ -48,10 +48,9 @@ class Chain:
     """Implements `agents.llm.Provider` over `providers`, in order of preference.
 
     `sleep` waits for seconds, `random` gives numbers in [0, 1), `now` gives seconds on a clock that never
-    goes back. The total time is limited by whoever calls `complete`; `seconds` tells that limit, so that what went
-    wrong is said at once where waiting could bring no answer in time. None: no limit is known. `servers` is shared by
-    the chains of a process. The calls of a `background` chain give way to all others. Raises `ValueError` without
-    providers.
+    goes back. The caller of `complete` limits the total time; `seconds` tells that limit, so that an error is raised at
+    once if waiting could bring no answer in time. None: no limit is known. `servers` is shared by the chains of a
+    process. The calls of a `background` chain give way to all others. Raises `ValueError` without providers.
     """
 
     def __init__(
@@ -81,10 +80,10 @@ class Chain:
         return " > ".join(member.provider.name for member in self._members)
 
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
-        """Returns the first answer any model gives.
+        """Returns the first answer that any model gives.
 
-        Raises the last model's error, its text telling of all, or a `ContextOverflow` if no model can read that much.
-        Nothing but a `ModelError` moves the chain on.
+        Raises the last model's error, with every failure in its text, or a `ContextOverflow` if no model can read that
+        much. Only a `ModelError` moves the chain on.
         """
         screen = _Screen(on_text)
         failures: list[tuple[str, ModelError]] = []
@@ -122,13 +121,13 @@ class Chain:
         self._servers.failed(server if unreachable else model, max(DEMOTED, error.retry_after or 0.0))
 
     async def aclose(self) -> None:
-        """Close every provider, also when one fails to."""
+        """Closes every provider, even if one fails to close."""
         async with AsyncExitStack() as stack:
             for member in self._members:
                 stack.push_async_callback(member.provider.aclose)
 
     def _order(self, wanted: str) -> list[Member]:
-        """Returns the models as they are to be asked: what fails last, and of the others the `wanted` one first."""
+        """Returns the models in the order of asking: the `wanted` one first, but those that are failing last."""
         return sorted(
             self._members,
             key=lambda member: (self._servers.failing(*member.keys), member.provider.name != wanted),
@@ -137,7 +136,7 @@ class Chain:
     async def _retried(
         self, member: Member, request: Request, screen: _Screen, *, until: float | None, last: bool
     ) -> Completion:
-        """Ask one model, again where that may help; `until` is when the caller gives up, `last` is no other model."""
+        """Asks one model, again where that may help. The caller gives up at `until`; `last` means no other model."""
         begun = self._now()
 
         def worth_another_try(error: BaseException) -> bool:
@@ -204,7 +203,7 @@ class _Screen:
 
 
 def _told(failures: Sequence[tuple[str, ModelError]], *, cut: bool) -> ModelError:
-    """An error of the last failure's kind whose text tells of every failure."""
+    """Returns an error of the last failure's kind, with every failure in its text."""
     last = failures[-1][1]
     text = " ".join(f"[{name}] {error}" for name, error in failures)
     if len(failures) > 1:

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from agents.tools import JsonObject
 
-#: What to install for servers of the Model Context Protocol.
+#: The command that installs the client for servers of the Model Context Protocol.
 INSTALL: Final = "pip install 'remora[mcp]'"
 #: The group of entry points by which an installed package offers tools.
 GROUP: Final = "remora.tools"

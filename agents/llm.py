@@ -51,7 +51,7 @@ class ChatMessage:
     tool_call_id: str | None = None
 
 
-# Without slots, for what is kept of it.
+# Without slots, so that `text` can be cached.
 @dataclass(frozen=True, kw_only=True)
 class ToolSpec:
     """A tool as offered to a model. `parameters` is the JSON schema of an object."""
@@ -62,7 +62,7 @@ class ToolSpec:
 
     @cached_property
     def text(self) -> str:
-        """Returns what a model reads of it, for estimates. It is asked for several times a turn."""
+        """The text that a model reads of the tool, for estimates. It is needed several times a turn."""
         return json.dumps([self.name, self.description, self.parameters], ensure_ascii=False)
 
 

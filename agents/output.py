@@ -4,8 +4,8 @@ Models and the servers' templates put into the text of an answer what nobody sho
 marks of the template, the prompt's own fences, and further turns that nobody spoke.
 
 Invariants: the result depends on the whole text only and not on where it is cut into pieces. A piece is shown as soon
-as nothing that can follow would hide it, with one exception: of a thought whose opening mark was lost, the end alone
-tells, so `text` begins anew there. What stands in a code block or in backticks stays as it is.
+as nothing that can follow would hide it, with one exception: a thought whose opening mark was lost shows only by its
+end, so `text` begins anew there. Code blocks and text in backticks stay as they are.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Output:
         return self._mark()
 
     def _at_line_start(self) -> bool | None:  # noqa: PLR0911 - one way out for each kind
-        """Decides on what is special at the beginning of a line. Returns None if nothing is."""
+        """Decides on a special beginning of a line. Returns None if it is an ordinary one."""
         blank = len(self._rest) - len(self._rest.lstrip(" \t"))
         if blank:
             return self._say(blank) if blank < len(self._rest) or self._final else False
@@ -148,7 +148,7 @@ class Output:
             if held is not None:
                 return held
         if not self._any and not self._bare and "analysis".startswith(rest[:8]):
-            # The marks of OpenAI's open models with the marks themselves taken out.
+            # The channels of OpenAI's open models, whose marks a server has taken out.
             if len(rest) < 9 and not self._final:
                 return False
             if re.match(r"analysis[A-Z\"]", rest):
@@ -333,7 +333,7 @@ class Output:
         return self._taken(textual_calls.calls_in(written), value[1])
 
     def _mark(self) -> bool:  # noqa: PLR0911 - one way out for each kind
-        """Decides on what begins with a bracket."""
+        """Decides whether a bracket begins a mark."""
         rest = self._rest
         if rest[0] == "<" and not re.match(r"<\s{0,2}(?:[A-Za-z/|｜<]|\Z)|<\s?\Z", rest):
             return self._say(1)
@@ -562,7 +562,7 @@ class Output:
         self._state = "ended"
         return False
 
-    # What the steps are made of.
+    # The parts of the steps.
 
     def _say(self, size: int) -> bool:
         """Shows the beginning of the rest; white space only once something follows it."""

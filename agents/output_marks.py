@@ -18,7 +18,7 @@ OPENS_THOUGHT = re.compile(
 CLOSES_THOUGHT = re.compile(
     rf"</{THOUGHT}>|\[/think\]|◁/think▷|<\|end_of_thought\|>|<\|end_thinking\|>|<\|/think\|>|<unused95>"
 )
-#: What is looked at inside a thought: marks, and backticks, in which marks mean nothing.
+#: The signs that count inside a thought: marks, and backticks, in which marks mean nothing.
 IN_THOUGHT = re.compile(r"`[^`\n]{0,200}`|(?:<|\[|◁)[^<>\[\]\n◁▷`]{1,60}(?:>|\]|▷)")
 #: The beginning of one of these at the end of a text.
 UNDECIDED_IN_THOUGHT = re.compile(r"(?:`[^`\n]{0,200}|(?:<|\[|◁)[^<>\[\]\n◁▷`]{0,60})\Z")
@@ -73,7 +73,7 @@ SECTION = re.compile(r"#{2,4}[ \t]*(?:user|human|instruction|input)\b[ \t]*[:：
 SENTENCE_END = re.compile(r"[.!?。！？…)”’\"'\U0001F300-\U0001FAFF☀-➿]\s*\Z")
 DETACHED = re.compile(r"functions\.[\w.-]{1,64}:\d+\s*(?=[{<])")
 TOOL_BLOCK = re.compile(r"(?:tool_code|tool_calls?|function_calls?|tool|tool_use)\s*\Z", re.IGNORECASE)
-#: What may follow a block that is the whole answer: blanks and marks.
+#: The rest of an answer that consists of a block: blanks and marks only.
 NOTHING = re.compile(r"(?:\s|<[|｜/]?[^<>\n]{0,40}>)*\Z")
 MAYBE_NOTHING = re.compile(r"(?:\s|<[|｜/]?[^<>\n]{0,40}>)*(?:<[^<>\n]{0,40})?\Z")
 

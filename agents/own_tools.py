@@ -3,8 +3,8 @@
 Such a module has a function `run`, whose typed arguments are what the model gives, and whose docstring tells the model
 what it is for. `READS = True` says that it changes nothing, so that nobody is asked.
 
-Invariants: nothing is loaded that an agent's file does not name. Whatever goes wrong in a tool is told to the model and
-the log, and ends nothing.
+Invariants: only tools that an agent's file names are loaded. An error in a tool is told to the model and the log, and
+ends nothing.
 """
 
 from __future__ import annotations

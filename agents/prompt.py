@@ -1,9 +1,9 @@
 """Builds the messages for a model from persona, memory and history, and makes them fit. Pure.
 
 Invariants: everything before the tail is the same, byte for byte, from turn to turn while the snapshot stands, so
-that vendors' prompt caches hit. Nothing that people have said or named is in a system message; it is dated data
-inside a fence that it can't close. The tail goes into the last message of the person and is never stored. The newest
-message stays, however little room there is.
+that vendors' prompt caches hit. People's words and names are never in a system message; they are dated data inside a
+fence that they can't close. The tail goes into the last message of the person and is never stored. The newest message
+stays, however little room there is.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Uttered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """All that a prompt is made of. The last message of `history` is the person's newest; the tail is added to it."""
+    """The parts of a prompt. The last message of `history` is the person's newest; the tail is added to it."""
 
     voice: Voice
     history: tuple[Uttered, ...]
@@ -121,7 +121,7 @@ def summary_room(shares: Allotment) -> int:
 def fitted(prompt: Prompt, shares: Allotment, *, room: int, count: Count) -> Prompt:
     """Returns the prompt with as much of each part as fits into its share, and all of it into `room` tokens.
 
-    Of memory the first lines stay, of history the last messages. A newest message that is too long loses its middle.
+    Memory keeps its first lines, history its last messages. A newest message that is too long loses its middle.
     """
     memory = shares.snapshot - _FENCE
     summary = shortened(prompt.summary or "", summary_room(shares), count)

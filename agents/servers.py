@@ -1,7 +1,7 @@
-"""The model servers of the process: which of them fail at the moment, and who gives way to whom.
+"""The model servers of the process: which of them fail at the moment, and which calls give way.
 
-Invariants: a person's call never waits for a place, so that one that hangs holds up no other. A background call begins
-only where a place is free, gives way as soon as a person's call needs it, and begins anew afterwards.
+Invariants: a person's call never waits for a place, so a call that hangs holds up no other. A background call begins
+only if a place is free, gives way as soon as a person's call needs it, and begins anew afterwards.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Servers:
 
     @asynccontextmanager
     async def live(self, address: str, slots: int | None) -> AsyncIterator[None]:
-        """Holds a place for a person's call; a background call there gives way to it if the server has too few."""
+        """Holds a place for a person's call; a background call gives way to it if the server has too few places."""
         place = self._places.setdefault(address, _Place())
         place.live += 1
         while slots is not None and place.taken > slots and place.background:

@@ -599,7 +599,7 @@ class AgentSpec(Section):
 
     @property
     def usable_tools(self) -> tuple[Literal[ToolName, WebToolName], ...]:
-        """The named tools that work with these settings: those of memory need one."""
+        """The named tools that work with these settings: memory tools need a memory."""
         return tuple(tool for tool in self.tools if self.memory.enabled or tool in _WITHOUT_MEMORY)
 
     @field_validator("tools")

@@ -16,7 +16,7 @@ Written = tuple[str, str]
 
 _NAMES = ("name", "tool", "tool_name", "function", "function_name", "action")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input", "params")
-#: What a call may hold beside its name and arguments.
+#: The fields that a call may hold beside its name and arguments.
 _BESIDE = frozenset(("id", "type", "call_id", "tool_call_id", "index", "thought", "reasoning"))
 #: The beginning of an object or list that may be a call.
 BEGINNING = re.compile(
@@ -24,7 +24,7 @@ BEGINNING = re.compile(
     |input|params)["']\s*:)""",
     re.VERBOSE,
 )
-#: Where JSON may begin; the brackets of Mistral's marks are none.
+#: A bracket that may begin JSON, unlike those of Mistral's marks.
 JSON_BEGINS = re.compile(r"\[(?!(?:ARGS|CALL_ID)\])|\{")
 _DECODER = json.JSONDecoder(strict=False)
 #: <function=name>…, as Llama and Qwen write it, with JSON or parameters inside.
@@ -49,7 +49,7 @@ _WORDS = {"True": True, "true": True, "False": False, "false": False, "None": No
 
 
 def calls_in(text: str) -> list[Written]:
-    """Returns the calls that stand in the inside of a call's marks, in order."""
+    """Returns the calls written between a call's marks, in order."""
     for pattern in (_FUNCTION, _INVOKE):
         if found := [(match[1], _inner(match[2])) for match in pattern.finditer(text)]:
             return found
@@ -60,7 +60,7 @@ def calls_in(text: str) -> list[Written]:
 
 
 def as_calls(value: Any) -> list[Written] | None:
-    """Returns the calls that a JSON value is, or None if it is anything else."""
+    """Returns the calls that a JSON value describes, or None if it is anything else."""
     if (
         isinstance(value, dict)
         and isinstance(value.get("tool_calls"), list)

@@ -7,7 +7,7 @@ one that overflows does not.
 
 from __future__ import annotations
 
-#: Hundredths of a token per character. Where they come from: counts made with three public vocabularies
+#: Hundredths of a token per character. Their source: counts made with three public vocabularies
 #: (OpenAI's o200k_base and cl100k_base, and DeepSeek's) over translated interface texts in some thirty
 #: languages, English and Chinese chats, source code and tables, fitted by hand to o200k and rounded;
 #: the counting itself is not kept.
@@ -28,7 +28,7 @@ _EMOJI = 200  # and every other character of four UTF-8 bytes
 
 
 def count_tokens(text: str) -> int:
-    """The estimated number of tokens of `text`; 0 only for the empty text.
+    """Returns the estimated number of tokens of `text`; 0 only for the empty text.
 
     Works on any `str`, lone surrogates included. About 10 ms for a megabyte of ASCII.
     """
@@ -37,7 +37,7 @@ def count_tokens(text: str) -> int:
 
 
 def _weight(byte: int) -> int:
-    """The weight of a character whose first UTF-8 byte is `byte`, which alone tells enough of its script."""
+    """Returns the weight of a character whose first UTF-8 byte is `byte`, which tells enough of its script."""
     if byte < 0x80:
         letter = chr(byte)
         if letter.isalpha():

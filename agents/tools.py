@@ -1,7 +1,7 @@
-"""Tools as an agent sees them: what is offered to the model, how a call's arguments are read, and how calls are run.
+"""Tools as an agent sees them: how they are offered to the model, and how calls are read and run.
 
-Invariants: a tool takes checked arguments and gives text. Whatever goes wrong in it, its time included, becomes text
-for the model and never ends a turn.
+Invariants: a tool takes checked arguments and gives text. Any failure in it, a timeout included, becomes text for the
+model and never ends a turn.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from agents.spans import span
 Run: TypeAlias = Callable[[int, int, Any], Awaitable[str]]
 #: Seconds that one call may take.
 CALL_SECONDS: Final = 30.0
-#: The most characters that the model is told of what does not fit in a call.
+#: The most characters by which the model is told why a call's arguments do not fit.
 _LONGEST_PROBLEM: Final = 300
 #: Characters that vendors refuse in a tool's name, and the longest name that they take.
 _NO_NAME_LETTER: Final = re.compile(r"[^A-Za-z0-9_-]")
@@ -92,7 +92,7 @@ def named(tools: Sequence[Tool], name: str) -> Tool | None:
 
 
 async def call(tools: Sequence[Tool], wanted: ToolCall, *, step: int, index: int) -> str:
-    """Run one tool call; unknown names and unfit arguments are answered in words the model can act on."""
+    """Runs one tool call; unknown names and unfit arguments are answered in words the model can act on."""
     tool = named(tools, wanted.name)
     if tool is None:
         names = ", ".join(tool.name for tool in tools) or "none"
@@ -143,7 +143,7 @@ def _spec(name: str, description: str, arguments: type[BaseModel]) -> ToolSpec:
 
 
 def _schema(arguments: type[BaseModel]) -> dict[str, Any]:
-    """Returns the schema of a tool's arguments without what only costs tokens: calls are checked when they come."""
+    """Returns the schema of a tool's arguments without parts that only cost tokens: each call is checked anyway."""
     schema = arguments.model_json_schema()
     schema.pop("title", None)
     for field in schema.get("properties", {}).values():

@@ -1,4 +1,4 @@
-"""Chooses what answers a question from what memory found, and says it in a sentence.
+"""Chooses the answer to a question from the memories found, and puts it in a sentence.
 
 Invariants: pure. Nothing is made up: an answer is a fact that was told or a sentence that was said, with its day. A
 question is never offered as an answer, nor a sentence that lacks a person or a kind of thing that was asked for. In
@@ -26,15 +26,15 @@ from agents.offline.question import (
 from agents.offline.speech import Asks, Speech, plain
 
 #: The share of a question's words that an answer must hold. Chosen on dialogues written for that
-#: (`python -m bench.offline`): with half of them, what is near but different passes for an answer.
+#: (`python -m bench.offline`): with half of them, a sentence that is near but different passes for an answer.
 _ENOUGH: Final = 0.6
-#: The part of a full share that words which an answer need not hold make up.
+#: The part of a full share that is due to words which an answer need not hold.
 _LIGHT: Final = 0.2
-#: The least nearness in meaning of what is told with doubt. Of 85 answerable questions in six languages .74 were shown
-#: their answer by it, .07 something else; of 85 unanswerable ones .34 were shown something, half of these as close as a
+#: The least nearness in meaning of an answer told with doubt. With it, .74 of 85 answerable questions in six languages
+#: got their answer and .07 something else; .34 of 85 unanswerable ones got something, half of it as close as a
 #: mother-in-law's name to a father-in-law's (multilingual E5-small; docs/design/benchmarks.md).
 _NEAR: Final = 0.03
-#: The share of a question's words above which what holds them is told with doubt, whatever its nearness.
+#: The share of a question's words above which an answer is told with doubt, whatever its nearness.
 _SOME: Final = 1 / 3
 #: The weight of a word of one character beside longer ones.
 _ONE_CHARACTER: Final = 0.5
@@ -140,7 +140,7 @@ def nearest(question: AskedQuestion, remembered: Sequence[Remembered], speech: S
     """
     if not question.words or not (question.musts or speech.personal.search(speech.read(question.text))):
         return NOTHING
-    # Where a form asks for facts by their key, one under another key is none that is near.
+    # If a form asks for facts by their key, a fact under another key is not near.
     live = [one for one in remembered if not (one.verbatim or one.superseded or question.asks)]
     found = [_Found(memory=one, words=one.said, held=known_by(one, speech, tokens)) for one in live]
     quotes = [replace(one, held=held(one.words, speech, tokens)) for one in _quotes(remembered, speech)]
@@ -177,7 +177,7 @@ def _all(facts: Sequence[Remembered], speech: Speech) -> Told:
 
 
 def _talked(remembered: Sequence[Remembered], speech: Speech) -> Told:
-    """Tells what was said of late, or in the time that the question names: of anything else nothing was found."""
+    """Quotes the messages found: those of late, or of the time that the question names."""
     quotes = [one for one in _quotes(remembered, speech) if not social(one.memory.said, speech)][-_MOST:]
     return Told("\n".join(_quoted(one, speech) for one in quotes), tuple(one.memory for one in quotes))
 
@@ -226,7 +226,7 @@ def _by_key(question: AskedQuestion, facts: Sequence[Remembered], speech: Speech
 
 
 def _earlier(question: AskedQuestion, facts: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:
-    """Tells what was so before, the latest first; nothing where the question names anything else."""
+    """Tells the facts that held before, the latest first; none if the question names anything else."""
     asks = question.asks
     assert asks is not None
     over = [one for one in _meant(facts, asks) if one.superseded and _has_key(one, asks.keys)]
@@ -286,7 +286,7 @@ def _by_words(question: AskedQuestion, remembered: Sequence[Remembered], speech:
         return NOTHING
 
     def introduces(one: _Found) -> bool:
-        """Returns whether something is the fact that says who the person is whose name is all that was asked."""
+        """Returns whether this fact says who a person is, if the question asks for a name only."""
         return one.memory.relation and question.words <= frozenset(tokens(one.memory.value))
 
     best = max(found, key=lambda one: (one.share, introduces(one), one.memory.at, one.memory.verbatim))
@@ -301,7 +301,7 @@ def _by_words(question: AskedQuestion, remembered: Sequence[Remembered], speech:
 def _known(quote: _Found, facts: Sequence[_Found], speech: Speech, tokens: Tokens) -> _Found:
     """Returns a quotation with the words by which its facts are asked for.
 
-    "I'm a locksmith" answers questions about a job, and what is said of Emeka those about "my husband".
+    "I'm a locksmith" answers questions about a job, and a sentence about Emeka those about "my husband".
     """
     own = held(quote.words, speech, tokens)
     told = held(f"{quote.before} {quote.words}", speech, tokens)
@@ -333,12 +333,12 @@ def _share(question: AskedQuestion, found: _Found, speech: Speech, *, typed: boo
     weights = [_ONE_CHARACTER if all(len(token) == 1 for token in piece) else 1.0 for piece in rest]
     holds = [1 - len(lacking(piece, found.held, inflected=speech.inflected)) / len(piece) for piece in rest]
     share = sum(weight * hold for weight, hold in zip(weights, holds, strict=True)) / sum(weights)
-    # Of two that hold as much, the one that holds the light words as well is nearer.
+    # If two hold as much, the one that also holds the light words is nearer.
     return share - _LIGHT / 10 * len(lacked) / len(light) if light else share
 
 
 def _latest(found: _Found, quotes: Sequence[_Found], speech: Speech, needs: Sequence[re.Pattern[str]] = ()) -> _Found:
-    """Returns what the next message of the same person says, if it says that something changed; else `found`."""
+    """Returns the same person's next message, if it says that something changed; else `found`."""
     after = [one for one in quotes if 0 < one.memory.at - found.memory.at <= _SOON and one.memory.by == found.memory.by]
     if not after:
         return found
@@ -349,7 +349,7 @@ def _latest(found: _Found, quotes: Sequence[_Found], speech: Speech, needs: Sequ
 
 
 def _needed(question: AskedQuestion, speech: Speech) -> list[re.Pattern[str]]:
-    """Returns what an answer must hold: what the first question word of the question asks for."""
+    """Returns the patterns that an answer must fit: those of the question's first question word."""
     asking = [
         (match.start(), -len(match.group()), one.hold)
         for one in speech.needs
@@ -359,7 +359,7 @@ def _needed(question: AskedQuestion, speech: Speech) -> list[re.Pattern[str]]:
 
 
 def _quotes(remembered: Sequence[Remembered], speech: Speech) -> list[_Found]:
-    """Returns what was said and asks nothing: short messages as a whole, of longer ones each sentence."""
+    """Returns the quotations that ask nothing: short messages as a whole, longer ones sentence by sentence."""
     found: list[_Found] = []
     last: Remembered | None = None
     for one in sorted(remembered, key=lambda memory: memory.at):

@@ -16,9 +16,9 @@ from agents.offline.answer import NOTHING, Told, answer, nearest, planned, remin
 from agents.offline.question import AskedQuestion, Tokens, asked, asks_plans, is_question, social
 from agents.offline.speech import OneForm, Speech, Split, speech
 
-#: How a secret begins that was masked before anything was kept.
+#: The beginning of the mask that replaced a secret before anything was kept.
 _MASKED: Final = "[secret:"
-#: Reminders that are told where somebody asks what they have planned.
+#: The most reminders that are told to a person who asks about their plans.
 _COMING: Final = 5
 
 
@@ -28,7 +28,7 @@ class OfflineProvider:
     name = "offline"
 
     def __init__(self, tokens: Tokens, simplified: OneForm, sentences: Split) -> None:
-        """Takes what splits text into words, what simplifies Chinese characters, and what splits it into sentences."""
+        """Takes functions that split text into words, simplify Chinese characters and split text into sentences."""
 
         def simple_tokens(text: str) -> Sequence[str]:
             return tokens(simplified(text))
@@ -76,7 +76,7 @@ def _reply(request: Request, spoken: Speech, tokens: Tokens) -> Told:
 def _answered(
     request: Request, spoken: Speech, tokens: Tokens, *, noted: bool
 ) -> tuple[list[str], tuple[Remembered, ...]]:
-    """Returns the lines that answer the person's words, beside what was noted of them, and what they rest on."""
+    """Returns the lines that answer the person's words, apart from the facts noted, and the memories they rest on."""
     texts = spoken.texts
     kinds = () if noted else social(request.said, spoken)
     if kinds:

@@ -20,21 +20,21 @@ from agents.offline.speech import Asks, Speech
 Tokens = Callable[[str], Sequence[str]]
 #: Longest message that is taken for small talk, in characters.
 _SOCIAL: Final = 80
-#: Longest message of which a part may show small talk, and the most kinds of it that are answered.
+#: Longest message in which a part may show small talk, and the most kinds of it that are answered.
 _TALK: Final = 160
 _KINDS: Final = 2
 #: Words of a greeting that may end in a question mark.
 _GREETING: Final = 3
 _EDGES: Final = " .!?¡¿。！？…~～,，:;)（(\"'“”"
 _CLAUSE: Final = re.compile(r"[,，、]")
-#: What may follow the sign or the word that shows a question.
+#: Characters that may follow the sign or the word that shows a question.
 _TRAILING: Final = " …~～〜)）"
 #: A word of a script that is written without blanks.
 _UNSPACED: Final = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
-#: How much two forms of a word begin alike: characters, and share of the longer one.
+#: The least common beginning of two forms of a word: in characters, and as a share of the longer one.
 _STEM: Final = 5
 _STEM_SHARE: Final = 0.6
-#: A word that is too long for one with a stem of so few letters.
+#: A word too long to be an empty word if its stem has at most `_SHORT_STEM` letters.
 _LONGER: Final = re.compile(r"[^\W\d_]{4,}")
 _SHORT_STEM: Final = 2
 _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Þ][\w'-]+")
@@ -46,9 +46,9 @@ class AskedQuestion:
 
     `words` are its tokens that carry meaning, `pieces` those of each word; an answer must hold the `musts` among them,
     which name persons. `light` are those that an answer need not hold: the kind of thing asked for, as in "which
-    instrument", which an answer names itself, and words such as "get" and "place". `asks`
-    is the form that asks for facts by key, and `rest` are the words beside that form. `about` is the name in "what do
-    you know about …". With `everything` it asks for all that is known of the person.
+    instrument", which an answer names itself, and words such as "get" and "place". `asks` is the form that asks for
+    facts by key, and `rest` are the words beside that form. `about` is the name in "what do you know about …". With
+    `everything` the question asks for all that is known of the person.
     """
 
     text: str
@@ -152,8 +152,8 @@ def content(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
 def _pieces(text: str, speech: Speech, tokens: Tokens) -> list[frozenset[str]]:
     """Returns the tokens of each word of `text` that carries meaning.
 
-    A script without blanks is cut at empty words and around words whose ends are known. Of each piece the pairs of
-    characters count, of a single character that one.
+    A script without blanks is cut at empty words and around words whose ends are known. A piece counts as its pairs of
+    characters, or as its single character.
     """
     text = speech.read(text)
     if speech.particles:
@@ -197,7 +197,7 @@ def known_by(fact: Remembered, speech: Speech, tokens: Tokens) -> frozenset[str]
 
 @lru_cache(maxsize=16)
 def _groups(alike: tuple[str, ...], tokens: Tokens) -> tuple[tuple[tuple[frozenset[str], ...], frozenset[str]], ...]:
-    """Returns of each group the tokens of each word, and the tokens that any of them stands for."""
+    """Returns for each group the tokens of each word, and the tokens that any of its words stands for."""
     found = []
     for words in alike:
         same, _, kinds = words.partition(">")
@@ -209,7 +209,7 @@ def _groups(alike: tuple[str, ...], tokens: Tokens) -> tuple[tuple[tuple[frozens
 def lacking(words: frozenset[str], said: frozenset[str], *, inflected: bool) -> frozenset[str]:
     """Returns the `words` that are not said. Two characters may also be said apart: 抽烟 in 抽了很多烟.
 
-    Where words are `inflected`, those with one beginning count as one: "ensayo" in "ensayamos".
+    With `inflected`, words with the same beginning count as the same: "ensayo" in "ensayamos".
     """
     return frozenset(
         word
@@ -230,7 +230,7 @@ def _said_apart(word: str, said: frozenset[str]) -> bool:
 
 
 def _relations(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
-    """Returns the tokens of the words for relatives and friends in `text`, where blanks part words, of all of these."""
+    """Returns the tokens of all words for relatives and friends, or in an unspaced script of those in `text`."""
     if _unspaced(speech.relations) is None:
         return _tokens_of(speech.relations, tokens)
     return frozenset(token for one in _relations_in(text, speech) for token in _pairs(tokens(one)))
@@ -252,9 +252,9 @@ def _meaning(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
 
 
 def _full(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
-    """Returns the tokens of `text` but those of empty words.
+    """Returns the tokens of `text` except those of empty words.
 
-    A longer word whose stem looks like an empty word, as "Ines" has the stem "in", is not one.
+    A longer word is kept though its stem looks like an empty word, as "Ines" has the stem "in".
     """
     listed = speech.empty.split()
     longer = (tokens(word) for word in _LONGER.findall(text) if word.casefold() not in listed)

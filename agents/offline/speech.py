@@ -57,16 +57,16 @@ class Speech:
 
     `social` are forms of small talk by name, and fit a whole message; `talk` are forms that a part of a sentence shows,
     in the order of their weight. Each of `alike` holds words that mean the same, or after ">" a kind of it, `kinds` the
-    words that ask for a key. `cut` is what a question says that an answer need not say; `rewrites` turn a way of asking
-    into another. `tag` is what makes a statement sound like a question, as in "lovely, isn't it?". `kind` fits the kind
-    of thing that is asked for; `light` are words that an answer need not hold if it holds others. `refers` fits
-    messages that speak of what the one before names, `changed` those which say that what was said before holds no
-    more, `own` questions about the person who asks, `personal` those about that person's life and people, `agenda`
-    those about what is planned on certain days, `talked` those about what was talked of, `grief` news of a loss,
-    `other` sentences about somebody else. A question that fits `before` is answered by what fits `past`; `was`
-    turns the beginning of a fact into the past tense. With `capitals` a capital letter within a sentence shows a
-    name; the words of an `inflected` language have many endings. `particles` are letters between which the words of
-    an unspaced script stand.
+    words that ask for a key. `cut` fits words of a question that an answer need not say; `rewrites` turn a way of
+    asking into another. `tag` fits words that make a statement sound like a question, as in "lovely, isn't it?".
+    `kind` fits the kind of thing that is asked for; `light` are words that an answer need not hold if it holds others.
+    `refers` fits messages that speak of something named in the one before, `changed` those which say that something
+    said before holds no more, `own` questions about the person who asks, `personal` those about that person's life
+    and people, `agenda` those about plans for certain days, `talked` those about earlier talks, `grief` news of a
+    loss, `other` sentences about somebody else. A question that fits `before` is answered by sentences that fit
+    `past`; `was` turns the beginning of a fact into the past tense. With `capitals` a capital letter within a sentence
+    shows a name; the words of an `inflected` language have many endings. `particles` are letters that separate the
+    words of an unspaced script.
     """
 
     code: str

@@ -3,7 +3,7 @@
 Invariants: every failure is raised as a `ModelError` that names the host and the model, and never the key. A silence
 longer than `timeout` ends a call; keepalives count as silence. The caller bounds the total time. The memory held for an
 answer is bounded. An answer that broke off is an error and never passes for a complete one. A request's messages take
-turns as `roles` says. What a person is shown of an answer went through `agents.output`.
+turns as `roles` says. Text that a person is shown went through `agents.output`.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Adapter(ABC):
 
     @property
     def name(self) -> str:
-        """The provider's name and the model's, as configured."""
+        """The names of the provider and the model, as configured."""
         return f"{self._model.provider}/{self._model.model}"
 
     @property
@@ -193,7 +193,7 @@ class Adapter(ABC):
                 self._learn(quirk)
 
     def _abort(self, request: Request, text: str, usage: Usage | None) -> None:
-        """Tells what a call cost that gives no answer: what was read, and the words that had come."""
+        """Reports the cost of a call that gives no answer: the tokens read, and the words that had come."""
         if request.on_aborted is None:
             return
         counted = Usage(input_tokens=self.read_tokens(request), output_tokens=self._count_tokens(text), estimated=True)

@@ -1,6 +1,6 @@
 """An answer of a model server, assembled from its pieces in whatever format they came.
 
-Invariants: what is shown of an answer went through `agents.output.Output`. Text and arguments can be stored as UTF-8.
+Invariants: text that is shown went through `agents.output.Output`. Text and arguments can be stored as UTF-8.
 Tool calls have ids that every vendor accepts back.
 """
 
@@ -20,7 +20,7 @@ from agents.output import Output
 _MOST_TOKENS = 1_000_000_000
 #: Tool call ids that the strictest vendors accept back: OpenAI at most 40 characters, Anthropic only these characters.
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
-#: Finish reasons that say the answer was cut off at a limit of tokens, and what all are called here.
+#: Finish reasons that say the answer was cut off at a limit of tokens; all are called "length" here.
 _CUT = frozenset(("length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded"))
 
 

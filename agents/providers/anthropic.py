@@ -113,7 +113,7 @@ class AnthropicProvider(Adapter):
         return answer.add_text(text) if isinstance(text, str) and text else ""
 
     def _add_usage(self, answer: Assembled, raw: object) -> None:
-        """Adds what the server counted. It names cached tokens apart; the answer's tokens come last."""
+        """Adds the tokens that the server counted. It counts cached tokens apart and reports the answer's last."""
         if not isinstance(raw, dict):
             return
         before = answer.usage or Usage()
@@ -136,7 +136,7 @@ def _finish(reason: object) -> object:
 
 
 def _in_tools(messages: Sequence[ChatMessage]) -> bool:
-    """Returns whether tools have just been called: a thought may begin only where the person has spoken last.
+    """Returns whether tools have just been called: a thought may begin only if the person has spoken last.
 
     The API wants the thoughts before a call back with its result, and they are not kept.
     """
@@ -144,7 +144,7 @@ def _in_tools(messages: Sequence[ChatMessage]) -> bool:
 
 
 def _conversation(messages: Sequence[ChatMessage], *, shown: bool) -> list[dict[str, Any]]:
-    """Returns the messages as blocks: results of tools are the person's, and one message holds all that follow."""
+    """Returns the messages as blocks. Tool results belong to the person, and messages of one role in a row are one."""
     wire: list[dict[str, Any]] = []
     for message in messages:
         if message.role == "system":

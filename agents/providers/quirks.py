@@ -1,6 +1,6 @@
-"""Learns from a server's refusals what it does not take, and does without.
+"""Learns from a server's refusals which parts of a request it does not take, and leaves them out.
 
-Invariants: a quirk is learned only from a refusal that says so, and only if the request had what is refused and can do
+Invariants: a quirk is learned only from a refusal that says so, and only if the request had the refused part and can do
 without it. So each quirk is learned once, and a call ends after as many tries as there are quirks.
 """
 
@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-#: What a server does not take. "thinking": its answers begin inside a thought, of which only the end is marked.
+#: A part of a request that a server does not take. "thinking": its answers begin inside a thought whose end alone is
+#: marked.
 Quirk: TypeAlias = Literal[
     "stream",
     "stream_options",
@@ -23,10 +24,10 @@ Quirk: TypeAlias = Literal[
     "tools",
     "thinking",
 ]
-#: Quirks by server and model: what one call has learned, all others know, also those of the next run.
+#: Quirks by server and model: all calls share what one has learned, also those of the next run.
 Learned: TypeAlias = dict[str, set[Quirk]]
 
-#: Told to the operator when it is learned.
+#: Advice for the operator, logged when the quirk is learned.
 ADVICE: Final[Mapping[Quirk, str]] = {
     "tools": "This model is served without tools. Write tools: [] in the agent's file, so that its prompt has none.",
     "pictures": "This model takes no pictures. Set sees: false for it.",
@@ -45,8 +46,8 @@ class _Sign:
 
 _FEW = frozenset((400, 422))
 _MANY = frozenset((400, 404, 405, 415, 422, 500, 501))
-#: What the refusals say. What is sent takes turns, so a complaint about that means the system's message: templates of
-#: Gemma and of older Mistral models know no system role.
+#: The words of refusals. Messages are sent in turns, so a complaint about turns means the system's message: the
+#: templates of Gemma and of older Mistral models know no system role.
 _SYSTEM = (
     r"system (?:role|message|prompt|instruction)s?[a-z ]{0,24}(?:not|n't|unsupported)|developer instruction is not"
     r"|(?:not|n't) (?:support|allow)[a-z ]{0,24}system|roles? must alternate|only user(?:,| and) assistant"
@@ -81,9 +82,9 @@ _SIGNS = tuple(
 
 
 def learned_from(status: int, said: str, sent: Mapping[str, Any]) -> Quirk | None:
-    """Returns what the server refuses, by its status and its words in lower case; None if they name nothing known.
+    """Returns the part that the server refuses, by its status and its words in lower case; None if they name none.
 
-    `sent` is the body of the request; with "system" in it if it has a system message.
+    `sent` is the body of the request, with "system" in it if there is a system message.
     """
     for sign in _SIGNS:
         if sent.get(sign.field) and status in sign.statuses and sign.words.search(said):

@@ -44,7 +44,7 @@ class Definition:
 def read(tool: Mapping[str, Any]) -> Definition:
     """Returns the definition in a tool of `tools/list`, as JSON.
 
-    A tool that says it only reads and may destroy, too, is taken at its worse word.
+    A tool that says both that it only reads and that it may destroy counts as one that may destroy.
     """
     hints = tool.get("annotations") or {}
     schema = dict(tool.get("inputSchema") or {})

@@ -1,7 +1,7 @@
 """Stands between Remora and a server's program: passes its lines on, and ends it when it floods.
 
-Run as a script of its own, with nothing but the standard library: `python -I relay.py PROGRAM ARGUMENT...`. The program
-reads our standard input itself. What it writes is passed on line by line, so that no line of any length and no endless
+Runs as a script of its own, with nothing but the standard library: `python -I relay.py PROGRAM ARGUMENT...`. The
+program reads our standard input itself. Its output is passed on line by line, so that no overlong line and no endless
 chatter reaches the process that has everybody's memory.
 """
 
@@ -12,7 +12,7 @@ import sys
 import time
 
 #: The longest line; the lines and bytes that may come at once, and how many of them become free again in a second.
-#: What is passed on comes no faster than it is read, so a flood shows only in the long run.
+#: Lines are passed on no faster than they are read, so a flood shows only in the long run.
 LONGEST_LINE = 4_000_000
 MOST_LINES, LINES_A_SECOND = 2_000, 100
 MOST_BYTES, BYTES_A_SECOND = 16_000_000, 1_000_000

@@ -24,7 +24,7 @@ from agents.toolservers.session import Connection, OutcomeUnknown, connected
 
 log = structlog.get_logger(__name__)
 
-#: Seconds that a server may take to start; what npx or uvx have to fetch first is fetched meanwhile.
+#: Seconds that a server may take to start, with the downloads of npx or uvx.
 _START_SECONDS: Final = 25.0
 #: Characters of a changed description that the log shows.
 _SHOWN: Final = 500
@@ -245,7 +245,7 @@ class ToolServer:
 
 
 def _innermost(error: BaseException) -> str:
-    """Returns what went wrong: the SDK wraps errors in groups."""
+    """Returns the words of the error inside the groups in which the SDK wraps it."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     return str(error).rstrip(".") or type(error).__name__

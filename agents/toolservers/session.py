@@ -29,7 +29,7 @@ from agents.toolservers.definitions import Definition
 _CANCEL_SECONDS: Final = 2.0
 #: The most bytes of one response over HTTP.
 _MOST_BYTES: Final = 16_000_000
-#: Pages of a list of tools that are read; a server whose list never ends is given up.
+#: The most pages of a list of tools that are read; a server whose list never ends is given up.
 _MOST_PAGES: Final = 20
 #: Codes of JSON-RPC by which a server says that it did nothing: unknown method, unfit arguments.
 _NOT_DONE: Final = (-32601, -32602)
@@ -74,7 +74,7 @@ class Connection:
         try:
             await asyncio.wait({calling, ending}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if not calling.done() and ending.done():
-                await asyncio.wait({calling}, timeout=_CANCEL_SECONDS)  # what came before the end is still read
+                await asyncio.wait({calling}, timeout=_CANCEL_SECONDS)  # an answer sent before the end is still read
             if not calling.done():
                 raise OutcomeUnknown(f"{self.server} did not answer within {seconds:g} seconds. {_UNKNOWN}")
         finally:
@@ -183,7 +183,7 @@ async def _program(spec: ServerSpec) -> AsyncIterator[Any]:
 
 @asynccontextmanager
 async def _watched(transport: AbstractAsyncContextManager[Any], ended: asyncio.Event) -> AsyncIterator[Any]:
-    """A transport that sets `ended` when the server's messages end."""
+    """Yields a transport that sets `ended` when the server's messages end."""
     try:
         async with transport as (read, write):
             yield _Watched(read, ended), write
