@@ -1,9 +1,9 @@
-"""Programs as a channel: each request waits for its answer, and nobody hears anything without having asked.
+"""Programs as a channel: each request waits for its answer, and a program hears only answers to its requests.
 
 Invariants: a request is known by its key, however often it is sent: its repetitions wait for the same answer. An answer
-for which nobody waits any more is kept for a short while in RAM, until somebody who repeats the request has it. What is
-to be shown without a request waits in the outbox for the next one in its place, and comes after its answer. In one
-place one request is answered at a time.
+for which nobody waits any more is kept for a short while in RAM, until a repetition of the request has fetched it. A
+message that answers no request waits in the outbox for the next request in its place, and comes after its answer. In
+one place one request is answered at a time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ API: Final = "api"
 #: The most answers that are kept for a repetition, and the most requests that are known to have been answered.
 _KEPT: Final = 200
 _KNOWN: Final = 5_000
-#: Stands before what an earlier run may have shown already.
+#: The words before a message that an earlier run may have shown already.
 _EARLIER: Final = "(from earlier)"
 
 
@@ -41,7 +41,7 @@ class ApiReply:
 
     def __init__(self) -> None:
         self.over = False
-        #: The id of the turn that made it, once that is known.
+        #: The id of the turn that made the answer, once it is known.
         self.turn: int | None = None
         #: The reason why there is no answer; "" if there is one.
         self.refused = ""
@@ -95,7 +95,7 @@ class ApiReply:
                 piece, shown = whole[len(shown) : upto], whole[:upto]
                 yield piece
             elif self.over and not whole.startswith(shown):
-                yield f"\n\n{whole}"  # what was shown became something else, and can't be taken back
+                yield f"\n\n{whole}"  # the text shown before has changed and can't be taken back
             if self.over:
                 return
             try:
@@ -129,9 +129,9 @@ class ApiChannel(Channel):
         self._crashes: asyncio.Queue[BaseException] = asyncio.Queue()
 
     async def ask(self, inbound: Inbound) -> ApiReply:
-        """Takes a request and returns its answer, which begins to grow. Its `ticket` is what it is known by.
+        """Takes a request and returns its answer, which begins to grow. The request's key is its `ticket`.
 
-        Raises `ChannelUnavailable` while nobody is there to answer.
+        Raises `ChannelUnavailable` while no host is there to answer.
         """
         reply = self._replies.get(inbound.ticket)
         if reply is None:
@@ -147,14 +147,14 @@ class ApiChannel(Channel):
         return reply
 
     def delivered(self, ticket: str) -> None:
-        """Notes that the answer to a request has reached whoever asked. It is not kept any longer."""
+        """Notes that the answer to a request has reached the program that asked. It is not kept any longer."""
         self._replies.pop(ticket, None)
         self._answered[ticket] = None
         if len(self._answered) > _KNOWN:
             del self._answered[next(iter(self._answered))]
 
     def was_delivered(self, ticket: str) -> bool:
-        """Returns whether an answer surely reached whoever asked, as far as this run of the process knows."""
+        """Returns whether an answer surely reached the program that asked, as far as this run of the process knows."""
         return ticket in self._answered
 
     async def _answer(self, host: Host, inbound: Inbound, reply: ApiReply) -> None:
@@ -176,7 +176,7 @@ class ApiChannel(Channel):
                 reply.close()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Has `run` end with the error that kept a request from being taken."""
+        """Ends `run` with the error that kept a request from being taken."""
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._crashes.put_nowait(error)
@@ -210,7 +210,7 @@ class ApiChannel(Channel):
         current = self._current.get(outbound.place.session_key)
         reference = outbound.edits or f"api-{outbound.id}"
         if outbound.ticket:
-            # An answer that nobody waits for: the next request that repeats the question finds it in history.
+            # Nobody may wait for this answer: the next request that repeats the question finds it in history.
             reply = self._replies.get(outbound.ticket)
             if reply is not None and not outbound.id:
                 reply.refused = outbound.text

@@ -16,7 +16,7 @@ from typing import Literal, Protocol, TypeAlias
 from urllib.parse import quote, unquote
 
 ChatKind: TypeAlias = Literal["private", "group"]
-#: "other" is an attachment without bytes, or without bytes that say anything: a place on a map, a poll, a sticker.
+#: The kinds of attachment. "other" has no bytes, or none that say anything: a place on a map, a poll, a sticker.
 AttachmentKind: TypeAlias = Literal["image", "audio", "video", "file", "other"]
 
 #: Version of the JSON form of `Inbound`; raised when a field changes its meaning.
@@ -156,12 +156,12 @@ class Inbound:
     empty. `server` is the larger place that the chat belongs to, on platforms that have servers. `ticket` lets the
     channel answer this very message in place or in private; it is opaque and a secret. `language` is the code of the
     language in which the author uses the platform, such as "pt-BR"; empty if it doesn't say. With `task` nobody said
-    this now: it is the text of the author's task of this id, whose time has come, or of a standing one if that is 0.
-    `instructions` are what the author's program wants for this answer alone. `earlier` is what was said before in a
-    conversation that this is a branch of, as pairs of role and text; with `told` so were these words themselves. What
-    a program brings with each of its requests, `instructions` and `earlier`, is in RAM only: it may hold what was
-    forgotten here. `as_admin` is the page's word that its visitor signed in lately enough to use the rights of the
-    account they signed in with.
+    this now: it is the text of the author's task with this id, whose time has come, or of a standing task if that is 0.
+    `instructions` are the wishes of the author's program for this answer alone. `earlier` holds the words said before
+    in a conversation that this is a branch of, as pairs of role and text; with `told` this text was said before, too.
+    `instructions` and `earlier`, which a program brings with each of its requests, are in RAM only: they may hold words
+    that were forgotten here. `as_admin` is the page's word that its visitor signed in lately enough to use the rights
+    of the account they signed in with.
     """
 
     channel: str

@@ -11,7 +11,7 @@ from typing import Final
 
 from channels.base import Attachment, AttachmentKind, ChannelError, TooLarge
 
-#: Stands before the bytes in a reference.
+#: The prefix of the bytes in a reference.
 _BYTES: Final = "b64:"
 _KINDS: Final[dict[str, AttachmentKind]] = {"image": "image", "audio": "audio", "video": "video"}
 

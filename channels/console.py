@@ -337,7 +337,7 @@ class ConsoleChannel(Channel):
                 await self._answered(host, session, f"/{_HELP}" if said == _HELP else text)
 
     async def _typed(self, session: PromptSession[str], label: str, value: str = "") -> str | None:
-        """Returns what the person types, beginning with `value`; None if they leave."""
+        """Returns the text that the person types, beginning with `value`; None if they leave."""
         from prompt_toolkit.application import run_in_terminal
 
         self._end_line()
@@ -352,7 +352,7 @@ class ConsoleChannel(Channel):
             self._above_prompt = None
 
     async def _completed(self, host: Host, session: PromptSession[str], text: str) -> str:
-        """Returns a command with what it lacks, if it lacks something that the person can type in; else as it is."""
+        """Returns a command completed by what the person types in, or as it is if it lacks nothing."""
         form = await host.form(self._inbound(text))
         if form is None:
             return text
@@ -580,7 +580,7 @@ def _put_down(data: bytes, wanted: Path) -> Path:
 
 
 def _private(path: str, flags: int) -> int:
-    """Opens a file that only its owner may read, because it may hold what somebody said in confidence."""
+    """Opens a file that only its owner may read, because it may hold words said in confidence."""
     return os.open(path, flags, 0o600)
 
 

@@ -1,4 +1,4 @@
-"""Completes what is typed in the terminal: commands, and the path of a file to send."""
+"""Completes input in the terminal: commands, and the path of a file to send."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from channels.console_files import ATTACH
 
 
 class CommandCompleter(Completer):
-    """Completes `commands`, each with what it does, and paths behind the command that sends a file."""
+    """Completes `commands`, each shown with its help, and paths after the command that sends a file."""
 
     def __init__(self, commands: Mapping[str, str]) -> None:
         self._commands = WordCompleter(list(commands), meta_dict=commands, ignore_case=True, sentence=True)

@@ -1,7 +1,6 @@
-"""Files that a person sends from the terminal: which one is meant, what it is, and its bytes.
+"""Files that a person sends from the terminal: the path that is meant, the kind of file, and its bytes.
 
-Invariants: only regular files are taken, and none that is too large to be read. Whatever is wrong with one is told in
-words for the person.
+Invariants: only regular files are taken, and none that is too large to be read. Errors are worded for the person.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from channels.base import Attachment, AttachmentKind, ChannelError, TooLarge
 #: The command that sends a file.
 ATTACH: Final = "/attach"
 USAGE: Final = "Name a file: /attach PATH, and behind it what you want to say. Put quotes around a path with blanks."
-#: Bytes above which no configuration reads a file.
+#: The size in bytes above which no configuration reads a file.
 _MOST: Final = 20_000_000
-#: A path in quotes, or with a backslash before what would end it, as terminals write a file that is dropped on them.
+#: A path in quotes, or with a backslash before characters that would end it, as terminals write a file dropped on them.
 _QUOTED: Final = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|((?:[^\s\\'"]|\\.)+)""")
 _ESCAPED: Final = re.compile(r"\\(.)")
 _DROPPED: Final = ("/", "~/", "'/", "'~/", '"/', '"~/', "file://")

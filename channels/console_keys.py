@@ -1,4 +1,4 @@
-"""The keyboard of a terminal chat while nobody is asked for anything: Ctrl-C, keys typed ahead, no echo."""
+"""The keyboard of a terminal chat while there is no prompt: Ctrl-C, keys typed ahead, no echo."""
 
 from __future__ import annotations
 
@@ -84,4 +84,4 @@ def unechoed(stdin: TextIO) -> Iterator[None]:
     try:
         yield
     finally:
-        termios.tcsetattr(stdin, termios.TCSAFLUSH, before)  # else the shell would run what was typed ahead
+        termios.tcsetattr(stdin, termios.TCSAFLUSH, before)  # else the shell would run keys that were typed ahead

@@ -1,6 +1,6 @@
-"""An answer on a terminal while it grows: formatted at once, and only what has changed is written again.
+"""An answer on a terminal while it grows: formatted at once, and only changed lines are written again.
 
-The cursor stands behind the last line. What has left the screen at its upper edge stays as it was shown.
+The cursor stands behind the last line. Lines that have left the screen at its upper edge stay as they were shown.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from channels import console_page
 
 _CLEAR_LINE = "\x1b[K"
 _CLEAR_BELOW = "\x1b[J"
-#: Shown where the answer will be.
+#: The sign shown where the answer will be.
 _WAITING = "…"
-#: Seconds between two drawings of a growing text, at least; and as many times the time that drawing took.
+#: The least time between two drawings of a growing text: in seconds, and as a multiple of the time that drawing took.
 _INTERVAL = 0.04
 _SHARE = 8
 
@@ -82,7 +82,7 @@ class LiveText:
         self._write(self._shown(_WAITING, markdown=False)[0])
 
     def clear(self) -> None:
-        """Clears what `wait` has shown."""
+        """Clears the sign that `wait` has shown."""
         if self._waiting:
             self._waiting = False
             self._write("\r" + _CLEAR_LINE)
@@ -113,7 +113,7 @@ class LiveLines:
         self._shown: list[str] = []
 
     def change(self, lines: Sequence[str], *, columns: int, height: int) -> str:
-        """Returns what to write so that the screen shows `lines` in place of the lines shown before."""
+        """Returns the text to write so that the screen shows `lines` in place of the lines shown before."""
         before, self._shown = self._shown, list(lines)
         if not before:
             return "\n".join(lines)

@@ -33,7 +33,7 @@ _NARROWEST = 20
 _WIDE = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef\U0001f300-\U0003ffff"
 #: Punctuation that must not begin a line.
 _CLOSING = "，。、；：？！）》」』】…”’"
-#: What stays on one line: blanks; a word; one East Asian character. Punctuation goes with what it follows.
+#: A unit that stays on one line: blanks, a word or one East Asian character. Punctuation goes with the unit before it.
 _UNIT = re.compile(rf"\s+|(?:[{_WIDE}]|[^\s{_WIDE}]+)[{_CLOSING}]*")
 
 

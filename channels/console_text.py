@@ -43,7 +43,7 @@ class PlainText:
         self._write(f"{text}\n")
 
     def wait(self) -> None:
-        """Shows nothing while a text is waited for."""
+        """Shows nothing: text without a cursor has no sign for waiting."""
 
     def clear(self) -> None:
-        """Clears what `wait` has shown."""
+        """Clears nothing, as `wait` shows nothing."""

@@ -71,7 +71,7 @@ class HttpClient:
         limit: int | None = None,
         **content: Any,
     ) -> HttpAnswer | ChannelError:
-        """Makes a request of at most `seconds` to what operators know as `server`.
+        """Makes a request of at most `seconds` to the server that operators know as `server`.
 
         With `limit` a file of at most that many bytes is read, and nothing of an answer that refuses it. `content` is
         passed on to aiohttp: headers, json, data, params.

@@ -1,6 +1,6 @@
 """The format of each platform's ids: only one spelling of a person or a chat can ever match.
 
-A platform whose ids are no numbers, or hold ":", as Matrix's do, is one more line here.
+A platform whose ids are no numbers, or hold ":" as Matrix's do, needs one more line here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FORMATS: Final[Mapping[str, IdFormat]] = {
     "console": IdFormat(person=re.compile(r"[^:\n]{1,200}"), chat=re.compile(r"[^:\n]{1,200}")),
     "telegram": NUMERIC,
     "discord": NUMERIC,
-    # The account that somebody signed in with: its channel's id, a dot, its id there.
+    # The account that a visitor signed in with: its channel's id, a dot, its id there.
     "web": IdFormat(
         person=re.compile(r"[a-z][a-z0-9_-]{0,31}\.[^:\n]{1,200}"),
         chat=re.compile(r"[a-z][a-z0-9_-]{0,31}\.[^:\n]{1,200}"),

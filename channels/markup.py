@@ -32,11 +32,11 @@ from channels.base import Chunk
 
 #: https://core.telegram.org/bots/api#sendmessage; counted here in UTF-16 units, which never undercounts.
 TELEGRAM_LIMIT = 4_096
-#: Telegram ignores more: MAX_USER_ENTITY_COUNT in TDLib's MessageEntity.cpp.
+#: The most entities of a message, as Telegram ignores more: MAX_USER_ENTITY_COUNT in TDLib's MessageEntity.cpp.
 TELEGRAM_ENTITIES = 100
 #: https://discord.com/developers/docs/resources/message#create-message, counted in UTF-16 units as well.
 DISCORD_LIMIT = 2_000
-#: Shown instead of a text with nothing to see: platforms refuse empty messages.
+#: The text shown instead of one with nothing to see: platforms refuse empty messages.
 NOTHING = "…"
 
 #: Longer texts are shown as they are. The library's time grows with length, but at up to 40 µs a character for
@@ -792,7 +792,7 @@ _SENTENCE = re.compile(r"[.!?…][\"'”’)\]]?(?=\s)|[。！？][”’」』�
 
 
 def _visible(text: str) -> bool:
-    """Returns whether the eye would find anything in it: platforms refuse messages of blanks and invisible marks."""
+    """Returns whether `text` has anything to see: platforms refuse messages of blanks and invisible marks."""
     return any(
         unicodedata.category(character) not in {"Zs", "Zl", "Zp", "Cc", "Cf", "Mn", "Me"}
         and character not in _BLANK_LETTERS

@@ -1,6 +1,6 @@
-"""A limited number of slots, handed to those who wait for one in an order that their owner decides.
+"""A limited number of slots, handed to waiting tasks in an order that the slots' owner decides.
 
-Invariants: a slot comes free however its holder ends, even one that is cancelled at the moment it is served. Those who
+Invariants: a slot comes free however its holder ends, even one that is cancelled at the moment it is served. Tasks that
 wait under one key are served in the order of coming.
 """
 
@@ -23,7 +23,7 @@ class Slots(Generic[K]):
     """
 
     def __init__(self, count: int, choose: Callable[[Collection[K]], K | None]) -> None:
-        #: How many slots each key holds.
+        #: The number of slots that each key holds.
         self.held: Counter[K] = Counter()
         self._free = count
         self._choose = choose

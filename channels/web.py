@@ -1,9 +1,9 @@
-"""The web page as a chat platform: what is said in a browser comes in, what is to be shown goes to its open tabs.
+"""The web page as a chat platform: messages come in from a browser, and rows to show go to its open tabs.
 
-Invariants: a message is taken only by `run`, one after the other, and whoever said it hears whether it was taken. A row
-is shown only where a tab is open; until then it stays in the outbox. Commands and their answers, which no history
-keeps, are held in memory for `_HELD_MS`, so that a page that is loaded again shows them. What history keeps is not
-held: once it is forgotten there, it is gone. A tab shows nothing of another place than its own.
+Invariants: messages are taken only by `run`, one after the other, and the author hears whether each was taken. A row is
+shown only where a tab is open; until then it stays in the outbox. Commands and their answers, which no history keeps,
+are held in memory for `_HELD_MS`, so that a page that is loaded again shows them. Messages that history keeps are not
+held: once they are forgotten there, they are gone. A tab shows only messages of its own place.
 """
 
 from __future__ import annotations
@@ -144,11 +144,11 @@ class WebChannel(Channel):
     def drafts(self, place: Place) -> bool:
         return True
 
-    # What people do -----------------------------------------------------------------------------------------------
+    # For people ---------------------------------------------------------------------------------------------------
 
     @contextmanager
     def tab(self, place: Place) -> Iterator[Tab]:
-        """Opens a tab on a place while the block runs. Of a person's tabs beyond the limit the oldest closes."""
+        """Opens a tab on a place while the block runs. If the person has too many tabs, the oldest closes."""
         own = [tab for other, tabs in self._tabs.items() if other.chat == place.chat for tab in tabs]
         for tab in own[: max(0, len(own) - _TABS + 1)]:
             tab.close()
@@ -162,7 +162,7 @@ class WebChannel(Channel):
                 del self._tabs[place]
 
     async def say(self, inbound: Inbound) -> None:
-        """Has a message taken; returns after it is committed. Raises `NotTaken`, or what else kept it from that."""
+        """Hands a message to `run`; returns after it is committed. Raises `NotTaken`."""
         taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         await self._said.put((inbound, taken))
         if inbound.pressed is None:
@@ -186,10 +186,10 @@ class WebChannel(Channel):
         return next((item.file for item in self._fresh(place).values() if item.file and item.row == row), None)
 
     def drop(self, place: Place) -> None:
-        """Drops all that is held of a place."""
+        """Drops all items that are held of a place."""
         self._held.pop(place, None)
 
-    # What the gateway does ----------------------------------------------------------------------------------------
+    # For the gateway ----------------------------------------------------------------------------------------------
 
     async def run(self, host: Host) -> None:
         while True:
@@ -242,7 +242,7 @@ class WebChannel(Channel):
         return key
 
     def _leave_to_history(self, place: Place, answer: str) -> None:
-        """Drops an answer and what it answers, because history keeps both from now on."""
+        """Drops an answer and the message it answers, because history keeps both from now on."""
         kept = self._fresh(place)
         said = [key for key, item in kept.items() if item.mine and not item.text.startswith("/")]
         for key in (answer, *said):
@@ -276,14 +276,14 @@ class WebChannel(Channel):
     def _show(self, place: Place, item: PageItem) -> None:
         items = self._fresh(place)
         items[item.key] = item
-        # The bytes of a file that goes by age are dropped with it.
+        # An item that is dropped for its age takes the bytes of its file with it.
         self._held[place] = dict(sorted(items.items(), key=lambda each: each[1].at)[-_HELD:])
         for tab in self._tabs.get(place, ()):
             tab.put(item)
 
 
 def said_key(message_id: str) -> str:
-    """Returns the key of what a person said."""
+    """Returns the key of a person's message."""
     return f"u{message_id}"
 
 

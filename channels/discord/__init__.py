@@ -1,7 +1,7 @@
 """Discord: `channel` is the bot itself.
 
-In come `gateway` (the only one that imports discord.py), `intake` (in what order, up to where) and `interactions`; out
-goes `show`; `rest` are the requests, `payloads` the JSON of all of them.
+`gateway` (the only one that imports discord.py), `intake` (the order and the position of events) and `interactions`
+receive; `show` sends; `rest` makes the requests, and `payloads` reads and writes the JSON of all of them.
 """
 
 from channels.discord.channel import DiscordChannel, probe, servers

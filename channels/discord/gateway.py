@@ -1,4 +1,4 @@
-"""Receives messages from Discord's gateway in order, and reads back what was missed while no session was open.
+"""Receives messages from Discord's gateway in order, and reads back those missed while no session was open.
 
 Invariants: events are handed over in the order of their channel. Messages that were said while no session was open are
 read back before anything later in the same channel. A connection that can't be restored soon ends the run. discord.py
@@ -255,7 +255,7 @@ class Receiver:
     async def _address(self) -> None:
         """Asks for the gateway's address, and sets it and the API's for the whole process."""
         # discord.py reads the API's address from this class at every request; neither its client nor its HTTP client
-        # takes one.
+        # takes an address.
         Route.BASE = self._base_url.rstrip("/")
         try:
             found = await self._rest.call("GET", "/gateway/bot", seconds=self._request_seconds)
@@ -265,8 +265,8 @@ class Receiver:
                 raise ChannelUnavailable(
                     f"the bot has connected too often today; Discord lets it in again in {seconds:.0f} s"
                 )
-            # discord.Client connects to the address on this class and takes none. AutoShardedClient asks Discord for
-            # it, but goes to this one, too, when a session has become invalid.
+            # discord.Client connects to the address on this class and takes no other. AutoShardedClient asks Discord
+            # for one, but uses this one, too, when a session has become invalid.
             DiscordWebSocket.DEFAULT_GATEWAY = URL(found["url"])
         except DiscordRefused as exc:
             raise no_entry(exc) from None
@@ -355,7 +355,7 @@ class Receiver:
         self._gap = self._intake.since
 
     def ready(self) -> None:
-        """Starts reading back what was missed, now that the servers of the new session are known."""
+        """Starts reading back missed messages, now that the servers of the new session are known."""
         client = self._client
         present = [guild for guild in client.guilds if not guild.unavailable]
         if not self._gap:
@@ -391,7 +391,7 @@ class Receiver:
             self._spawn(self._interactions.offer([str(guild.id)]))
 
     def unavailable(self, guild: discord.Guild) -> None:
-        """Handles a server's outage, during which the gateway does not report what is said there."""
+        """Handles a server's outage, during which the gateway does not report its messages."""
         if guild.id not in self._awaited:
             self._await(guild, self._intake.since)
 
@@ -435,11 +435,11 @@ class Receiver:
         if not present:
             self._intake.left(chat)
 
-    # What was missed.
+    # Missed messages.
 
     def _catch_up_server(self, guild: discord.Guild, after: int | None) -> None:
         if after is None:
-            # What was said before the bot first joined is not meant for it.
+            # Messages from before the bot first joined are not meant for it.
             self._gap = max([self._gap, *map(_last, _readable(guild))])
             self._intake.begin(self._gap)
             return
@@ -453,7 +453,7 @@ class Receiver:
                 self._intake.put_first(chat, [Event(key=f"a{chat}", work=work, reading=True)])
 
     async def _first_words(self) -> None:
-        """Reads what the admins wrote before the very first session: they have just set the bot up and talked to it."""
+        """Reads the admins' messages from before the very first session: they have just set up the bot and tried it."""
         for user in self._host.admins(self._channel):
             with suppress(ChannelError):
                 chat = await self._screen.direct_channel(user)
@@ -667,7 +667,7 @@ class Receiver:
 
 
 def next_reader(channels: Collection[str], waits: Callable[[str], bool]) -> str:
-    """Returns the channel that is read back next: one in which something `waits` for that, if there is one."""
+    """Returns the channel to read back next: the first for which an event `waits`, if there is one."""
     return next(filter(waits, channels), next(iter(channels)))
 
 

@@ -38,7 +38,7 @@ _GONE = "-"  # prefix of the server of a chat that the bot is no longer in
 class Event:
     """An event to hand over. `number` is its message's id, 0 if it is no new message; `key` names it for logs.
 
-    `work` raises `ChannelError` when the event was not taken. An event that is `reading` fetches what was missed;
+    `work` raises `ChannelError` when the event was not taken. An event that is `reading` fetches missed messages;
     `tries` counts how often that failed.
     """
 
@@ -142,7 +142,7 @@ class ChannelLanes:
                 self.seen[chat] = value
 
     async def save(self) -> None:
-        """Keeps what has changed; what can't be kept now is kept later."""
+        """Keeps the values that have changed; values that can't be kept now are kept later."""
         if (position := self._position()) > self.since:
             self.since = position
             self._unsaved["since"] = str(position)
@@ -188,7 +188,7 @@ class ChannelLanes:
         self._pins.pop(name, None)
 
     def put(self, lane: str, event: Event) -> None:
-        """Hands `event` over after everything that waits in the lane.
+        """Hands `event` over after all events that wait in the lane.
 
         A message that was read back before is left out.
         """
@@ -197,7 +197,7 @@ class ChannelLanes:
             self._lane(lane).append(event)
 
     def is_full(self, lane: str) -> bool:
-        """Returns whether so much waits in the lane that new messages had better be read back later."""
+        """Returns whether so many events wait in the lane that new messages had better be read back later."""
         return lane in self._lanes and len(self._lanes[lane].events) >= _MOST_WAITING
 
     def waits(self, lane: str) -> bool:

@@ -74,7 +74,7 @@ class BotSession:
 class Interactions:
     """The interactions of one run.
 
-    `spot` returns the place of a channel. `heard` is called with the place in which somebody has used an interaction.
+    `spot` returns the place of a channel. `heard` is called with the place in which a person has used an interaction.
     """
 
     def __init__(

@@ -119,7 +119,7 @@ def snowflake(at: int) -> int:
 
 
 def span(milliseconds: int) -> int:
-    """Returns by how much ids grow in this many milliseconds."""
+    """Returns the growth of ids in this many milliseconds."""
     return milliseconds << 22
 
 
@@ -210,7 +210,7 @@ def content(outbound: Outbound) -> Json:
 
 
 def bare(body: Json) -> Json:
-    """Returns a refused body without all that the refusal could be about, except its words."""
+    """Returns a refused body without the parts that the refusal could be about, except its words."""
     kept = {name: value for name, value in body.items() if name not in ("components", "message_reference")}
     return kept | {"content": body["content"][:MESSAGE_LIMIT]}
 

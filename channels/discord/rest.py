@@ -36,7 +36,7 @@ _EVERYTHING = ""  # the bucket of a global limit
 _TOKEN = re.compile(r"[!-~]{1,200}")
 #: The application's flags that tell whether messages come with their text; the second in fewer than 100 servers.
 _READS_MESSAGES = 1 << 18 | 1 << 19
-#: What the bot needs in a server: see channels, send messages, attach files, read the history, send in threads.
+#: The bot's permissions in a server: see channels, send messages, attach files, read the history, send in threads.
 _PERMISSIONS = 1 << 10 | 1 << 11 | 1 << 15 | 1 << 16 | 1 << 38
 
 
@@ -103,7 +103,7 @@ class Rest:
         self._now = now
         self._sleep = sleep
         self._http = HttpClient(_session)
-        self._rests: dict[str, tuple[int, int]] = {}  # bucket to the time in which nothing may be asked, ms UTC
+        self._rests: dict[str, tuple[int, int]] = {}  # bucket to the time in which it takes no requests, ms UTC
 
     def open(self) -> AbstractAsyncContextManager[ClientSession]:
         """Keeps one HTTP session for all requests made inside the block."""
@@ -255,7 +255,7 @@ class Rest:
         self._rests[bucket] = (now, now + math.ceil(seconds * 1000))
 
     def _rest(self, bucket: str, *, signed: bool = True) -> float:
-        """Returns how many seconds nothing may be asked of `bucket`; 0 for none."""
+        """Returns for how many seconds `bucket` takes no requests; 0 for none."""
         now = self._now()
         # The start is checked too: a clock that was set back must not hold a chat up for the difference.
         buckets = (_EVERYTHING, bucket) if signed else (bucket,)

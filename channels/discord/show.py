@@ -78,7 +78,7 @@ _CLOSED = HIDDEN | {_NO_DIRECT, _NO_SHARED_SERVER}
 
 @dataclass(slots=True)
 class _Pace:
-    """One channel's messages: one request at a time, and when the last was made (milliseconds UTC)."""
+    """The pace of one channel: one request at a time, and the time of the last one (milliseconds UTC)."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     requested: int = 0
@@ -384,7 +384,7 @@ class DiscordScreen:
         return self._paces.setdefault(_target(place), _Pace())
 
     def _aside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Runs `work`, which raises nothing, while others go on."""
+        """Runs `work`, which raises nothing, beside other work."""
         task = asyncio.create_task(work)
         self._asides.add(task)
         task.add_done_callback(self._asides.discard)

@@ -1,5 +1,5 @@
-"""Telegram: `channel` is the bot itself, `updates` what its updates say, `send` how it shows messages, `wire` its
-requests, `menu` its commands; `postponed` imports aiogram, before all others.
+"""Telegram: `channel` is the bot itself, `updates` reads its updates, `send` shows its messages, `wire` makes its
+requests, `menu` lists its commands; `postponed` imports aiogram, before all others.
 """
 
 from channels.telegram import postponed  # isort: skip

@@ -469,7 +469,7 @@ class TelegramChannel(Channel):
             self._lines = {name: line for name, line in self._lines.items() if line.locked()}
         return self._lines.setdefault(name, asyncio.Lock())
 
-    # Receiving: what both ways have in common.
+    # Receiving: the part that both ways share.
 
     async def _hand_over(self, host: Host, reader: UpdateReader, parts: list[JSON]) -> None:
         """Hands over an update, or those of an album. Returns once they may be confirmed. Raises `NotTaken`."""

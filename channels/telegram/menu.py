@@ -1,4 +1,4 @@
-"""The lists of commands that Telegram shows people when they type a slash: who sees which, in which language.
+"""The lists of commands that Telegram shows people when they type a slash, by chat and language.
 
 Invariants: a list is made for each kind of chat, for each admin's own chat, and for each of these in every language
 the commands are translated into; nobody is offered what they may not do there.
@@ -27,7 +27,7 @@ _MOST = 100  # commands of a list
 
 
 def menus(commands: Sequence[CommandSpec], admins: Sequence[str]) -> dict[str, SetMyCommands]:
-    """Every list there should be. Its name is the scope, a slash and the language; empty is for all others."""
+    """Returns every list there should be. Its name is the scope, a slash and the language, empty for all others."""
     known = [command for command in commands if _COMMAND.fullmatch(command.name) and command.help]
     everyone = [command for command in known if not command.admin]
     scopes = {
@@ -48,13 +48,13 @@ def menus(commands: Sequence[CommandSpec], admins: Sequence[str]) -> dict[str, S
 
 
 def removal(name: str) -> DeleteMyCommands:
-    """The request that takes the list of this name away."""
+    """Returns the request that removes the list with this name."""
     scope, _, language = name.partition("/")
     return DeleteMyCommands(scope=_scope(scope), language_code=language or None)
 
 
 def fingerprint(menu: SetMyCommands, bot_id: str) -> str:
-    """Changes when the list of this bot has to be sent anew."""
+    """Returns a hash that changes when the list of this bot has to be sent anew."""
     return hashlib.sha256(f"{bot_id} {menu.model_dump_json()}".encode()).hexdigest()[:16]
 
 

@@ -53,7 +53,7 @@ _CHAT_GAP = 1_000  # milliseconds
 _PIECE_GAP = 1_500
 _GROUP_PIECE_GAP = 3_000
 _GROUP_WINDOW = 60_000
-#: Of a group's 20 requests a minute growing answers may use this many; the rest is for messages that must arrive.
+#: The part of a group's 20 requests a minute that growing answers may use; the rest is for messages that must arrive.
 _GROUP_REVISIONS = 15
 #: Chats whose pace is remembered before those that have been quiet for a minute are forgotten.
 _MOST_PACES = 1_000
@@ -215,7 +215,7 @@ class TelegramScreen:
             raise
 
     def _rest(self, chat: str) -> float:
-        """Returns how many seconds no request may go to `chat`; 0 for none.
+        """Returns for how many seconds no request may go to `chat`; 0 for none.
 
         When two chats are limited at once, the limit may well be the whole bot's: then all wait for the longer one.
         """
@@ -235,7 +235,7 @@ class TelegramScreen:
         return self._paces.setdefault(chat, _Pace())
 
     def _aside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Runs `work`, which raises nothing, while others go on."""
+        """Runs `work`, which raises nothing, beside other work."""
         task = asyncio.create_task(work)
         self._asides.add(task)
         task.add_done_callback(self._asides.discard)
@@ -256,7 +256,7 @@ def link(place: Place, message_id: str) -> str | None:
 
 @dataclass(slots=True)
 class _Pace:
-    """One chat's requests: one at a time, when the last were made (milliseconds UTC) and what they showed."""
+    """The pace of one chat: one request at a time, the times of the last ones (milliseconds UTC) and their messages."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     requests: deque[int] = field(default_factory=lambda: deque(maxlen=20))
@@ -272,7 +272,7 @@ class _Pace:
         return bool(self.requests) and 0 <= now - self.requests[-1] < gap
 
     def revised_early(self, now: int, *, group: bool) -> bool:
-        """Returns whether another piece of a growing answer now would use up what Telegram allows for whole answers."""
+        """Returns whether another piece of a growing answer now would use up the requests left for whole answers."""
         if not group:
             return self.early(now, _PIECE_GAP)
         recent = sum(0 <= now - made < _GROUP_WINDOW for made in self.requests)
