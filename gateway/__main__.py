@@ -22,9 +22,9 @@ from gateway.cli import backups, channels, chat, doctor, init, jobs, keys, mcp, 
 @click.version_option(package_name="remora")
 def main() -> None:
     """Remora: a chat bot that remembers, and lets people see, correct and erase what it remembers."""
-    # Loading makes hundreds of thousands of objects that stay; to go through them each time is a tenth of a start.
+    # Loading makes hundreds of thousands of objects that stay; collecting among them takes a tenth of a start.
     gc.set_threshold(20_000)
-    # Whatever this process makes from now on is its user's alone, also what libraries make.
+    # Files that this process makes from now on belong to its user alone, also those that libraries make.
     os.umask(0o077)
 
 

@@ -105,16 +105,16 @@ def now() -> int:
 
 
 def new_id() -> str:
-    """Returns six random characters. There are 2^30 ids, and whoever stores an id checks whether it is taken."""
+    """Returns six random characters. There are 2^30 ids, and the code that stores an id checks whether it is taken."""
     return "".join(_ID_LETTERS[byte % 32] for byte in os.urandom(6))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """The agents of a configuration with their stores, and what they are made with.
+    """The agents of a configuration with their stores, and the parts that they share.
 
-    `attachments` reads what comes with a message's text. `policy` says who may speak. `clocks` are those of the
-    reminders, once the pipeline runs.
+    `attachments` reads the files that come with a message's text. `policy` decides who may speak. `clocks` are those of
+    the reminders, once the pipeline runs.
     """
 
     roster: Roster
@@ -134,7 +134,7 @@ class Opened:
 async def running(
     config: Config, channels: Mapping[str, Channel], *, now: Callable[[], int] = now, driver: Driver | None = None
 ) -> AsyncIterator[Router]:
-    """Opens everything in `config` and takes up what an earlier run left. Closes everything in order on exit.
+    """Opens everything in `config` and takes up the work that an earlier run left. Closes everything in order on exit.
 
     `now` is the clock of all parts, in milliseconds since 1970 UTC. `driver` is the SQLite to use; None chooses the
     best one available. Raises `memory.errors.StorageError` if a store can't be opened.
@@ -221,7 +221,7 @@ async def opened(
 
 
 async def renew(running: Config, config: Config, parts: Opened) -> None:
-    """Has open parts go by `config` from now on. What is being answered goes on as it began.
+    """Makes open parts follow `config` from now on. Answers under way go on as they began.
 
     `config` differs from the `running` one only in what can be changed while the bot runs: agents, but neither their
     databases nor that any is missing, and who may speak. Raises `ConfigError` before anything has changed, or
@@ -273,10 +273,10 @@ async def answering(
     reload: Reload | None = None,
     takes_part: bool = False,
 ) -> AsyncIterator[Router]:
-    """Runs the pipeline over open stores. Takes up what was left unanswered, and ends the running work on exit.
+    """Runs the pipeline over open stores. Takes up unanswered messages, and ends the running work on exit.
 
     `admission` says who may speak on which channel. None means the rules of `config`. `reload` reads the configuration
-    anew, where that can be done. A process that `takes_part` also answers what others on its stores receive.
+    anew, where that can be done. A process that `takes_part` also answers messages that others on its stores receive.
     """
     limits, roster = config.settings.limits, parts.roster
     access = roster.stores[config.default_agent].memory.access
@@ -336,7 +336,7 @@ def _tasks(config: Config, roster: Roster, store: Store) -> tuple[dict[str, int 
 
 
 def rules(config: Config) -> dict[str, Rules]:
-    """Returns the rules on who may speak, by channel id. The terminal is open to whoever sits at it."""
+    """Returns the rules on who may speak, by channel id. The terminal is open to anyone who sits at it."""
     page = Rules(on_behalf=True, ids=FORMATS["web"])
     return {
         "console": Rules(open_to_all=True, operator=OPERATOR, ids=FORMATS["console"]),
@@ -357,7 +357,7 @@ def rules(config: Config) -> dict[str, Rules]:
 
 
 def everybody(names: Iterable[str]) -> dict[str, Rules]:
-    """Returns rules that admit everyone on these channels, as a recording of what was said there needs."""
+    """Returns rules that admit everyone on these channels, as the replay of a recording needs."""
     return {name: Rules(open_to_all=True) for name in names}
 
 
@@ -553,7 +553,7 @@ def _embedders(settings: EmbeddingSettings, client: httpx.AsyncClient) -> Embedd
 
 
 async def without_meaning(settings: EmbeddingSettings, driver: Driver | None = None) -> str:
-    """Tries what search by meaning needs of SQLite, and the embedder. Returns why that failed; "" if it did not."""
+    """Tries the SQLite extension and the embedder of search by meaning. Returns why that failed; "" if it did not."""
     used = driver or drivers.best()
     with closing(used.module.connect(":memory:")) as connection:
         if why := used.load_vectors(connection):
@@ -569,7 +569,7 @@ async def without_meaning(settings: EmbeddingSettings, driver: Driver | None = N
 
 
 def _once(opening: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
-    """Returns `opening` done once for all stores, as a model need not be in memory twice. Retries after a failure."""
+    """Returns `opening` shared by all stores, as a model need not be in memory twice. Retries after a failure."""
     made: list[T] = []
     lock = asyncio.Lock()
 
@@ -641,7 +641,7 @@ async def _equipped(spec: AgentSpec, config: Config, models: Models, memory: Ser
 
 
 async def _tool_sources(spec: AgentSpec, config: Config, memory: Service) -> tuple[ToolSource, ...]:
-    """Returns where an agent has tools from that are not ours; nothing is started yet."""
+    """Returns the sources of an agent's tools that are not ours; nothing is started yet."""
     sources: list[ToolSource] = []
     if spec.own_tools:
         seconds = spec.turn.call_seconds
@@ -686,7 +686,7 @@ async def _close_sources(parts: Opened) -> None:
 
 
 async def _close_later(sources: Sequence[ToolSource], seconds: float) -> None:
-    """Closes tools that were replaced, when no turn that began before can be using them."""
+    """Closes replaced tools once no turn that began before can be using them."""
     try:
         await asyncio.sleep(seconds)
     finally:
@@ -729,7 +729,7 @@ def _rotation(session: SessionSpec) -> Rotation:
 
 
 def without_names(config: Config) -> list[str]:
-    """Returns a sentence for each agent whose names are to be found by a part that is missing."""
+    """Returns a sentence for each agent that is to find names with a part that is missing."""
     found = []
     for name, spec in config.agents.items():
         if spec.memory.entities == "spacy" and trained_names() is None:
@@ -756,7 +756,7 @@ def _background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None
     if not models:
         return None
     chain = shared.chain(models, background=True)
-    # What calls cost that gave way or broke off; it is booked with the next answer.
+    # The cost of calls that gave way or broke off; it is booked with the next answer.
     owed: list[Completion] = []
     gauge = Gauge([model.context for model in models])
     refused = False  # the last request: the next one suits the smallest model of the chain, as any may have refused

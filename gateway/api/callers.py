@@ -1,8 +1,8 @@
-"""Finds out who asks: the person whom a key stands for, or whom a front end names.
+"""Identifies the caller: the person for whom a key stands, or whom a front end names.
 
-Invariants: a person's own key is that person, whatever else the request says. A front end with a secret is believed
-only what it has signed. One that is marked as shared names people within a room of its own, so that nobody outside can
-be named. Each request asks the policy anew, so a block or a revoked key holds from the next request on.
+Invariants: a person's own key is that person, whatever else the request says. From a front end with a secret, only
+signed claims count. A front end that is marked as shared names people within a room of its own, so it can name nobody
+outside. Each request asks the policy anew, so a block or a revoked key holds from the next request on.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CONVERSATIONS: Final = ("x-openwebui-chat-id", "x-librechat-conversation-id", "
 
 
 class ApiRefusal(Exception):
-    """Raised when a request is refused. `str()` is for whoever wrote the program; `code` is for the program."""
+    """Raised when a request is refused. `str()` is for the program's author; `code` is for the program."""
 
     def __init__(self, status: int, code: str, message: str, *, param: str | None = None) -> None:
         super().__init__(message)
@@ -45,9 +45,9 @@ class ApiRefusal(Exception):
 class Caller:
     """The person for whom a program asks.
 
-    `user_id` and `name` are those of the account of their programs. `through` is what they call the program, `key`
-    names what was shown to get in, `home` is the conversation of requests that name none. `store` is the only one this
-    key opens; None opens all. `holder` is None where a front end names the person.
+    `user_id` and `name` are those of the account of their programs. `through` is their name for the program, `key`
+    names the key that let the request in, `home` is the conversation of requests that name none. `store` is the only
+    one that this key opens; None opens all. `holder` is None if a front end names the person.
     """
 
     user_id: str
@@ -70,7 +70,7 @@ class Caller:
 
 
 class Callers:
-    """Finds out who asks."""
+    """The check of callers by key, signature and policy."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Callers:
         self._now = now
 
     async def who(self, headers: Mapping[str, str], user: str = "") -> Caller:
-        """Returns whom a request is for. `user` is the person that its body names. Raises `ApiRefusal`."""
+        """Returns the person behind a request. `user` is the person that its body names. Raises `ApiRefusal`."""
         kind, _, secret = headers.get("authorization", "").partition(" ")
         secret = secret.strip()
         # Clients of mem0 say Token.
@@ -170,7 +170,7 @@ def conversation_named(headers: Mapping[str, str]) -> str:
 
 
 def resolved(value: str) -> str:
-    """Returns a value that a front end was to put in. Raises `ApiRefusal` if it put in nothing."""
+    """Returns a value that a front end had to fill in. Raises `ApiRefusal` if it left the placeholder."""
     if "{{" in value:
         raise ApiRefusal(
             400,

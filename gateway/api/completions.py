@@ -1,8 +1,8 @@
-"""Answers to programs: by the whole pipeline, by a model with recalled memory, or to what a front end asks for itself.
+"""Answers to programs: by the whole pipeline, by a model with recalled memory, or to a front end's own requests.
 
 Invariants: only the last message of a request to an agent is new, and it is told once: a request that is repeated gets
-the answer of the first. A request to `NAME-recall`, and what a front end asks for itself, is recorded and learned
-nowhere; the latter gets no memory either. Each answer counts towards the allowance of its person.
+the answer of the first. Requests to `NAME-recall` and a front end's own requests are neither recorded nor learned from;
+the latter get no memory either. Each answer counts towards the allowance of its person.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class Completions:
         return ApiAnswer(text=text, calls=done.tool_calls, spent=spent, cut=done.finish == "length")
 
     async def context(self, caller: Caller, served: Agent, named: str) -> Context:
-        """Returns the context in which a program reads memory, in a conversation of its person's with an agent."""
+        """Returns the context in which a program reads memory, in its person's conversation with an agent."""
         inbound = said(caller.user_id, caller.name, thread_of(served.spec.name, named))
         where = where_said(inbound, served.spec)
         return await self._roster.stores[served.spec.name].memory.context(where, caller.who)
@@ -223,7 +223,7 @@ class Completions:
     async def _with_memory(
         self, asked: Asked, served: Agent, context: Context, texts: Texts
     ) -> tuple[ChatMessage, ...]:
-        """Returns the program's messages, with what is remembered and bears on the last of the person's."""
+        """Returns the program's messages, with the memories that bear on the person's last message."""
         lines = [line async for line in self._lines(asked, served, context, texts)]
         own = asked.instructions or prompt.system(served.voice)
         if lines:

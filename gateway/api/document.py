@@ -45,7 +45,7 @@ _PASSAGE: Final[JSON] = {
     "id": {"type": "null"}, "kind": {"const": "message"}, "memory": _TEXT, "created_at": _DATE,
     "score": {"type": "number"},
 }  # fmt: skip
-#: What the operations answer, by their names; beside them the parts of that.
+#: The schemas of the operations' answers, by operation name, and of their parts.
 SCHEMAS: Final[JSON] = {
     "Memory": _object(_MEMORY),
     "Source": _object({"said_at": _DATE, "by": _TEXT, "own": _FLAG, "text": {"type": ["string", "null"]}}),

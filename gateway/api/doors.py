@@ -1,9 +1,8 @@
-"""The doors on the HTTP server: which request is let in, and what answers it.
+"""The doors on the HTTP server: they let requests in and pass them to the part that answers.
 
-Invariants: whoever asks is known before anything is done. A request that a browser was made to send from another site
-is refused, and so is one that comes by a name that is not ours. No cross-origin header is ever sent. A body is read up
-to its limit, and a key has so many requests a minute and at the same time. A refusal has the shape that OpenAI's
-clients read.
+Invariants: the caller is known before anything is done. A request that a browser was made to send from another site is
+refused, and so is one under a host name that is not ours. No cross-origin header is ever sent. A body is read up to its
+limit, and a key has so many requests a minute and at the same time. A refusal has the shape that OpenAI's clients read.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class Knock:
 
 
 class Doors:
-    """All doors together: `takes` says which paths are theirs, `answer` answers."""
+    """All doors together: `takes` recognises their paths, `answer` answers."""
 
     def __init__(
         self,
@@ -93,7 +92,7 @@ class Doors:
         return self._settings.body_bytes
 
     async def close(self) -> None:
-        """Ends what runs behind the doors."""
+        """Ends the server of tools behind the doors."""
         await self._tools.close()
 
     def takes(self, path: str) -> bool:
@@ -168,7 +167,7 @@ class Doors:
             return await _sent(knock, _json(shape.whole(said), headers=_turn(begun)), begun)
 
     async def _streamed(self, knock: Knock, request: Asked, begun: Begun, shape: Answering) -> web.StreamResponse:
-        """Streams an answer. A refusal that comes before its first piece is an answer of its own."""
+        """Streams an answer. A refusal before its first piece is sent as a response of its own."""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8", **_NO_STORE})
         response.headers["X-Accel-Buffering"] = "no"
         response.force_close()
@@ -222,10 +221,10 @@ class Doors:
             operation, given = memories.wanted(request.method, request.path, request.query, body)
             return _json(await self._operations.do(operation, caller, given))
 
-    # Who may ----------------------------------------------------------------------------------------------------
+    # Access -----------------------------------------------------------------------------------------------------
 
     def _check_origin(self, request: web.BaseRequest) -> None:
-        """Refuses what a page of another site makes a browser send, and names that lead here but are not ours."""
+        """Refuses requests that a page of another site makes a browser send, and host names that are not ours."""
         name = (urlsplit(f"//{request.host}").hostname or "") if request.host else ""
         if not (is_loopback(name) or (name and name == self._settings.host())):
             raise ApiRefusal(421, "wrong_host", "Ask by localhost, or by the address in api.url.")
@@ -254,7 +253,7 @@ class Doors:
 
 
 async def _sent(knock: Knock, response: web.Response, begun: Begun) -> web.Response:
-    """Sends an answer here, to know whether it has gone out."""
+    """Sends the response itself, so that a lost connection is noticed."""
     response.force_close()
     try:
         await response.prepare(knock.raw)
@@ -266,7 +265,7 @@ async def _sent(knock: Knock, response: web.Response, begun: Begun) -> web.Respo
 
 
 def _turn(begun: Begun) -> dict[str, str]:
-    """Returns the header that names the turn which made an answer, if that is known yet."""
+    """Returns the header that names an answer's turn, if the turn is known yet."""
     return {} if begun.reply.turn is None else {"X-Remora-Turn": str(begun.reply.turn)}
 
 

@@ -1,7 +1,7 @@
-"""Recognises what front ends add to people's words: requests of their own, and documents before a person's words.
+"""Recognises front ends' additions to people's words: requests of their own, and documents before a person's words.
 
-Each front end has prompts of its own for titles, tags, summaries and the like. They are known by how they begin, or by
-a header. What its maker or an operator has changed is not known again, and passes for a person's words.
+Each front end has prompts of its own for titles, tags, summaries and the like. They are known by their beginning, or by
+a header. A prompt that its maker or an operator has changed is not recognised, and passes for a person's words.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 from agents.llm import ChatMessage
 
-#: How the prompts begin by which front ends have something made for themselves, in small letters.
+#: The beginnings of front ends' own prompts, in small letters.
 _TASKS: Final = (
     # Open WebUI: titles, tags, questions, searches, summaries; faces; one answer made of several
     "### task:",
@@ -33,16 +33,16 @@ _TASKS: Final = (
     "write a concise title for the conversation",
     "analyze the chat history to determine the necessity of generating search queries",
 )
-#: Open WebUI asks in two messages which tools to call, if the model is not to call them itself.
+#: The two messages in which Open WebUI asks which tools to call, if the model is not to call them itself.
 _TOOLS: Final = ("available tools: ", ("history:\n", "query: "))
 _HEADERS: Final = ("x-openwebui-task", "x-remora-task")
-#: Open WebUI puts what it has found in documents and pages before the person's words.
+#: The beginning of the text in which Open WebUI puts passages from documents and pages before the person's words.
 _DOCUMENTS: Final = "### task:\nrespond to the user query using the provided context"
 _END_OF_DOCUMENTS: Final = "</context>"
 
 
 def is_task(messages: Sequence[ChatMessage], headers: Mapping[str, str]) -> bool:
-    """Returns whether a front end asks for itself: a title, tags, a summary, what may be asked next."""
+    """Returns whether a front end asks for itself: a title, tags, a summary, suggestions of questions."""
     if any(headers.get(name) for name in _HEADERS):
         return True
     first, last = (one.content.lstrip().casefold() for one in (messages[0], messages[-1]))
@@ -54,7 +54,7 @@ def is_task(messages: Sequence[ChatMessage], headers: Mapping[str, str]) -> bool
 def own_words(said: str) -> tuple[str, str]:
     """Returns a person's own words in a message, and the documents that a front end has put before them.
 
-    The documents end where their mark stands last: no document can pass its text for the person's words.
+    The documents end at the last of their end marks: no document can pass its text for the person's words.
     """
     if not said.lstrip().casefold().startswith(_DOCUMENTS):
         return said, ""

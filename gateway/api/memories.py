@@ -16,7 +16,7 @@ from gateway.api.operations import TABLE
 from gateway.api.wire import JSON
 
 _ID: Final = "(?P<id>[A-Za-z0-9_]{1,20})"
-#: What mem0's clients say beside what is asked, and what means nothing here.
+#: The fields that mem0's clients send with a request and that mean nothing here.
 _BESIDE: Final = frozenset(
     {"user_id", "agent_id", "app_id", "run_id", "metadata", "infer", "version", "output_format", "org_id", "project_id",
      "async_mode", "page_size"}
@@ -35,7 +35,7 @@ class MemoryRoute:
 
 
 def _added(body: JSON) -> JSON:
-    """Takes a text, or the person's messages among some."""
+    """Returns the body with the person's messages, if it has messages, as one text."""
     said = body.pop("messages", None)
     if isinstance(said, str):
         return {**body, "text": said}
@@ -82,7 +82,7 @@ def is_memory(path: str) -> bool:
 
 
 def wanted(method: str, path: str, query: Mapping[str, str], body: JSON) -> tuple[str, JSON]:
-    """Returns the operation that a request means, with its arguments. Raises `ApiRefusal`."""
+    """Returns the operation that a request asks for, with its arguments. Raises `ApiRefusal`."""
     path = path.rstrip("/")
     allowed = []
     for route in ROUTES:

@@ -1,8 +1,8 @@
 """The operations of programs on their person's memory: one table for the memory API and for the MCP server.
 
-Invariants: no argument names a person. What a program writes names its source: a message of its person's, "through" the
-program. Text is masked before it is kept. A tool can't forget: it raises a question in the person's own chat, and only
-they answer it.
+Invariants: no argument names a person. A memory that a program writes names its source: a message of its person,
+"through" the program. Text is masked before it is kept. A tool can't forget: it raises a question in the person's own
+chat, and only they answer it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from memory.service import (
     excerpt,
 )
 
-#: The conversation in which what programs write to memory is kept.
+#: The conversation that holds the sources of memories which programs write.
 _DESK: Final = "memory"
 _TEXT: Final = 2_000
 _NOT_KEPT: Final = (
@@ -122,9 +122,9 @@ class MemoryRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """An operation: its name, what a key needs for it, and what does it.
+    """An operation: its name, the permission that a key needs for it, and the function that does it.
 
-    A `tool` is offered by the server of tools. One that is `destructive` may lose something for ever.
+    A `tool` is offered by the server of tools. A `destructive` one may lose something for ever.
     """
 
     name: str
@@ -137,7 +137,7 @@ class Operation:
 
 
 class Operations:
-    """Does what programs ask of memory."""
+    """The operations, run for a caller."""
 
     def __init__(
         self,
@@ -206,7 +206,7 @@ class Operations:
         browse = asking.memory.browse
         filters = await browse.filters(asking.context, given.filter, group_of=part_of)
         shelf = await browse.shelf(asking.context, LISTED, filters=filters, limit=given.limit, page=given.page)
-        # Whoever leafs until nothing comes must not get the last page for ever.
+        # A program that turns pages until one is empty must not get the last page for ever.
         shown = shelf.memories if (given.page - 1) * given.limit < shelf.total else ()
         return {"results": [told(asking, one) for one in shown], "count": shelf.total, "page": given.page}
 
@@ -263,7 +263,7 @@ class Operations:
         return told(asking, await self._write(asking, lambda edits: edits.pin(given.id, pinned=given.pinned)))
 
     async def erase(self, asking: MemoryRequest, given: EraseMemory) -> JSON:
-        """Forgets a memory at once, for a program of the person's own; a crash on the way is told as in a chat."""
+        """Forgets a memory at once, for a program of the person's own; a crash on the way is reported as in a chat."""
         memory = await self._write(asking, lambda edits: edits.may_forget(given.id))
         inbound = self._inbound(asking.caller, asking.served, f"/forget {memory.short_id}")
         inbox_id = await asking.memory.mailbox.receive(

@@ -16,7 +16,7 @@ _CONVERSATION: Final = re.compile(r"[a-z0-9]{1,32}")
 
 
 def said(user_id: str, name: str, thread: str, text: str = "", *, key: str = "", at: int = 0) -> Inbound:
-    """Returns what a program of this person's says in a thread; `key` is what it is known by."""
+    """Returns a message from a program of this person in a thread; `key` identifies the message."""
     return Inbound(
         channel=API, platform=API, bot_id=API, update_key=key, chat=user_id, chat_kind="private", author_id=user_id,
         author_name=name, message_id=key, text=text, sent_at=at, thread=thread, ticket=key,
@@ -34,12 +34,12 @@ def agent_in(thread: str | None) -> str:
 
 
 def conversation_in(thread: str | None) -> str:
-    """Returns the conversation that a thread is."""
+    """Returns the conversation of a thread."""
     return (thread or "").partition(".")[2]
 
 
 def conversation(named: str) -> str:
-    """Returns what a conversation is called here, whatever a program calls it."""
+    """Returns the name here of a conversation, whatever a program calls it."""
     return named if _CONVERSATION.fullmatch(named) else digest(named)[:16]
 
 

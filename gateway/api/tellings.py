@@ -1,11 +1,11 @@
 """Finds the new message of a request, and the conversation in which it is told.
 
 A program sends its whole conversation each time, and people change conversations: they have an answer made again, or
-change what they said before. What was told is known by the digest of the conversation up to it.
+change an earlier message. A message that was told is known by the digest of the conversation up to it.
 
 Invariants: a message is told once, however often it is sent. A conversation that goes on from an earlier place is a
-branch, a conversation of its own: nothing is taken back in the first one. What it has in common with that one is the
-program's own account of it: it is read for the answer alone, and neither kept nor learned.
+branch, a conversation of its own: nothing is taken back in the first one. The part that both share comes from the
+program's own account: it is read for the answer alone, and neither kept nor learned.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _EARLIER: Final = 24_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telling:
-    """The message that a request tells: the key it is known by, its place, and its text.
+    """The message that a request tells: its key, its place, and its text.
 
-    `earlier` is what the program says was said before the branch, as pairs of role and text. `told` is True if the
+    `earlier` is the program's account of the words before the branch, as pairs of role and text. `told` is True if the
     person has said these words before, in the conversation that this is a branch of.
     """
 
@@ -58,7 +58,7 @@ async def telling(
     now: int,
     was_delivered: Callable[[str], bool],
 ) -> Telling:
-    """Returns what a request tells in the conversation `root`, or in a branch of it."""
+    """Returns the message that a request tells in the conversation `root`, or in a branch of it."""
     (said, documents), keys = own_words(asked.said), _keys(asked, root)
     (*_, newest) = keys
     before = await mailbox.told_before(API, API, [f"{key}:" for key in keys.values()])
@@ -96,7 +96,7 @@ async def telling(
 
 
 def _keys(asked: Asked, root: Place) -> dict[int, str]:
-    """Returns the digests of the conversation as it was at each of the person's messages, by its place there."""
+    """Returns the digest of the conversation up to each of the person's messages, by the message's place there."""
     running = hashlib.sha256(root.session_key.encode("utf-8", "surrogatepass"))
     found = {}
     for at, one in enumerate(asked.talk):
@@ -109,7 +109,7 @@ def _keys(asked: Asked, root: Place) -> dict[int, str]:
 
 
 def _bounded(asked: Asked, end: int) -> tuple[tuple[str, str], ...]:
-    """Returns the last messages before the place `end` that there is room for."""
+    """Returns the last messages before the place `end`, as many as there is room for."""
     kept, room = [], _EARLIER
     for one in reversed(asked.talk[:end]):
         room -= len(one.content)

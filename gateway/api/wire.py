@@ -1,6 +1,6 @@
 """Requests and answers as OpenAI's API has them: chat completions and responses.
 
-Invariants: what is not understood is refused by name, never left out. Both forms become one `Asked`, and one
+Invariants: a part that is not understood is refused by name, never left out. Both forms become one `Asked`, and one
 `ApiAnswer` becomes either form, so that no rule is written twice.
 """
 
@@ -29,7 +29,7 @@ _ROLES: Final[Mapping[str, Role]] = {one: one for one in get_args(Role)} | {"dev
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A request for an answer, in either form. `conversation` is what its body names; "" if it names none.
+    """A request for an answer, in either form. `conversation` is the one that its body names; "" if it names none.
 
     With `must_call` the answer is to call one of the `tools`. With a `json_schema` it is to be JSON of that schema.
     """
@@ -63,7 +63,7 @@ class Asked:
 
     @property
     def talk(self) -> list[ChatMessage]:
-        """The messages that are no wishes of the program."""
+        """The messages except the program's own wishes."""
         return [one for one in self.messages if one.role != "system"]
 
     @property
@@ -308,7 +308,7 @@ def _tool(tool: object) -> ToolSpec:
 
 
 def _schema(body: JSON) -> JSON | None:
-    """Returns the schema of the JSON that is asked for, {} for any; None if words are."""
+    """Returns the schema of the JSON that is asked for, {} for any JSON; None if words are asked for."""
     text = body.get("text")
     wanted = body.get("response_format") or (text.get("format") if isinstance(text, dict) else None)
     match wanted:
@@ -360,7 +360,7 @@ def _finish(said: ApiAnswer) -> str:
 
 
 def _turn(said: ApiAnswer) -> dict[str, str]:
-    """Returns the member that names the turn which made an answer: a stream may begin before that is known."""
+    """Returns the member that names an answer's turn: a stream may begin before the turn is known."""
     return {} if said.turn is None else {"remora_turn": str(said.turn)}
 
 

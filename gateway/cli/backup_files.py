@@ -1,7 +1,7 @@
-"""`remora backup`, `restore` and `erase-again`: which files are meant, and what is said of how it went.
+"""The work of `remora backup`, `restore` and `erase-again`: it chooses the files and reports the outcome.
 
-Invariants: a backup touches nothing but the folder of backups, and runs beside a bot or without one; nothing is
-restored into a store that the backup was not made of, unless its operator names that store.
+Invariants: a backup touches nothing but the folder of backups, and runs beside a bot or without one; a backup is
+restored only into the store that it was made of, unless the operator names another.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memory.transfer import backups
 from memory.transfer import erase_again as erasing
 from memory.transfer.backups import Backup, Restored, Retention, Stage
 
-#: What is said of a restore while it goes on.
+#: The sentences that report the stages of a restore.
 _STAGES: Final[dict[Stage, str]] = {
     "copying": "Copying the backup and checking it ...",
     "preparing": "Preparing the copy ...",
@@ -25,7 +25,7 @@ _STAGES: Final[dict[Stage, str]] = {
     "keeping": "Keeping a copy of the current database ...",
     "replacing": "Replacing the database with the backup ...",
 }
-#: What is said where the key file lacks a key.
+#: The warning about a key file that lacks a key.
 _LOST_KEY: Final = (
     "{store}.key lacks the key that protects the record of what people had forgotten. Until you restore its line from "
     "your copy, nothing they said before that is learned or imported."
@@ -48,7 +48,7 @@ class Stores:
 
     @classmethod
     def of(cls, config: Config, default: str) -> Stores:
-        """`default` is the database of agents that name none."""
+        """Returns the databases of `config`; `default` is that of agents that name none."""
         settings = config.settings.backup
         return cls(
             folder=config.data_dir,
@@ -57,7 +57,7 @@ class Stores:
         )
 
     def chosen(self, name: str | None) -> tuple[Path, ...]:
-        """The store called `name`, or all that are there. Raises `NoSuchStore`."""
+        """Returns the store called `name`, or all that are there. Raises `NoSuchStore`."""
         if name is not None:
             self._known(name)
         found = tuple(path for one in self.names if name in (None, one) and (path := self.folder / one).exists())
@@ -66,7 +66,7 @@ class Stores:
         return found
 
     def target(self, file: Path, name: str | None) -> Path:
-        """The store that the backup `file` belongs to. Raises `NoSuchStore`."""
+        """Returns the store that the backup `file` belongs to. Raises `NoSuchStore`."""
         if name is not None:
             self._known(name)
             return self.folder / name
@@ -81,7 +81,7 @@ class Stores:
         )
 
     def served(self, name: str | None, *, on_server: bool) -> tuple[Path, ...]:
-        """The store called `name`, or all that there may be. Raises `NoSuchStore`."""
+        """Returns the store called `name`, or all that there may be. Raises `NoSuchStore`."""
         if not on_server:
             return self.chosen(name)
         if name is not None:
@@ -102,7 +102,7 @@ async def make(
     say: Callable[[str], None],
     progress: backups.Progress,
 ) -> list[Backup]:
-    """Back the stores up, one after the other, and drop what is too old; `to` another file or folder drops nothing.
+    """Backs up the stores, one after the other, and drops backups that are too old; with `to` it drops none.
 
     Raises `NoSuchStore`, `memory.errors.StorageError` and its kin.
     """
@@ -137,7 +137,7 @@ async def restore(
     say: Callable[[str], None],
     progress: backups.Progress,
 ) -> Restored:
-    """Put a backup in the place of a store, and say what that has come to. Raises as `memory.backups.restore`."""
+    """Puts a backup in the place of a store, and reports the outcome. Raises as `memory.backups.restore`."""
 
     def stage(name: Stage) -> None:
         if name in _STAGES:
@@ -158,9 +158,9 @@ async def erase_again(
     database_url: str,
     say: Callable[[str], None],
 ) -> None:
-    """Erases again from the stores what their lists and these name, and says what that came to.
+    """Repeats in the stores the erasings that their own lists and `lists` name, and reports the outcome.
 
-    Raises `NoSuchStore`, also where a store has no list, and `memory.errors.StorageError` and its kin.
+    Raises `NoSuchStore`, also if a store has no list, and `memory.errors.StorageError` and its kin.
     """
     chosen = stores.served(name, on_server=bool(database_url))
     if strange := [one.name for one in lists if len(chosen) > 1 and one.stem not in stores.names]:
@@ -180,7 +180,7 @@ async def erase_again(
 
 
 def erased_summary(done: erasing.ErasedAgain, store: Path) -> Sequence[str]:
-    """Returns what came of erasing again, one line each."""
+    """Returns the outcome of erasing again, one line each."""
     again = done.again
     lines = [
         f"{store.name}: {again.erasings} of {done.listed} requests were missing and are carried out again.",

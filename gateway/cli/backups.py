@@ -1,6 +1,6 @@
-"""`remora backup`, `restore` and `erase-again`: copies of the databases, and putting one in a database's place.
+"""`remora backup`, `restore` and `erase-again`: copies of the databases, and the way back from them.
 
-Invariant: whatever goes wrong, or is stopped, it is said what is left of it.
+Invariant: after an error or a stop, the command says what is left as it was and what is not.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def erase_again(config_path: Path | None, lists: tuple[Path, ...], store: str | 
 
 
 def _refuse_on_server(config: Config) -> None:
-    """Ends the command if the stores are on a server, which has its own means."""
+    """Ends the command if the stores are on a server, which has its own means of backup."""
     if config.settings.database_url.get_secret_value():
         fail(
             "The stores are in a PostgreSQL database (database_url). Back it up and restore it by the server's own "
@@ -94,7 +94,7 @@ def _refuse_on_server(config: Config) -> None:
 
 @contextmanager
 def _copying(left: str) -> Iterator[None]:
-    """Say what has gone wrong with copies of databases, and what is `left` after Ctrl-C; end with its code."""
+    """Reports an error in copying databases, and what is `left` after Ctrl-C; ends with its code."""
     from gateway.cli.backup_files import NoSuchStore
 
     with ending(stopped=f"\nStopped. {left}"):

@@ -11,14 +11,14 @@ import click
 
 
 class Advance(Protocol):
-    """Called with the number of entries that were done, and perhaps where it is now."""
+    """A callback that takes the number of entries just done, and perhaps the place of the work."""
 
     def __call__(self, count: int, at: str = "", /) -> None: ...
 
 
 @contextmanager
 def progress(length: int, label: str, what: str) -> Iterator[Advance]:
-    """A bar where somebody watches, and else a line for every tenth."""
+    """Yields a callback that moves a bar on a terminal, and elsewhere prints a line for every tenth."""
     if sys.stderr.isatty():
         with click.progressbar(
             length=length, label=label, file=sys.stderr, item_show_func=lambda at: at or "", show_pos=True

@@ -1,7 +1,7 @@
 """`remora channels`: list the chat platforms, or set one up: its token, its entry, the first person let in.
 
-Invariants: a token that its platform refuses is written nowhere, nor an entry that could not be read again; nobody is
-let in but who sends the code; wherever setting up stops, what is left of it is said.
+Invariants: a token that its platform refuses is written nowhere, nor an entry that could not be read again; only the
+person who sends the code is let in; wherever setting up stops, the command says what is left of it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from channels.base import Channel
     from gateway.config.setup import Platform
 
-#: What is said to whoever is to send a pairing code, line by line.
+#: Takes a pairing code and returns the lines that ask for it to be sent.
 _Pairing: TypeAlias = Callable[[str], tuple[str, ...]]
 
 _GO_ON = (
@@ -59,7 +59,7 @@ _WHERE_A_TOKEN_IS: Mapping[Platform, tuple[str, ...]] = {
         "turn on Message Content Intent, save, press Reset Token and copy the token.",
     ),
 }
-#: Tokens that look right, to read a configuration with whose token is not set yet.
+#: Tokens that look right, for reading a configuration whose token is not set yet.
 _SAMPLES: Mapping[Platform, str] = {"telegram": f"12345:{'x' * 35}", "discord": f"{'x' * 24}.{'x' * 6}.{'x' * 38}"}
 
 _TOKEN = click.option("--token", help="The bot's token. Without it, the command asks for it or reads it from a pipe.")
@@ -137,7 +137,7 @@ def _add(
     no_pair: bool,
     base_url: str | None,
 ) -> None:
-    """`remora channels add`, for any platform."""
+    """Carries out `remora channels add`, for any platform."""
     from gateway.config import setup
 
     if not re.match(AGENT_NAME, channel) or channel == "console":
@@ -206,7 +206,7 @@ def _add(
 
 
 def _config_to_write(config_path: Path | None, home: Path) -> Path:
-    """The config.yaml to change: the one in use, or a new one in the home folder when that is the reference or none."""
+    """Returns the config.yaml to change: the one in use, unless none or the reference is, or a new one at home."""
     if config_path is not None:
         return config_path.expanduser().absolute()
     try:
@@ -221,7 +221,7 @@ def _config_to_write(config_path: Path | None, home: Path) -> Path:
 def _configured(
     file: Path, platform: Platform, channel: str, name: str, home: Path
 ) -> tuple[BotSettings | None, str | None]:
-    """The bot with this id, where it is there already, and its token. A token that is not set yet is no mistake."""
+    """Returns the bot with this id, if it is there already, and its token, which may not be set yet."""
     if not file.exists():
         return None, None
     unset = False
@@ -275,7 +275,10 @@ def _check_token(platform: Platform, token: str, bot: BotSettings | None, channe
 
 
 def _meet_telegram(token: str, base_url: str) -> _Pairing:
-    """Say whom the token belongs to, and what its owner should know. Raises `ChannelError`."""
+    """Tells whose token it is, and what its owner should know. Returns the request for the code.
+
+    Raises `ChannelError`.
+    """
     from channels.telegram import probe
 
     facts = asyncio.run(probe(token, base_url))
@@ -299,7 +302,7 @@ def _meet_telegram(token: str, base_url: str) -> _Pairing:
 
 
 def _meet_discord(token: str, base_url: str) -> _Pairing:
-    """As `_meet_telegram`; on a terminal it waits until the bot may read what is written in servers."""
+    """Does the same as `_meet_telegram`; on a terminal it waits until the bot may read messages in servers."""
     from channels.discord import probe
 
     facts = asyncio.run(probe(token, base_url))
@@ -346,7 +349,7 @@ async def _paired(config: Config, channel: str, pairing: _Pairing) -> Inbound | 
 
 
 def _asking(config: Config) -> Config:
-    """The configuration without webhooks: nothing is served over HTTP while somebody is let in."""
+    """Returns the configuration without webhooks: nothing is served over HTTP while a person is let in."""
     channels = config.settings.channels
     bots = tuple(bot.model_copy(update={"webhook": None}) for bot in channels.telegram)
     channels = channels.model_copy(update={"telegram": bots})
@@ -354,7 +357,7 @@ def _asking(config: Config) -> Config:
 
 
 def _chosen_servers(token: str, base_url: str) -> list[str]:
-    """The ids of the servers to answer in; who is not at a terminal, or chooses none, is told how to do it later."""
+    """Returns the ids of the servers to answer in. Without a terminal or a choice, says how to add them later."""
     chosen = []
     if sys.stdin.isatty():
         try:
@@ -373,12 +376,12 @@ def _chosen_servers(token: str, base_url: str) -> list[str]:
 
 
 async def _servers(token: str, base_url: str) -> dict[str, str]:
-    """The servers that a Discord bot is in: the name of each by its id. Raises `ChannelError`."""
+    """Returns the names of the servers that a Discord bot is in, by id. Raises `ChannelError`."""
     from channels.discord import servers
 
     return await servers(token, base_url)
 
 
 def _shown(name: str) -> str:
-    """A name that anybody may have chosen, with nothing in it that a terminal would obey."""
+    """Returns an untrusted name with nothing in it that a terminal would obey."""
     return "".join(letter if letter.isprintable() else "?" for letter in name)

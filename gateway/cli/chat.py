@@ -1,6 +1,6 @@
 """`remora chat`, `serve` and `replay`: the bot at work, in the terminal, on the platforms or over a recording.
 
-Invariant: whatever cuts one short, nothing it has taken is lost; the same command goes on with it.
+Invariant: whatever interrupts a command, no message that it has taken is lost; the same command goes on with them.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _tell(loop: asyncio.AbstractEventLoop, channel: ConsoleChannel, log_file: Pa
 
 
 async def _with_offered_model(config: Config) -> Config:
-    """Asks once, if no model is configured, whether to use one that is at hand, and names the command for good."""
+    """Asks once, if no model is configured, whether to use one at hand, and names the command that keeps it."""
     from gateway.cli import init_texts, offer
 
     spec = config.agents[config.default_agent]
@@ -175,7 +175,7 @@ async def _with_offered_model(config: Config) -> Config:
 
 
 def _offer_notes(config: Config, person: str | None = None) -> None:
-    """Tells at the first start that notes of another assistant can be brought in. Nothing is, unless asked for."""
+    """Tells at the first start that notes of another assistant can be imported. It imports nothing itself."""
     from gateway import app
     from gateway.cli import notes
 
@@ -203,7 +203,7 @@ async def _talk(config: Config, channel: ConsoleChannel) -> None:
     async with (
         app.opened(config, channels) as parts,
         app.answering(config, channels, parts) as router,
-        # The innermost: who leaves does not wait for the work of the night, which goes on the next time.
+        # The innermost: a person who leaves does not wait for the work of the night, which goes on the next time.
         night_clock.ticking(parts.workers),
     ):
         await router.settled(channel.place)
@@ -219,7 +219,7 @@ async def _served(config: Config, config_path: Path | None) -> int:
     from gateway.ops.traces import traced
 
     set_up_logs(config)
-    # What the program consists of stays: without this, each full collection walks through all of it.
+    # The objects of the program stay: without this, each full collection walks through all of them.
     gc.freeze()
     _offer_notes(config)
     stop, home, cwd = asyncio.Event(), Path.home(), Path.cwd()

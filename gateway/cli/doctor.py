@@ -1,6 +1,6 @@
-"""`remora doctor`: examines the installation and says of each thing that it is well, or what to do.
+"""`remora doctor`: examines the installation and says for each part that it is well, or what to do.
 
-Invariants: nothing is changed but the history of the golden set, which is only added to. Exits with 0 when green or
+Invariants: nothing changes except the history of the golden set, which is only added to. Exits with 0 when green or
 yellow, 1 when red, 78 when the configuration can't be read.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gateway.cli.examination import Diagnosis
 
 _MARKS = {"ok": "ok", "warning": "!!", "trouble": "XX"}
-#: Earlier results of the golden set that are shown.
+#: The most earlier results, and the most missed questions, of the golden set that are shown.
 _SHOWN = 5
 
 

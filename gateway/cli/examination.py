@@ -1,7 +1,7 @@
-"""Examines an installation: one finding for each thing that can be wrong with it, and what to do.
+"""Examines an installation: one finding for each thing that can be wrong with it, with the remedy.
 
-Invariants: nothing of the installation is changed, so it may run beside the bot. Models and platforms are asked one
-real request each, all else stays on this machine. No finding holds a key, a token or a remembered text.
+Invariants: nothing in the installation is changed, so it may run beside the bot. Models and platforms get one real
+request each, all else stays on this machine. No finding holds a key, a token or a remembered text.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _NO_ROOM: Final = 200_000_000
 _HOUR_MS: Final = 3_600_000
 #: A daily backup older than this was missed.
 _BACKUP_MS: Final = 48 * _HOUR_MS
-#: How far a standby may be behind.
+#: The most that a standby may be behind, in seconds and in bytes.
 _LAG_SECONDS: Final = 60.0
 _LAG_BYTES: Final = 256_000_000
 #: Seconds for the whole of the memory probe, with the start of its process.
 _PROBE_SECONDS: Final = 120.0
 #: The word that is planted, found and forgotten; no text holds it by chance.
 _PLANTED: Final = "quibbleroot"
-#: What to do about a store that can't be read, where its own words don't say.
+#: The remedies for a store that can't be read, where the error does not name one.
 _REMEDIES: Final[dict[type[StorageError], str]] = {
     StoreDamaged: "Restore a backup with `remora restore`; until then, don't delete anything.",
     SchemaTooNew: "Or restore a backup that this version made, with `remora restore`.",
@@ -57,7 +57,7 @@ _REPORT: Final = "Please report this with the output of `remora doctor --json`."
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The state of one thing. `fix` says what to do, and is empty where nothing is to be done."""
+    """The state of one thing. `fix` says what to do, and is empty if there is nothing to do."""
 
     about: str
     state: State
@@ -158,7 +158,7 @@ async def _process(config: Config) -> Diagnosis:
 
 
 async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis]:
-    """Yields what is found about a database: itself, its clock, its backups and its jobs."""
+    """Yields the findings about a database: itself, its clock, its backups and its jobs."""
     path, address = config.data_dir / name, config.settings.database_url.get_secret_value()
     if not (address or path.exists()):
         yield Diagnosis(name, "ok", "not made yet; the first message makes it")
@@ -195,7 +195,7 @@ async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis
 
 
 async def _deployment(config: Config, name: str, path: Path) -> AsyncIterator[Diagnosis]:
-    """Yields what is found about the server of a store and the processes that use it."""
+    """Yields the findings about the server of a store and the processes that use it."""
     from memory.store.postgres import standing  # an extra, which answers here
     from memory.store.postgres.database import CONNECTIONS, look
 
@@ -215,7 +215,7 @@ async def _deployment(config: Config, name: str, path: Path) -> AsyncIterator[Di
 
 
 def processes(name: str, found: Deployment) -> Diagnosis:
-    """Tells which processes answer from a store, and what each of them does."""
+    """Lists the processes that answer from a store, each with its sessions and duties."""
     answering = [peer for peer in found.peers if peer.answers]
     each = (f"{peer.id} ({', '.join([f'{peer.lanes} sessions', *peer.duties])})" for peer in answering)
     text = f"{len(answering)} answer: {', '.join(each)}" if answering else "none answers now"
@@ -223,7 +223,7 @@ def processes(name: str, found: Deployment) -> Diagnosis:
 
 
 def connections(name: str, server: ServerState, *, processes: int, each: int) -> Diagnosis:
-    """Judges whether so many processes may connect, and one more of them, with `each` of their connections."""
+    """Judges whether `processes` processes and one more may connect, with `each` connections for each."""
     about, needed = f"{name}: connections", each * (processes + 1)
     text = f"{processes} processes and one more to replace another need {needed}, {server.most_connections} are allowed"
     if each * processes > server.most_connections:
@@ -235,7 +235,7 @@ def connections(name: str, server: ServerState, *, processes: int, each: int) ->
 
 
 def durability(name: str, server: ServerState, *, asked_for: bool) -> Diagnosis:
-    """Judges whether what was committed outlasts a crash of the server; `asked_for` if `durability` is power-loss."""
+    """Judges whether commits outlast a crash of the server; `asked_for` means that `durability` is power-loss."""
     about = f"{name}: durability"
     if not server.fsync:
         text = "fsync is off, so a crash of the server's machine can destroy the whole database"
@@ -248,7 +248,7 @@ def durability(name: str, server: ServerState, *, asked_for: bool) -> Diagnosis:
 
 
 def following(name: str, standby: Standby) -> Diagnosis:
-    """Judges how far a standby is behind."""
+    """Judges a standby by how far it is behind."""
     about, text = f"{name}: standby {standby.name}", http.lag(asdict(standby))
     if standby.lag_bytes is None:
         return Diagnosis(about, "warning", text, "Let an administrator run `grant pg_monitor to` that role.")
@@ -357,7 +357,7 @@ def _holding(folder: Path, words: bytes) -> list[str]:
 
 
 async def _chat(home: Path, *lines: str) -> str | Diagnosis:
-    """Returns what a chat in the folder `home` answers to these lines, or why it could not be held."""
+    """Returns the answer of a chat in the folder `home` to these lines, or why the chat failed."""
     environment: dict[str, str] = {**os.environ, "HOME": str(home), "LANG": "en_US.UTF-8", "LC_ALL": ""}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "gateway", "chat", "--config", str(home / "config.yaml")),

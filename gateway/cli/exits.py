@@ -11,7 +11,7 @@ import click
 
 from memory.errors import MemoryFault, StorageError, StoreBusy, StoreDamaged, StoreInUse, StoreUnwritable
 
-# `remora status`, as the exit codes of service scripts have it: 0 well, 1 in trouble, 3 not running.
+# The exit codes of `remora status`, which follow service scripts: 0 well, 1 in trouble, 3 not running.
 EX_RED = 1
 EX_NOT_RUNNING = 3
 # As in BSD's sysexits.h.
@@ -27,13 +27,13 @@ class Unusable(Exception):
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """Say what went wrong and how to mend it, and end."""
+    """Prints an error with its remedy, and exits."""
     click.echo(message, err=True)
     sys.exit(code)
 
 
 def storage_code(error: StorageError) -> int:
-    """The exit code of what the store could not do: wait and try again, mend rights, or look at the file."""
+    """Returns the exit code for an error of the store: wait and try again, mend rights, or look at the file."""
     codes = {
         StoreInUse: EX_TEMPFAIL,
         StoreBusy: EX_TEMPFAIL,
@@ -47,7 +47,7 @@ def storage_code(error: StorageError) -> int:
 def ending(*, stopped: str = "", in_use: str = "") -> Iterator[None]:
     """Ends the command that fails within the block, with the reason and its code.
 
-    `stopped` is said after Ctrl-C, `in_use` where another process has the store open.
+    `stopped` is said after Ctrl-C, `in_use` if another process has the store open.
     """
     try:
         yield

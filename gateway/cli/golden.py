@@ -1,4 +1,4 @@
-"""The operator's golden set: questions about what people said, and what must be among the first five finds.
+"""The operator's golden set: questions about what people said, and texts that the first five finds must hold.
 
     - ask: where does Ada live
       find: [Porto]                # each must stand in one of the first five finds
@@ -65,7 +65,7 @@ class Score:
 
 
 def read(file: Path) -> tuple[GoldenQuestion, ...]:
-    """Returns the questions in `file`. Raises `Unusable` with the place of what is wrong."""
+    """Returns the questions in `file`. Raises `Unusable` with the place of a mistake."""
     try:
         raw = yaml.safe_load(file.read_text("utf-8"))
         questions = TypeAdapter(tuple[GoldenQuestion, ...]).validate_python(raw)
@@ -81,11 +81,11 @@ def read(file: Path) -> tuple[GoldenQuestion, ...]:
 
 
 async def score(config: Config, questions: Sequence[GoldenQuestion]) -> Score:
-    """Asks a copy of the store. Raises `Unusable` for a person or chat that nobody knows, and `StorageError`."""
+    """Asks a copy of the store. Raises `Unusable` for an unknown person or chat, and `StorageError`."""
     if config.settings.database_url.get_secret_value():
         raise Unusable("A golden set is asked of a copy of a store in a file, and database_url names a server.")
     missed = []
-    # Without models the copy reads nothing that waits to be read, which would cost tokens.
+    # Without models the copy reads no waiting messages, which would cost tokens.
     silent = {name: spec.model_copy(update=_SILENT) for name, spec in config.agents.items()}
     with tempfile.TemporaryDirectory(prefix="remora-golden-") as folder:
         copies = replace(config, data_dir=Path(folder), agents=silent)

@@ -1,4 +1,4 @@
-"""`remora import` and `remora export`: files and folders on one side, somebody's memory on the other.
+"""`remora import` and `remora export`: files and folders on one side, a person's or group's memory on the other.
 
 Invariants: only the operator's input decides who the owner is, never a file. Nothing is brought in before it was shown.
 Everything left out is named, with the reason. Files are read and never changed, and links in a folder are not followed.
@@ -89,7 +89,7 @@ def agent_named(config: Config, agent: str | None) -> str:
 
 
 async def asker(memory: Service, owner: Owner, named: str) -> Context:
-    """Returns the context of an owner, who was `named` so. Raises `Unusable` if nobody there has talked to it."""
+    """Returns the context of an owner, given as `named`. Raises `Unusable` if they have never talked to the agent."""
     context = await memory.whose(owner.platform, owner.reference, private=owner.kind == "person", thread=owner.thread)
     if context is None:
         raise Unusable(f"{named} has never talked to an agent that uses {owner.agent}'s database.")
@@ -250,7 +250,7 @@ def write(exported: Exported, owner: Owner, folder: Path, *, now: int) -> tuple[
     folder.mkdir(parents=True, exist_ok=True)
     paths = (folder / f"{stem}.json", folder / f"{stem}.md")
     for path, data in zip(paths, (exported.data, exported.page.encode()), strict=True):
-        # The file holds somebody's whole memory, so no other user of this machine may read it.
+        # The file holds a whole memory, so no other user of this machine may read it.
         path.touch(mode=0o600, exist_ok=False)
         path.write_bytes(data)
     return paths
@@ -300,7 +300,7 @@ def _from_telegram(config: Config, wanted: Wanted, file: Path, mask: Mask) -> Fo
     lines = tuple(replace(line, number=n) for n, line in enumerate(material.lines))
     material = replace(material, lines=lines, skipped=(*export.skipped, *material.skipped))
     if owner.kind == "person":
-        # On whichever platform the owner is known here.
+        # The author is the owner, whatever the owner's platform here.
         lines = tuple(line if line.author is None else replace(line, author=remora.OWNER) for line in lines)
         material = replace(material, lines=lines)
         if lines and not any(line.author for line in lines):

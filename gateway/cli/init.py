@@ -1,6 +1,6 @@
-"""`remora init`: make the folder with a person's configuration, and choose and test a language model.
+"""`remora init`: makes the folder with a person's configuration, and chooses and tests a language model.
 
-Invariants: nothing is written before every question is answered and the model has answered. What exists stays.
+Invariants: nothing is written before every question is answered and the model has answered. Existing files stay.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _KEY = "REMORA_MODEL_KEY"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Picked:
-    """A model that was chosen: to test it, to write it down, and the key for .env with its variable."""
+    """A chosen model: the form to test, the entry to write, and the variable and key for .env."""
 
     spec: ModelSpec
     entry: ModelEntry
@@ -112,14 +112,14 @@ class _Asking:
 
 
 def _has_agent(folder: Path, existing: Config | None) -> bool:
-    """Returns whether a model need not be chosen: one is configured, or agents are that a config.yaml will find."""
+    """Returns whether no model need be chosen: one is configured, or the folder has agents for a new config.yaml."""
     if existing is None:
         return any((folder / "agents").glob("*.yaml"))
     return bool(existing.agents[existing.default_agent].models)
 
 
 def _named(asking: _Asking, name: str, base_url: str | None, key_env: str | None) -> _Picked | None:
-    """Returns the model of the options, tested; one that fails ends the command."""
+    """Returns the model that the options name, tested; a failure ends the command."""
     from gateway.cli import offer
 
     if name == "none":
@@ -192,7 +192,7 @@ def _one_of(asking: _Asking, names: list[str]) -> str:
 
 
 def _local(name: str, address: str, *, variable: str | None = None) -> _Picked:
-    """Returns a model of the Ollama at `address`, which is written down where it is not the usual one."""
+    """Returns a model of the Ollama at `address`, which is written down unless it is the usual one."""
     usual = address in (KNOWN["ollama"].base_url.removesuffix("/v1"), "http://127.0.0.1:11434")
     return _picked("ollama", name, None if usual else f"{address}/v1", variable=variable)
 
@@ -222,7 +222,7 @@ def _of_other(asking: _Asking) -> _Picked:
 def _picked(
     provider: str, model: str, base_url: str | None, *, variable: str | None = None, key: str | None = None
 ) -> _Picked:
-    """Returns the choice. Without a `key` it is that in the environment. Raises `ValidationError`."""
+    """Returns the choice. Without `key`, the key in the environment counts. Raises `ValidationError`."""
     entry: dict[str, str | int] = {"provider": provider, "model": model}
     if base_url is not None:
         entry["base_url"] = base_url
@@ -324,7 +324,7 @@ def _say_next(asking: _Asking, folder: Path) -> None:
 
 
 def _program() -> str:
-    """Returns what to type to start Remora here: its path where the shell would not find it."""
+    """Returns the command that starts Remora here: its path if the shell would not find it."""
     path = Path(sys.executable).with_name("remora")
     if shutil.which("remora") or not path.exists():
         return "remora"
@@ -343,7 +343,7 @@ def _vendor_line(asking: _Asking, vendor: KnownServer) -> str:
 
 
 def _reason(error: ValidationError) -> str:
-    """Returns what is wrong with a model's options, in the words of their descriptions."""
+    """Returns the mistakes in a model's options, in the words of their descriptions."""
     first = error.errors(include_url=False, include_input=False)[0]
     option = str(first["loc"][0])
     if "message" in first.get("ctx", {}):

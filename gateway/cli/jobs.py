@@ -1,8 +1,8 @@
-"""`remora jobs`: the work of the night by hand: when what runs, run one, see what one would do, take one back.
+"""`remora jobs`: the work of the night by hand: list the jobs, run one, preview one, undo one.
 
-Invariants: a preview changes nothing but what it cost, and the list nothing at all, so that only that is for looking
-beside a running bot; what writes waits for none but names its process; what is shown of somebody's memories is shown to
-whoever runs this machine, who can read the file.
+Invariants: a preview changes nothing but the tokens spent, and the list nothing at all, so that only the list works
+beside a running bot; a command that writes waits for no other process but names it; memories are shown to the operator
+of this machine, who can read the file anyway.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PERSON = click.option("--person", metavar="PLATFORM:USER", help="A person's mem
 _CHAT = click.option("--chat", metavar="CHANNEL:CHAT", help="Or a group's memories, as telegram:-1001234567890.")
 _STOPPED = "Stopped. Finished work is kept, and the run continues when Remora starts."
 _IN_USE = "Stop it to use this command, or let an admin send /jobs in a chat (not in the terminal)."
-#: Seconds between two lines on how far a run is.
+#: Seconds between two lines about the progress of a run.
 _TOLD: float = 2.0
 #: Letters shown of a memory.
 _LINE = 200
@@ -85,7 +85,7 @@ def undo(config_path: Path | None, number: int, person: str | None, chat: str | 
 
 @contextmanager
 def _at_work() -> Iterator[None]:
-    """Says what went wrong, and ends with its code."""
+    """Reports an error, and ends with its code."""
     from memory.jobs.runner import NoUndo
     from memory.learn.model import BudgetSpent, ModelFailed
 
@@ -155,7 +155,7 @@ async def _run(config: Config, job: str, agent: str | None) -> None:
 
 
 async def _followed(worker: Worker, memory: Service, agent: str, job: str) -> Run | None:
-    """Run a job, and say how far it is. It has ended or is put down before this ends, however that comes about."""
+    """Runs a job and reports its progress. On any exit the job has ended or is cancelled."""
     running = asyncio.create_task(worker.run(agent, job))
     try:
         while not running.done():
@@ -165,7 +165,7 @@ async def _followed(worker: Worker, memory: Service, agent: str, job: str) -> Ru
                     click.echo(f"{newest.done} of {newest.of} people and groups", err=True)
         return running.result()
     finally:
-        # The store is closed next, which must find nobody at work.
+        # The store is closed next, when no job may be at work.
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 
@@ -195,7 +195,7 @@ async def _undo(config: Config, number: int, *, person: str | None, chat: str | 
 async def _whose(
     config: Config, *, person: str | None, chat: str | None, agent: str | None
 ) -> AsyncIterator[tuple[Service, Context]]:
-    """Opens the store in which somebody's memories are meant, and says whose. Raises `Unusable`."""
+    """Opens the store of the named person or chat, and yields it with their context. Raises `Unusable`."""
     from gateway.cli.importing import agent_named, asker, owner_of
 
     name = agent_named(config, agent)
@@ -217,7 +217,7 @@ def _known(worker: Worker, agent: str, job: str) -> None:
 
 
 def _told(change: Change) -> Iterator[str]:
-    """One change of a preview: − set aside or replaced, + new with what it was made of, = stays, told again."""
+    """Yields the lines of a change: - set aside or replaced, + new with its sources, = stays, told again."""
     marks = {"new": "+", "archived": "-", "replaced": "-", "back": "+"}
     yield f"{marks.get(change.what, '=')} {_line(change.memory)}" + (
         "" if change.what == "new" else f" ({': '.join(filter(None, (change.what, change.why)))})"

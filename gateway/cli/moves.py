@@ -1,6 +1,6 @@
 """`remora move`: carries the databases between files and a PostgreSQL server.
 
-Invariant: whatever goes wrong, or is stopped, it is said which databases are moved and how to go on.
+Invariant: after an error or a stop, the command says which databases are moved and how to go on.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _told(name: str, moved: MovedStore, seconds: float) -> list[str]:
 
 
 def _next(config: Config, to: str) -> list[str]:
-    """Returns what to do after a move, one line each."""
+    """Returns the steps to take after a move, one line each."""
     is_set = bool(config.settings.database_url.get_secret_value())
     if to == "postgres":
         left = (

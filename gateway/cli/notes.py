@@ -1,6 +1,6 @@
-"""Offers to bring in what another assistant remembered: MEMORY.md and daily notes beside an agent's file.
+"""Offers to import another assistant's notes: MEMORY.md and daily notes beside an agent's file.
 
-Invariant: nothing is read or brought in here; whoever runs Remora does that with `remora import`, which shows it first.
+Invariant: nothing is read or imported here; the operator does that with `remora import`, which shows the notes first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gateway.config.loading import Config
 from memory.transfer.transfers import markdown
 
 _MEMORY: Final = ("MEMORY.md", "USER.md")
-#: The folder of daily notes beside them.
+#: The folder of daily notes beside these files.
 _DAYS: Final = "memory"
 
 
@@ -30,7 +30,7 @@ class Notes:
 
 
 def beside_agents(config: Config) -> Iterator[Notes]:
-    """Yields the notes beside the file of the default agent, and those in folders there that have an agent's name."""
+    """Yields the notes beside the default agent's file, and those in folders there named after an agent."""
     folders = {name: config.agents_dir / name for name in config.agents}
     for name, folder in [(config.default_agent, config.agents_dir), *folders.items()]:
         files = tuple(file for file in _MEMORY if (folder / file).is_file())
@@ -42,8 +42,8 @@ def beside_agents(config: Config) -> Iterator[Notes]:
 def offers(config: Config, *, person: str | None = None, without: str | None = None) -> list[str]:
     """Returns a line for the operator about the notes beside each agent.
 
-    `person` is whose memory they are suggested to become; the first admin's if None. With `without`, the name of the
-    default database, only agents count that have no database yet: so every start but the first is quiet.
+    The notes are suggested for the memory of `person`; for the first admin's if None. With `without`, the name of the
+    default database, only agents that have no database yet count: so every start but the first is quiet.
     """
     return [
         _offer(config, notes, person or _admin(config))
@@ -55,7 +55,7 @@ def offers(config: Config, *, person: str | None = None, without: str | None = N
 def _offer(config: Config, notes: Notes, person: str) -> str:
     what = [*notes.files, *([f"{notes.days} daily note{'s'[: notes.days > 1]}"] if notes.days else [])]
     agent = [] if notes.agent == config.default_agent else ["--agent", notes.agent]
-    # Not the folder, in which other agents' notes may lie.
+    # Not the whole folder, because other agents' notes may lie in it.
     paths = [*notes.files, *([_DAYS] if notes.days else [])]
     commands = [["remora", "import", str(notes.folder / path), "--person", person, *agent] for path in paths]
     return (
@@ -72,6 +72,6 @@ def _days(folder: Path) -> int:
 
 
 def _admin(config: Config) -> str:
-    """Returns the first admin as `platform:id`, for whom notes of the operator's own assistant mostly are."""
+    """Returns the first admin as `platform:id`: notes of the operator's own assistant are mostly about them."""
     admins = (f"{bot.platform}:{admin}" for bot in config.settings.channels.bots for admin in bot.admins)
     return next(admins, "console:you")

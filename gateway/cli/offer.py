@@ -19,7 +19,7 @@ from agents.spec import ModelSpec
 from agents.tokens import count_tokens
 
 OLLAMA = "http://127.0.0.1:11434"
-#: Seconds for a server on this machine to say what it has; longer would be felt at every start.
+#: Seconds for a server on this machine to list its models; longer would be felt at every start.
 _PATIENCE = 0.5
 
 
@@ -29,7 +29,7 @@ VENDORS = {name: known for name, known in KNOWN.items() if known.variable}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A model that could be used for one chat, and the question whether to."""
+    """A model that could be used for one chat, and the question whether to use it."""
 
     model: ModelSpec
     question: str

@@ -1,4 +1,4 @@
-"""Reads a recorded conversation from JSON lines, and reports what is wrong with every wrong line.
+"""Reads a recorded conversation from JSON lines, and reports the mistake in every wrong line.
 
 Invariants: the module is pure. A recording is valid as a whole or not at all. Ids are text, times are milliseconds UTC,
 and every text can be stored.
@@ -62,7 +62,7 @@ class Recorded:
 
     @property
     def inbound(self) -> Inbound:
-        """The message as its platform's channel would give it."""
+        """Returns the message as its platform's channel would give it."""
         chat = Place(channel=self.channel, chat=self.chat).session_key
         return Inbound(
             channel=self.channel,
@@ -135,7 +135,7 @@ def _line(number: int, row: bytes, unknown: dict[str, None]) -> tuple[list[str],
 
 
 class _Fields:
-    """A line of the file while its fields are checked. Every method notes what is wrong and continues."""
+    """A line of the file while its fields are checked. Every method notes mistakes and continues."""
 
     def __init__(self, number: int, data: dict[str, object], unknown: dict[str, None]) -> None:
         self._number = number
@@ -219,7 +219,7 @@ class _Fields:
 
 
 def _moment(value: object) -> int | str:
-    """Returns a written time in milliseconds UTC, or a text that says what is wrong with it."""
+    """Returns a written time in milliseconds UTC, or a text that names its mistake."""
     if isinstance(value, int) and not isinstance(value, bool):
         if _LEAST_MS <= value <= _MOST_MS:
             return value

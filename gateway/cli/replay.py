@@ -136,7 +136,7 @@ async def answer(
     tally.left_out = len(recording.lines) - len(asked)
     talks = await _talks(setup, asked)
     before = await _known(talks)
-    # What an earlier run left unanswered comes first. It is not the result of this recording's lines.
+    # Messages that an earlier run left unanswered come first. They are not the result of this recording's lines.
     for place in {line.place for line in asked}:
         await host.settled(place)
     for channel in channels.values():
@@ -281,7 +281,7 @@ async def _known(talks: _Talks) -> set[str]:
 
 
 async def _finish(tally: Tally, talks: _Talks, before: set[str]) -> None:
-    """Counts what was learned and what could not be read."""
+    """Counts the new memories and the messages that could not be read."""
     tally.memories = len(await _known(talks) - before)
     for persons in talks.values():
         talk = next(iter(persons.values()))

@@ -1,6 +1,6 @@
 """Begins a command: finds and reads the configuration, and sets up the logs as it says.
 
-Invariant: what is wrong there ends the command before it has done anything, with all that is to be mended.
+Invariant: a mistake there ends the command before it has done anything, with a list of all mistakes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ AGENT = click.option(
 
 
 def loaded(config_path: Path | None) -> Config:
-    """The configuration at this path, or where one is found; a wrong one ends the command."""
+    """Returns the configuration at this path or in the usual places; a mistake in it ends the command."""
     home = Path.home()
     try:
         return load(find(config_path, os.environ, Path.cwd(), home), os.environ, home)
@@ -43,7 +43,7 @@ def loaded(config_path: Path | None) -> Config:
 
 
 def set_up_logs(config: Config, *, beside_chat: bool = False) -> Path | None:
-    """Sets the logs up as configured and returns their file, or None for stderr. From here on a crash is redacted, too.
+    """Sets up the logs as configured and returns their file, or None for stderr. From here on a crash is redacted, too.
 
     With `beside_chat` they go to a file of their own if they would appear on the terminal otherwise.
     """
@@ -67,7 +67,7 @@ def set_up_logs(config: Config, *, beside_chat: bool = False) -> Path | None:
 
 @asynccontextmanager
 async def opened(config: Config) -> AsyncIterator[Roster]:
-    """Sets the logs up and opens the databases, for a command that works without channels."""
+    """Sets up the logs and opens the databases, for a command that works without channels."""
     from gateway import app
 
     set_up_logs(config)
@@ -76,7 +76,7 @@ async def opened(config: Config) -> AsyncIterator[Roster]:
 
 
 def tell_errors(tell: Callable[[str], None]) -> None:
-    """Has `tell` called with a line for each error that is logged, in whatever thread that happens."""
+    """Makes the log call `tell` with a line for each error, in whatever thread it occurs."""
     from gateway.ops import telemetry
     from memory.text.secrets.redact import redact
 

@@ -1,4 +1,4 @@
-"""`remora status` and `check`: how the running bot is, and how its configuration is.
+"""`remora status` and `check`: the state of the running bot, and of its configuration.
 
 Invariant: both only look; neither opens a store nor starts anything.
 """

@@ -1,6 +1,6 @@
 """`remora import` and `export`: memory brought in from elsewhere, and written out for elsewhere.
 
-Invariant: nothing is brought in that was not shown before, and agreed to there or by --yes.
+Invariant: everything that is brought in was shown before, and agreed to at the prompt or by --yes.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def export(
 
 @contextmanager
 def _transferring() -> Iterator[None]:
-    """Says what went wrong with an import or export, and ends with its code."""
+    """Reports an error in an import or export, and ends with its code."""
     with ending(stopped="Stopped. Finished work is kept. Run the same command to continue."):
         try:
             yield

@@ -1,4 +1,4 @@
-"""Commands that only admins have: who may speak, agents, the configuration, backups, what was not delivered."""
+"""Commands for admins only: who may speak, agents, the configuration, backups, undelivered messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memory.service import Edits
 
 #: Rows of a list.
 _SHOWN = 10
-#: Digits that the number of a row has at most.
+#: One more than the most digits of a row's number.
 _DIGITS = 16
 
 
@@ -26,7 +26,7 @@ async def block(call: Call) -> None:
 
 
 async def _let(call: Call, action: Literal["allow", "block"]) -> None:
-    """Let in or shut out a person by id, or with "here" the group this is said in."""
+    """Lets in or shuts out a person by id, or with "here" the group in which this is said."""
     named, channel, by = call.arguments.strip(), call.administers, call.account
     in_group = call.inbound.chat_kind == "group"
     subject: Literal["person", "group"] = "group" if named == "here" and in_group else "person"
@@ -60,7 +60,7 @@ async def pair(call: Call) -> None:
 
 
 async def agents(call: Call) -> None:
-    """All agents there are, with what is behind each."""
+    """Lists all agents with their models, stores and places."""
     if call.inbound.chat_kind != "private":
         await call.say(call.texts("agents.private"))
         return
@@ -101,7 +101,7 @@ async def dead(call: Call) -> None:
 
 
 async def _settle(call: Call, channel: str, action: str, number: int) -> None:
-    """Has a message that could not be delivered sent again, or drops it."""
+    """Sends an undelivered message again, or drops it."""
     woken: list[str] = []
 
     def act(edits: Edits) -> str:
@@ -119,7 +119,7 @@ async def _settle(call: Call, channel: str, action: str, number: int) -> None:
 
 
 async def backup(call: Call) -> None:
-    """Make a backup of the store this is said in, and say what it holds and for how long it is there."""
+    """Makes a backup of this chat's store, and says what it holds and how long it is kept."""
     if call.inbound.chat_kind != "private":
         await call.say(call.texts("backup.private"))
         return
@@ -142,7 +142,7 @@ async def backup(call: Call) -> None:
 
 
 async def reload(call: Call) -> None:
-    """Read the configuration anew, and say what has changed and what needs a restart."""
+    """Reads the configuration anew, and says what has changed and what needs a restart."""
     if call.inbound.chat_kind != "private" or call.reload is None:
         await call.say(call.texts("reload.private"))
         return
@@ -153,9 +153,9 @@ async def reload(call: Call) -> None:
 
 
 def told_agents(texts: Texts, specs: Sequence[AgentSpec], *, default: str) -> str:
-    """The agents, each with its models in the order in which they are tried, its store, and where it answers.
+    """Returns the agents, each with its models in the order of trying, its store, and the places where it answers.
 
-    People are counted and not named. `default` is the name of the one that answers where no rule says otherwise.
+    People are counted and not named. `default` is the name of the agent that answers where no rule says otherwise.
     """
     lines = [texts("agents.head")]
     for spec in specs:
@@ -180,5 +180,5 @@ def told_agents(texts: Texts, specs: Sequence[AgentSpec], *, default: str) -> st
 
 
 def _size(count: int) -> str:
-    """Bytes as people read them."""
+    """Returns a number of bytes as people read it."""
     return f"{count / 1_000_000:.1f} MB" if count >= 100_000 else f"{count / 1_000:.0f} kB"

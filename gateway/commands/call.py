@@ -2,8 +2,8 @@
 
 Invariants: a command's change to memory, its answer and the end of its inbox row are one transaction. Commands that
 take longer or concern other people (erasing, opting out, letting in, links, backups) do their work before that
-transaction; doing that work twice does no harm. Ids are looked up in the asker's scope, and an id of somebody else
-gets exactly the answer of an unknown id. A text for the asker's eyes alone is never shown in a group.
+transaction; doing that work twice does no harm. Ids are looked up in the asker's scope, and another person's id gets
+exactly the answer of an unknown id. A text for the asker's eyes alone is never shown in a group.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ class Call:
 
     `channel` is None when it is no longer configured. `usage` is the syntax of the command. `admin` is True if this
     person may do what only admins may do, `trusted` if they may know about the machine. `stop` ends the answer that
-    is being made here, once the person is told; it returns False if there is none. `unhear` drops what this person
-    said to others, which is kept in RAM only. `new_code` makes a code that nobody guesses. `administers` is the
+    is being made here, once the person is told; it returns False if there is none. `unhear` drops this person's
+    messages to others, which are kept in RAM only. `new_code` makes a code that nobody guesses. `administers` is the
     channel that this person's rights as an admin are for, and `account` their id there: on the page those of the
-    account that signed in. `is_admin` recognises an admin of that channel by id; `ids` is its id format. `wake` has
-    the queue of another session sent. `rerun` answers the messages of a turn that was made for them. `roster` holds
-    all agents with their stores. `nights` runs the night jobs. `reload` reads the configuration
-    anew. `observes` is True where what people say to others is
-    context. With `discreet` the answer is for the asker's eyes alone; `aside` is added below it.
+    account that signed in. `is_admin` recognises an admin of that channel by id; `ids` is its id format. `wake` sends
+    the queue of another session. `rerun` answers the messages of a turn that was made for them. `roster` holds all
+    agents with their stores. `nights` runs the night jobs. `reload` reads the configuration anew. `observes` is True
+    if people's messages to others serve as context. With `discreet` the answer is for the asker's eyes alone; `aside`
+    is added below it.
     """
 
     arguments: str
@@ -118,7 +118,7 @@ class Call:
         to, notice = await self._elsewhere() if self.discreet else (None, None)
         edits = self.pressed_on if in_place else None
         if notice is not None:
-            # Where the person can't be reached in private, no part of the answer is made.
+            # If the person can't be reached in private, no part of the answer is made.
             around = pieces(self.channel, notice)
             await self.memory.answer(
                 self.context, self.inbox_id, shown if to else lambda _: (), edits=edits, to=to, around=around
