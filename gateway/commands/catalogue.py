@@ -1,7 +1,7 @@
-"""Every fixed text a person may be shown, in each language, a file for each thing that is talked about.
+"""Every fixed text that a person may be shown, in each language, with one file for each subject.
 
 Invariants: all languages have the same keys with the same fields, and no key stands in two files (a test holds this).
-English and Chinese have every text; what a language of `languages/` lacks is said in English.
+English and Chinese have every text; a text that a language of `languages/` lacks is shown in English.
 """
 
 from __future__ import annotations

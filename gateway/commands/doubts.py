@@ -10,7 +10,7 @@ from memory.service import DoubtAnswer, Edits, Question
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
-    """Keeps what the person says of the two memories."""
+    """Keeps the person's decision about the two memories."""
     chosen = cast("DoubtAnswer", taken)
 
     def act(edits: Edits) -> str:

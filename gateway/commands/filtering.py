@@ -1,4 +1,4 @@
-"""Filters typed behind commands: how they are read, and the answers where they can't be or where nothing meets them."""
+"""Filters typed after commands: reads them, and answers if one can't be read or nothing meets them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def understood(call: Call, text: str) -> Filters | None:
 
 
 async def none_met(call: Call, asked: Filters, count: Callable[[Filters], Awaitable[int]]) -> str:
-    """Returns the answer where nothing meets all filters, with those that alone removed everything."""
+    """Returns the answer if nothing meets all filters, with those that alone removed everything."""
     lines = [call.texts("filter.none", filters=excerpt(asked.written))]
     for one in dict.fromkeys(asked.given):
         rest = asked.without(one)

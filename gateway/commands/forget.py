@@ -1,8 +1,8 @@
-"""/forget: what is shown and asked before, what is done on the answer, and the receipt.
+"""/forget: the preview and the question, the erasing after the answer, and the receipt.
 
-Invariants: what goes is listed before it goes, and only what the asker may have erased; a receipt holds figures, never
-a word of what went; it is queued in the transaction that ends its request, so it is given once, also when the process
-ended between the erasing and the receipt.
+Invariants: only data that the asker may have erased is listed, and it is listed before it goes; a receipt holds
+figures, never an erased word; it is queued in the transaction that ends its request, so it is given once, even if the
+process ended between the erasing and the receipt.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from memory.service import Edits, Filters, ForgetPreview, How, Question, Receipt
 
 #: The purpose of the question whether earlier exports are to be removed; its payload has their inode numbers.
 EXPORTS = "exports"
-#: What can be answered; "words" is what a plain "yes" means.
+#: The possible answers; a plain "yes" means "words".
 CHOICES = ("words", "memory", "no")
 PRESET = "words"
-#: Memories that are shown before they go, and letters of each.
+#: The most memories shown before they go, and the letters of each.
 _SHOWN = 10
 _LINE = 100
-#: What an answer has done; "yes" was asked by earlier versions, which left the words.
+#: The way of forgetting for each answer; earlier versions asked for "yes", and left the words.
 _HOW: dict[str, How] = {"words": "words", "memory": "memory", "yes": "memory"}
 
 
@@ -55,7 +55,7 @@ async def forget(call: Call) -> None:
 
 
 async def offered(call: Call, words: str) -> bool:
-    """Shows what would go for `words`, and asks how; returns False if there is nothing, or no memory near them."""
+    """Shows what would go for `words`, and asks how to forget it; False if nothing would, or no memory is near them."""
     try:
         preview = await call.memory.forgetting.preview(
             call.context, Filters(words=words), limit=_SHOWN, may_all=_may_all(call)
@@ -75,7 +75,7 @@ async def _meant(call: Call, asked: Filters) -> int:
 
 
 async def ask(call: Call, preview: ForgetPreview) -> None:
-    """Show what would go, and ask how."""
+    """Shows what would go, and asks how to forget it."""
 
     def act(edits: Edits) -> Asking:
         question = edits.ask(FORGET, preview.selection.fields(), choices=CHOICES, preset=PRESET)
@@ -85,7 +85,7 @@ async def ask(call: Call, preview: ForgetPreview) -> None:
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
-    """Act on the answer to the question whether to forget."""
+    """Acts on the answer to the question whether to forget."""
     assert question.purpose == FORGET
     how = _HOW.get(taken)
     if how is None:
@@ -107,7 +107,7 @@ async def answer(call: Call, question: Question, taken: str) -> None:
 
 
 async def hand_out(call: Call, receipt: Receipt) -> None:
-    """Say what went and, in private, which of the person's earlier exports may still hold it."""
+    """Says what went and, in private, which of the person's earlier exports may still hold it."""
     is_private = call.inbound.chat_kind == "private"
     files = await call.memory.transfer.files_of(call.context) if is_private and not receipt.is_empty else {}
     names = ", ".join(f"{path.parent.name}/{path.name}" for path in [*files.values()][:_SHOWN])
@@ -126,7 +126,7 @@ async def hand_out(call: Call, receipt: Receipt) -> None:
 
 
 async def answer_exports(call: Call, question: Question, taken: str) -> None:
-    """Act on the answer whether earlier exports are to be removed."""
+    """Acts on the answer whether earlier exports are to be removed."""
     named = json.loads(question.payload)["files"]
     removed = await call.memory.transfer.remove_files(call.context, named) if taken == "yes" else 0
 
@@ -142,7 +142,7 @@ async def answer_exports(call: Call, question: Question, taken: str) -> None:
 
 
 def told(call: Call, receipt: Receipt) -> str:
-    """A receipt in words."""
+    """Returns a receipt in words."""
     if receipt.is_empty:
         return call.texts("forget.gone")
     texts = call.texts
@@ -174,7 +174,7 @@ def told(call: Call, receipt: Receipt) -> str:
 
 
 def left_on_server(texts: Texts, receipt: Receipt) -> str:
-    """Returns the sentence about what a database server still holds of what was erased, and until when."""
+    """Returns the sentence about erased data that a database server still holds, and until when."""
     if receipt.backups_until is None:
         return texts("forget.scrubbed_server")
     return texts("forget.scrubbed_server_until", date=texts.date(receipt.backups_until))
@@ -185,7 +185,7 @@ def _in_place(call: Call) -> bool:
 
 
 def _may_all(call: Call) -> bool:
-    """An admin of the channel may have all of a group erased; of nobody's private memory."""
+    """Returns whether all data may be chosen: an admin's right in a group, never in a private memory."""
     return call.admin and call.inbound.chat_kind == "group"
 
 

@@ -23,7 +23,7 @@ NAMES = tuple(JobsSpec.model_fields)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldJob:
-    """A job with, in words, when it runs next and how it last went."""
+    """A job with its next run and the outcome of its last run, in words."""
 
     job: str
     next: str
@@ -56,7 +56,7 @@ def next_line(call: Call) -> list[str]:
 
 
 async def timetable(texts: Texts, memory: Service, nights: Worker) -> list[tuple[str, list[ToldJob]]]:
-    """Returns the jobs of each agent of a store, with when they run next and how they last went."""
+    """Returns the jobs of each agent of a store, with their next runs and last outcomes."""
     newest = {(one.run.agent, one.run.job): one for one in await memory.jobs.latest()}
     found = []
     for agent in nights.agents:
@@ -93,7 +93,7 @@ def figures(texts: Texts, counts: Mapping[str, int]) -> str:
 
 
 def outcome(texts: Texts, progress: RunProgress) -> str:
-    """Returns the outcome of a run in words, with advice where it failed."""
+    """Returns the outcome of a run in words, with advice if it failed."""
     run = progress.run
     fields = {"done": progress.done, "of": progress.of}
     match run.state:

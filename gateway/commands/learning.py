@@ -1,4 +1,4 @@
-"""The switch for learning from what is said here, and the state of learning."""
+"""The switch for learning from this conversation, and the state of learning."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _MADE_OF = 12
 
 
 def memory_line(call: Call, memory: Memory) -> str:
-    """Returns a memory as a line of a list: its id, what it says, since when."""
+    """Returns a memory as a line of a list: its id, its text and its date."""
     fields = {
         "id": memory.short_id,
         "said": excerpt(call.phrase(memory), _LINE),
@@ -53,7 +53,7 @@ def marks(call: Call, memory: Memory) -> str:
 
 
 def details(call: Call, shown: Shown) -> list[str]:
-    """Returns everything there is to tell about one memory, as lines."""
+    """Returns all that is known about one memory, as lines."""
     texts, memory = call.texts, shown.memory
     state = ""
     if memory.valid_until is not None:
@@ -112,7 +112,7 @@ def _set_aside(call: Call, shown: Shown) -> str:
 
 
 def ids_of(call: Call, rows: Sequence[Memory]) -> str:
-    """Returns the ids of memories; of more than `_MADE_OF` only the first."""
+    """Returns the ids of memories, at most the first `_MADE_OF`."""
     more = [call.texts("why.more", count=len(rows) - _MADE_OF)] if len(rows) > _MADE_OF else []
     return ", ".join([*(memory.short_id for memory in rows[:_MADE_OF]), *more])
 

@@ -50,7 +50,8 @@ async def show_list(call: Call, rest: str) -> None:
 async def list_page(call: Call, page: int, part: ListedPart | None = None, filters: Filters = NO_FILTERS) -> None:
     """Shows one page of the memories here, or of a part of them, or of those that meet filters.
 
-    If there are fewer pages, a button shows the last one, and who has typed the number is told how many there are.
+    If there are fewer pages, a button shows the last one, and a person who has typed the number hears how many there
+    are.
     """
     texts = call.texts
     category = "" if part is None else part.category
@@ -82,13 +83,13 @@ async def list_page(call: Call, page: int, part: ListedPart | None = None, filte
 
 
 def _kinds(filters: Filters) -> Sequence[Kind]:
-    """Returns the kinds that are listed: what is made from the others only if a filter names it."""
+    """Returns the kinds that are listed: derived kinds only if a filter names a category."""
     named = any(one.name == "category" for one in filters.given)
     return [kind for kinds in TIERS.values() for kind in kinds] if named else LISTED
 
 
 def _next(filters: Filters, asked: str, page: int) -> str:
-    """Returns what to type for a page: its number stands behind the words, and filters come last."""
+    """Returns the text to type for a page: its number follows the words, and filters come last."""
     if not filters.given:
         return f"{asked} {page}".strip()
     return replace(filters, words=f"{filters.words} {page}".strip()).written
@@ -179,7 +180,7 @@ def told_apart(hits: Sequence[Hit], terms: Sequence[str]) -> list[tuple[Hit, boo
 
 
 def _by_words(hit: Hit, terms: Sequence[str]) -> float:
-    """Returns how much a hit holds of a query's words, taken from the parts of its score; rare words weigh most."""
+    """Returns a hit's share of a query's words, taken from the parts of its score; rare words weigh most."""
     # A hit found by its time, or by its letters alone, has no parts: it is exactly what was asked for.
     if not hit.parts:
         return 1.0

@@ -1,4 +1,4 @@
-"""/memory, /remember and /correct: what is done with memories one by one, and all of them as files.
+"""/memory, /remember and /correct: actions on single memories, and the export of all of them.
 
 Invariant: "saved" and its like are said inside the transaction that holds the row, never before.
 """
@@ -20,12 +20,12 @@ from memory.service import Edits, Memory
 
 #: The id of a memory, as it is shown.
 _ID = re.compile(r"m_[a-z0-9]{4,12}")
-#: What asks for everything that was said, behind `/memory export`.
+#: The words after `/memory export` that ask for all messages, too.
 _TRANSCRIPT = frozenset({"transcript", "all", "原话", "全部"})
 
 
 async def look(call: Call) -> None:
-    """/memory: the first word says what to do."""
+    """Answers /memory; the first word names the action."""
     action, _, rest = call.arguments.partition(" ")
     named = action.lower()
     if named.isdecimal():
@@ -45,7 +45,7 @@ async def look(call: Call) -> None:
 
 
 async def _lacks(call: Call, *hints: str) -> None:
-    """Says how a command is written that lacks something, and where to find that."""
+    """Answers an incomplete command with its syntax, and says where to find the missing part."""
     await call.say("\n".join([call.usage_line(), *map(call.texts, hints)]))
 
 
@@ -66,7 +66,7 @@ async def _history(call: Call, short_id: str) -> None:
 
 
 async def _mark(call: Call, short_id: str, *, key: str, change: Callable[[Edits, str], Memory]) -> None:
-    """Changes how a memory is held, and says so; under the memory itself, where the button for it stood there."""
+    """Pins, unpins or confirms a memory, and says so; under the memory itself if its button was pressed there."""
 
     def act(edits: Edits) -> Asking:
         memory = change(edits, short_id)
@@ -80,7 +80,7 @@ async def _mark(call: Call, short_id: str, *, key: str, change: Callable[[Edits,
 
 
 async def _on(call: Call, short_id: str, act: Callable[[Edits], str | Asking], *, in_place: bool = True) -> None:
-    """Do something with one memory; another's id is answered like one that there is not."""
+    """Does `act` with one memory; another person's id is answered like one that does not exist."""
 
     def tried(edits: Edits) -> str | Asking:
         try:
@@ -92,7 +92,7 @@ async def _on(call: Call, short_id: str, act: Callable[[Edits], str | Asking], *
 
 
 def _all_of(call: Call, edits: Edits, short_id: str) -> Asking:
-    """A memory with all there is to it, and what can be done with it. Raises `NotFound`."""
+    """Returns a memory in full, with buttons for its actions. Raises `NotFound`."""
     shown = edits.show(short_id)
     memory, texts = shown.memory, call.texts
     made: list[Button | None] = []
@@ -118,7 +118,7 @@ def _may_change(edits: Edits, short_id: str) -> bool:
 
 
 async def remember(call: Call) -> None:
-    """/remember: keep what the person asks to have kept, also where nothing is learned by itself."""
+    """Answers /remember: keeps the person's statement, even where nothing is learned otherwise."""
     if not call.arguments:
         await call.say(call.usage_line())
     else:
@@ -126,7 +126,7 @@ async def remember(call: Call) -> None:
 
 
 async def keep(call: Call, text: str, *, key: str | None = None) -> None:
-    """Keep a statement, under a key or as what it reads, and say what is saved."""
+    """Keeps a statement, under a key or as its words are read, and says what is saved."""
     if not call.agent.spec.memory.enabled:
         await call.say(call.texts("memory.off"))
         return
@@ -141,7 +141,7 @@ async def keep(call: Call, text: str, *, key: str | None = None) -> None:
 
 
 async def correct(call: Call) -> None:
-    """/correct, and /memory edit."""
+    """Answers /correct and /memory edit."""
     short_id, _, value = call.arguments.partition(" ")
     value = value.strip()
     if not short_id:
@@ -169,7 +169,7 @@ async def correct(call: Call) -> None:
 
 
 def _asked_for(call: Call, edits: Edits, short_id: str) -> str:
-    """Returns the question what a memory should say instead. Raises `MemoryFault` if it can't be corrected."""
+    """Returns the question for a memory's new text. Raises `MemoryFault` if it can't be corrected."""
     memory = edits.show(short_id).memory
     edits.may_forget(short_id)
     if memory.valid_until is not None:
@@ -179,15 +179,15 @@ def _asked_for(call: Call, edits: Edits, short_id: str) -> str:
 
 
 def _said(call: Call, memory: Memory) -> str:
-    """A memory in a receipt, on one line: of a note of one's own the bare words, for "to remember" is understood."""
+    """Returns a memory for a receipt, on one line; the person's own note as its bare words."""
     mine = memory.subject_id in (None, call.context.speaker.id, *call.context.scope.selves)
     return " ".join(memory.value.split()) if memory.key == "note" and mine else call.phrase(memory)
 
 
 async def _export(call: Call, rest: str) -> None:
-    """All that is remembered here, as files for the asker alone: in private their own, in a group the group's.
+    """Sends the memory here as files for the asker alone: in private their own, in a group the group's.
 
-    What everybody has said in a group, before the asker came, too, is for an admin to take out.
+    In a group only an admin may export everybody's messages, as some are older than the asker's membership.
     """
     texts = call.texts
     if rest and rest.casefold() not in _TRANSCRIPT:
@@ -197,7 +197,7 @@ async def _export(call: Call, rest: str) -> None:
         await call.say(texts("export.no_files"))
         return
     if call.inbound.chat_kind == "group":
-        # Files outlive the talk, and go further than who reads along here.
+        # Files outlive the talk, and go further than the people who read along here.
         call = replace(call, discreet=True)
         if rest and not call.admin:
             await call.say(texts("export.admins"))
@@ -216,7 +216,7 @@ async def _export(call: Call, rest: str) -> None:
 
 
 async def why_of(call: Call) -> None:
-    """/why: what went into a reply; with the id of a memory, where that comes from."""
+    """Answers /why: shows what went into a reply, or with a memory's id where the memory comes from."""
     if _ID.fullmatch(call.arguments.strip()):
         await _show(call, call.arguments.strip())
     else:
@@ -243,10 +243,10 @@ _ACTIONS: Mapping[str, Callable[[Call, str], Awaitable[None]]] = {
     "undo": night.undo,
     "preview": night.preview,
 }
-#: What can be done under `/memory`, as platforms offer it.
+#: The actions of `/memory`, as platforms offer them.
 ACTIONS = tuple(action for action in _ACTIONS if action)
 USAGE = "/memory [list|search|show|edit|export|off|on|…]"
-#: What follows an action.
+#: The arguments of each action.
 _REST: Mapping[str, str] = {
     "list": "[part] [page] [filters]",
     "search": "<words or filters>",
@@ -262,10 +262,10 @@ _REST: Mapping[str, str] = {
     "undo": "<number>",
     "preview": "[job]",
 }
-#: What is done to one memory, by its id.
+#: The actions on one memory, which take its id.
 WITH_ID = frozenset({"show", "history", "pin", "unpin", "confirm", "edit"})
-#: What is done with a run of the night's work, by its number.
+#: The actions on a run of the night's work, which take its number.
 WITH_RUN = frozenset({"run", "undo"})
 _NEEDING = WITH_ID | WITH_RUN | {"search"}
-#: The text that tells where to find what an action needs.
+#: The texts that tell where to find the id or number that an action needs.
 _HINTS = {WITH_ID: "memory.ids", WITH_RUN: "night.numbers"}

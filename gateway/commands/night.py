@@ -1,7 +1,7 @@
-"""/memory runs, run, undo and preview: what night jobs did to a person's memories or would do, and how to undo it.
+"""/memory runs, run, undo and preview: the changes that night jobs made to a person's memories or would make.
 
-Invariants: everybody sees what was done to rows they may read. In a group only an admin may undo a run or have a
-model asked for a preview. A run that touched nothing here gets the answer of a run that does not exist.
+Invariants: everybody sees the changes to rows that they may read. In a group only an admin may undo a run, or ask for a
+preview that takes a model. A run that touched nothing here gets the answer of a run that does not exist.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ async def _tokens(call: Call, job: str) -> int:
 
 
 def _why(call: Call, error: Exception) -> str:
-    """Returns the reason in words why a preview can't be made."""
+    """Returns in words why a preview can't be made."""
     code = getattr(error, "code", type(error).__name__)
     known = CATALOGUE[call.texts.language]
     keys = (f"night.why.{code}", f"jobs.why.{code}", f"failure.{code}", "failure.other")

@@ -1,7 +1,7 @@
-"""/admin memory: what is remembered of a person or group, for the admin of their channel.
+"""/admin memory: a person's or group's memories, for the admin of their channel.
 
-Invariants: asked and answered in the admin's private chat only; people and groups are named by their platform ids; who
-is unknown, or has nothing to do with this channel, is answered like somebody of whom nothing is remembered.
+Invariants: asked and answered in the admin's private chat only; people and groups are named by their platform ids; a
+person who is unknown, or has nothing to do with this channel, gets the same answer as one without memories.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FORGET = "oversight"
 #: Memories on one page, and letters shown of each.
 _PAGE = 10
 _LINE = 100
-#: What is searched for, and which page of it.
+#: The words to search for, and the page of the hits.
 _PAGED = re.compile(r"(.{1,2000}) #([1-9][0-9]{0,2})", re.DOTALL)
 _NUMBER = re.compile("[1-9][0-9]{0,4}")
 
@@ -51,7 +51,7 @@ async def oversee(call: Call) -> None:
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
-    """Act on the answer to whether a memory of somebody is to be forgotten. What is not an admin's word is a no."""
+    """Acts on the answer whether a person's memory is to be forgotten. Only an admin's yes counts as one."""
     alone = is_alone(call.inbound.pressed or "")
     asked = json.loads(question.payload)
     who = str(asked["of"])
@@ -144,7 +144,7 @@ async def _forget(call: Call, who: str, short_id: str) -> None:
             buttons=buttons(question, call.texts, alone=True),
         )
 
-    # Before it goes its words are shown, where they may be.
+    # The memory's words are shown before it goes, if the admin may read them.
     await _answer(call, who, "show" if reads else "forget", act, in_place=False)
 
 
@@ -157,7 +157,7 @@ async def _answer(
     query: str = "",
     in_place: bool = True,
 ) -> None:
-    """Answer with what `act` returns, and have the look recorded; a press turns its own message where `in_place`."""
+    """Answers with the result of `act` and records the look. `in_place`: the answer to a press replaces its message."""
 
     def shown(overseer: Overseer) -> Sequence[Part]:
         reply = act(overseer)
@@ -172,7 +172,7 @@ async def _answer(
 
 
 def _said(memory: Memory) -> str:
-    """A memory on one line, to somebody whom it is not about."""
+    """Returns a memory on one line, for a reader whom it is not about."""
     about = memory.subject or memory.subject_name or ""
     said = f"{memory.key}: {memory.value}"
     return " ".join((f"{about}: {said}" if about else said).split())
@@ -190,7 +190,7 @@ def _line(call: Call, memory: Memory) -> str:
 
 
 def _shown(call: Call, shown: Shown) -> list[str]:
-    """A memory with where it is from and its other versions."""
+    """Returns a memory with its sources and its other versions."""
     texts, memory = call.texts, shown.memory
     lines = [_line(call, memory), f"{memory.kind}, {memory.category}, {texts(f'oversight.origin.{memory.origin}')}"]
     for source in shown.sources:

@@ -1,7 +1,7 @@
 """Lists whose pages are turned within their message: the page a button turns to, and the data it carries.
 
-Invariants: a button carries what was asked for, never what was found, so a page shows what the person who presses may
-read. A query that does not fit into a button whole is not carried at all.
+Invariants: a button carries the query, never the hits, so a page shows what the person who presses may read. A query
+that does not fit into a button whole is not carried at all.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PageTurn:
 
 
 def turned(data: str) -> PageTurn | None:
-    """Returns the page that a button's data stands for; None when the button is not for a list."""
+    """Returns the page that a button turns to, by its data; None if the button is not for a list."""
     match = _TURN.fullmatch(data)
     if match is None:
         return None

@@ -1,8 +1,8 @@
-"""/link and /unlink: which accounts belong to one person.
+"""/link and /unlink: the accounts of one person.
 
 Invariants: both are asked and answered in private chats only. Nothing is linked before both the person who gave a
-code and the person who made it have said yes, each to a question that names the other and says what follows. No name
-is told for a code that is not right. A word that may mean anything but yes links nothing.
+code and the person who made it have said yes, each to a question that names the other and says what follows. A wrong
+code tells no name. A word that may mean anything but yes links nothing.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def numbered(call: Call, accounts: Sequence[Account]) -> str:
 
 
 async def _act(call: Call, act: Callable[[Linking], list[Note]], *, wake: Sequence[str]) -> None:
-    """Carries out the answer to a question, and has the messages for other sessions sent."""
+    """Carries out the answer to a question, and sends the messages for other sessions."""
     edits = call.pressed_on if is_alone(call.inbound.pressed or "") else None
     await call.memory.privacy.act(call.context, call.inbox_id, act, edits=edits)
     for session_key in wake:

@@ -1,6 +1,6 @@
 """A fact as a short clause said to the person it is about: "you live in Lisbon", 你住在里斯本.
 
-Invariants: a value is set into a phrase unchanged, but for words around it that say the phrase once more ("allergic to
+Invariants: a value is set into a phrase unchanged, except for words around it that repeat the phrase ("allergic to
 nuts", "lives in Lisbon"). A value that denies its phrase, and a key without one, read as "key: value". A value may be
 in another language than its phrase, so no phrase depends on the value's grammar: where it would have to (an article, a
 plural), the phrase ends in a colon instead. The phrases stand in `languages/`, one file a language.
@@ -40,7 +40,7 @@ def say(key: str, value: str, *, language: Language) -> str:
 
 
 def _phrase(key: str, language: Language) -> tuple[str, str]:
-    """Returns what stands before a value of this key and what stands behind it."""
+    """Returns the parts of the phrase before and after a value of this key."""
     words = wording(language)
     phrase: str | None = words["phrases"].get(key)
     thing = key.removeprefix("favourite-")
@@ -105,7 +105,7 @@ def _ends(noun: str, language: Language, *, key: str) -> Iterator[str]:
     yield noun
     if language in _UNSPACED:
         shorter = noun.removeprefix("你").removeprefix("的").removeprefix("お").removeprefix("ご")
-        # One character may be the first of another word (在线); before the phrase's end it is none.
+        # A single character may begin another word (在线), unless the phrase has an end behind the value.
         if shorter != noun and (len(shorter) > 1 or (shorter and _phrase(key, language)[1])):
             yield shorter
     elif key not in _DENYING:
@@ -133,13 +133,13 @@ def _denying(key: str) -> re.Pattern[str]:
         ends = [*_ends(_phrase(key, language)[0].rstrip(" :："), language, key=key), *_listed(key, language)]
         space = r"\s*" if language in _UNSPACED else r"\s+"
         denied += [f"{re.escape(no)}{space}{_expression(end, language)}" for no in denials for end in ends]
-    # What is disliked is denied as it is.
+    # A dislike denies something as it is.
     return re.compile("(?!)" if key in _DENYING else "|".join(denied) or "(?!)", re.IGNORECASE)
 
 
 #: Languages without spaces between words.
 _UNSPACED: Final = frozenset({"zh", "ja"})
-#: Keys whose phrase denies something, which no part of it would.
+#: Keys whose phrase denies something; a part of the phrase would not.
 _DENYING: Final = frozenset({"dislikes", "boundary"})
 
 

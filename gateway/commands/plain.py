@@ -64,7 +64,7 @@ _UNDO: Final = re.compile(
     r"|deshacer|deshaz(?:lo| eso)|défaire|défais (?:ça|cela)|(?:请|帮我)?(?:撤销|撤回)(?:这个|那个|上一条|这条)?(?:吧)?"
     r"|(?:それを?)?元に戻して(?:ください|ね)?"
 )
-#: No more questions how plans went.
+#: Requests to ask no more how plans went.
 _ENOUGH: Final = re.compile(
     r"(?:please |ok,? |no,? )?(?:stop|quit) asking(?: me)?(?: (?:that|this|about (?:that|this|it|my plans)|such things"
     r"|questions))?(?: please)?"
@@ -83,16 +83,16 @@ _ENOUGH: Final = re.compile(
 
 
 def ends_questions(text: str) -> bool:
-    """Returns whether a message asks for nothing but not to be asked such things any more."""
+    """Returns whether a message only asks for an end of such questions."""
     return len(text) <= _LONGEST and _ENOUGH.fullmatch(_plainly(text)) is not None
 
 
 def requested(text: str, *, modelless: bool) -> PlainRequest | None:
     """Returns the request that a message makes if it consists of nothing but such words, else None.
 
-    Only for an agent without a model a request to forget something by name, not to keep the message that it stands in,
-    or to undo is read here: a model has a tool for the first, answers the rest of the second, and may have done
-    something itself that is to be undone.
+    Requests to forget something by name, not to keep the message that they stand in, or to undo are read here only for
+    an agent without a model: a model has a tool for the first, answers the rest of the second, and may itself have done
+    something that is to be undone.
     """
     if len(text) <= _LONGEST:
         said = _plainly(text)

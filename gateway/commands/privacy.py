@@ -52,7 +52,7 @@ async def privacy(call: Call) -> None:
 
 
 async def _show(call: Call) -> None:
-    """Shows what is kept: in a private chat of this person, in a group of the group, which all its members may know."""
+    """Shows the data that is kept: in a private chat the person's, in a group the group's, for all its members."""
     kept = await call.memory.privacy.kept(call.context, looks_shown=_LOOKS)
     if call.inbound.chat_kind == "private":
         lines = [
@@ -94,14 +94,14 @@ async def _opt_about(call: Call, *, on: bool) -> None:
 
 
 async def _follow_up(call: Call, *, hours: str) -> None:
-    """Has the person asked how their plans went; in their private chat alone, where they are asked."""
+    """Switches on questions about how plans went; only in the private chat, where they are asked."""
     await call.memory.privacy.follow_up(call.context, hours)
     begin, _, end = hours.partition("-")
     await call.say(call.texts("followup.on", begin=begin, end=end))
 
 
 async def stop_follow_ups(call: Call) -> None:
-    """Asks the person about no plan any more."""
+    """Ends the questions about the person's plans."""
     await call.memory.privacy.follow_up(call.context, "")
     await call.say(call.texts("followup.off"))
 

@@ -1,7 +1,7 @@
 """/profile: a person's profile in short, and their settings: language, timezone, name, manner of talking.
 
-Invariants: language and timezone are settings; a timezone that is told like any other fact sets it too. A name is a
-memory like any other. No part of a person's profile is shown in a group. A group has a manner of its own, which every
+Invariants: language and timezone are settings; a fact that tells a timezone sets it, too. A name is a memory like any
+other. No part of a person's profile is shown in a group. A group has a manner of its own, which every
 member may see and an admin may set.
 """
 

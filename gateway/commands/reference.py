@@ -29,7 +29,7 @@ can be meant, to press or to type.
 
 
 def markdown() -> str:
-    """The page."""
+    """Returns the page."""
     parts = [_HEAD]
     for heading, rows in (
         ("For everybody", [command for command in TABLE if not command.admin]),

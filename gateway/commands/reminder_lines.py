@@ -1,4 +1,4 @@
-"""Reminders as people read them: when they come, how they repeat, and the message in which they come."""
+"""Reminders as people read them: their times, their rules, and the messages in which they come."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def due(texts: Texts, reminder: Reminder, now: int) -> str:
 
 
 def rule(texts: Texts, written: str) -> str:
-    """Returns how a reminder repeats in words; a rule that has no words of its own as it was written."""
+    """Returns in words how a reminder repeats; a rule without words of its own as it was written."""
     name, _, parts = written.partition(":")
     told = dict(part.partition("=")[::2] for part in parts.split(";") if part) if name == "RRULE" else {}
     unit = _UNITS.get(told.get("FREQ", ""))
@@ -68,12 +68,12 @@ def _every(texts: Texts, unit: str, interval: int, told: Mapping[str, str]) -> s
 
 
 def set_back(texts: Texts, reminder: Reminder, now: int, *, key: str = "remind.set") -> str:
-    """Returns what was understood, said back in the text of a `key`."""
+    """Returns the reminder as it was understood, in the text of a `key`."""
     return texts(key, n=reminder.number, when=due(texts, reminder, now), text=words(texts, reminder))
 
 
 def words(texts: Texts, reminder: Reminder) -> str:
-    """Returns the words of a reminder, of a task as such."""
+    """Returns the words of a reminder; those of a task are marked as a task's."""
     return texts("remind.task", text=reminder.text) if reminder.kind == "task" else reminder.text
 
 
@@ -104,7 +104,7 @@ def follow_up(due: FollowUp) -> tuple[str, str]:
 
 
 def shown_buttons(reminder: Reminder) -> tuple[Button, ...]:
-    """Returns the buttons under a reminder that has come: it is done, or is to come once more."""
+    """Returns the buttons under a reminder that has come: one ends it, the others bring it once more."""
     texts = texts_of(reminder)
     return (
         Button(label=texts("remind.button.done"), data=f"{PRESS}done:{reminder.id}"),

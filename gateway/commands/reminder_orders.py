@@ -18,7 +18,7 @@ from memory.service import Action, Order, Reading, Reminder, Unclear, is_beside,
 class Meant:
     """An order about the reminder with a number, and its words of time; without a number it asks for the list.
 
-    With `every` it is about all reminders. `text` are the words that are to stand in it from now on.
+    With `every` it is about all reminders. `text` are the reminder's new words.
     """
 
     action: Action
@@ -29,7 +29,7 @@ class Meant:
 
 
 async def meant(call: Call, said: str, *, certain: bool) -> Meant | None:
-    """Returns what is ordered; None if the words order nothing. `certain` words are known to be about reminders."""
+    """Returns the order in `said`; None if there is none. `certain` words are known to be about reminders."""
     private, language = call.context.session.private, call.texts.language
     last = await call.memory.reminders.last_shown(call.context) if private else None
     text = reworded(said, language=language) if last is not None and last.first else ""
@@ -49,7 +49,7 @@ async def meant(call: Call, said: str, *, certain: bool) -> Meant | None:
 
 
 def _of(call: Call, order: Order, every: Sequence[Reminder], last: Reminder | None, *, certain: bool) -> Meant | None:
-    """Returns what an order means here; None if it is talk of something else."""
+    """Returns the meaning of an order here; None if it is talk of something else."""
     every_one = order.every and not order.rest and order.action == "cancel" and (order.named or certain)
     if order.action == "list" or every_one:
         return Meant(action=order.action, every=every_one)
@@ -78,7 +78,7 @@ def _of(call: Call, order: Order, every: Sequence[Reminder], last: Reminder | No
 
 
 def _is_time(call: Call, order: Order) -> bool:
-    """Tells whether the words that an order leaves are a time, for an order that takes one."""
+    """Returns whether the rest of an order is a time, for an order that takes one."""
     if not order.rest or order.action not in ("change", "snooze"):
         return False
     language = call.texts.language

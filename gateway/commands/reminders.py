@@ -1,8 +1,8 @@
 """/remind: words that come back at a time. Sets, lists, changes, puts off and cancels a person's reminders.
 
-Invariants: what was read is always said back, with the day and the hour. A time that can't be read surely is asked for,
-never guessed. In a group nothing is shown or changed that was asked for elsewhere. A button names its reminder by an id
-that is never used again.
+Invariants: a reminder is always said back as it was read, with the day and the hour. A time that can't be read surely
+is asked for, never guessed. A group shows and changes only reminders that were asked for there. A button names its
+reminder by an id that is never used again.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ USAGE: Final = (
 #: The purpose of the question for the time of a reminder, and the choice that a typed time stands for.
 WHEN: Final = "remind_when"
 TIME: Final = "time"
-#: Minutes by which a reminder is put off where no time is named.
+#: Minutes by which a reminder is put off if no time is named.
 _SNOOZE: Final = reminder_lines.SNOOZES[0]
-#: Characters that may stand beside a time for a message to be nothing but a time: "no, at 10, please".
+#: The most characters beside a time in a message that counts as only a time: "no, at 10, please".
 _BESIDE: Final = 25
 #: Characters of a reminder's text in a list.
 _LINE: Final = 75
@@ -56,7 +56,7 @@ _PRESSED: Final = re.compile(rf"{PRESS}(cancel|done|snooze):(\d{{1,18}})(?::(\d{
 
 
 async def remind(call: Call) -> None:
-    """Handles the command: lists, or does what its first word says, or sets a reminder."""
+    """Handles the command: lists reminders, does the action of its first word, or sets a reminder."""
     said = call.arguments.strip()
     if _CANCEL_EVERY.fullmatch(said):
         await _cancel_every(call)
@@ -75,7 +75,7 @@ async def remind(call: Call) -> None:
 
 
 async def ordered(call: Call, said: str, *, certain: bool = False) -> bool:
-    """Lists, cancels, ends, puts off or changes what plain words mean; False if they order nothing of the kind.
+    """Lists, cancels, ends, puts off or changes the reminder that plain words mean; False if they order nothing.
 
     `certain` says that the words are known to be about reminders.
     """
@@ -94,7 +94,7 @@ async def ordered(call: Call, said: str, *, certain: bool = False) -> bool:
 
 
 async def requested(call: Call, reading: Reading | Unclear, *, private: bool = False) -> None:
-    """Sets the reminder that was read from plain words, or asks for what could not be read."""
+    """Sets the reminder that was read from plain words, or asks for the part that could not be read."""
     if not reading.what.strip():
         await call.say(call.texts("remind.what"))
         return
@@ -107,7 +107,7 @@ async def requested(call: Call, reading: Reading | Unclear, *, private: bool = F
 
 
 async def answer_when(call: Call, question: Question, taken: str) -> None:
-    """Takes the time that was asked for; anything but a time that can be read surely is asked about again."""
+    """Takes the time that was asked for; asks again unless it can be read surely."""
     reminder_id = int(json.loads(question.payload)["reminder"])
     reading = call.memory.reminders.read_time(call.context, call.inbound.text, language=call.texts.language)
 
@@ -151,7 +151,7 @@ async def wished(call: Call) -> bool:
 
 
 async def replied(call: Call) -> bool:
-    """Gives the reminder that a message replies to the time that it names; False if it does nothing of the kind."""
+    """Gives a reminder the time that a reply to it names; False if the message is no such reply."""
     meant = await call.memory.reminders.meant(call.context, call.inbound.reply_to or "")
     if meant is None:
         return False
@@ -287,7 +287,7 @@ def _when_again(call: Call, edits: Edits, reminder: Reminder, reason: str) -> As
 
 
 def _set_back(call: Call, edits: Edits, reminder: Reminder, key: str) -> Asking:
-    """Returns what was read, said back, with a button that takes it back."""
+    """Returns the reminder as it was read, with a button that takes it back."""
     text = reminder_lines.set_back(call.texts, reminder, edits.reminding.now, key=key)
     return Asking(text=text, buttons=(reminder_lines.cancel_button(call.texts, reminder),), reminder=reminder.id)
 

@@ -67,7 +67,7 @@ async def undo(call: Call) -> None:
 def _turn(call: Call) -> int | None:
     """Returns the id of the turn that a button was made for, else None.
 
-    Pressed later or by somebody else, the button must not mean another turn.
+    Pressed later or by another person, the button must not mean another turn.
     """
     given = call.arguments.strip()
     return int(given[:18]) if given.isdecimal() else None
@@ -171,7 +171,7 @@ async def agent(call: Call) -> None:
 
 
 async def usage(call: Call) -> None:
-    """Shows what is left of the day, and what model calls took here; to admins also what they took everywhere."""
+    """Shows the rest of the day's allowance and the usage of model calls here; to admins also that everywhere."""
     spec = call.agent.spec
     lines = []
     if spec.allowance.portions and not call.agent.offline:
@@ -201,7 +201,7 @@ def _used(texts: Texts, used: Used) -> str:
 
 
 def purpose_name(texts: Texts, purpose: str) -> str:
-    """Returns in words what model calls were made for."""
+    """Returns the purpose of model calls in words."""
     return texts(f"usage.purpose.{purpose}") if purpose in _TALK else jobs.job_name(texts, purpose)
 
 
@@ -236,13 +236,13 @@ async def status(call: Call) -> None:
 
 
 def _summary(call: Call) -> list[str]:
-    """Returns a line with the length of the summary of what is no longer in the window, if there is one."""
+    """Returns a line with the length of the summary of older messages, if there is one."""
     summary = call.context.session.summary
     return [call.texts("status.summary", length=len(summary))] if summary else []
 
 
 def _meaning(texts: Texts, standing: Status) -> str:
-    """Returns lines telling by what memory is searched besides words, and how many vectors have been made."""
+    """Returns lines about search by meaning: its models, and the number of vectors made."""
     if standing.embedding is None:
         return texts("status.words_only")
     found = standing.embedding

@@ -1,7 +1,7 @@
 """Completions while a command is being typed: memories to choose from, parts, timezones, forms.
 
-Invariant: only what the person may see and could act on is offered; the command itself decides once it is given. This
-module only reads.
+Invariant: only items that the person may see and could act on are offered; the command itself decides once it is given.
+This module only reads.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _labelled(memory: Memory, context: Context) -> str:
 
 
 async def form(store: Service, context: Context, texts: Texts, name: str, arguments: str) -> Form | None:
-    """Returns the form for a command that lacks its last argument; None where the command itself has the answer."""
+    """Returns the form for a command that lacks its last argument; None if the command itself has the answer."""
     words = arguments.split()
     if name == "remember" and not words:
         return Form(title=texts("form.remember.title"), label=texts("form.remember.label"), limit=_FORM_LIMIT)

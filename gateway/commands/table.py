@@ -1,6 +1,6 @@
-"""The table of commands: name, usage, handler and where each is answered. Every channel and /help are made from it.
+"""The table of commands: their names, usage, handlers and places. Every channel and /help are made from it.
 
-Each module of this package holds the handlers that its name says.
+The modules of this package hold the handlers and are named after them.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ def parse(text: str) -> tuple[str, str] | None:
     if match is None:
         return None
     if code_in(text) is not None:
-        return ("start", "")  # a pairing code of somebody already let in, perhaps by this very code
+        return ("start", "")  # a pairing code from a person already let in, perhaps by this very code
     return match[1].lower(), (match[2] or "").strip()
 
 
 def given(inbound: Inbound) -> tuple[str, str] | None:
     """Returns the command, with its arguments, that a person typed or pressed a button for; None for anything else.
 
-    A forwarded command does not count: somebody else typed it, if anybody did.
+    A forwarded command does not count: another person typed it, if anybody did.
     """
     if inbound.task is not None:
         return None
@@ -154,7 +154,7 @@ async def suggestions(
 
 
 async def form(store: Service, context: Context, texts: Texts, name: str, arguments: str) -> Form | None:
-    """Returns the form for a command that lacks its last argument; None where the command itself has the answer."""
+    """Returns the form for a command that lacks its last argument; None if the command itself has the answer."""
     return await suggest.form(store, context, texts, name, arguments)
 
 
@@ -193,7 +193,7 @@ async def bare_code(call: Call) -> bool:
 
 
 async def told_before(call: Call) -> bool:
-    """Gives the receipt of what this message had erased before the process ended; False if there is no receipt."""
+    """Gives the receipt for data that this message had erased before the process ended; False if there is none."""
     receipt = await call.memory.forgetting.receipt(call.inbox_id)
     if receipt is None:
         return False

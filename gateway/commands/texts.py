@@ -24,11 +24,11 @@ _Day: TypeAlias = date
 _MARKS = str.maketrans("*`~|\\", "＊｀～｜＼")
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 _LANGUAGES: Final[dict[str, Language]] = {code: code for code in get_args(Language)}
-#: Words behind a command that are a sentence rather than its options.
+#: The fewest words after a command that are a sentence rather than its options.
 _SENTENCE: Final = 4
 #: The ids of memories, which are letters of no language.
 _ID = re.compile(r"\bm_[a-z0-9]+\b")
-#: The form of a date in a sentence; English months are short.
+#: The form of a date in a sentence, where it is not the usual one: English months are short.
 _DATE: Final = {"en": "d MMM y"}
 #: The form of a day to come, named with its weekday: without the year, and with it.
 _DAY: Final[dict[Language, tuple[str, str]]] = {
@@ -52,15 +52,15 @@ def spoken(own: str | None, default: Language) -> Language:
 
 
 def written_in(text: str, default: Language) -> Language:
-    """Returns the language `text` is written in; `default` where that is not clear."""
+    """Returns the language `text` is written in; `default` if that is not clear."""
     return _LANGUAGES.get(language_of(own_words(text)) or "", default)
 
 
 def told_by(text: str) -> str | None:
     """Returns the code of the language a message shows its author to speak; None if it shows none.
 
-    The words of commands are English whoever types them: behind a command only a sentence tells a language, or letters
-    that English has not.
+    The words of commands are English for everybody: after a command only a sentence tells a language, or letters that
+    English does not have.
     """
     if text.lstrip().startswith("/"):
         text = _ID.sub("", text.partition(" ")[2])
@@ -99,7 +99,7 @@ class Texts:
                 return self("memory.unknown_id", id=short_id)
 
     def unread(self, error: UnknownFilter | UnreadFilter) -> str:
-        """Returns the reason why a filter was not taken, with those that there are."""
+        """Returns the reason why a filter was not taken, with the known filters."""
         if isinstance(error, UnknownFilter):
             names = ", ".join(f"{name}:" for name in get_args(FilterName))
             return self("filter.unknown", name=error.name, names=names)

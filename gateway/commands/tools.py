@@ -1,6 +1,6 @@
-"""/tools: the agent's tools, where each is from and whether it asks; and the answer to that question.
+"""/tools: the agent's tools, their origins and whether they ask; and the answer to that question.
 
-Invariant: only an admin has changed tools accepted, because everybody's words may go to them.
+Invariant: only an admin may accept changed tools, because everybody's words may go to them.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ async def _accept(call: Call, name: str) -> None:
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
-    """Tells that a call will not be made. A yes is no matter of this handler: the model goes on with it."""
+    """Tells that a call will not be made. A yes does not come here: the model goes on with it."""
     await call.do(
         lambda edits: call.texts("call.kept" if edits.settle(question, taken) else "answer.over"),
         in_place=is_alone(call.inbound.pressed or ""),

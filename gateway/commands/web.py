@@ -1,4 +1,4 @@
-"""/web: a link to the web page, which signs in whoever asks for it, and the way out again."""
+"""/web: a link to the web page, which signs in the person who asks for it, and the way out again."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from gateway.commands import lines
 from gateway.commands.call import Call, excerpt
 from memory.service import Memory, Message, RecalledEntry, Spent, Why
 
-#: What asks for everything.
+#: The words that ask for everything.
 _ALL = frozenset({"all", "全部"})
 #: Memories and messages shown in short.
 _SHORT = 3
@@ -47,7 +47,7 @@ async def explain(call: Call) -> None:
 def _in_short(call: Call, why: Why) -> list[str]:
     """Returns a line for each of the memories and messages that matter most, and how to see the rest.
 
-    An answer without a model rests on what it tells and on nothing else.
+    An answer without a model rests only on the memories that it tells.
     """
     used = _placed(why, "recalled")
     looked_at = [*used, *_placed(why, "known", profile=False), *_placed(why, "known", profile=True)]
@@ -140,7 +140,7 @@ def _made(call: Call, why: Why, memory: Memory, made_of: Sequence[Memory]) -> st
 
 
 def _outdated(call: Call, why: Why, memory: Memory) -> str:
-    """Returns since when a memory that entered the reply no longer holds, and which memory replaced it."""
+    """Returns the end of a memory that entered the reply and no longer holds, and the memory that replaced it."""
     if memory.valid_until is None:
         return ""
     until, now = call.texts.date(memory.valid_until), why.replaced_by.get(memory.id)

@@ -1,7 +1,7 @@
 """Makes the folder that holds a person's configuration: config.yaml, agents/assistant.yaml, .env and data/.
 
-Invariants: a file that exists stays as it is. Either everything that is missing is written and passes the check, or
-nothing is left behind.
+Invariants: an existing file stays as it is. Either all missing files are written and pass the check, or nothing is left
+behind.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Choices:
 def make(
     folder: Path, choices: Choices, check: Callable[[Path], object], *, agents_dir: Path | None = None
 ) -> list[Path]:
-    """Makes what is missing in `folder` and returns the paths it made. `check` gets the config.yaml at the end.
+    """Makes the missing files in `folder` and returns their paths. `check` gets the config.yaml at the end.
 
     `agents_dir` is where an existing config.yaml keeps the agents. Raises `OSError`, and whatever `check` raises;
     nothing stays behind then.

@@ -1,7 +1,7 @@
 """Finds config.yaml, its .env and the agents' files, and turns them into one frozen `Config`.
 
 Invariants: a mistake in any file stops the start, is never replaced by a default, and is reported together with all
-others: file, line, option, value, what is wrong, what to do. Unknown options are mistakes. Secrets are never printed.
+others: file, line, option, value, mistake, remedy. Unknown options are mistakes. Secrets are never printed.
 Relative paths are relative to the folder of config.yaml. The environment and the home folder are passed in.
 """
 
@@ -59,14 +59,14 @@ __all__ = [
 #: The exit code for a wrong configuration, as in BSD's sysexits.h.
 EX_CONFIG = 78
 CONFIG_NAME = "config.yaml"
-#: What the ids of the web page's channels begin with, before the agent's name.
+#: The prefix of the ids of the web page's channels, before the agent's name.
 WEB_PREFIX = "web-"
 #: Words that commands and the terminal already use where an agent's name could stand.
 RESERVED_AGENT_NAMES = frozenset({"all", "console", "default", "list", "none"})
 
 
 class ConfigError(Exception):
-    """Raised when the configuration can't be used. `str()` is every problem, one a line, ready for the operator."""
+    """Raised when the configuration can't be used. `str()` lists every problem for the operator, one per line."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -392,7 +392,7 @@ class _Loader:
             seen |= {one.name, one.key.get_secret_value()}
 
     def check_search(self, settings: Settings, agents: list[_Agent]) -> None:
-        """Reports agents that may search the web where no server is named that could."""
+        """Reports agents that may search the web although no search server is named."""
         for agent in agents:
             tools = agent.spec.tools if agent.spec is not None else ()
             if "web_search" in tools and settings.internet.search is None and self._sound("internet"):

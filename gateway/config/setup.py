@@ -150,7 +150,7 @@ async def pair(
     seconds: float = PAIRING_SECONDS,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> Inbound | None:
-    """Runs `channel` until somebody sends `code` (made by `policy.new_code`) in private. Returns their message.
+    """Runs `channel` until a person sends `code` (made by `policy.new_code`) in private. Returns their message.
 
     Returns None after `seconds`. The person who paired is greeted; everybody else is told that the bot is being set up.
     `say` is called with trouble of the platform. Raises `ChannelError` if the platform no longer lets the bot in.
