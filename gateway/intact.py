@@ -24,7 +24,7 @@ def foreign(*, search: Sequence[str] | None = None) -> list[str]:
 
 
 def complaint(names: Sequence[str]) -> str:
-    """Returns what to tell the operator about foreign packages."""
+    """Returns the message for the operator about foreign packages."""
     return (
         f"Another Python package has replaced a part of Remora: {', '.join(names)}. Some packages, such as "
         "openai-agents and channels, use the same folder names.\n"

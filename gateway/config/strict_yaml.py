@@ -1,4 +1,4 @@
-"""Reads one YAML document into plain data with line numbers, and refuses anything a person did not mean to write.
+"""Reads one YAML document into plain data with line numbers, and refuses anything a person can't have meant.
 
 Invariants: scalars follow the YAML 1.2 core schema without leading zeros, octal and hexadecimal forms, so `no`,
 `0123` and `1:30` stay text. A key is always text as written. Nothing is ever expanded (no aliases), so the data is
@@ -138,7 +138,7 @@ _VARIABLE = re.compile(r"\$\$\{|\$\{([^{}]{0,1000})(\}?)")
 _VARIABLE_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,127})(?::-(.{0,1000}))?", re.DOTALL)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
-# The parser's messages, reworded as what the person did. The first part that occurs decides.
+# The parser's messages, reworded as the person's mistakes. The first part that occurs decides.
 _SYNTAX: tuple[tuple[str, str, str], ...] = (
     ("'\\t'", "a tab is used where only spaces are allowed", "indent with spaces"),
     (

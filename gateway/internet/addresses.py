@@ -1,7 +1,7 @@
 """Decides which addresses of the web may be fetched, and which of them people have named. Pure.
 
-Invariants: an address passes only in the one spelling that names what it reaches. No IP address passes that leads, by
-itself or by one that is written inside it, to this machine, to its network or to its provider.
+Invariants: an address passes only in the one spelling that names what it reaches. An IP address that leads to this
+machine, to its network or to its provider, by itself or by one written inside it, never passes.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _LONGEST: Final = 2_000
 _NAME: Final = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})+")
 #: The last part of a host that resolvers read as a number: 2130706433, 0x7f000001, 127.1, 0177.0.0.1.
 _NUMBER: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z")
-#: Ends of names that lead nowhere or to somebody's own network.
+#: Endings of names that lead nowhere or into a private network.
 _PRIVATE_NAMES: Final = (
     ".localhost", ".local", ".localdomain", ".internal", ".intranet", ".private", ".lan", ".home", ".corp",
     ".home.arpa", ".invalid", ".test", ".onion",
 )  # fmt: skip
 #: Addresses that Python takes for public: those of protocols, and the server of one provider (Azure).
 _NOT_PUBLIC_4: Final = tuple(map(IPv4Network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32")))
-#: All that is given out to the public, and what in it is not.
+#: The network of public addresses, and the parts of it that are not public.
 _PUBLIC_6: Final = IPv6Network("2000::/3")
 _NOT_PUBLIC_6: Final = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "3fff::/20")))
 #: The beginning of an address: a scheme, or a host that does not go on from letters before it.
@@ -104,7 +104,7 @@ def _named(token: str) -> Iterator[tuple[str, str]]:
     """Yields the addresses in a run of characters without a blank, each in every length that it may have."""
     for begin in islice(_BEGIN.finditer(token), _BEGINNINGS):
         written = token[begin.start() :]
-        # In scripts without blanks, words go on behind an address.
+        # In scripts without blanks, words go on right after an address.
         foreign = next((n for n, char in enumerate(written) if not char.isascii()), len(written))
         for end in {len(written), foreign}:
             part = written[:end]
@@ -117,7 +117,7 @@ def _named(token: str) -> Iterator[tuple[str, str]]:
 
 
 def _same(url: httpx.URL) -> tuple[str, str]:
-    """Returns what two spellings of one address have in common."""
+    """Returns the form that all spellings of one address share."""
     host = url.raw_host.decode("ascii").removesuffix(".").removeprefix("www.")
     path, _, query = url.raw_path.decode("ascii").partition("?")
     return f"{host}:{url.port or ''}", f"{path.rstrip('/')}?{query}"

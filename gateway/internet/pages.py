@@ -1,6 +1,6 @@
-"""Makes words of what was fetched: web pages, PDFs and plain texts.
+"""Turns fetched files into words: web pages, PDFs and plain texts.
 
-Invariants: what is parsed by native code, or could be made to burst, is read in a process of its own. Not more than
+Invariants: files that native code parses, or that could be made to burst, are read in a process of their own. At most
 `_AT_ONCE` are read at a time.
 """
 
@@ -27,13 +27,13 @@ _HTML: Final = re.compile(
     rb"\s*(?:<\?xml[^>]{0,200}>\s*)?(?:<!--.{0,500}?-->\s*)?<(?:!doctype html|html)\b", re.I | re.S
 )
 _HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
-#: Kinds that may be text; whether they are is seen from the bytes.
+#: Media types that may be text; the bytes decide.
 _TEXT: Final = re.compile(r"text/.*|application/(?:.*\+)?(?:json|xml|yaml|javascript)|application/octet-stream|")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """The words of something that was fetched. `cut` tells that there are more."""
+    """The words of a fetched file. `cut` means that there are more."""
 
     title: str
     text: str
@@ -41,7 +41,7 @@ class Page:
 
 
 class Pages:
-    """Reads what was fetched."""
+    """Reads fetched files."""
 
     def __init__(self) -> None:
         self._places = asyncio.Semaphore(_AT_ONCE)

@@ -1,9 +1,9 @@
 """Fetches an address of the web, and reaches nothing but the public internet.
 
-Invariants: a name is looked up once for each connection, every address that it has must be public, and the connection
-goes to one of those addresses, so a name that changes what it means reaches nothing else. The same holds for each
-redirect. Nothing is sent but the address itself: no cookie, no password, no name of a person. No more than `most`
-bytes are taken, however they are packed, and no more than `seconds` pass.
+Invariants: a name is looked up once for each connection, all its addresses must be public, and the connection goes to
+one of them, so a name that changes its meaning reaches nothing else. The same holds for each redirect. Only the address
+itself is sent: no cookie, no password, no name of a person. At most `most` bytes are taken, however they are packed,
+within `seconds`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _HEADERS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """The answer of a server. `url` is where it came from after all redirects; `cut` tells that there is more."""
+    """The answer of a server. `url` is its address after all redirects; `cut` means that there is more."""
 
     url: str
     media_type: str
@@ -79,11 +79,11 @@ class PublicWeb:
         self._seconds = seconds
 
     def check(self, address: str) -> None:
-        """Raises `NotFetched` for an address that is never asked for."""
+        """Raises `NotFetched` for an address that is never fetched."""
         checked(address, ports=self._ports)
 
     async def get(self, address: str) -> Fetched:
-        """Returns what stands at an address. Raises `NotFetched`."""
+        """Fetches an address and returns the answer. Raises `NotFetched`."""
         try:
             async with asyncio.timeout(self._seconds):
                 return await self._followed(address)

@@ -17,7 +17,7 @@ from gateway.internet.addresses import NotFetched
 
 _SECONDS: Final = 15.0
 _MOST_BYTES: Final = 2_000_000
-#: Results that are told, and characters of each part of one.
+#: The most results, and the most characters of each part of a result.
 _RESULTS: Final = 5
 _TITLE: Final = 200
 _SNIPPET: Final = 400

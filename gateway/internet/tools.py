@@ -1,8 +1,8 @@
 """The tools that read the web, for one turn.
 
-Invariants: what a tool returns is data from the web. A page is fetched without a question only if a person of this
-conversation has named its address or a search has found it: in an address that a model makes up, it could carry away
-what it knows. After the turn has read anything, such an address may be a page's idea, and the person is not even asked.
+Invariants: a tool's result is data from the web. A page is fetched without a question only if a person of this
+conversation has named its address or a search has found it: an address that a model makes up could carry away what the
+model knows. Once the turn has read anything, such an address may be a page's idea, and the person is not even asked.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FETCH: Final = "fetch_url"
 SEARCH: Final = "web_search"
 NAMES: Final = (FETCH, SEARCH)
 _ORIGIN: Final = "the web"
-#: Characters of a page that a model is told at once.
+#: The most characters of a page that a model gets at once.
 _PART: Final = 12_000
 #: Seconds for a page: to fetch it, and to wait for a place and read it.
 _PAGE_SECONDS: Final = SECONDS + 25
@@ -85,7 +85,7 @@ class WebTools:
     found: list[str] = field(default_factory=list)
 
     def tools(self, names: Iterable[str]) -> tuple[Tool, ...]:
-        """Returns those of the tools that are among `names`, and that there are."""
+        """Returns the tools that are among `names` and available."""
         fetch = Tool(
             name=FETCH,
             description="Read a page or PDF of the web whose address the person gave or a search found.",
@@ -178,9 +178,9 @@ def naming(messages: Iterable[Message]) -> list[str]:
 
 
 def left_out(traffic: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Returns a turn's traffic as history keeps it: of what was read in the web, the addresses alone.
+    """Returns a turn's traffic as history keeps it: pages that were read are reduced to their addresses.
 
-    So a page has its say in one answer, and is not read as history when the person goes on talking.
+    So a page enters one answer, and is not read as history when the person goes on talking.
     """
     return [
         replace(message, content=marks.outside(_ORIGIN, "\n".join([_LEFT_OUT, *_links(message.content)])))

@@ -1,4 +1,4 @@
-"""Work that goes on beside all else while the bot runs: its waits and its end."""
+"""Work that goes on in the background while the bot runs: its waits and its end."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ async def woken_or(event: asyncio.Event, late: Awaitable[None]) -> None:
 
 @asynccontextmanager
 async def beside(works: Iterable[Coroutine[Any, Any, None]], event: str) -> AsyncIterator[None]:
-    """Runs endless work while the block runs, and stops it then wherever it is.
+    """Runs endless work while the block runs, and then stops it wherever it is.
 
-    Work that ends by an error is logged as `event`: nothing does it any more, and the operator must know.
+    Work that ends by an error is logged as `event`: it is not done any more, and the operator must know.
     """
     tasks = [asyncio.create_task(work) for work in works]
     for task in tasks:

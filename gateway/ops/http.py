@@ -2,9 +2,9 @@
 
 Service managers, containers and `remora status` read the health page.
 
-Invariants: the page shows what it is given and decides nothing but the status code. Neither the page nor the log
-holds any of what people said. On a loopback address the page is given only to requests by a name of this machine, so
-that no web page can reach it through a name of its own. A webhook may come through a proxy, so its channel verifies
+Invariants: the page shows the report that it is given and decides only the status code. Neither the page nor the log
+holds people's words. On a loopback address the page is given only to requests by a name of this machine, so that no web
+page can reach it through a name of its own. A webhook may come through a proxy, so its channel verifies
 it. Only the body of a webhook is read, and no more of it than its channel takes. A connection carries one request and
 has a limited time to send it. The number of open connections is limited: one more closes the connection that has been
 sending longest.
@@ -44,7 +44,7 @@ _PATIENCE = 10.0
 _HEAD_SECONDS = 10.0
 _BODY_SECONDS = 10.0
 #: Connections open at once, and connections that may wait to be accepted. The loop accepts all that wait before it
-#: closes what is too many, and a closed connection keeps its file for one more round: 64 + 2 x 32 files at most, few
+#: closes the surplus, and a closed connection keeps its file for one more round: 64 + 2 x 32 files at most, few
 #: compared with the 256 to 1024 that a process may usually have open.
 _MOST = 64
 _WAITING = 32
@@ -149,8 +149,7 @@ async def serving(
     says that nothing is taken, 500 when the hook raises. A head that takes longer than `head_seconds` gets no answer.
     Beyond `most` connections the one that has been sending its request longest is closed, so that slow senders keep
     nobody out. Requests to the paths that one of `doors` takes are answered there while `hearing`. Addresses are not
-    told apart, since behind a proxy all requests come from one. Raises
-    `AddressUnusable`.
+    told apart, since behind a proxy all requests come from one. Raises `AddressUnusable`.
     """
     bounds = bounds or ServerBounds()
     local = _loopback(host)
@@ -179,7 +178,7 @@ async def serving(
             return await _behind(door, request, server, bounds.body_seconds, hearing)
         if hook is None:
             server.came(request)
-            # Behind a path that is unknown yet, a door may open when the bot has started.
+            # A door may open at an unknown path once the bot has started.
             return await health(request) if own else web.Response(status=404 if hearing() else 503)
         if request.method != "POST":
             return web.Response(status=405, headers={"Allow": "POST"})
@@ -311,7 +310,7 @@ class _Server(web.Server):
         self._answered: set[web.RequestHandler] = set()
 
     def came(self, request: web.BaseRequest) -> None:
-        """Notes that all that will be read of `request` is there: its connection keeps its place."""
+        """Notes that `request` has come as far as it will be read: its connection keeps its place."""
         if self._sending.pop(request.protocol, None) is not None:
             self._answered.add(request.protocol)
 

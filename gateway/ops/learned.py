@@ -1,8 +1,8 @@
-"""Keeps what was learned of model servers between runs, in a file beside the stores.
+"""Keeps the quirks of model servers between runs, in a file beside the stores.
 
-Invariants: the file names servers, models and what they don't take, and holds nothing that anybody said. What was
-learned is forgotten after thirty days, because servers change. A file that is missing or can't be read costs one
-refusal for each thing learned, and no start.
+Invariants: the file names servers, models and their quirks, and holds no words of a person. A quirk is forgotten after
+thirty days, because servers change. A file that is missing or can't be read costs one refusal for each quirk, and never
+a start.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ log = structlog.get_logger(__name__)
 FILE: Final = "models.json"
 _KEPT_MS: Final = 30 * 24 * 3_600_000
 
-#: When each quirk was learned, by server and model, in milliseconds UTC.
+#: The time at which each quirk was learned, by server and model, in milliseconds UTC.
 _Times: TypeAlias = dict[str, dict[str, int]]
 
 
 @contextmanager
 def remembered(folder: Path, now: Callable[[], int]) -> Iterator[Learned]:
-    """Yields what is known of model servers, and keeps on exit what was learned by then."""
+    """Yields the known quirks of model servers, and on exit keeps those learned by then."""
     times = _read(folder / FILE, now())
     learned: Learned = {server: {quirk for quirk in get_args(Quirk) if quirk in own} for server, own in times.items()}
     try:
@@ -45,7 +45,7 @@ def remembered(folder: Path, now: Callable[[], int]) -> Iterator[Learned]:
 
 
 def _read(path: Path, now: int) -> _Times:
-    """Returns what the file holds that is not too old."""
+    """Returns the quirks in the file that are not too old."""
     try:
         held = json.loads(path.read_text("utf-8"))
         times = {

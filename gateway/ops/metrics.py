@@ -1,7 +1,7 @@
 """The metrics page, in the text format of Prometheus.
 
 Invariants: labels hold the names of the configuration (agents, bots, models, databases) and of the program, never a
-person, a chat or a word that somebody said. A part that can't be counted is left out; the others are told.
+person, a chat or a person's word. A part that can't be counted is left out; the others are shown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from memory.service import Deployment, StoreFigures
 
 log = structlog.get_logger(__name__)
 
-#: Seconds for which rows that were counted are told again: counting reads whole tables.
+#: Seconds for which a count of rows is shown again: counting reads whole tables.
 _ROWS_SECONDS: Final = 300.0
 
 
@@ -40,7 +40,7 @@ class Metrics:
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Takes the moments at which counting what models take begins, by store."""
+        """`used_until` holds for each store the moment from which the use of models is counted."""
         self._report = report
         self._stores = stores
         self._monotonic = monotonic
@@ -66,7 +66,7 @@ class Metrics:
         return generate_latest(registry)
 
     async def _counted(self, name: str, store: Store) -> StoreFigures:
-        """Returns a store's figures, and adds what models took since the last page."""
+        """Returns a store's figures, and adds the use of models since the last page."""
         figures = await store.memory.stats.figures(since=self._used[name])
         self._used[name] = figures.used_until
         for used in figures.used:

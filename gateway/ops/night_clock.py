@@ -51,13 +51,13 @@ class Timetable:
     has: frozenset[str]
 
     def job(self, name: str) -> schedule.ScheduledJob | None:
-        """Returns the job of this name, or None where it is switched off."""
+        """Returns the job of this name, or None if it is switched off."""
         return next((job for job in self.jobs if job.name == name), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """The next run of a job for an agent, in milliseconds UTC; None where the job is switched off."""
+    """The next run of a job for an agent, in milliseconds UTC; None if the job is switched off."""
 
     agent: str
     job: str
@@ -115,16 +115,16 @@ class Worker:
         return (*self._memory.jobs.names, TIDY)
 
     def renew(self, agents: Sequence[Timetable]) -> None:
-        """Takes other timetables and has the worker check what is due."""
+        """Takes other timetables and makes the worker check for due jobs."""
         self.agents = tuple(agents)
         self._woken.set()
 
     async def wake(self) -> None:
-        """Has the worker check what is due."""
+        """Makes the worker check for due jobs."""
         self._woken.set()
 
     def ask(self, agent: str, job: str) -> str:
-        """Has a job run for an agent as soon as the job under way is done; returns the period that names the run.
+        """Queues a job for an agent, after the job under way; returns the period that names the run.
 
         The agent must have the job in its timetable's `has`.
         """
@@ -141,7 +141,7 @@ class Worker:
         return await self._run(self._by_hand(agent, job))
 
     def missing(self, agent: str, job: str) -> str | None:
-        """Returns the setting in an agent's file because of which it lacks this job; None if it has the job."""
+        """Returns the setting in an agent's file that keeps it from having this job; None if it has the job."""
         has = next(one.has for one in self.agents if one.agent == agent)
         if job == TIDY or job in has:
             return None
@@ -153,9 +153,9 @@ class Worker:
         return [one for agent in self.agents if agent.agent in agents for one in planned(agent, self.jobs, now=now)]
 
     async def work(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """Runs what is due whenever woken; first, once the start has settled, what was missed. Never ends.
+        """Runs due jobs whenever woken; first, once the start has settled, the missed ones. Never ends.
 
-        Of several processes on the store one does this at a time.
+        If several processes use the store, one of them does this at a time.
         """
         await sleep(_SETTLED)
         peers = self._memory.peers
@@ -191,7 +191,7 @@ class Worker:
                 await sleep(60.0)
 
     def _asked_elsewhere(self, told: str) -> None:
-        """Has a run made for which another process was asked, if this one does the work of the night."""
+        """Queues a run that another process was asked for, if this one does the work of the night."""
         wanted = json.loads(told)
         if self._on_duty and any(one.agent == wanted["agent"] for one in self.agents):
             self._asked.append(_Wanted(agent=wanted["agent"], job=wanted["job"], period=wanted["period"]))
@@ -242,7 +242,7 @@ class Worker:
     async def _wanted(self, agent: Timetable, name: str) -> _Wanted | None:
         """Returns the run of a job that is due, that broke off or that may be begun again.
 
-        If the job is switched off by now, only a run that somebody asked for goes on.
+        If the job is switched off by now, only a run that was asked for by hand goes on.
         """
         job = agent.job(name)
         if job is not None and (slot := await self._due(agent, job)) is not None:

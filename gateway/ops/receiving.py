@@ -16,7 +16,7 @@ from channels.supervision import supervise
 from gateway.config.settings import BotSettings
 from gateway.ops.background import cancelled
 
-#: What of a bot's settings says who may speak: the policy goes by it, the connection does not.
+#: The settings of a bot that say who may speak: they concern the policy, not the connection.
 _POLICY: Final = {"allow", "admins", "groups", "servers", "group_members", "observe"}
 
 
@@ -32,7 +32,7 @@ class Receiving:
         monotonic: Callable[[], float],
         duty: Callable[[str], AbstractAsyncContextManager[None]],
     ) -> None:
-        """`duty` waits until no other process has a duty; a bot that only one process may receive for is one."""
+        """`duty` waits until no other process has a duty, such as receiving for a bot that allows one receiver."""
         self._channels = channels
         self._host = host
         self._sleep = sleep
@@ -44,7 +44,7 @@ class Receiving:
         self._changing = False
 
     async def run(self) -> None:
-        """Runs the channels until all have ended. Raises what none of them may raise."""
+        """Runs the channels until all have ended. Raises an error that a channel must not raise."""
         try:
             for channel in self._channels.values():
                 self._begin(channel)

@@ -1,7 +1,7 @@
 """Reloads the configuration while the bot runs: by a signal, when a file changes, or because an admin says so.
 
-Invariants: a configuration that can't be read or applied changes nothing, and the last good one goes on. What only a
-restart can change stays as it was and is named each time. Only names of options are told, never their values.
+Invariants: a configuration that can't be read or applied changes nothing, and the last good one stays in force. Options
+that only a restart can change stay as they were and are named each time. Only names of options are told, never values.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Reload: TypeAlias = Callable[[], Awaitable[Reloaded]]
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The source of a changed configuration: `read` reads its files, and `asked` is set to have that done now.
+    """The source of a changed configuration: `read` reads its files, and setting `asked` asks for that now.
 
     `read` raises `ConfigError`.
     """
@@ -57,7 +57,7 @@ class Sources:
 
 
 class Reloader:
-    """Keeps the configuration that is in force."""
+    """The keeper of the configuration in force."""
 
     def __init__(self, config: Config, sources: Sources, apply: Callable[[Config, Config], Awaitable[None]]) -> None:
         """`apply` puts the second configuration in the place of the first.
@@ -71,9 +71,9 @@ class Reloader:
         self._seen = _looks(config)
 
     async def reload(self) -> Reloaded:
-        """Reads the configuration and applies what can be applied."""
+        """Reads the configuration and applies the part that can be applied."""
         async with self._lock:
-            # Before reading, so that what is written meanwhile is seen as a change.
+            # Before reading, so that a file written meanwhile is seen as a change.
             self._seen = _looks(self.config)
             try:
                 read = await asyncio.to_thread(self._sources.read)
@@ -168,7 +168,7 @@ def _fields(name: str, model: BaseModel) -> Mapping[str, object]:
 
 
 def _looks(config: Config) -> Mapping[Path, tuple[int, ...]]:
-    """Returns what changes when one of the files that are read is written."""
+    """Returns for each file that is read a mark that changes when the file is written."""
     folder = config.agents_dir.parent if config.source is None else config.source.parent
     files = [config.source, folder / ".env", *sorted(config.agents_dir.glob("*.yaml"))]
     found = {}

@@ -1,8 +1,8 @@
-"""The clock of reminders and follow-ups: one for each store, it sleeps until the next is due and queues what is shown.
+"""The clock of reminders and follow-ups: one for each store, it sleeps until the next is due and queues its message.
 
 Invariants: the store alone decides what is due, so a wake too many, too late or missing changes only when a reminder is
-shown. It looks by itself every minute, because nothing wakes it after the machine slept or its clock was set. A person
-or a group that an admin has blocked since is shown nothing.
+shown. The clock looks by itself every minute, because nothing wakes it after the machine slept or its time was set. A
+person or a group that an admin has blocked since is shown nothing.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from memory.service import TASK_BOT, Access, Account, Firing, FollowUp, InboxRow
 
 log = structlog.get_logger(__name__)
 
-#: Seconds after which the clock looks by itself, and those after which it tries a store again that has failed.
+#: Seconds after which the clock looks by itself, and after which it retries a store that has failed.
 _LOOKS: Final = 60.0
 _AGAIN: Final = 30.0
-#: What the model is told of a task.
+#: The model's message about a task.
 _TASK: Final = "(Scheduled task. If there is nothing to tell, answer just NOTHING.) {}"
 
 
@@ -46,10 +46,10 @@ class ReminderClock:
         now: Callable[[], int],
         standing: Sequence[StandingTask] = (),
     ) -> None:
-        """`access` knows who was shut out in chats; `answer` has a task answered; `now` gives milliseconds UTC.
+        """`access` knows who was shut out in chats; `answer` starts the answer to a task; `now` is in milliseconds UTC.
 
         `standing` are the tasks of the agents' files. A task is left out once its agent's work in the background has
-        taken the agent's `tokens_per_day` on a day.
+        used up the agent's `tokens_per_day` on a day.
         """
         self._store = store
         self._reminders = store.memory.reminders
@@ -72,7 +72,7 @@ class ReminderClock:
         self._standing = standing
 
     async def work(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """Shows what is due whenever it becomes due. Never ends."""
+        """Shows each reminder and follow-up when it is due. Never ends."""
         while True:
             self._reminders.stirred.clear()
             try:
@@ -135,7 +135,7 @@ class ReminderClock:
             self._store.delivery.wake(session_key)
 
     async def _begin_task(self, reminder: Reminder) -> None:
-        """Has a task answered. Where today's tokens are used up, it is put off."""
+        """Queues a task for its answer. If today's tokens are used up, it is put off."""
 
         def message(firing: Firing) -> str:
             return _heard(
@@ -158,7 +158,7 @@ class ReminderClock:
             await self._answer(self._store, row)
 
     async def _begin_standing(self, task: StandingTask, at: int) -> None:
-        """Has a standing task answered in its person's private chat, unless there is nothing to do."""
+        """Queues a standing task for an answer in its person's private chat, unless there is nothing to do."""
         words, place = task.words(), await self._reminders.told_by(task.agent.name, *task.person)
         if not words:
             return

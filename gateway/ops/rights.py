@@ -32,7 +32,7 @@ def close_to_others(config: Config, default: str) -> None:
 
 
 def open_to_others(config: Config, default: str) -> list[Path]:
-    """Returns those of Remora's files to which other users have rights."""
+    """Returns the files of Remora to which other users have rights."""
     found = []
     for path in _kept(config, Stores.of(config, default)):
         with suppress(OSError):  # gone since it was listed

@@ -1,7 +1,7 @@
 """The due times of night jobs, computed in the agent's own timezone. The module is pure.
 
 Invariants: a job has one slot a local day (or week), named by the local date it falls on, also when clocks are put
-forward or back. Of the missed slots only the latest is due, however late. Nothing here reads a clock.
+forward or back. Only the latest of the missed slots is due, however late. Nothing here reads a clock.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ async def serve(
                     port=config.settings.http.port,
                     hooks=lambda: tuple(hooks().values()),
                     doors=lambda: doors,
-                    # Whoever sends to this process meanwhile is to try another one.
+                    # A sender is to try another process meanwhile.
                     hearing=lambda: hearing.is_set() and not any(map(cut_off, memories.values())),
                     metrics=metrics,
                 )
@@ -191,7 +191,7 @@ def judge(
     """Returns the health of the process, in numbers and reasons.
 
     `now` is in milliseconds UTC, `uptime` in seconds, and `connecting` the seconds since each channel was begun, if
-    that was later; None for one that stands by. `process` says what is wrong with the process itself. For a store that
+    that was later; None for one that stands by. `process` names the trouble of the process itself. For a store that
     could not report its health, `stores` holds the reason as a text.
     """
     reasons = [process] if process else []
@@ -199,7 +199,7 @@ def judge(
     for name, health in channels.items():
         silent = _age(health.contact, now)
         begun = (connecting or {}).get(name, uptime)
-        if begun is None:  # whoever receives for the bot judges its platform
+        if begun is None:  # the process that receives for the bot judges its platform
             polls[name] = http.ChannelReport(last_poll_seconds_ago=silent, trouble="", stands_by=True)
             continue
         polls[name] = http.ChannelReport(last_poll_seconds_ago=silent, trouble=health.trouble)
@@ -285,14 +285,14 @@ def describe(config: Config, name: str) -> str:
 async def _metrics(
     report: Callable[[], Awaitable[http.Report]], memories: Mapping[str, Service], stores: Sequence[Store]
 ) -> Callable[[], Awaitable[bytes]]:
-    """Returns what makes the metrics page of stores whose memories are given by name."""
+    """Returns the function that makes the metrics page of stores, whose memories are given by name."""
     used_until = {name: await memory.stats.used_until() for name, memory in memories.items()}
     counted: Metrics | None = None
 
     async def page() -> bytes:
         nonlocal counted
         if counted is None:
-            # Imported here, so that nobody pays for it who has no Prometheus.
+            # Imported here, so that only operators with Prometheus pay for it.
             from gateway.ops.metrics import Metrics
 
             named = {name: next(one for one in stores if one.memory is own) for name, own in memories.items()}
@@ -303,7 +303,7 @@ async def _metrics(
 
 
 def _warnings(config: Config) -> list[str]:
-    """Returns what the operator should know at the start."""
+    """Returns the warnings for the operator at the start."""
     told = policy.warnings(app.rules(config))
     if config.page_agents and not config.settings.channels.bots:
         told.append(

@@ -1,6 +1,6 @@
-"""Standing tasks: what agents' files have them do at times, for one person, without being asked in the chat.
+"""Standing tasks: the work that an agent's file orders at set times, for one person, without a request in the chat.
 
-Invariant: an agent's `HEARTBEAT.md` is read anew at each time; one without anything to do calls no model.
+Invariant: an agent's `HEARTBEAT.md` is read anew each time; a file without anything to do calls no model.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class StandingTask:
         return platform, user_id
 
     def words(self) -> str:
-        """Returns what is to be done now; "" for nothing."""
+        """Returns the work to do now; "" for none."""
         if self.task.text is not None:
             return self.task.text
         try:

@@ -31,7 +31,7 @@ _FLOORS = {
     "httpcore2": logging.WARNING,
     "httpx": logging.WARNING,
     "httpx2": logging.WARNING,
-    # It writes down what a server of tools sends that can't be read.
+    # It writes down the unreadable data that a server of tools sends.
     "mcp": logging.CRITICAL,
     "urllib3": logging.WARNING,
     "aiogram": logging.INFO,
@@ -49,7 +49,7 @@ _FLOORS = {
 }
 #: Escape sequences in a log could repaint the operator's terminal; tab and newline belong to tracebacks.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)}
-#: Bytes of a rotated log file, and how many older ones are kept.
+#: Bytes of a rotated log file, and the number of older ones that are kept.
 _ROTATED_BYTES, _ROTATED = 1_000_000, 3
 #: Characters of an error that a person is told.
 _TOLD = 300
@@ -57,7 +57,7 @@ _TOLD = 300
 _DEPTH = 6
 
 
-#: What every event is given first.
+#: The processors that every event passes first.
 _FIRST: tuple[Processor, ...] = (
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_logger_name,
@@ -123,7 +123,7 @@ def configure(
 
 
 def tell_errors(tell: Callable[[str], None], *, redact: Callable[[str], str]) -> None:
-    """Has each error told in one redacted line, besides being logged. Called after `configure`, which would undo it.
+    """Tells each error in one redacted line, besides logging it. Call it after `configure`, which would undo it.
 
     `tell` may be called in any thread.
     """
@@ -150,7 +150,7 @@ def _replace_handlers(root: logging.Logger, handler: logging.Handler) -> None:
 
 
 def log_crashes() -> None:
-    """Has an exception that ends the process logged (as `process.crashed`) instead of printed unredacted.
+    """Logs an exception that ends the process (as `process.crashed`) instead of printing it unredacted.
 
     Ctrl-C keeps Python's own handling.
     """
@@ -243,7 +243,7 @@ def _exception_as_error(_logger: WrappedLogger, _method: str, event: EventDict) 
 
 
 def _in_one_line(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
-    """Returns what happened in words, without the fields that only the operator needs: "Turn failed: no answer"."""
+    """Returns the event in words, without the fields that only the operator needs: "Turn failed: no answer"."""
     named = str(event.get("event", "")).split("\n", 1)[0]
     happened = named.replace(".", " ").replace("_", " ") if " " not in named else named
     error = event.get("error", "")

@@ -1,1 +1,1 @@
-"""The web page: sign-in, conversations, and what is remembered, as HTML that works without a script."""
+"""The web page: sign-in, conversations and memories, as HTML that works without a script."""

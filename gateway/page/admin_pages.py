@@ -1,8 +1,8 @@
-"""The pages of admins: health, jobs, what models cost, what was not delivered, and who may speak.
+"""The pages of admins: health, jobs, the cost of models, undelivered messages, and who may speak.
 
 Invariants: they are for admins in the first hour after they signed in, and for anybody else they don't exist. They show
-names, figures and times. What somebody told the bot is shown by a POST alone, as the command that records the look, and
-so is everything that changes anything.
+names, figures and times. A person's memories are shown only by a POST, which is the command that records the look, and
+every change is such a command, too.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from gateway.commands.session import purpose_name
 from gateway.page.memory_pages import done
 from gateway.page.site import Refused, Visit
 
-#: People, messages that were not delivered and days that are shown.
+#: The most people, undelivered messages and days that are shown.
 _PEOPLE: Final = 200
 _DEAD: Final = 100
 _DAYS: Final = 30
-#: The channel of whoever signed in at the machine. Nobody is let in there, or looked at by a number.
+#: The channel of the operator who signed in at the machine. Nobody is let in there, or looked at by a number.
 _TERMINAL: Final = "console"
-#: What the buttons beside a person do, as commands.
+#: The commands of the buttons beside a person.
 _ON_PEOPLE: Final = {"look": "/admin memory {who} list", "allow": "/allow {who}", "block": "/block {who}"}
 
 
@@ -95,7 +95,7 @@ async def dead(visit: Visit) -> web.StreamResponse:
 
 
 async def settle(visit: Visit) -> web.StreamResponse:
-    """Has a message sent again, drops it, or drops all."""
+    """Sends a message again, drops it, or drops all."""
     action, number = visit.form.get("action", ""), visit.form.get("id", "")
     if action == "purge":
         return await done(visit, "/dead purge", back="/admin/dead")
@@ -124,7 +124,7 @@ async def people(visit: Visit) -> web.StreamResponse:
 
 
 async def act(visit: Visit) -> web.StreamResponse:
-    """Lets somebody in, shuts them out, makes a code that lets one in, or looks at what is remembered of them."""
+    """Lets a person in, shuts them out, makes a code that lets one in, or looks at their memories."""
     action, who = visit.form.get("action", ""), visit.form.get("who", "").strip()
     if _at_terminal(visit):
         raise Refused(404, "page.nothing_here")

@@ -1,4 +1,4 @@
-"""Conversations: the list, what was said, what is being said, and the forms to say more.
+"""Conversations: the list, the messages as they come, and the forms to say more.
 
 Invariant: an event goes to the stream of its own place alone, and a stream ends with the session it belongs to.
 """
@@ -35,13 +35,13 @@ FIRST: Final = "main"
 
 
 async def chats(visit: Visit) -> web.StreamResponse:
-    """The latest conversation."""
+    """Shows the latest conversation."""
     found = await _listed(visit)
     return visit.to(f"/chat/{found[0][0] if found else FIRST}#end")
 
 
 async def chat(visit: Visit) -> web.StreamResponse:
-    """One conversation, and the list of all."""
+    """Shows one conversation, and the list of all."""
     visitor, name = visit.visitor, visit.path["thread"]
     items = await _log(visit, visitor.place(_thread(name)))
     return visit.html(
@@ -67,7 +67,7 @@ async def press(visit: Visit) -> web.StreamResponse:
 
 
 async def forget(visit: Visit) -> web.StreamResponse:
-    """Asks whether what an answer was given to is to be forgotten, with all that it taught."""
+    """Asks whether to forget the message behind an answer, with all that was learned from it."""
     turn = visit.number(visit.form.get("turn", ""), "page.no_answer")
     lines = await visit.visitor.store.memory.browse.turn_lines(visit.visitor.context, turn)
     meant = next((one.platform_ref for one in reversed(lines) if one.mine and one.platform_ref), None)
@@ -90,7 +90,7 @@ async def _say(visit: Visit, **said: Any) -> web.Response:
 
 
 async def file(visit: Visit) -> web.StreamResponse:
-    """A file that the bot has shown, to be saved."""
+    """Sends a file that the bot has shown, to be saved."""
     place = visit.visitor.place(_thread(visit.path["thread"]))
     found = visit.visitor.channel.file(place, visit.number(visit.path["row"], "page.file_gone"))
     if found is None:
@@ -100,7 +100,7 @@ async def file(visit: Visit) -> web.StreamResponse:
 
 
 async def events(visit: Visit) -> web.StreamResponse:
-    """The stream of what changes in a conversation, as long as the session lasts."""
+    """Streams the changes in a conversation, as long as the session lasts."""
     visitor = visit.visitor
     place = visitor.place(_thread(visit.path["thread"]))
     headers = visit.site.secured({"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
@@ -135,7 +135,7 @@ async def events(visit: Visit) -> web.StreamResponse:
 
 
 async def _is_behind(visit: Visit, item: PageItem, shown: set[str]) -> bool:
-    """Returns whether an item answers what the tab does not show, because it was said before the server started."""
+    """Returns whether an item answers a message that the tab does not show, as it came before the server started."""
     turn = _turn(item)
     if not turn:
         return False
@@ -144,7 +144,7 @@ async def _is_behind(visit: Visit, item: PageItem, shown: set[str]) -> bool:
 
 
 async def _log(visit: Visit, place: Place) -> list[PageItem]:
-    """Returns what there is to show of a conversation, oldest first: what history keeps, and what is held besides."""
+    """Returns the items of a conversation, oldest first: those that history keeps, and those held besides."""
     visitor = visit.visitor
     lines = await visitor.store.memory.browse.lines(visitor.context, place.session_key, limit=_LINES)
     last = {line.turn_id: line.id for line in lines if not line.mine}
@@ -158,7 +158,7 @@ async def _log(visit: Visit, place: Place) -> list[PageItem]:
         items.append(PageItem(key=key, at=line.said_at, text=line.text, markdown=not line.mine, mine=line.mine))
     known = {item.key for item in items}
     held = [item for item in visitor.channel.held(place) if item.key not in known]
-    # What is held came after what history has of the same moment.
+    # A held item comes after an item of history of the same moment.
     return sorted([*items, *held], key=lambda item: item.at)
 
 
@@ -203,14 +203,14 @@ def _thread(name: str) -> str | None:
 
 
 def _nonce(visit: Visit) -> str:
-    """Returns the id of what a form says. The page's script sends many messages from one form, and counts them."""
+    """Returns the id of a form's message. The page's script sends many messages from one form, and counts them."""
     nth = visit.form.get("nth", "")
     word = visit.form["nonce"].partition(".")[0]
     return f"{word}-{nth}" if nth.isalnum() and nth.isascii() and len(nth) < 20 else word
 
 
 async def _back(visit: Visit) -> web.Response:
-    """Returns to the conversation. Without a script nothing else shows the answer, so it is waited for."""
+    """Returns to the conversation. Without a script it waits for the answer, which nothing else would show."""
     if visit.is_enhanced:
         return web.Response(status=204)
     await visit.visitors.answers(visit.visitor, visit.visitor.place(_thread(visit.path["thread"])), seconds=_ANSWER)
@@ -222,6 +222,6 @@ async def _send(response: web.StreamResponse, event: str, data: dict[str, Any]) 
 
 
 def _hash(items: list[PageItem]) -> str:
-    """Returns a short name for what is shown, by which a tab and the server know that they show the same."""
+    """Returns a short hash of the shown items, by which a tab and the server know that they show the same."""
     shown = [(item.key, item.text, item.growing, [one.data for one in item.buttons]) for item in items]
     return hashlib.sha256(repr(shown).encode("utf-8", "replace")).hexdigest()[:16]

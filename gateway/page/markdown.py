@@ -1,7 +1,7 @@
 """Markdown as HTML for the page.
 
-Invariants: what is HTML in the text is shown as text. Nothing is fetched: pictures become links, because a picture with
-words in its address would carry them away. Links lead to the web or to mail, and tell nobody where they were.
+Invariants: HTML in the text is shown as text. Nothing is fetched: pictures become links, because a picture with words
+in its address would carry them away. Links lead to the web or to mail, and do not tell the page they were on.
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ from gateway.commands.people import called
 from gateway.page.memory_pages import done, told
 from gateway.page.site import Refused, Visit
 
-#: Looks of admins that are shown.
+#: The most looks of admins that are shown.
 _LOOKS: Final = 30
 #: The permissions that a key may be made with.
 _SCOPES: Final = ("chat,read,write", "read", "read,write", "chat")
-#: What the buttons of the page do, as commands.
+#: The commands of the page's buttons.
 _COMMANDS: Final = {
     "out": "/privacy out",
     "in": "/privacy in",
@@ -27,7 +27,7 @@ _COMMANDS: Final = {
 
 
 async def me(visit: Visit) -> web.StreamResponse:
-    """Shows what is kept of the visitor, and who looked at it."""
+    """Shows the visitor's data, and who looked at it."""
     visitor, texts = visit.visitor, visit.texts
     memory, session = visitor.store.memory, visitor.session
     kept = await memory.privacy.kept(visitor.context, looks_shown=_LOOKS)
@@ -60,7 +60,7 @@ async def me(visit: Visit) -> web.StreamResponse:
 
 
 async def act(visit: Visit) -> web.StreamResponse:
-    """Does what a button of the page says."""
+    """Carries out a button of the page."""
     command = _COMMANDS.get(visit.form.get("action", ""))
     if command is None:
         raise Refused(400, "page.bad_form")
@@ -68,7 +68,7 @@ async def act(visit: Visit) -> web.StreamResponse:
 
 
 async def act_on_keys(visit: Visit) -> web.StreamResponse:
-    """Makes a key for a program of the visitor, or revokes one. A new key stands in the answer alone."""
+    """Makes a key for a program of the visitor, or revokes one. A new key is shown only in the answer."""
     label, number = " ".join(visit.form.get("label", "").split()), visit.form.get("revoke", "")
     scopes = visit.form.get("scopes", "")
     if number.isdecimal():
@@ -91,7 +91,7 @@ async def choose_agent(visit: Visit) -> web.StreamResponse:
 
 
 async def sign_in(visit: Visit) -> web.StreamResponse:
-    """The page that a link leads to. The code behind its # stays in the browser until the button is pressed."""
+    """Shows the page that a link leads to. The code after its # stays in the browser until the button is pressed."""
     return visit.html("in.html", wrong=False)
 
 
@@ -130,7 +130,7 @@ async def out(visit: Visit) -> web.StreamResponse:
 
 
 async def home(visit: Visit) -> web.StreamResponse:
-    """The first page."""
+    """Leads to the first page."""
     return visit.to("/in" if visit.guest is None else "/chat")
 
 

@@ -1,7 +1,7 @@
 """The pages of memories: the list with its search and filters, one memory in full, and the changes to it.
 
-Invariants: a page shows what its visitor's scope shows, and an id of somebody else is an id that does not exist. Every
-change is a command of the visitor's, with the answer of that command as its receipt.
+Invariants: a page shows what its visitor's scope shows, and another person's id is an id that does not exist. Every
+change is a command of the visitor, with the answer of that command as its receipt.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gateway.page.visitors import FORMS
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
 from memory.service import LISTED, TIERS, Filters, Memory, Source, query_terms, shares
 
-#: Memories of a page, hits of a search, and answers named that a memory entered.
+#: The most memories of a page, hits of a search, and named answers that a memory entered.
 PAGE: Final = 40
 _HITS: Final = 60
 _ANSWERS: Final = 30
@@ -34,7 +34,7 @@ _PLACES: Final = 3
 #: States of memories that the list shows by themselves.
 _STATES: Final[tuple[Literal["pinned", "fading"], ...]] = ("pinned", "fading")
 _ID: Final = re.compile("m_[a-z0-9]{1,32}")
-#: What the buttons of a memory do, as a command.
+#: The commands of a memory's buttons.
 _ACTIONS: Final = {
     "pin": "/memory pin {id}",
     "unpin": "/memory unpin {id}",
@@ -45,7 +45,7 @@ _ACTIONS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownMemory:
-    """A memory as it is shown in a list. `id` is empty for what is only derived from others."""
+    """A memory as it is shown in a list. `id` is empty if it is only derived from others."""
 
     id: str
     said: str
@@ -77,7 +77,7 @@ def told(visit: Visit, memory: Memory) -> ShownMemory:
 
 
 async def listed(visit: Visit) -> web.StreamResponse:
-    """The list of memories, all of them, those found, or those of a day."""
+    """Lists memories: all of them, those found, or those of a day."""
     query, day = visit.query.get("q", "").strip()[:400], visit.query.get("on", "").strip()[:20]
     page = page_of(visit)
     state: Literal["", "pinned", "fading"] = next((one for one in _STATES if one == visit.query.get("show")), "")
@@ -97,7 +97,7 @@ def pages_of(total: int) -> int:
 
 
 async def _then(visit: Visit, day: str, page: int) -> dict[str, Any]:
-    """Returns what was known and held on a day."""
+    """Returns the memories that were known and held on a day."""
     try:
         asked = date.fromisoformat(day)
     except ValueError:
@@ -108,7 +108,7 @@ async def _then(visit: Visit, day: str, page: int) -> dict[str, Any]:
 
 
 async def _found(visit: Visit, query: str, page: int, state: Literal["", "pinned", "fading"]) -> dict[str, Any]:
-    """Returns a page of the list, or what a search finds."""
+    """Returns a page of the list, or the hits of a search."""
     visitor, browse = visit.visitor, visit.visitor.store.memory.browse
     try:
         filters = await browse.filters(visitor.context, query, group_of=part_of)
@@ -167,7 +167,7 @@ async def _chips(visit: Visit, categories: set[str]) -> list[tuple[str, str]]:
 
 
 async def one(visit: Visit) -> web.StreamResponse:
-    """One memory in full."""
+    """Shows one memory in full."""
     visitor, short_id = visit.visitor, visit.path["id"]
     if not _ID.fullmatch(short_id):
         raise Refused(404, "page.no_memory")
@@ -225,11 +225,11 @@ def _differing(versions: list[ShownMemory]) -> list[tuple[ShownMemory, list[tupl
     return shown[::-1]
 
 
-# What is done ---------------------------------------------------------------------------------------------------
+# Actions --------------------------------------------------------------------------------------------------------
 
 
 async def act(visit: Visit) -> web.StreamResponse:
-    """Does what a button of a memory says."""
+    """Carries out a button of a memory."""
     short_id, action = visit.path["id"], visit.form.get("action", "")
     if not _ID.fullmatch(short_id):
         raise Refused(404, "page.no_memory")
@@ -243,13 +243,13 @@ async def act(visit: Visit) -> web.StreamResponse:
 
 
 async def tell(visit: Visit) -> web.StreamResponse:
-    """Keeps what is typed."""
+    """Keeps the typed text as a memory."""
     value = visit.form.get("value", "").strip()[:4_000]
     return await done(visit, f"/remember {value}", back="/memory") if value else visit.to("/memory")
 
 
 async def forget(visit: Visit) -> web.StreamResponse:
-    """Asks whether everything that a search means is to be forgotten."""
+    """Asks whether to forget everything that a search finds."""
     value = visit.form.get("value", "").strip()[:400]
     return await done(visit, f"/forget {value}", back="/memory") if value else visit.to("/memory")
 
@@ -268,7 +268,7 @@ async def done(visit: Visit, command: str, *, back: str) -> web.StreamResponse:
 def receipt(visit: Visit, items: list[PageItem], *, back: str) -> web.StreamResponse:
     """Returns the way to the page with the answer to a command, or the file that it brought.
 
-    The page is one that is read, so a browser that goes back asks for no form again.
+    The page is fetched with a GET, so a browser that goes back sends no form again.
     """
     found = next((item.file for item in items if item.file is not None), None)
     if found is not None:
@@ -279,7 +279,7 @@ def receipt(visit: Visit, items: list[PageItem], *, back: str) -> web.StreamResp
 
 
 async def received(visit: Visit) -> web.StreamResponse:
-    """The answer to the last command of a form, shown once: it may hold a key, or what is forgotten next."""
+    """Shows the answer to a form's last command once: it may hold a key, or words that are forgotten next."""
     back = _safe(visit.query.get("back", ""))
     items = visit.visitors.kept(visit.visitor)
     if items is None:

@@ -22,7 +22,7 @@ _SIGNS: Final[dict[What, str]] = {
 
 
 async def nights(visit: Visit) -> web.StreamResponse:
-    """The runs, newest first."""
+    """Lists the runs, newest first."""
     visitor, texts = visit.visitor, visit.texts
     runs: dict[int, list[OwnerResult]] = {}
     for item in await visitor.store.memory.jobs.mine(visitor.context, limit=_READ):

@@ -1,8 +1,8 @@
-"""The page of questions: whatever waits for the visitor's yes or no in their private chats, and the answers.
+"""The page of questions: those that wait for the visitor's yes or no in their private chats, and the answers.
 
-Invariants: a question is shown with what it is about, as that is now. It is answered where it was put, by a press of
-the one who was asked, so that the answer means what it means there; the reply comes there, too. What an admin was asked
-about somebody else is not shown: it is answered where it was asked.
+Invariants: a question is shown with its subject in its present state. It is answered in its own chat, by a press of the
+person who was asked, so that the answer means the same as there; the reply comes there, too. An admin's question about
+another person is not shown: it is answered in its own chat.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gateway.pipeline.store import where_said, who_said
 from gateway.pipeline.toolbox import FORGET
 from memory.service import CALL, DOUBT, Context, ForgetPreview, OpenQuestion, Question, Selection
 
-#: Memories shown that a question is about.
+#: The most memories shown with a question.
 _SHOWN: Final = 30
 
 
@@ -39,7 +39,7 @@ class Matter:
 
 
 async def questions(visit: Visit) -> web.StreamResponse:
-    """The questions that wait for the visitor."""
+    """Lists the questions that wait for the visitor."""
     texts, memory, shown = visit.texts, visit.visitor.store.memory, []
     for found, said in await _waiting(visit):
         known = await memory.known(where_said(said, visit.visitors.roster.agent_for(said).spec), who_said(said))
@@ -61,7 +61,7 @@ async def questions(visit: Visit) -> web.StreamResponse:
 
 
 async def answer(visit: Visit) -> web.StreamResponse:
-    """Answers one of them, where it was put."""
+    """Answers a question in its own chat."""
     number, choice = visit.form.get("id", ""), visit.form.get("choice", "")
     waiting = await _waiting(visit)
     found, said = next((one for one in waiting if str(one[0].question.id) == number), (None, None))
@@ -80,7 +80,7 @@ async def answer(visit: Visit) -> web.StreamResponse:
 
 
 async def _waiting(visit: Visit) -> list[tuple[OpenQuestion, Inbound]]:
-    """Returns the questions that can be answered here, each with a message of the one who was asked, in its place."""
+    """Returns the questions that can be answered here, each with a message from the person asked, in its own chat."""
     visitor, visitors, found = visit.visitor, visit.visitors, []
     for one in await visitor.store.memory.open_questions(visitor.context):
         place = Place.from_session_key(one.session_key)
@@ -98,7 +98,7 @@ async def _waiting(visit: Visit) -> list[tuple[OpenQuestion, Inbound]]:
     return found
 
 
-# What questions are about ---------------------------------------------------------------------------------------
+# The subjects of questions --------------------------------------------------------------------------------------
 
 
 async def _forgetting(visit: Visit, context: Context, question: Question) -> Matter:

@@ -1,9 +1,9 @@
 """The page's front door: every request passes here before anything is read or done for it.
 
 Invariants: only names of this machine and the host of `web.url` are answered, so that no other site reaches the page
-through a name of its own. What changes anything is a POST from the page itself, with a word that only the session's own
-forms hold. A GET changes nothing but the time of the last visit. Without a session there is nothing but sign-in. No
-answer is kept by a browser, framed, or told to another site, and none runs anything but the page's own files.
+through a name of its own. Every change is a POST from the page itself, with a word that only the session's own forms
+hold. A GET changes only the time of the last visit. Without a session there is only the sign-in. No answer is kept by a
+browser, framed, or told to another site, and an answer runs only the page's own files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from gateway.page import markdown
 from gateway.page.visitors import Visitor, Visitors
 from memory.errors import StorageError
 
-#: The most bytes of a form, and what comes with files besides their bytes.
+#: The most bytes of a form without files, and of the fields that come with files.
 _FORM_BYTES: Final = 200_000
 _FILES: Final = 5
 _SECURITY: Final = {
@@ -50,7 +50,7 @@ _SECURITY: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _COOKIE_DAYS: Final = 90
-#: Digits that a number has at most.
+#: The most digits of a number.
 _DIGITS: Final = 15
 
 
@@ -65,7 +65,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """One request: what was asked, by whom, and how it is answered. Pages behind the sign-in have a `visitor`."""
+    """One request: its fields, its sender, and the ways to answer it. Pages behind the sign-in have a `visitor`."""
 
     site: Site
     request: web.BaseRequest
@@ -185,11 +185,11 @@ class Site:
         return _FORM_BYTES + self._upload
 
     def takes(self, path: str) -> bool:
-        """Returns True: whatever no other door takes is the page's."""
+        """Returns True: paths that no other door takes belong to the page."""
         return True
 
     def refused(self, request: web.BaseRequest) -> web.Response | None:
-        """Returns the refusal of a request under another name, or of files from somebody who is not signed in."""
+        """Returns the refusal of a request under another name, or of files from a sender who is not signed in."""
         if not self._is_host(request):
             return web.Response(status=421, text=f"{self._texts(request)('page.host')}\n")
         files = request.path.endswith("/say") and self._cookie(request)
@@ -238,7 +238,7 @@ class Site:
         if method != "GET" and guest is not None and not route.open and not guest.is_own(form.get("nonce", "")):
             raise Refused(403, "page.stale")
         if route.admin and guest is not None and not guest.is_admin:
-            # For others than admins these pages don't exist.
+            # These pages exist only for admins.
             raise Refused(*((404, "page.nothing_here") if guest.admin_until is None else (403, "page.admin_over")))
         visit = Visit(
             site=self, request=request, path=path, form=form, files=files, visitors=self._visitors,
@@ -246,7 +246,7 @@ class Site:
         )  # fmt: skip
         return await route.handler(visit)
 
-    # Where a request comes from ---------------------------------------------------------------------------------
+    # The origin of a request ------------------------------------------------------------------------------------
 
     def _is_host(self, request: web.BaseRequest) -> bool:
         name = (urlsplit(f"//{request.host}").hostname or "").lower()
@@ -261,10 +261,10 @@ class Site:
         return self._url.startswith("https://") and request.host.lower() == self._authority
 
     def _check_origin(self, request: web.BaseRequest) -> None:
-        """Lets through what the page itself sends.
+        """Lets through requests that the page itself sends.
 
-        A browser that says from which site a request comes is believed, because no page can say it for the browser. Its
-        Origin is "null" then, as the page tells nobody where its visitors were.
+        A browser that names the site of a request is believed, because no page can do that for the browser. Its Origin
+        is "null" then, as the page never tells where its visitors were.
         """
         site = request.headers.get("Sec-Fetch-Site")
         scheme = "https" if self._is_secure(request) else "http"
@@ -293,7 +293,7 @@ class Site:
         )
 
     def drop_cookie(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
-        """Has the browser forget its session."""
+        """Makes the browser forget its session."""
         response.del_cookie(self._cookie_name(request), path="/", secure=self._is_secure(request), httponly=True)
 
     # Files of the page itself -----------------------------------------------------------------------------------

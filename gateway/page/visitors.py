@@ -1,10 +1,10 @@
-"""The visitors of the page: who a request comes from, and what they may have done in their name.
+"""The visitors of the page: the senders of requests, and the messages sent in their name.
 
-Invariants: a request says who it is by its cookie alone. The policy is asked at each request about the account that
+Invariants: only its cookie tells the sender of a request. The policy is asked at each request about the account that
 signed in, and the account on the page must still be one person with it, so a block, an unlink or a sign-out ends a
 session at once. An admin's rights are those of that account, for `_ADMIN_MS` after the sign-in, and on forms alone.
-Whatever changes anything is a message on the visitor's own channel: it passes policy, limits and masks as any other
-does, and a repeated form is the same message.
+Every change is a message on the visitor's own channel: it passes policy, limits and masks like any other, and a
+repeated form is the same message.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from memory.service import Context, SignedIn, Visits
 
 #: The thread in which the forms of memory pages speak, apart from all conversations.
 FORMS: Final = "forms"
-#: Milliseconds after the sign-in for which an admin is one on the page.
+#: Milliseconds after the sign-in for which an admin has their rights on the page.
 _ADMIN_MS: Final = 3_600_000
 #: Sessions whose receipt waits to be shown.
 _RECEIPTS: Final = 1_000
@@ -39,15 +39,15 @@ _RECEIPTS: Final = 1_000
 CODE_FILE: Final = "web-code"
 #: Seconds for which such a code is taken.
 _CODE_SECONDS: Final = 600
-#: The operator's channel: whoever may write into the data folder sits at the machine.
+#: The operator's channel: a person who may write into the data folder sits at the machine.
 _OPERATOR: Final = "console"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """A person who signed in, with the agent whose page is open and what they may see of its memory.
+    """A person who signed in, with the agent whose page is open and their scope in its memory.
 
-    `admin_until` is when an admin's rights end on the page (milliseconds UTC); None for anybody who is no admin.
+    `admin_until` is the end of an admin's rights on the page (milliseconds UTC); None for anybody else.
     """
 
     session: SignedIn
@@ -109,7 +109,7 @@ class Visitor:
 
 
 class Visitors:
-    """Finds out who visits, and speaks for them."""
+    """Recognises visitors, and speaks for them."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class Visitors:
         return self.roster.stores[self.roster.default].memory.visits
 
     async def of(self, token: str | None) -> Visitor | None:
-        """Returns who holds this cookie and may speak now; None for anybody else."""
+        """Returns the visitor with this cookie, if they may speak now, else None."""
         if not token or len(token) > 200:
             return None
         session = await self.visits.session(token)
@@ -229,9 +229,9 @@ class Visitors:
         return True
 
     async def answered(self, visitor: Visitor, inbound: Inbound) -> list[PageItem]:
-        """Says something in the thread of forms, and returns what is answered. Raises `NotTaken`.
+        """Says something in the thread of forms, and returns the answer. Raises `NotTaken`.
 
-        Nothing is answered to a form that was sent before.
+        A form that was sent before gets no answer.
         """
         place = visitor.place(FORMS)
         async with self._forms.setdefault(place, asyncio.Lock()):
@@ -244,14 +244,14 @@ class Visitors:
         return list(shown.values())
 
     def keep(self, visitor: Visitor, items: list[PageItem]) -> None:
-        """Keeps what a form was answered until the session shows it. A form sent twice takes nothing away."""
+        """Keeps the answer to a form until the session shows it. A form sent twice does not remove it."""
         before = self._receipts.pop(visitor.session.id, [])
         self._receipts[visitor.session.id] = items or before
         if len(self._receipts) > _RECEIPTS:
             del self._receipts[next(iter(self._receipts))]
 
     def kept(self, visitor: Visitor) -> list[PageItem] | None:
-        """Returns what was kept for the session, and keeps it no longer."""
+        """Returns the answer kept for the session, and keeps it no longer."""
         return self._receipts.pop(visitor.session.id, None)
 
     async def answers(self, visitor: Visitor, place: Place, *, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Why an answer was given: what entered it, how it was found, what it took.
+"""The reasons for an answer: the memories that entered it, how they were found, and its cost.
 
 Invariant: the memories and messages named are looked up in the scope of the visitor, so anything forgotten is not shown
 again.
@@ -59,7 +59,7 @@ def _entry(
     if isinstance(named, Memory):
         now = found.replaced_by.get(named.id)
         may = named.live and not named.follows
-        # What the answer says is what may be wrong in it.
+        # Only a memory whose value the answer says can be what is wrong in it.
         is_open = visit.query.get("wrong") == "1" and named.value.casefold() in answer
         held = None if now is None else told(visit, now)
         shown |= {"open": is_open, "memory": told(visit, named), "value": named.value, "may": may, "now": held}

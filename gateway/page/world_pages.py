@@ -1,7 +1,7 @@
 """The world that memories tell of: by month, and by the names in them as a picture and as a list.
 
-Invariant: the picture stays put. Where a name stands follows from the name and from the names that were known before
-it, so that nothing moves when something is added.
+Invariant: the picture stays put. The place of a name follows from the name and from the names that were known before
+it, so that nothing moves when a name is added.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Dot:
 
 
 async def timeline(visit: Visit) -> web.StreamResponse:
-    """Memories by the month since which they hold: a few of each of the newest months, or all of one."""
+    """Shows memories by the month since which they hold: a few of each of the newest months, or all of one."""
     visitor, texts, browse = visit.visitor, visit.texts, visit.visitor.store.memory.browse
     zone, page = ZoneInfo(texts.timezone), page_of(visit)
     months = _months(await browse.dated(visitor.context), zone)
@@ -77,7 +77,7 @@ async def timeline(visit: Visit) -> web.StreamResponse:
 
 
 def _begin(number: str, zone: ZoneInfo) -> int:
-    """Returns when a month begins, in milliseconds UTC."""
+    """Returns the beginning of a month, in milliseconds UTC."""
     return int(datetime(int(number[:4]), int(number[5:]), 1, tzinfo=zone).timestamp() * 1000)
 
 
@@ -102,7 +102,7 @@ def _back(number: str, *, to: str) -> list[str]:
 
 
 async def entities(visit: Visit) -> web.StreamResponse:
-    """All names, as a picture and as a list."""
+    """Shows all names, as a picture and as a list."""
     visitor = visit.visitor
     known = await visitor.store.memory.browse.entities(visitor.context)
     dots = _placed(known[:_DRAWN])
@@ -112,7 +112,7 @@ async def entities(visit: Visit) -> web.StreamResponse:
 
 
 async def entity(visit: Visit) -> web.StreamResponse:
-    """One name, with the memories that name it and the names beside it."""
+    """Shows one name, with the memories that name it and the names beside it."""
     visitor, number = visit.visitor, visit.path["id"]
     known = await visitor.store.memory.browse.entities(visitor.context)
     found = next((one for one in known if number in map(str, one.ids)), None)
@@ -126,7 +126,7 @@ async def entity(visit: Visit) -> web.StreamResponse:
 
 
 def _placed(known: list[Entity]) -> list[Dot]:
-    """Returns the names at their places. Those known longest choose first, each by a number made of its name."""
+    """Returns the names at their places. The names known longest choose first, each by a hash of the name."""
     places = [
         (
             _WIDTH / 2 + share * (_WIDTH / 2 - 80) * math.cos(turn),
@@ -154,7 +154,7 @@ def _placed(known: list[Entity]) -> list[Dot]:
 
 
 def _lines(known: list[Entity], dots: list[Dot]) -> list[tuple[Dot, Dot, int]]:
-    """Returns the pairs of names that stand together in memories, and in how many."""
+    """Returns the pairs of names that stand together in memories, with the number of these memories."""
     at = {dot.id: dot for dot in dots}
     together: Counter[tuple[int, int]] = Counter()
     of_memory: dict[int, list[int]] = {}

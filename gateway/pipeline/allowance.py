@@ -1,4 +1,4 @@
-"""Decides whether somebody's, a chat's or an agent's portion of the day is used up. Pure.
+"""Decides whether a person's, a chat's or an agent's portion of the day is used up. Pure.
 
 A turn is asked about before it begins, and one that began is finished: so each portion may be exceeded by one answer.
 """
@@ -15,7 +15,7 @@ from memory.service import Spending, Taken
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """A portion with what was taken of it. `whose` is "person", "chat" or "agent"."""
+    """A portion and the part of it that is used. `whose` is "person", "chat" or "agent"."""
 
     whose: str
     portion: PortionOfDay

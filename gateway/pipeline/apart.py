@@ -1,7 +1,7 @@
 """Runs a reader of strangers' files in a process of its own, and gives it one file.
 
 Invariants: the process ends with its answer, at the latest after `seconds`; it gets no key of ours and no file of ours
-(`memory/child.py`); whatever is wrong with it is told as None.
+(`memory/child.py`); any failure is returned as None.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SECONDS: Final = 20.0
 
 
 async def read_apart(command: Sequence[str], data: bytes, *, seconds: float = SECONDS) -> dict[str, Any] | None:
-    """Returns what a command answers to `data`, as JSON. None if it can't be started, fails or takes too long."""
+    """Returns a command's answer to `data`, as JSON. None if it can't be started, fails or takes too long."""
     try:
         process = await asyncio.create_subprocess_exec(
             *command,

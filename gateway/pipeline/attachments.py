@@ -51,7 +51,7 @@ _MESSAGES_AT_ONCE = 4
 _PICTURE_BYTES = 5_000_000
 #: PDFs read at the same time, by processes of up to 512 MB.
 _PDFS_AT_ONCE = 2
-#: Seconds to wait before a second try at fetching where the platform does not say.
+#: Seconds to wait before a second try at fetching if the platform names no wait.
 _PAUSE = 1.0
 #: Masks can't recognise a secret that the end of the kept text cuts in two, so this many characters before the end go
 #: as well.
@@ -147,9 +147,9 @@ class Attachments:
             return tuple(made)
 
     def _needless(self, attachment: Attachment) -> str:
-        """Returns why there is no use in fetching an attachment.
+        """Returns the reason why an attachment is not worth fetching.
 
-        It is empty if there is a use, and for an attachment whose name already says everything.
+        It is empty if it is worth it, and for an attachment whose name already says everything.
         """
         if attachment.kind == "other":
             return ""
@@ -317,7 +317,7 @@ def decoded(data: bytes, *, chars: int) -> str | None:
     marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     if b"\x00" in data and not marked:
         return None
-    # No character takes more than four bytes; decoding all of 20 MB would hold up everybody for half a second.
+    # A character takes at most four bytes; decoding all of 20 MB would hold up everybody for half a second.
     whole = len(data) <= 4 * chars
     data = data[: 4 * chars]
     if data.startswith(b"{\\rtf"):  # decodes as text, but its words are lost among formatting commands

@@ -35,11 +35,11 @@ from memory.service import Mailbox, OutboxRow, Part
 
 log = structlog.get_logger(__name__)
 
-#: Seconds between tries of a row that surely was not shown, where the platform names no wait; the last value repeats.
+#: Seconds between tries of a row that surely was not shown, if the platform names no wait; the last value repeats.
 _WAITS = (1.0, 5.0, 30.0, 120.0, 600.0)
 #: Milliseconds for which a row that could not be shown is tried (DESIGN 8).
 _LIFETIME_MS = 6 * 3_600_000
-#: Seconds after which a session is asked for again that another process holds.
+#: Seconds after which a session that another process holds is asked for again.
 _YIELD_SECONDS = 0.1
 #: Prefix of the data of the button under an offer, before the row's id.
 AGAIN = "again:"
@@ -48,7 +48,7 @@ AGAIN = "again:"
 def shows(channel: Channel | None, file: File) -> bool:
     """Returns whether `channel` can show people this file.
 
-    `pieces` takes any file, so call this first and say what can't be shown.
+    `pieces` takes any file, so call this first and name the files that can't be shown.
     """
     return channel is not None and 0 < len(file.data) <= channel.capabilities.file_bytes
 
@@ -90,7 +90,7 @@ class Delivery:
         now: Callable[[], int],
         retry_seconds: float = 30.0,
     ) -> None:
-        """`language` is the language of notices where the row itself tells none; `now` gives milliseconds UTC.
+        """`language` is the language of notices if the row itself tells none; `now` gives milliseconds UTC.
 
         `retry_seconds` is the wait after the store has failed.
         """
@@ -104,15 +104,15 @@ class Delivery:
         self._senders: dict[str, asyncio.Task[None]] = {}
         self._woken: set[str] = set()
         self._alarms: dict[str, asyncio.TimerHandle] = {}
-        # Records of what became of a row, to be made once the store can be written again.
+        # The outcomes of rows, to be recorded once the store can be written again.
         self._unrecorded: dict[str, Callable[[], Awaitable[object]]] = {}
         self._moved: dict[str, str] = {}
         self._closing = False
 
     async def take_up(self, session_keys: Collection[str] | None = None) -> None:
-        """Sends what an earlier run or another process left, and handles the rows that may not have arrived.
+        """Sends rows that an earlier run or another process left, and handles those that may not have arrived.
 
-        That is in all sessions that this process holds, or in these.
+        It does so in these sessions, or in all that this process holds.
         """
         for session_key in await self._mailbox.sessions_with_mail():
             if session_key in session_keys if session_keys is not None else self._peers.holds(session_key):
@@ -156,7 +156,7 @@ class Delivery:
             await asyncio.gather(*late, return_exceptions=True)
 
     async def move(self, channel: Channel, chat: str, new_chat: str, *places: Place) -> None:
-        """Moves what is open in a chat of `channel`, and in `places` of it, to the chat's new id."""
+        """Moves open rows of a chat of `channel`, and of `places` in it, to the chat's new id."""
 
         def rename(key: str) -> str:
             place = Place.from_session_key(key)
@@ -282,7 +282,7 @@ class Delivery:
         return await self._mailbox.take(row.session_key), False
 
     async def _recorded(self, row: OutboxRow, record: Callable[[], Awaitable[object]]) -> None:
-        """Records what became of a row.
+        """Records the outcome of a row.
 
         If the store can't be written, the record is made before anything else is sent in this session.
         """

@@ -1,8 +1,8 @@
 """Passes messages that are meant for the bot itself (commands, presses, typed answers) to their handlers.
 
-Invariants: a forwarded message asks for nothing, because somebody else said it. An outdated press says so. An erasure
-that a message began before the process ended is not begun again, but gets its receipt. A person who may not speak is
-offered nothing.
+Invariants: a forwarded message asks for nothing, because another person said it. An outdated press gets an answer that
+says so. An erasure that a message began before the process ended is not begun again, but gets its receipt. A person who
+may not speak is offered nothing.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Dispatch:
     ) -> None:
         """Takes `stop`, which ends the running answer in the place of a message, after a word to the person.
 
-        `unhear` drops what the author of a message said to others. `reload` reads the configuration anew.
+        `unhear` drops the lines that a message's author said to others. `reload` reads the configuration anew.
         """
         self._roster = roster
         self._channels = channels
@@ -147,7 +147,7 @@ class Dispatch:
         return not (inbound.attachments or inbound.forwarded) and await self._asked_plainly(waiting)
 
     async def _asked_plainly(self, waiting: Waiting) -> bool:
-        """Does what a message asks for in plain words; returns False if it is ordinary talk.
+        """Carries out a request in plain words; returns False if the message is ordinary talk.
 
         Reminders are read here only for an agent without a model: a model has a tool for them.
         """
@@ -180,7 +180,7 @@ class Dispatch:
     async def _typed_answer(self, waiting: Waiting, question: Question) -> str | None:
         """Returns the choice that a message makes, or None if it is no answer.
 
-        A forwarded message is no answer, because somebody else said it. An unprompted question is answered only by its
+        A forwarded message is no answer, because another person said it. An unprompted question is answered only by its
         button, because a typed "yes" may be meant for something else.
         """
         inbound = waiting.heard.inbound
@@ -191,12 +191,12 @@ class Dispatch:
         if question.purpose == reminders.WHEN:
             return await reminders.told_when(await self._call(waiting), question)
         taken = questions.typed(question, inbound.text)
-        # What is unclear a second time, or beside an unprompted question, is talk of something else.
+        # A text that is unclear a second time, or beside an unprompted question, is talk of something else.
         is_talk = taken == questions.UNCLEAR and (question.asked_again or question.purpose in _UNPROMPTED)
         return None if is_talk else taken
 
     async def _pressed(self, waiting: Waiting, data: str) -> bool:
-        """Does what a button stands for. An outdated button says so. Returns False if the model is to go on."""
+        """Carries out a button's action, or says that it is outdated. Returns False if the model is to go on."""
         heard, store, served = waiting.heard, waiting.store, self._roster.agents[waiting.agent]
         inbound = heard.inbound
         if data.startswith(AGAIN) and data.removeprefix(AGAIN).isdecimal():
@@ -227,7 +227,7 @@ class Dispatch:
         return taken == questions.DO and await calls.agree(question, questions.DO, waiting.heard.inbox_id)
 
     async def _told_before(self, waiting: Waiting) -> bool:
-        """Gives the receipt for what the message erased before the process ended. Returns False without any."""
+        """Gives the receipt for data that the message erased before the process ended. Returns False without any."""
         if not await waiting.store.memory.forgetting.has_erased(waiting.heard.inbox_id):
             return False
         return await table.told_before(await self._call(waiting))
@@ -299,11 +299,11 @@ class Dispatch:
             earlier = await store.memory.turns.said_last(context)
             language = next((code for code in map(told_by, earlier) if code is not None), None)
         if language is None and (last := await store.memory.reminders.last_shown(context)) is not None:
-            language = last.language  # what asked for it is no part of the conversation
+            language = last.language  # the words that asked for it are no part of the conversation
         return Texts(spoken(language, spoken(inbound.language, served.spec.language)), context.timezone)
 
 
 def _as_written(call: Call) -> Call:
-    """Returns a call that answers in the language of the words: what is asked plainly is answered as in a turn."""
+    """Returns a call that answers in the language of the words: plain requests are answered like a turn."""
     language = written_in(call.inbound.text, call.texts.language)
     return replace(call, texts=replace(call.texts, language=language))

@@ -34,7 +34,7 @@ _LONG = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mask:
-    """Makes a text fit to be kept: `clean` removes what no text may hold, and `redact` masks secrets."""
+    """Makes a text fit to be kept: `clean` removes forbidden characters, and `redact` masks secrets."""
 
     clean: Callable[[str], str]
     redact: Callable[[str], str]
@@ -58,7 +58,7 @@ class Intake:
     ) -> None:
         """Takes the clock `now` (milliseconds UTC) and the `lanes` in which messages wait for their turn.
 
-        A message older than `stale_hours` is held until somebody asks for its answer.
+        A message older than `stale_hours` is held until a person asks for its answer.
         """
         self._roster = roster
         self._channels = channels
@@ -95,7 +95,7 @@ class Intake:
     async def set_aside(self, store: Store, row: InboxRow) -> bool:
         """Sets aside an inbox row that an earlier run left, if it is not to be answered now. Returns whether it did.
 
-        A row is set aside if it can't be read, or is so old that somebody must ask for its answer.
+        A row is set aside if it can't be read, or is so old that a person must ask for its answer.
         """
         inbound = _parsed(row.payload)
         if inbound is None:
@@ -110,7 +110,7 @@ class Intake:
         return True
 
     async def release(self, store: Store, pressed: Heard, texts: Texts) -> Sequence[InboxRow]:
-        """Releases the inbox rows held in the place where somebody has `pressed` "answer now". Returns these rows."""
+        """Releases the inbox rows held in the place where "answer now" was `pressed`. Returns these rows."""
         inbound = pressed.inbound
         (gone, *_) = pieces(self._channels.get(inbound.channel), texts("late.gone"))
         return await store.memory.mailbox.release(inbound.place.session_key, inbox_id=pressed.inbox_id, gone=gone)
@@ -148,7 +148,7 @@ class Intake:
     async def take_back(self, store: Store, place: Place, message_ids: Sequence[str]) -> list[int]:
         """Takes back deleted messages. Returns the ids of the inbox rows among them that waited.
 
-        Messages that wait for their turn get none. Other messages lose their text and what was learned from them.
+        Messages that wait for their turn get none. Other messages lose their text and the memories learned from them.
         """
         key = place.session_key
 
@@ -162,7 +162,7 @@ class Intake:
         return gone
 
     async def take_back_learned(self, store: Store, place: Place, message_ids: Sequence[str]) -> None:
-        """Removes what a running turn learns from deleted messages, once the turn is over."""
+        """Removes the memories that a running turn learns from deleted messages, once the turn is over."""
         key = place.session_key
         await self._lanes.idle(key)
         try:
@@ -215,7 +215,7 @@ def _parsed(payload: str) -> Inbound | None:
 
 
 def _reworded(store: Store, row: InboxRow, original: str | None) -> Callable[[Waiting], Waiting | None]:
-    """Returns a function that puts the text of `row` into its waiting message; `original` is it before masking."""
+    """Returns a function that puts the text of `row` into its waiting message; `original` is the unmasked text."""
     heard = Heard(inbox_id=row.id, inbound=Inbound.from_json(row.payload), original=original)
 
     def in_place(waiting: Waiting) -> Waiting | None:

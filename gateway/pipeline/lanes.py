@@ -145,7 +145,7 @@ class Lanes(Generic[T]):
             lane.idle.set()
 
     async def _quiet(self, lane: _Lane[T]) -> None:
-        """Waits until the author of the first item has stopped typing, or somebody else speaks."""
+        """Waits until the author of the first item has stopped typing, or another person speaks."""
         while lane.items and not lane.items[0].alone:
             last = lane.items[-1]
             if last.author != lane.items[0].author or last.alone:
@@ -167,8 +167,8 @@ def _next_batch(items: deque[T]) -> list[T]:
 class _OneInFour:
     """Chooses between lanes with prompt items (False) and with late ones (True).
 
-    Of every four slots that come free while both wait, one goes to the late. A backlog is thus worked off beside people
-    who talk right now, without holding them up.
+    While both wait, one in four slots goes to the late. A backlog is thus worked off beside people who talk right now,
+    without holding them up.
     """
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ class Buckets:
     """One bucket per key (channel, author, perhaps place): `burst` messages at once, `per_minute` more each minute."""
 
     def __init__(self, *, per_minute: float, burst: int, monotonic: Callable[[], float], people: int = 10_000) -> None:
-        """`monotonic` gives seconds. Of more than `people` people, those unheard for longest are forgotten.
+        """`monotonic` gives seconds. Beyond `people` people, those unheard for longest are forgotten.
 
         Raises `ValueError` for a rate or a burst that would let nothing through.
         """

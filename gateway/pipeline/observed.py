@@ -1,7 +1,7 @@
 """The latest lines of groups that were not said to the bot, as context for its next answer there.
 
-Invariants: lines are kept in RAM only, masked, few for each place and for an hour. Nothing is learned from them. An
-edit or a deletion reaches them, and so does their author's wish to have something forgotten.
+Invariants: lines are kept in RAM only, masked, few for each place and for an hour. Nothing is learned from them. Edits
+and deletions reach them, and so does their author's wish to forget something.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _LINES: Final = 20
 _CHARS: Final = 500
 _PLACES: Final = 1_000
 _KEPT_MS: Final = 60 * 60_000
-#: Characters in which secrets are looked for; no more of a line is ever shown.
+#: The most characters of a line that are searched for secrets and shown.
 _READ: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overheard:
-    """A line that somebody said to others."""
+    """A line that a person said to others."""
 
     user_id: str
     name: str
@@ -68,7 +68,7 @@ class Observed:
         return tuple(self._places.get(key, ()))
 
     def reword(self, edit: Inbound) -> None:
-        """Puts an edited line in the place of what it was."""
+        """Replaces a line with its edited form."""
         key, text = edit.place.session_key, self._shown(edit.text)
         was = (edit.message_id, edit.author_id)
         edited = (

@@ -23,7 +23,7 @@ _LEFT_OUT: Final = (
     "script, style, noscript, template, svg, iframe, object, canvas, form, button, select, dialog, nav, footer, aside,"
     " [hidden], [aria-hidden=true]"
 )
-#: Where a page says that its own words are, if there are at least so many characters.
+#: Elements that mark a page's own words, if they hold at least `_ENOUGH` characters.
 _MAIN: Final = ("main", "[role=main]", "article")
 _ENOUGH: Final = 200
 _HEADINGS: Final = {f"h{n}": "#" * n + " " for n in range(1, 7)}
@@ -39,7 +39,7 @@ _BLANK_LINES: Final = re.compile(r"\n{3,}")
 
 
 def main() -> int:
-    """`page.py CHARS [CHARSET]`: writes the title and the words of standard input as JSON."""
+    """Runs `page.py CHARS [CHARSET]`: writes the title and the words of standard input as JSON."""
     _limit(RLIMIT_AS=_MEMORY, RLIMIT_CPU=_CPU_SECONDS, RLIMIT_CORE=0)
     chars, charset = int(sys.argv[1]), "".join(sys.argv[2:])
     page = decoded(sys.stdin.buffer.read(), charset)

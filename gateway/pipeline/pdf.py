@@ -1,9 +1,9 @@
 """Reads the text of one PDF in a process of its own: the file on standard input, JSON on standard output.
 
 Invariants: it ends by itself, for the system ends a process that takes more than `_CPU_SECONDS` of processor time, and
-gives it no more than `_MEMORY` bytes (where the system can; whoever starts it bounds its time as well); it opens no
-other file and no connection; whatever is wrong with the PDF is told as a `why`. It is run by its path, not as a module
-of the package, so that nothing of Remora is loaded beside a file that may be hostile.
+gives it at most `_MEMORY` bytes (where the system can; its parent bounds its time as well); it opens no other file and
+no connection; any fault of the PDF is told as a `why`. It is run by its path, not as a module of the package, so that
+nothing of Remora is loaded beside a file that may be hostile.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from importlib import import_module
 import pypdf
 from pypdf.errors import DependencyError, PyPdfError
 
-#: Seconds after which no further page is begun: what was read so far is worth more than nothing.
+#: Seconds after which no further page is begun: the pages read so far are worth more than nothing.
 _ENOUGH_SECONDS = 10.0
 _CPU_SECONDS = 20
 #: Address space. An ordinary PDF of 20 MB takes some 100 MB of it; one made to burst asks for gigabytes.
 _MEMORY = 512 * 1024 * 1024
-#: What pypdf raises where a file is not as it should be: its own errors, and whatever it runs into.
+#: The errors that pypdf raises for a faulty file: its own, and those of Python that it lets through.
 _BROKEN = (
     PyPdfError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError, RuntimeError,
     OSError, MemoryError,
@@ -32,7 +32,7 @@ _BROKEN = (
 
 
 def main() -> int:
-    """`pdf.py CHARS`: write what `read` tells of standard input as JSON."""
+    """Runs `pdf.py CHARS`: writes the result of `read` for standard input as JSON."""
     _bound()
     # pypdf tells of every oddity of a file; nobody would read it.
     logging.disable()
@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def read(data: bytes, *, chars: int) -> dict[str, str | bool]:
-    """The PDF's words as {"text", "cut"}, or {"why"}: "locked" without its password, "unreadable", "empty" of words.
+    """Returns the PDF's {"text", "cut"}, or {"why"}: "locked" without its password, "unreadable", "empty" of words.
 
     A line such as `[page 2 of 12]` stands before each page with words on it. Pages that can't be read are left out.
     `cut` tells that there is more than `chars` characters, or more than could be read in time.
@@ -50,7 +50,7 @@ def read(data: bytes, *, chars: int) -> dict[str, str | bool]:
     until = time.monotonic() + _ENOUGH_SECONDS
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))
-        # Most encrypted ones open without a password: it only guards printing and the like.
+        # Most encrypted PDFs open without a password: it only guards printing and the like.
         if reader.is_encrypted and not reader.decrypt(""):
             return {"why": "locked"}
         total = len(reader.pages)

@@ -2,8 +2,8 @@
 
 Invariants: people, groups and servers are known by exact ids, never by a name, a part or another spelling of an id.
 An empty list lets nobody in. A channel without rules takes nothing. Admins come from the configuration alone, each
-for one channel, and an anonymous, forwarded or edited message never counts as an admin's. Nothing is stored of a
-message that is not taken.
+for one channel, and an anonymous, forwarded or edited message never counts as an admin's. A message that is not taken
+leaves nothing in the store.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Verdict: TypeAlias = Literal["take", "observe", "ignore", "stranger", "pairing"]
 #: Looks a "person" or "group" of a channel up in the store: (channel, subject, id) → "allowed", "blocked" or None.
 Access: TypeAlias = Callable[[str, Literal["person", "group"], str], Awaitable[Literal["allowed", "blocked"] | None]]
 
-#: The name of whoever sits at the machine, in the terminal and when they sign in on the page from there.
+#: The name of the person at the machine, in the terminal and when they sign in on the page from there.
 OPERATOR: Final = "you"
 #: Letters and digits of a code: no two look alike, and without vowels no word of eight letters is a code.
 CODE_LETTERS: Final = "CDFGHJKMNPQRTVWX23456789"
@@ -35,12 +35,12 @@ class Rules:
 
     `allow` and `admins` are user ids, `groups` chat ids. `servers` are larger places; every group of a server counts as
     listed. With `group_members` "everyone" all members of a listed group may speak there, else only people who are let
-    in. With `observe`, what people who may speak in a group say to each other is context. `open_to_all` is for the
-    terminal: whoever sits at the machine may speak, for they could as well read the files. With `vouched` the channel
+    in. With `observe`, lines that people who may speak in a group say to each other are context. `open_to_all` is for
+    the terminal: anyone at the machine may speak, for they could as well read the files. With `vouched` the channel
     itself knows people by their keys: they may speak in private unless they are blocked. With `on_behalf` people speak
     as an account of another channel, `channel.user`: they may do so in private as long as that account may speak in
-    private there. They have its rights as an admin only where the page says so. `operator` is the name under which
-    whoever sits at the machine signs in on the page as its admin.
+    private there. They have its rights as an admin only where the page says so. `operator` is the name under which the
+    person at the machine signs in on the page as its admin.
 
     Raises `ValueError` for anything but sets of ids as the platform writes them.
     """
@@ -73,7 +73,7 @@ class Rules:
 
 
 class Policy:
-    """Judges messages by the rules of their channel (by its configured id) and by what admins decided in chats."""
+    """Judges messages by the rules of their channel (by its configured id) and by admins' decisions in chats."""
 
     def __init__(self, rules: Mapping[str, Rules], *, monotonic: Callable[[], float]) -> None:
         """`monotonic` gives seconds; it limits how often a stranger is told how to get in, to once an hour."""
@@ -137,7 +137,7 @@ class Policy:
     async def judge(self, inbound: Inbound, access: Access) -> Verdict:
         """Returns the verdict on a message.
 
-        Raises what `access` raises: a person who can't be looked up is not let in.
+        Raises the errors of `access`: a person who can't be looked up is not let in.
         """
         verdict = await self._verdict(inbound, access)
         if verdict != "stranger" or self._strangers.take((inbound.channel, inbound.author_id)) == "ok":
@@ -145,7 +145,7 @@ class Policy:
         return "ignore"
 
     async def may_speak(self, inbound: Inbound, access: Access) -> bool:
-        """Returns whether a message would be taken, without any effect. Raises what `access` raises."""
+        """Returns whether a message would be taken, without any effect. Raises the errors of `access`."""
         return await self._verdict(inbound, access) == "take"
 
     async def _verdict(self, inbound: Inbound, access: Access) -> Verdict:
@@ -167,13 +167,13 @@ class Policy:
         return await (self._behind if rules.on_behalf else judged)(inbound, rules, access)
 
     async def _overheard(self, inbound: Inbound, access: Access) -> Verdict:
-        """Returns the verdict on what was said to others: context, if it would have been taken and is no command."""
+        """Returns the verdict on a line to others: context, if it would have been taken and is no command."""
         if not self.observes(inbound) or _COMMAND.match(inbound.text):
             return "ignore"
         return "observe" if await self._verdict(replace(inbound, addressed=True), access) == "take" else "ignore"
 
     async def _behind(self, inbound: Inbound, _page: Rules, access: Access) -> Verdict:
-        """Returns the verdict on a message of somebody who signed in with an account of another channel."""
+        """Returns the verdict on a message of a person who signed in with an account of another channel."""
         channel, user_id = self.account(inbound)
         rules = self._rules.get(channel)
         if rules is None or rules.on_behalf or inbound.chat_kind != "private" or inbound.chat != inbound.author_id:
@@ -253,7 +253,7 @@ def new_code(choose: Callable[[str], str]) -> str:
 
 
 def code_in(text: str) -> str | None:
-    """Returns the pairing code of a message that is nothing but a code, alone or after /start or /pair; else None.
+    """Returns the pairing code of a message that is only a code, alone or after /start or /pair; else None.
 
     The code is in the form that `new_code` writes.
     """

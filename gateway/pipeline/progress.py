@@ -45,7 +45,7 @@ class Progress:
     ) -> None:
         """After `after_seconds` a placeholder is shown, if the channel can edit it.
 
-        `safe` returns what may be shown of a text that still grows.
+        `safe` returns the part of a growing text that may be shown.
         """
         self._mailbox = mailbox
         self._channel = channel

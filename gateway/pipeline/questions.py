@@ -19,11 +19,11 @@ from memory.service import Question
 
 #: Prefix of the data of a question's button, before the question's id and the choice.
 _ANSWER = "answer:"
-#: Suffix of that data where the question is a message of its own.
+#: Suffix of that data if the question is a message of its own.
 _ALONE = ":alone"
 #: The choice that lets a tool be called.
 DO: Final = "do"
-#: The result for a typed word that may mean yes, where only the exact word counts: see `typed`.
+#: The result for a typed word that may mean yes if only the exact word counts: see `typed`.
 UNSURE: Final = "unsure"
 #: The result for a typed text that seems to answer, but not how: see `typed`.
 UNCLEAR: Final = "unclear"
@@ -45,20 +45,20 @@ _POLITE: Final = _words(
     "please thanks thank you bitte danke gern por favor gracias s'il te plaît vous plait merci d'accord bien sûr"
     " 请 谢谢 吧 お願いします ください お願い"
 )
-#: Phrases that say yes, of words that say nothing by themselves.
+#: Phrases that say yes in words that say nothing by themselves.
 _ASSENT: Final = frozenset(
     ("go ahead", "do it", "go for it", "of course", "yes do it", "of course please", "bien sûr", "d'accord",
      "por supuesto", "adelante", "de acuerdo", "mach das", "mach es", "na klar",
      "当然", "没问题", "好啊", "もちろん", "お願い")
 )  # fmt: skip
-#: Words of which an answer consists that does not know.
+#: The words of answers that express doubt.
 _DOUBT: Final = _words(
     "maybe perhaps possibly hm hmm hmmm um uh er idk dunno not sure unsure i don't know either both which what huh"
     " vielleicht weiß weiss nicht ich keine ahnung mal sehen quizás quizá quizas tal vez no sé se acaso"
     " peut-être peut être je ne sais pas 也许 可能 可能吧 不知道 不确定 不太确定 随便 嗯"
     " たぶん 多分 わからない 分からない"
 )
-#: Words of which at least one stands in such an answer: "no" or "not" alone are clear.
+#: Words at least one of which stands in such an answer: "no" or "not" alone are clear.
 _DOUBTING: Final = _DOUBT - _words("i no not nicht ich mal se ne je pas keine tal vez er both either which")
 #: The most words of an unclear answer that begins with a yes: a longer text says something of its own.
 _MOST_UNCLEAR: Final = 5
@@ -101,7 +101,7 @@ def goes_on(data: str | None) -> bool:
 
 
 def is_alone(data: str) -> bool:
-    """Returns whether a question's button stands under nothing but the question."""
+    """Returns whether the message of a question's button holds only the question."""
     return data.startswith(_ANSWER) and data.endswith(_ALONE)
 
 
@@ -149,7 +149,7 @@ def _is_unclear(said: str, words: Sequence[str]) -> bool:
 
 
 def _names(said: Sequence[str], label: str) -> bool:
-    """Returns whether words are those of a choice's label, with its main word: "only the memory", "the words"."""
+    """Returns whether words name a choice by the main word of its label: "only the memory", "the words"."""
     words = _WORD.findall(label.casefold())
     main = max(words, key=len)
     return len(words) > 1 and main in said and set(said) <= {*words, *_BESIDE}

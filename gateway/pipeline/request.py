@@ -1,8 +1,8 @@
 """Makes the request of a turn: its prompt from memory's values, in the shares that the model's context allows.
 
-Invariants: a request with its answer fits into the room it is made for, and the newest message is always in it.
-Whatever stands before the tail depends on the conversation and the room alone, so that prompt caches hit. People and
-the agent go by their names, and each fact says whom it is about.
+Invariants: a request with its answer fits into the room it is made for, and the newest message is always in it. The
+part before the tail depends on the conversation and the room alone, so that prompt caches hit. People and the agent go
+by their names, and each fact says whom it is about.
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ from memory.service import (
     discloses,
 )
 
-#: Tells the model which of the pictures beside a message are not new.
+#: The sentence that tells the model which of the pictures beside a message are not new.
 _SEEN_AGAIN: Final = "the last {} of the pictures beside this message came with earlier ones and are shown again"
 #: The most bytes of all pictures in one request. Vendors accept about 20 MB, and base64 adds a third to the size.
 _PICTURE_BYTES: Final = 10_000_000
 #: The tokens of a profile and a directive, beside the known facts.
 _PROFILE_TOKENS: Final = 500
-#: The tokens of a summary where nothing is remembered; elsewhere it takes half of a snapshot's share.
+#: The tokens of a summary if nothing is remembered; otherwise it takes half of a snapshot's share.
 _SUMMARY_TOKENS: Final = 1_000
 #: The fewest tokens that are left of a message when it is shortened.
 _LEAST_MESSAGE: Final = 48
-#: A model with fewer tokens for its answer is told how long that may be; a word takes up to two.
+#: A model with fewer tokens for its answer is told how long the answer may be; a word takes up to two tokens.
 _SHORT_ANSWER: Final = 600
 #: A nudge to remember comes after this many answers without a tool of memory, if one of as many messages discloses
 #: something (DESIGN 5.5), within its first characters.
@@ -96,8 +96,8 @@ _LANGUAGES: Final = {
 class Agent:
     """A configured agent that is ready to answer. `offline` is true if it has no language model.
 
-    `gauge` tells how much its models can read, `sources` where it has tools from that are not ours. `skills` are
-    instructions that it can read.
+    `gauge` tells how much its models can read, `sources` provide the tools that are not ours. `skills` are instructions
+    that it can read.
     """
 
     spec: AgentSpec
@@ -147,7 +147,7 @@ class Agent:
         return self.spec.compaction.enabled and not self.offline
 
     def bounds(self, shares: Allotment) -> Bounds:
-        """Returns when and how far the windows of this agent are compacted."""
+        """Returns the bounds that say when and how far this agent's windows are compacted."""
         compaction = self.spec.compaction
         return Bounds(
             size=WindowSize(tokens=shares.window, messages=self.spec.window.messages),
@@ -178,8 +178,8 @@ class Limits:
 class Heard:
     """An inbound message and its inbox row.
 
-    `original` is its text before secrets were masked, `overheard` what people said to others before it; both are kept
-    in RAM only. `overheard` is None where nobody listens.
+    `original` is its text before secrets were masked, `overheard` holds people's lines to others before it; both are
+    kept in RAM only. `overheard` is None if the bot does not observe the place.
     """
 
     inbox_id: int
@@ -196,12 +196,12 @@ class Heard:
 
 @dataclass(slots=True, kw_only=True)
 class TurnRequest:
-    """All that a turn's requests are made of. `sent` is the prompt of the last one, `cut` tells if it lost words.
+    """The material of a turn's requests. `sent` is the prompt of the last one, `cut` tells whether it lost words.
 
-    `overheard` is what people said to others, with their identities, or negative numbers for those who have none.
-    `reminders` are the person's own to come, for an agent without a model: a model has a tool for them.
-    `learned` is what the turn itself stores, `now` the time in milliseconds UTC, `fence` random. `on_aborted` is told
-    what a call without an answer has cost.
+    `overheard` holds people's lines to others, with their identities, or negative numbers for those who have none.
+    `reminders` are the person's own to come, for an agent without a model: a model has a tool for them. `learned` holds
+    the memories that the turn itself stores, `now` is the time in milliseconds UTC, `fence` is random. `on_aborted` is
+    told the cost of a call without an answer.
     """
 
     served: Agent
@@ -295,7 +295,7 @@ class TurnRequest:
                 for proposal in self.learned.proposals
             ),
             ended=tuple(phrases.tell(memory, turn.context, language=texts.language) for memory in self.learned.ended),
-            # A line of their own tells of those that could not be read.
+            # Attachments that could not be read have a line of their own.
             attached=tuple(
                 label(one)[1:-1]
                 for beside in self.attached
@@ -360,9 +360,9 @@ class TurnRequest:
     def _history(self, tokens: int, names: Mapping[int, str]) -> list[Uttered]:
         """Returns the window, ending with this turn's messages joined into one.
 
-        Messages that are too long are shortened, results of tools the more. In a group people speak under their names.
+        Messages that are too long are shortened, results of tools even more. In a group people speak under their names.
         Files, as far as they fit, and the newest pictures stand with the message they came with; those that are spoken
-        of again, with this turn's.
+        of again stand with this turn's.
         """
         current = [message.id for message in self.turn.said]
         inlined = self._inlined(tokens // 3)
@@ -388,7 +388,7 @@ class TurnRequest:
         return [*self._earlier(), *history, Uttered(message=newest, day=self._day(self.turn.said[0]))]
 
     def _earlier(self) -> list[Uttered]:
-        """Returns what was said before the branch that this conversation is."""
+        """Returns the messages before the branch that this conversation is."""
         return [
             Uttered(message=ChatMessage(role=cast("Role", role), content=marks.unmarked(self._short(said))))
             for role, said in self.heard[0].inbound.earlier
@@ -401,7 +401,7 @@ class TurnRequest:
         text = self._short(self._originals().get(message.id, message.text))
         shown = budget.shortened(text, max(tokens, _LEAST_MESSAGE), self.served.gauge.count)
         if message.role == "tool":
-            return shown  # unmarked when it was kept, and then marked as what it is
+            return shown  # it was unmarked when it was kept, and then marked as a result from outside
         shown = marks.unmarked(shown)
         if message in self.turn.said and shown != marks.unmarked(text):
             self.cut = True
@@ -430,7 +430,7 @@ class TurnRequest:
         return f"{at:%Y-%m-%d, %A}" if message.role == "user" else ""
 
     def _date(self, moment: int) -> str:
-        """Returns a date for the prompt, always in English: a change of language must not change what was sent."""
+        """Returns a date for the prompt, always in English: a change of language must not change the earlier prompt."""
         return Texts("en", self._zone).date(moment)
 
     @property
@@ -525,7 +525,7 @@ def _longest(message: Message, tokens: int) -> int:
 
 
 def _is_unnoted(window: Sequence[Message]) -> bool:
-    """Returns whether people have told something of late, in a talk in which no tool has kept anything for long."""
+    """Returns whether people have disclosed something in a talk in which no tool has kept anything for long."""
     answers = [message.id for message in window if message.role == "assistant" and message.text.strip()]
     if len(answers) < _UNNOTED:
         return False
@@ -537,7 +537,7 @@ def _is_unnoted(window: Sequence[Message]) -> bool:
 
 
 def obstacle(attached: Attached, *, blind: bool) -> str | None:
-    """Returns why nobody reads or sees an attachment; None if somebody does, or if there is nothing in it to read."""
+    """Returns why an attachment is not read or seen; None if it is, or if there is nothing in it to read."""
     return "no_sight" if attached.state == "picture" and blind else attached.why or None
 
 
@@ -591,7 +591,7 @@ def _learning(served: Agent, turn: Turn) -> Learning:
 
 
 def _told(recall: Recall) -> list[Recalled]:
-    """Returns what was found for this turn's messages, best first, followed by what is known anyway."""
+    """Returns the findings for this turn's messages, best first, followed by the memories that are known anyway."""
     found = {item.memory.id for item in recall.items if item.memory is not None}
     snapshot = recall.snapshot
     others = {m.id: m for m in (*snapshot.profile, *snapshot.known, *snapshot.newer) if m.id not in found}
@@ -602,7 +602,7 @@ def _told(recall: Recall) -> list[Recalled]:
 
 
 def rests_on(recall: Recall, grounds: Sequence[int]) -> Recall:
-    """Returns a recall in which only what an answer rests on counts as used, beside what the search found."""
+    """Returns a recall in which only the items that an answer rests on count as used, beside the search's findings."""
     told = _told(recall)
     used = [told[place] for place in grounds]
     found = [item for item in recall.items if item.score and item not in used]
@@ -616,7 +616,7 @@ def rests_on(recall: Recall, grounds: Sequence[int]) -> Recall:
 
 
 def _is_told(item: Recalled) -> bool:
-    """Returns whether a finding can be given as an answer: a memory that was told, or what a person said."""
+    """Returns whether a finding can be given as an answer: a memory that was told, or a person's message."""
     if item.memory is not None:
         return item.memory.kind == "fact"
     return item.passage is not None and item.passage.message.role == "user"

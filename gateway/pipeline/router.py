@@ -36,12 +36,12 @@ from memory.service import InboxRow
 
 log = structlog.get_logger(__name__)
 
-#: A message that took longer than this to arrive, in milliseconds, was said while the process was not listening.
+#: Milliseconds: a message that took longer to arrive was said while the process was not listening.
 _PROMPT_MS = 10_000
-#: How often a session is asked for that another process holds, and the seconds between.
+#: The number of times that a session held by another process is asked for, and the seconds between.
 _ASKED = 300
 _ASK_SECONDS = 0.1
-#: Whoever gives one of these commands is forgotten where nothing is kept, too.
+#: Commands whose author is also forgotten among the overheard lines, which are not kept.
 _FORGETTING = frozenset({"forget", "privacy"})
 
 
@@ -113,7 +113,7 @@ class Router:
         return table.specs(self._roster.agents[self._roster.default].spec.language)
 
     async def take_up(self) -> None:
-        """Answers what an earlier run left unanswered and delivers what it left undelivered. Called at start."""
+        """Answers messages that an earlier run left unanswered and delivers its undelivered rows. Called at start."""
         await self._roster.load_choices()
         for store in self._roster.each_store:
             await store.delivery.take_up()
@@ -150,17 +150,17 @@ class Router:
         return key in self._at_once or self._lanes.is_busy(key)
 
     async def begin_task(self, store: Store, row: InboxRow) -> None:
-        """Has a task whose time has come answered, in its turn among the messages of its session."""
+        """Queues a task whose time has come among the messages of its session."""
         if await self.hold(store, row.session_key):
             self._queue_row(store, row)
 
     async def hold(self, store: Store, key: str, heard: Heard | None = None) -> bool:
-        """Holds a session, and takes up what was left in it. Returns False if another process answers there.
+        """Holds a session, and takes up the work left in it. Returns False if another process answers there.
 
         A place that only this process can reach is asked for. Raises `StorageError`.
         """
         channel = self._channels.get(Place.from_session_key(key).channel)
-        # What only this process knows of a message would be lost on the way to another.
+        # A message about which only this process knows something would lose that on the way to another.
         spread = (
             heard is not None and channel is not None and channel.receives_alone
             and heard.original is None and not self._policy.observes(heard.inbound)
@@ -174,7 +174,7 @@ class Router:
         return held != "elsewhere"
 
     async def took(self, store: Store, keys: Sequence[str]) -> None:
-        """Takes up what others have left in sessions, but for their messages. Raises `StorageError`."""
+        """Takes up the work that others have left in sessions, except messages. Raises `StorageError`."""
         await self._roster.load_choices()
         await store.delivery.take_up(keys)
         await store.memory.take_over(keys)
@@ -201,7 +201,7 @@ class Router:
         """Returns whether a message has an admin's rights on its channel, or on that of the account it is sent with."""
         return self._policy.is_admin(inbound)
 
-    # What channels say ------------------------------------------------------------------------------------------
+    # Calls of channels ------------------------------------------------------------------------------------------
 
     async def on_inbound(self, inbound: Inbound) -> None:
         texts = Texts(heard_in(inbound, self._roster.agent_for(inbound).spec.language))
@@ -277,7 +277,7 @@ class Router:
             for store in self._roster.each_store:
                 self._put_down(store, await self._intake.take_back(store, place, message_ids))
                 self._observed.remove(place.session_key, message_ids)
-                # What a running turn learns from the messages is removed too, wherever it runs.
+                # Memories that a running turn learns from the messages are removed, too, wherever it runs.
                 self._start(place.session_key, self._intake.take_back_learned(store, place, message_ids))
                 told = json.dumps({"place": place.session_key, "ids": list(message_ids)})
                 await store.memory.peers.tell("deleted", told, session_key=place.session_key)
@@ -285,7 +285,7 @@ class Router:
             raise NotTaken(str(exc)) from exc
 
     def deleted_elsewhere(self, store: Store, told: str) -> None:
-        """Takes back what a running turn learns from messages of whose deletion another process was told."""
+        """Takes back the memories of a running turn from messages whose deletion another process was told."""
         said = json.loads(told)
         place = Place.from_session_key(said["place"])
         if place.channel in self._channels:
@@ -304,7 +304,7 @@ class Router:
             await store.delivery.settled(key)
 
     async def drain(self, *, seconds: float) -> None:
-        """Ends the running work. Turns get `seconds` to finish; what is left is taken up at the next start."""
+        """Ends the running work. Turns get `seconds` to finish; unfinished ones are taken up at the next start."""
         self._closing = True
         for retry in self._retries:
             retry.cancel()
@@ -361,11 +361,11 @@ class Router:
             await self._taken(self._with_overheard(taken), store, texts)
         elif taken == "repeated":
             self._uncount(inbound)
-            # Its answer may have waited for somebody to be there.
+            # Its answer may have waited until a person is there.
             store.delivery.wake(inbound.place.session_key)
 
     def _with_overheard(self, heard: Heard) -> Heard:
-        """Returns a message with what was said to others before it, and without what its author wants forgotten."""
+        """Returns a message with the lines to others before it, without those that its author wants forgotten."""
         inbound = heard.inbound
         if inbound.edited:
             self._observed.reword(inbound)
@@ -385,7 +385,7 @@ class Router:
         try:
             ours = store.memory.peers.holds(key) or await self.hold(store, key, heard)
             if ours and not store.memory.peers.is_alone:
-                # What another process received before comes first, though its signal comes later.
+                # Messages that another process received before come first, though their signal comes later.
                 await self.look(store, key)
         except StorageError as exc:
             log.error("turn.unsaved", session=key, error=str(exc), kept="in the inbox")
@@ -488,7 +488,7 @@ class Router:
             self._put_down(store, [waiting.heard.inbox_id for waiting in batch])
 
     def _put_down(self, store: Store, inbox_ids: Iterable[int]) -> None:
-        """Notes that inbox rows are not in this process's hands any more."""
+        """Notes that this process no longer handles these inbox rows."""
         rows = {(id(store), inbox_id) for inbox_id in inbox_ids}
         self._in_hand -= rows
         if self._looking.locked():
@@ -536,7 +536,7 @@ class Router:
     async def _stop(self, store: Store, inbound: Inbound, announce: Callable[[], Awaitable[None]]) -> bool:
         """Stops the running answer in a place and the person's waiting messages there. Returns False without any.
 
-        `announce` tells the person first, so that what the stop leads to is shown after it.
+        `announce` tells the person first, so that the effects of the stop are shown after it.
         """
         key = inbound.place.session_key
         waiting = self._lanes.take_out(
@@ -552,7 +552,7 @@ class Router:
             await self._refuse(store, heard, self._texts(waiting[0])("stop.done"), "stopped", keep_words=True)
         return True
 
-    # When something is in the way -------------------------------------------------------------------------------
+    # Refusals and failures --------------------------------------------------------------------------------------
 
     def _texts(self, waiting: Waiting) -> Texts:
         """Returns the texts for the author of a message, without a look at the store, which may have failed."""

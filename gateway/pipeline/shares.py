@@ -1,7 +1,7 @@
-"""So many places, shared out among people: nobody has more than half of them, and those who wait are served in turn.
+"""A number of places, shared out among people: nobody has more than half of them, and those who wait take turns.
 
-Invariants: a place comes free however its holder ends; of two who wait, the one that was served longer ago is next,
-however much the other waits for.
+Invariants: a place comes free however its holder ends; the waiting person who was served longest ago is next, however
+many places others wait for.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from channels.slots import Slots
 
 
 class Shares:
-    """`places` at a time."""
+    """The places, of which `places` can be taken at a time."""
 
     def __init__(self, places: int) -> None:
         self._each = max(1, places // 2)
         self._slots = Slots(places, self._next)
 
     def place(self, who: str) -> AbstractAsyncContextManager[None]:
-        """Inside, `who` has a place; waits for one."""
+        """Waits for a place, which `who` has inside the block."""
         return self._slots.slot(who)
 
     def _next(self, waiting: Collection[str]) -> str | None:

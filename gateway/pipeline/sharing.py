@@ -1,7 +1,7 @@
 """This process's share of the sessions of a store on which several processes answer.
 
-Invariants: whatever a signal says is also found by looking, every few seconds. A session is left only while nothing of
-it is in hand. What the dead have left is taken up by those that live.
+Invariants: everything that a signal tells is also found by looking, every few seconds. A session is left only while
+nothing of it is in hand. Live processes take up the sessions of dead ones.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from memory.errors import StorageError
 
 log = structlog.get_logger(__name__)
 
-#: Seconds between two looks for what was left or not told of.
+#: Seconds between two looks for sessions and messages that no signal told of.
 _LOOKS: Final = 5.0
-#: Every so many looks, unread messages are looked for, too, and sessions are left in which nothing happened since.
+#: The number of looks after which unread messages are looked for, too, and sessions without activity are left.
 _SELDOM: Final = 12
 
 
 class Sharing:
     """The work of sharing one store's sessions with other processes. `work` is its main loop.
 
-    One that `takes_part` takes its share of what others receive. Any other answers only where nobody else does, such as
-    a chat in the terminal.
+    A process that `takes_part` takes its share of the messages that others receive. Any other, such as a chat in the
+    terminal, answers only where no other process does.
     """
 
     def __init__(self, store: Store, router: Router, *, takes_part: bool) -> None:
@@ -45,7 +45,7 @@ class Sharing:
         self._idle: set[str] = set()
 
     async def work(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """Takes up what falls to this process. Ends at once if it is the only one, otherwise never."""
+        """Takes up the sessions that fall to this process. Ends at once if it is the only one, otherwise never."""
         if self._peers.is_alone:
             return
         for topic, act in (
@@ -101,7 +101,7 @@ class Sharing:
     # Signals --------------------------------------------------------------------------------------------------------
 
     def _want(self, key: str) -> None:
-        """Looks at a session in which another process has left something to do."""
+        """Plans a look at a session in which another process has left work."""
         self._wanted.add(key)
         self._woken.set()
 

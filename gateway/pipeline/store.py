@@ -35,9 +35,9 @@ class Roster:
 
     `route` returns the name of the agent that the rules give a message: `default`, unless one says otherwise. `chosen`
     holds the agents that people chose instead, by session key; a choice counts only within the store that the rules
-    give, because memory must not cross stores. `api` is the address at which programs reach the
-    agents; "" if they can't. `pages` holds the addresses of the agents' web pages. Only `renew` changes the agents: a
-    message that is being answered keeps the one it began with.
+    give, because memory must not cross stores. `api` is the address at which programs reach the agents; "" if they
+    can't. `pages` holds the addresses of the agents' web pages. Only `renew` changes the agents: a message that is
+    being answered keeps the one it began with.
     """
 
     agents: Mapping[str, Agent]
@@ -49,7 +49,7 @@ class Roster:
     pages: Mapping[str, str] = field(default_factory=dict)
 
     def renew(self, agents: Mapping[str, Agent], route: Callable[[Inbound], str], default: str) -> None:
-        """Takes other agents and rules. All that are there must be among them; others must share a database."""
+        """Takes other agents and rules. All present agents must be among them; new ones must share a database."""
         self.stores = {name: self.stores.get(name) or self._store_of(agent.spec) for name, agent in agents.items()}
         self.agents, self.route, self.default = agents, route, default
 

@@ -1,6 +1,6 @@
 """Counts and durations of the work since the start, for the metrics.
 
-Invariant: what is counted is named by the program and the configuration, never by a person or a place.
+Invariant: the names of counts come from the program and the configuration, never from a person or a place.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agents.spans import span
 
 T = TypeVar("T")
 
-#: The upper bounds of the durations that are told apart, in seconds.
+#: The upper bounds of the classes of durations, in seconds.
 BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0)
 
 
@@ -33,7 +33,7 @@ class Durations:
 
 
 class WorkTally:
-    """The counts and durations of one part of the pipeline: `counts` by what and which, `durations` by what."""
+    """The counts and durations of one part of the pipeline: `counts` by event and detail, `durations` by event."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()

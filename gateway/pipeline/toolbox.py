@@ -2,9 +2,9 @@
 
 Invariants: a tool reads and writes only the turn's own scope. A tool call of a turn changes memory at most once, even
 if the turn is resumed after a crash. A tool says "saved" only after its commit. A model can't forget a memory, nor use
-a tool that is not ours and changes something, nor fetch an address that it has made up: it can only have the person
-asked. What a tool that is not ours has returned is kept as a memory only if the person said it, too; after a turn has
-read the web, it changes nothing in memory, and no reminder that stands.
+a tool that is not ours and changes something, nor fetch an address that it has made up: it can only ask for the
+person's consent. A statement by a tool that is not ours is kept as a memory only if the person said it, too; a turn
+that has read the web changes nothing in memory, and no existing reminder.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _MAY_BE_A_PAGES = (
 _WORD = re.compile(r"\w+")
 #: The most results of one search.
 _FOUND = 8
-#: What the model is told of a time that can't be read.
+#: The messages to the model about a time that can't be read.
 _UNREAD: Final = {
     "none": "No time can be read there. Ask the person when.",
     "vague": "That time is not clear. Ask the person when exactly.",
@@ -129,8 +129,8 @@ class Toolbox:
     """The tools of one turn, for the agent of this name. One call takes at most `seconds`.
 
     `read` are the messages that the model reads beside the turn's own. `asked` collects the questions that must reach
-    the person with the reply, `told_back` the reminders to be said back with it. `harmless` takes addresses that carry
-    data out of a text of the model's, `mask` secrets out of what tools return. Without `web` the web is not read.
+    the person with the reply, `told_back` the reminders to be said back with it. `harmless` removes addresses that
+    carry data from a text of the model, `mask` secrets from the results of tools. Without `web` the web is not read.
     """
 
     memory: Service
@@ -203,7 +203,7 @@ class Toolbox:
                 run=partial(self._use if tool.reads or agreed else self._ask, tool),
                 beside=tool.reads,
                 origin=tool.origin if tool.reads or agreed else "",
-                # The tool itself keeps its time, and knows better what became of the call.
+                # The tool itself keeps its time, and knows better how the call ended.
                 seconds=self.seconds + 5,
             )
             for tool in tools
@@ -394,7 +394,7 @@ class Toolbox:
         return f"Set. The person is shown it below your answer: {self._due(made)}"
 
     async def _numbered(self, n: int, i: int, arguments: RemindersArguments, reading: Reading | None) -> int | None:
-        """Does what is asked and returns the number of the reminder; None for one that was cancelled."""
+        """Carries out the call and returns the number of the reminder; None for one that was cancelled."""
 
         def act(edits: Edits) -> str:
             reminding = edits.reminding
@@ -418,7 +418,7 @@ class Toolbox:
         return int(result) if result else None
 
     def _named_time(self, arguments: RemindersArguments) -> Reading:
-        """Returns the time that a reminder is to have. Tells the model if that can't be read surely."""
+        """Returns the time for a reminder. Tells the model if it can't be read surely."""
         if arguments.action == "set" and not arguments.text.strip():
             raise ToolError("Say what to remind the person of.")
         reminders, context = self.memory.reminders, self.turn.context
@@ -432,7 +432,7 @@ class Toolbox:
         return f"{reminder.number}. {reminder_lines.due(self.texts, reminder, self.now())}: {reminder.text}"
 
     def _is_their_wish(self) -> None:
-        """Raises `ToolError` if a page of the web may be what wants a change."""
+        """Raises `ToolError` if a change may be the wish of a web page."""
         if self.web is not None and self.web.used:
             raise ToolError(_MAY_BE_A_PAGES)
 
@@ -460,14 +460,14 @@ class Toolbox:
 
 
 def _plainly(arguments: Any) -> str:
-    """Returns arguments as a person reads them: one a line, with every invisible character as an escape."""
+    """Returns arguments as a person reads them: one per line, with every invisible character as an escape."""
     given = arguments.model_dump(mode="json") if isinstance(arguments, BaseModel) else arguments
     text = json.dumps(given, ensure_ascii=False, indent=2)
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def _fenced(text: str) -> str:
-    """Returns a text as a block of code that nothing in it can end."""
+    """Returns a text as a block of code that the text itself can't end."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"

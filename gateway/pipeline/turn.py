@@ -66,8 +66,8 @@ log = structlog.get_logger(__name__)
 _MOST_ATTEMPTS = 8
 #: The most characters kept of an answer that was stopped or failed: a model gone wrong writes without end.
 _LONGEST_PARTIAL = 8_000
-#: Of the person's latest messages, so many are read for an answer without a model, which knows other words for what is
-#: asked than the search does.
+#: The number of the person's latest messages that are read for an answer without a model, which knows other words for a
+#: question than the search does.
 _LATELY = 400
 #: The answers to a task that has nothing to tell. They are not shown.
 _NOTHING = frozenset({"nothing", "heartbeat_ok", "no_reply", ""})
@@ -95,7 +95,7 @@ class TurnRunner:
 
         `masking` takes texts and returns a function that masks secrets; secrets in these texts are masked by value.
         `defang` makes addresses that carry much data harmless in a model's text; its second argument is True if the
-        text is still growing. `wake` has the queue of a session sent. `web` is the web for agents that may read it.
+        text is still growing. `wake` sends the queue of a session. `web` is the web for agents that may read it.
         """
         self._memory = memory
         self._limits = limits
@@ -157,7 +157,7 @@ class TurnRunner:
     ) -> None:
         """Answers `heard`, a burst of messages from one person. `turn_id` names an interrupted turn to resume.
 
-        No allowance holds for somebody who is `exempt`.
+        An `exempt` person has no allowance to keep.
         """
         attached = [
             await self._memory.mailbox.attached(one.inbox_id) if one.inbound.attachments else [] for one in heard
@@ -215,7 +215,7 @@ class TurnRunner:
             self._compact(turn, served.bounds(course.shares), after, texts, channel)
 
     def _compact(self, turn: Turn, bounds: Bounds, after: Afterwards, texts: Texts, channel: Channel | None) -> None:
-        """Has the conversation summed up in the background if its window is nearly full."""
+        """Sums up the conversation in the background if its window is nearly full."""
         if not bounds.may_be_reached(after):
             return
         self._memory.compaction.soon(
@@ -236,7 +236,7 @@ class TurnRunner:
         *,
         task: int | None,
     ) -> Afterwards:
-        """Commits the outcome. Of a `task` neither a failure is shown nor that there is nothing to tell.
+        """Commits the outcome. A `task` that failed or has nothing to tell shows nothing.
 
         After an answer, the person is asked about facts in doubt, in a message of its own: neither waits for the other.
         """
@@ -258,7 +258,7 @@ class TurnRunner:
         return await self._memory.turns.finish(turn, view, told, ending=ending)
 
     async def _refusal(self, served: Agent, turn: Turn, texts: Texts, *, exempt: bool) -> str:
-        """Returns the words for a person for whom nothing is left of the day's allowance; "" if something is.
+        """Returns the words for a person who has used up the day's allowance; "" if something is left.
 
         A turn that was interrupted after it had begun to cost something is finished.
         """
@@ -338,7 +338,7 @@ class TurnRunner:
     ) -> Outcome:
         """Returns the outcome of a turn that was stopped or failed.
 
-        What was shown of the answer stays, in history too, with `told` after it. Without any, `told` is all.
+        The shown part of the answer stays, in history too, with `told` after it. Without any, `told` is all.
         """
         shown = self._mask(heard)(course.streamed).strip()[:_LONGEST_PARTIAL]
         if not shown:
@@ -440,7 +440,7 @@ class TurnRunner:
         )
 
     async def _introduction(self, turn: Turn, heard: Sequence[Heard]) -> str:
-        """Returns the key of what is told once about the bot, behind its first answer."""
+        """Returns the key of the text about the bot that is shown once, after its first answer."""
         if not turn.context.session.private:
             return "first.group" if heard[-1].overheard is None else "first.group_observed"
         told = await self._memory.turns.understood(turn)
@@ -458,7 +458,7 @@ class TurnRunner:
         channel: Channel | None,
         course: _Course,
     ) -> tuple[Outcome, TurnMaterial]:
-        """Returns the outcome of asking the model, and the material with what of it was in the last prompt."""
+        """Returns the outcome of asking the model, and the material that was in the last prompt."""
         learned = await self._memory.turns.understood(turn) if served.offline and served.spec.memory.enabled else None
         mask = self._mask(heard)
         toolbox, tools = self._toolbox(served, turn, texts, course.foreign, view.window, mask)
@@ -548,7 +548,7 @@ class TurnRunner:
         return agent.exchange("", (wanted,), (result,))
 
     async def _overheard(self, turn: Turn, heard: Sequence[Heard]) -> list[tuple[int, Overheard]]:
-        """Returns what people said to others before these messages, each with their identity, or a negative number.
+        """Returns people's lines to others before these messages, each with their identity, or a negative number.
 
         Left out are people who have opted out of learning, and a chat in which learning is off.
         """
@@ -593,7 +593,7 @@ def _reply_to(heard: Sequence[Heard]) -> str | None:
 
 
 class _Course:
-    """The course of a turn so far: what of the answer was shown, and the calls that cost something and gave nothing.
+    """The course of a turn so far: the shown part of the answer, and the calls that cost something and gave nothing.
 
     `foreign` are the tools that are not ours, as they are when the turn begins, `shares` those of its first request.
     """
@@ -606,7 +606,7 @@ class _Course:
         self._streamed: list[str] = []
 
     def listen(self, on_text: OnText | None) -> None:
-        """Passes each piece of the answer on to `on_text`, if anybody listens, and notes it."""
+        """Passes each piece of the answer on to `on_text`, if there is one, and notes it."""
 
         async def note(text: str) -> None:
             self._streamed.append(text)
@@ -643,7 +643,7 @@ def _unread(served: Agent, beside: Sequence[Attached], texts: Texts) -> list[str
 def _language(turn: Turn, view: TurnMaterial, default: Language) -> Language:
     """Returns the person's own language, else the one they wrote last; `default` if they wrote none that shows.
 
-    Right after a new conversation began, what was recalled of earlier ones shows it.
+    Right after a new conversation began, recalled messages of earlier ones show it.
     """
     recalled = {item.passage.message.id: item.passage.message for item in view.recall.items if item.passage is not None}
     said = [*(message for _, message in sorted(recalled.items())), *view.window, *turn.said]

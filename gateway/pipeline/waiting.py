@@ -2,8 +2,8 @@
 
 Invariants: messages for different agents are never merged, because the agents may have different stores. Messages of
 different interrupted turns are never merged. A command, a press or a code stands alone. Attachments are fetched at once
-and beside the lane, because platforms keep them for a while only: not twice at a time, nor again once they are kept. A
-turn waits for the attachments of its messages. A fetch that a stop cuts off is made anew at the next start.
+and beside the lane, because platforms keep them for a while only: never twice at a time, nor again once they are kept.
+A turn waits for the attachments of its messages. A fetch that a stop cuts off is made anew at the next start.
 """
 
 from __future__ import annotations
@@ -88,10 +88,10 @@ class Fetching:
     async def done(self, batch: Sequence[Waiting]) -> None:
         """Waits until the attachments of these messages are understood.
 
-        Raises `StorageError` where they can't be kept.
+        Raises `StorageError` if they can't be kept.
         """
         for waiting in batch:
-            self.begin(waiting)  # once more where the store failed before
+            self.begin(waiting)  # once more if the store failed before
         looking = [task for waiting in batch if (task := self._looking.get(waiting.heard.inbox_id)) is not None]
         if not looking:
             return
