@@ -1,1 +1,1 @@
-"""Part of Remora: what is remembered of people, groups and events."""
+"""Part of Remora: the memories of people, groups and events."""

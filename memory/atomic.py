@@ -1,4 +1,4 @@
-"""Files of ours that are replaced as a whole: whatever ends the process, either the old or the new content is there."""
+"""Files that are replaced as a whole: however the process ends, either the old or the new content is there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WAIT: Final = 30.0
 
 @contextmanager
 def alone_with(path: Path) -> Iterator[None]:
-    """Keeps other processes that ask, too, from changing `path` meanwhile. Raises `OSError`, also after a long wait."""
+    """Keeps other processes that also ask from changing `path` meanwhile. Raises `OSError`, also after a long wait."""
     with FileLock(f"{path}.lock", timeout=_WAIT, mode=0o600):
         yield
 

@@ -1,7 +1,7 @@
-"""Starts processes for native code that reads strangers' words, and bounds from within what a process takes.
+"""Starts processes for native code that reads strangers' words, and limits the resources of a process from within.
 
-Invariants: such a process gets nothing of our environment but what it needs to find its libraries, so no key or token;
-it gets no descriptor of ours but its pipes.
+Invariants: such a process gets only the variables of our environment that it needs to find its libraries, so no key or
+token; of our descriptors it gets only its pipes.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import os
 import sys
 from importlib import import_module
 
-#: Of the environment, what a process may need to find its own libraries.
+#: The variables of the environment that a process may need to find its own libraries.
 _NEEDED_TO_START = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 def command(module: str) -> tuple[str, ...]:
-    """Returns what runs a module of ours, with nothing taken from the folder it is started in."""
+    """Returns the command that runs a module of ours, with nothing taken from the folder it is started in."""
     return (sys.executable, "-P", "-m", module)
 
 
@@ -26,7 +26,7 @@ def environment() -> dict[str, str]:
 
 
 def limit(name: str, most: int) -> None:
-    """Sets a limit of this process, such as `RLIMIT_AS`, where the system has it and it is not lower already."""
+    """Sets a limit of this process, such as `RLIMIT_AS`, if the system has it and it is not lower already."""
     try:
         resource = import_module("resource")
         resource.setrlimit(getattr(resource, name), (most, most))

@@ -1,4 +1,4 @@
-"""The context that every read and write for somebody begins with: the person, the place and the scope.
+"""The context with which every read and write for a person begins: the person, the place and the scope.
 
 Also makes a function on a transaction a method of an open store's part: one call, one transaction.
 """
@@ -39,7 +39,7 @@ class Context:
 def anew(reader: Reader, context: Context) -> Context:
     """Returns the context with the scope as it is now: the person may have been linked or unlinked since it was made.
 
-    Every read or write for somebody begins with this, in the same transaction.
+    Every read or write for a person begins with this, in the same transaction.
     """
     return replace(
         context,
@@ -49,7 +49,7 @@ def anew(reader: Reader, context: Context) -> Context:
 
 
 def confined(reader: Reader, context: Context) -> Context:
-    """Returns the context as it is now, and hides what its scope may not see from the rest of the transaction."""
+    """Returns the context as it is now, and hides rows that its scope may not see from the rest of the transaction."""
     fresh = anew(reader, context)
     reader.confine(fresh.scope, session_id=fresh.session.id)
     return fresh

@@ -124,7 +124,7 @@ def latest_weekday(today: date, weekday: int) -> date:
 
 
 def coming_weekday(today: date, weekday: int) -> date:
-    """Returns the first such weekday after today: whoever means today says "today"."""
+    """Returns the first such weekday after today: people who mean today say "today"."""
     return today + timedelta(days=(weekday - today.weekday() - 1) % 7 + 1)
 
 
@@ -146,12 +146,12 @@ def weekday_at_zh(char: str, weeks: int, today: date) -> Span:
 
 
 def steps_zh(text: str) -> int:
-    """Returns how many units from now 上, 下, 上上 or 下下 lead; 0 for other words."""
+    """Returns the number of units from now to which 上, 下, 上上 or 下下 lead; 0 for other words."""
     return {"下": 1, "上": -1}.get(text[0], 0) * (2 if text[:2] in {"下下", "上上"} else 1)
 
 
 def years_zh(char: str) -> int:
-    """Returns how many years from now a year is, by the first character of its name (明年, 大前年)."""
+    """Returns the number of years from now to a year, by the first character of its name (明年, 大前年)."""
     return {"今": 0, "明": 1, "去": -1, "前": -2, "后": 2, "後": 2, "大": -3}[char]
 
 

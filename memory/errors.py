@@ -34,13 +34,13 @@ class StoreUnwritable(StorageError):
 
 
 class StoreBehind(StorageError):
-    """The store is older than the list of what was forgotten: it may hold again what people had erased."""
+    """The store is older than its list of erased rows: it may hold again what people had erased."""
 
     code = "store_behind"
 
 
 class StoreDamaged(StorageError):
-    """Pages that hold what people said are damaged: nothing more is written, and what is readable is still read."""
+    """Pages that hold people's messages are damaged: nothing more is written, and readable pages are still read."""
 
     code = "store_damaged"
 

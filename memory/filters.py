@@ -35,16 +35,16 @@ NAMES: Final[Mapping[str, Name]] = {
 }  # fmt: skip
 
 _KNOWN: Final = "|".join(sorted(NAMES, key=len, reverse=True))
-#: A name is followed by its value at once or after a space. What is no known name may as well be a word with a colon,
-#: such as an address, unless letters stand on both sides of it.
+#: A name is followed by its value at once or after a space. An unknown name may as well be a word with a colon, such as
+#: an address, unless letters stand on both sides of the colon.
 _HEAD: Final = re.compile(
     rf"(?<!\S)(?:(?P<name>{_KNOWN})[ \t]?[:：]\s{{0,3}}(?=\S)|(?P<unknown>[a-z]{{2,20}}):(?=[^\W\d_]))", re.IGNORECASE
 )
 _QUOTED: Final = re.compile(r'"([^"\n]+)"|“([^”\n]+)”|„([^“”\n]+)[“”]|«([^»\n]+)»|「([^」\n]+)」|『([^』\n]+)』')
-#: Around a value an apostrophe may do as well.
+#: A value may also stand between apostrophes.
 _VALUE: Final = re.compile(rf"{_QUOTED.pattern}|'([^'\n]+)'(?!\S)")
 _SPAN: Final = re.compile(r"(\d{4}-\d{2}-\d{2})\s{0,3}(?:\.{2,3}|…|~|～|至|到)\s{0,3}(\d{4}-\d{2}-\d{2})")
-#: What a date may need before it to be read as one: "march" alone may be a walk.
+#: The words that a date may need before it to be read as one: "march" alone may be a walk.
 _BEFORE_DATES: Final = ("", "in ", "on ")
 #: The most words that an unquoted value may have.
 _MOST_WORDS: Final = 6
@@ -52,7 +52,7 @@ _MOST_WORDS: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The memories that a list shows under one heading: of these kinds and, unless it is empty, of this category."""
+    """The memories under one heading of a list: those of these kinds and, unless it is empty, of this category."""
 
     kinds: tuple[str, ...]
     category: str = ""
@@ -68,7 +68,7 @@ def no_group(_name: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """One filter with its value as typed. `period` is set for a time; `group` where the value names a group."""
+    """One filter with its value as typed. `period` is set for a time; `group` if the value names a group."""
 
     name: Name
     value: str
@@ -83,7 +83,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """A request: its words, and the filters that everything found has to meet."""
+    """A request: its words, and the filters that every hit has to meet."""
 
     words: str = ""
     given: tuple[Filter, ...] = ()
@@ -105,8 +105,8 @@ def read(
 ) -> Filters:
     """Returns the words and filters of `text`, said on `today`.
 
-    A value is quoted, or it is one word, or as many words as name something: a time, or what `is_known` says is known
-    under this filter. Raises `UnknownFilter` and `UnreadFilter`.
+    A value is quoted, or it is one word, or as many words as name something: a time, or a name that `is_known` under
+    this filter. Raises `UnknownFilter` and `UnreadFilter`.
     """
     quotations = [quotation.span() for quotation in _QUOTED.finditer(text)]
     heads = [head for head in _HEAD.finditer(text) if not any(begin < head.start() < end for begin, end in quotations)]
@@ -130,7 +130,7 @@ def read(
 
 
 def meant(name: Name, value: str, today: date, *, group_of: GroupOf = no_group) -> Filter:
-    """Returns the filter `name` with this value. Raises `UnreadFilter` for a time or category that there is not."""
+    """Returns the filter `name` with this value. Raises `UnreadFilter` for a time or category that does not exist."""
     value = " ".join(value.split())
     group = group_of(value) if name in ("category", "topic") else None
     period = _period(name, value, today) if name in TIMES else None
@@ -150,7 +150,7 @@ def span(text: str) -> Range | None:
 
 
 def _inside(quoted: re.Match[str]) -> str:
-    """Returns what stands between quotation marks."""
+    """Returns the text between quotation marks."""
     return str(next(filter(None, quoted.groups())))
 
 
@@ -169,7 +169,7 @@ def _unquoted(name: Name, text: str, today: date, group_of: GroupOf, is_known: C
 
 
 def _period(name: Name, value: str, today: date) -> Range | None:
-    """Returns the days that a value names, all of it and for sure, as far as the filter bounds them."""
+    """Returns the days that a whole value surely names, as far as the filter bounds them."""
     found = span(value)
     for said in (value, in_known_words(value)):
         for before in _BEFORE_DATES:

@@ -74,7 +74,7 @@ def _profile(reader: Reader, scope: Scope) -> list[FilledSlot]:
 
 
 def _entity(reader: Reader, scope: Scope, name: str, *, limit: int = 20) -> About | None:
-    """Returns what this scope knows by `name`, with the newest memories that name it."""
+    """Returns the entity that this scope knows by `name`, with the newest memories that name it."""
     known = entities.entity(reader, scope, name)
     if known is None:
         return None
@@ -132,7 +132,7 @@ class Browse:
     def held_at(
         self, reader: Reader, context: Context, day: date, *, limit: int, page: int
     ) -> tuple[list[Memory], int]:
-        """Returns the memories that held on a day of the person's, as it was known then, and their number.
+        """Returns the memories that held on a day in the person's timezone, as known then, and their number.
 
         They are those of the page with the number `page` from 1, newest first.
         """

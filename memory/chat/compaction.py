@@ -1,10 +1,10 @@
-"""Sums up the older part of a running conversation when its window is nearly full, or when somebody asks for it.
+"""Sums up the older part of a running conversation when its window is nearly full, or when a person asks for it.
 
-Invariants: Messages are never deleted and stay searchable; only the window moves. What waits to be read for memories is
-read first. The model is asked outside any transaction, within the agent's tokens of the day; where it gives no usable
-answer, people's own first lines stand in for its summary. The summary, the window and the notice to the person are one
-transaction. A summary of words that were erased, edited or excluded meanwhile is not kept. After a compaction, the
-window is well below its threshold, so none follows at once.
+Invariants: Messages are never deleted and stay searchable; only the window moves. Messages that wait to be read for
+memories are read first. The model is asked outside any transaction, within the agent's tokens of the day; if it gives
+no usable answer, people's own first lines stand in for its summary. The summary, the window and the notice to the
+person are one transaction. A summary of words that were erased, edited or excluded meanwhile is not kept. After a
+compaction, the window is well below its threshold, so none follows at once.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ _KEPT: Final = 1 / 2
 _RAW: Final = 1 / 4
 #: A compaction of fewer messages is told only if it is the conversation's first: a small window is often full.
 _WORTH_TELLING: Final = 20
-#: How many messages are kept where the wanted number takes too much room.
+#: The numbers of messages to keep if the wanted number takes too much room.
 _FEWER: Final = (3, 1)
 #: Fewer messages are not worth a summary.
 _LEAST: Final = 4
-#: The most messages of a window that are looked at.
+#: The most messages of a window that are read.
 _LOOKED_AT: Final = 2_000
-#: How often a question that was refused as too long is asked with less.
+#: The number of times that a question refused as too long is asked with less.
 _SHRINKS: Final = 2
-#: Seconds that a person who asked for it waits for the model.
+#: Seconds for which a person who asked for a summary waits for the model.
 _PATIENCE: Final = 60.0
 
 
@@ -59,9 +59,9 @@ _PATIENCE: Final = 60.0
 class Bounds:
     """The bounds of compaction: a window is compacted at this share of its `size`, to the last `keep` messages.
 
-    If a quarter of the window holds more, so many stay, unless somebody asked for the compaction.
-    The summary takes at most `tokens` tokens. With `all_said`, it also covers what is not to be found again, as the
-    words of people who are not learned from.
+    If a quarter of the window holds more, so many stay, unless a person asked for the compaction. The summary takes at
+    most `tokens` tokens. With `all_said`, it also covers messages that are not to be found again, as those of people
+    who are not learned from.
     """
 
     size: WindowSize
@@ -81,7 +81,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compacted:
-    """A compaction that was done: how many messages the summary is of, how many stay as they are, and the summary."""
+    """A finished compaction: the number of messages summed up, the number of those that stay, and the summary."""
 
     messages: int
     kept: int
@@ -160,7 +160,7 @@ class Compaction:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _lock(self, session_id: int) -> asyncio.Lock:
-        """Returns the lock of a session, which is gone once nobody holds it or waits for it."""
+        """Returns the lock of a session, which is dropped once nothing holds it or waits for it."""
         return self._locks.setdefault(session_id, asyncio.Lock())
 
     async def _see_to(
@@ -183,7 +183,7 @@ class Compaction:
             log.error("compaction.unsaved", session=session_id, error=str(exc))
 
     def _cut(self, reader: Reader, session_id: int, bounds: Bounds, *, asked: bool = False) -> _Cut | None:
-        """Returns where to cut a session's window; None if it has room, unless somebody has `asked`."""
+        """Returns the cut for a session's window; None if the window has room, unless a person has `asked`."""
         session = chats.session_by_id(reader, session_id)
         messages = history.after(reader, session_id, session.window_after, limit=_LOOKED_AT)
         if not asked and _fits(messages, bounds.threshold, bounds.size):
@@ -234,7 +234,7 @@ class Compaction:
     async def _summed_up(
         self, cut: _Cut, bounds: Bounds, spent: list[ModelAnswer], *, seconds: float | None
     ) -> Summary:
-        """Returns the summary of what is cut off, by the model or, without its answer, in people's own first lines.
+        """Returns the summary of the messages cut off, by the model or, without it, in people's own first lines.
 
         Adds the model's answers to `spent`.
         """
@@ -281,7 +281,7 @@ class Compaction:
 
 
 def _stands(reader: Reader, cut: _Cut) -> bool:
-    """Returns whether all that a summary was made from is still as it was read."""
+    """Returns whether all messages behind a summary are still as they were read."""
     now = chats.session_by_id(reader, cut.session.id)
     if (now.window_after, now.summary) != (cut.session.window_after, cut.session.summary):
         return False
@@ -299,7 +299,7 @@ def _fits(messages: Sequence[Message], within: WindowSize, size: WindowSize) -> 
 
 
 def _kept_from(messages: Sequence[Message], bounds: Bounds, *, asked: bool) -> int:
-    """Returns the place of the first message that is kept: it begins a turn, and those from it on leave enough room."""
+    """Returns the place of the first message kept: it begins a turn, and the kept messages leave enough room."""
     room = replace(
         bounds.size,
         tokens=int(bounds.threshold.tokens * _KEPT),
@@ -317,7 +317,7 @@ def _kept_from(messages: Sequence[Message], bounds: Bounds, *, asked: bool) -> i
 
 
 def _within_a_quarter(messages: Sequence[Message], size: WindowSize) -> int:
-    """Returns how many of the last spoken messages fit into a quarter of the window."""
+    """Returns the number of the last spoken messages that fit into a quarter of the window."""
     tokens, left, spoken = int(size.tokens * _RAW), int(size.messages * _RAW), 0
     for message, cost in zip(reversed(messages), reversed(costs(messages, size)), strict=True):
         tokens, left = tokens - cost, left - 1

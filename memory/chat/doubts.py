@@ -1,8 +1,8 @@
 """Two facts that can't both hold: their person is asked once, in one short question, and their word decides.
 
 Invariants: a doubt waits as a row until the transaction that queues its question, so a crash before that loses nothing
-and a crash after it asks nobody twice. Somebody is asked only of facts that they may change, where these belong: about
-their own in a private chat, about the group's in the group. The question holds ids.
+and a crash after it asks nobody twice. People are asked only about facts that they may change, in the place of these:
+about their own in a private chat, about the group's in the group. The question holds ids.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CHOICES: Final[tuple[DoubtAnswer, ...]] = get_args(DoubtAnswer)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactDoubt:
-    """Two facts that can't both hold, the one that was told first first."""
+    """Two facts that can't both hold, in the order in which they were told."""
 
     older: Memory
     newer: Memory

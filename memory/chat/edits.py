@@ -49,7 +49,7 @@ from memory.text.words import query_terms, tokens
 
 #: The kinds of derived memories that are not rebuilt whenever their sources change.
 _DERIVED: Final = ("fact", "style", "event", "reflection")
-#: Words of a text to be kept that were not read as facts, from which on the whole text is kept as a note as well.
+#: If so many words of a text are not read as facts, the whole text is kept as a note, too.
 _MORE: Final = 3
 #: Builds the text that history keeps of a message, from its words and its attachments.
 Compose: TypeAlias = Callable[[str, Sequence[Attached]], str]
@@ -75,9 +75,9 @@ class Edits:
         self._source_ids = source_ids
 
     def remember(self, text: str, *, key: str | None = None) -> list[Memory]:
-        """Keeps what a person asked to have kept. Returns the memories, or none if there is nothing in it to keep.
+        """Keeps a text at a person's request. Returns the memories, or none if there is nothing in it to keep.
 
-        Without a key, patterns find the kind of statement; what they can't read is kept as a note.
+        Without a key, patterns find the kind of statement; a text that they can't read is kept as a note.
         """
         scope = self._context.scope
         if key:
@@ -99,11 +99,11 @@ class Edits:
         return kept
 
     def correct(self, short_id: str, value: str) -> tuple[Memory, Memory]:
-        """Replaces what a memory says by `value`. Returns the old memory and the new one.
+        """Replaces the value of a memory. Returns the old memory and the new one.
 
-        The old memory keeps its dates, and what was derived from it ends with it, unless a person has pinned or
-        confirmed that. The same value again changes nothing and returns the memory twice. Raises `NotFound`,
-        `NotYours`, `NotCurrent`, `Derived`, and `NotWished` if somebody concerned wants nothing of the kind kept.
+        The old memory keeps its dates, and memories derived from it end with it, unless a person has pinned or
+        confirmed them. The same value again changes nothing and returns the memory twice. Raises `NotFound`,
+        `NotYours`, `NotCurrent`, `Derived`, and `NotWished` if a person concerned wants nothing of the kind kept.
         """
         scope = self._context.scope
         old = self._changeable(memories.by_short_id(self._tx, scope, short_id))
@@ -154,7 +154,7 @@ class Edits:
         return self._row(memory.id)
 
     def pin(self, short_id: str, *, pinned: bool) -> Memory:
-        """Makes a memory never fade and lead the known facts, or ends that. Raises the same errors as `confirm`."""
+        """Makes a memory never fade and lead the known facts, or ends that. Raises the errors of `confirm`."""
         memory = self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
         if memory.valid_until is not None:
             raise NotCurrent(f"{short_id} is an old version.")
@@ -194,7 +194,7 @@ class Edits:
         chats.set_learning(self._tx, self._context.session, on)
 
     def set_language(self, language: str | None) -> None:
-        """Sets this person's language by its code; None leaves it to what they write."""
+        """Sets this person's language by its code; None follows the language they write."""
         people.set_language(self._tx, self._context.speaker, language)
 
     def set_timezone(self, timezone: str | None) -> None:
@@ -215,7 +215,7 @@ class Edits:
         return self._row(made)
 
     def leave_manner(self) -> bool:
-        """Has the manner learned again instead of set by the person. Returns whether any was set."""
+        """Returns to the learned manner in place of one set by the person. Returns whether one was set."""
         was_set = style.leave_to_learning(self._tx, self._context.scope, now=self._now)
         self._show_manner()
         return was_set
@@ -223,8 +223,8 @@ class Edits:
     def learn_manner(self, on: bool) -> None:
         """Switches learning a manner of talking to this person, or here to this group, on or off.
 
-        When off, the learned manner is closed, and neither it nor any style stands in a prompt; what the person set
-        waits.
+        When off, the learned manner is closed, and neither it nor any style stands in a prompt; a manner that the
+        person has set waits.
         """
         people.set_manner(self._tx, self._context.session, self._context.speaker, on)
         if not on:
@@ -237,10 +237,10 @@ class Edits:
             memories.use(self._tx, memory.id, at=self._now)
 
     def amend(self, platform_ref: str, text: str, *, compose: Compose, count_tokens: Callable[[str], int]) -> bool:
-        """Applies this person's edit of a message: its words change, and what it alone had taught is learned anew.
+        """Applies this person's edit of a message: its words change, and memories from it alone are learned anew.
 
-        `compose` builds what history keeps of the new words and the attachments. Returns False if the person sent no
-        such message here, or if it says that already.
+        `compose` builds the text that history keeps of the new words and the attachments. Returns False if the person
+        sent no such message here, or if it says that already.
         """
         session = self._context.session
         said = history.said_by(self._tx, session.id, self._context.speaker.id, platform_ref)
@@ -253,7 +253,7 @@ class Edits:
         blanking.clear_traffic(self._tx, [said.id], now=self._now)
         under_way = blanking.running_turns(self._tx, [said.id])
         found = memories.by_ids(self._tx, self._context.scope, lineage.of_message_alone(self._tx, said.id))
-        # What the person has confirmed since is kept on their word.
+        # Memories that the person has confirmed since are kept on their word.
         taught = [memory for memory in found if not (memory.confirmed or memory.pinned)]
         # A list of ids can't hold the new words, so in a restored backup with the old ones the message is blank.
         what = erase.gone([said.id], taught, what="edited", traffic=under_way)
@@ -272,13 +272,13 @@ class Edits:
         return shown(self._tx, self._context.scope, short_id, now=self._now)
 
     def start_window(self) -> None:
-        """Begins an empty window. What was said before can still be recalled, and is read for memories."""
+        """Begins an empty window. Earlier messages can still be recalled, and are read for memories."""
         session = self._context.session
         extractions.schedule(self._tx, session.id, "session ended", now=self._now)
         chats.start_window(self._tx, session.id, after=history.last_id(self._tx, session.id))
 
     def undo(self, turn_id: int | None = None) -> UndoneTurn | None:
-        """Undoes this person's last turn here, with what it alone has taught; None if there is none.
+        """Undoes this person's last turn here, with the memories from it alone; None if there is none.
 
         With `turn_id`, only if that is the last turn.
         """
@@ -313,18 +313,18 @@ class Edits:
         return questions.ask(self._tx, self._now, session, asker, purpose, payload, choices=choices, preset=preset)
 
     def purge_dead(self, channel: str) -> int:
-        """Deletes messages of a channel (as in session keys) that could not be delivered. Returns how many."""
+        """Deletes undelivered messages of a channel (as in session keys). Returns their number."""
         return mailbox.purge(self._tx, channel)
 
     def retry_dead(self, channel: str, outbox_id: int) -> str | None:
-        """Has a message of a channel that could not be delivered sent again. Returns its session's key.
+        """Queues an undelivered message of a channel once more. Returns its session's key.
 
         Returns None if there is no such message, or none of its words are left.
         """
         return mailbox.revive(self._tx, self._now, channel, outbox_id)
 
     def drop_dead(self, channel: str, outbox_id: int) -> bool:
-        """Deletes one message of a channel that could not be delivered. Returns False if there is none."""
+        """Deletes one undelivered message of a channel. Returns False if there is none."""
         return mailbox.drop_dead(self._tx, channel, outbox_id)
 
     def settle(self, question: Question, answer: str | None) -> bool:
@@ -353,13 +353,13 @@ class Edits:
         return found
 
     def _changeable(self, memory: Memory) -> Memory:
-        """Returns a memory the person may change: their own, or in a group what they said or what is about them."""
+        """Returns a memory the person may change: their own, or in a group one said by them or about them."""
         asker = Asker(session=self._context.session, scope=self._context.scope, timezone=self._context.timezone)
         choose.may_forget(self._tx, asker, memory)
         return memory
 
     def _part(self, memory: Memory) -> list[Memory]:
-        """Ends what a memory was merged into: it stands by itself, and must not be said twice. Returns what changed."""
+        """Ends the merged memory, so that its part stands alone and is not said twice. Returns the changed memories."""
         return memories.outdate(self._tx, memory, kinds=(memory.kind,), by=None, at=self._now)
 
     def _told(self, *, key: str, value: str) -> Draft:
@@ -383,7 +383,7 @@ class Edits:
         return dates.local_date(self._now, self._context.timezone).isoformat()
 
     def _show_manner(self) -> None:
-        """Makes a switch show at once, in every prompt's snapshot."""
+        """Makes a switch of the manner take effect at once, in every prompt's snapshot."""
         scope = self._context.scope
         chats.drop_snapshots_of(self._tx, {*scope.own, scope.writes_to}, scope.selves)
 
@@ -394,11 +394,11 @@ class Edits:
 def retract(
     tx: Transaction, session: Session, platform_refs: Sequence[str], *, now: int, new_id: Callable[[], str]
 ) -> int:
-    """Erases messages that were deleted on the platform, by whomever, and what was learned from them alone.
+    """Erases messages that were deleted on the platform, by anybody, and memories learned from them alone.
 
-    What a memory drawn from them had replaced holds again. A memory that somebody has confirmed since is kept on their
-    word. The bot's answers keep their words, but nothing is learned from them and they are not recalled. Returns the
-    number of messages; unknown ones, the bot's own and those erased before are not counted.
+    Facts that such a memory had replaced hold again. A memory that a person has confirmed since is kept on their word.
+    The bot's answers keep their words, but nothing is learned from them and they are not recalled. Returns the number
+    of messages; unknown ones, the bot's own and those erased before are not counted.
     """
     deleted = history.said_here(tx, session.id, platform_refs)
     if not deleted:
@@ -424,12 +424,12 @@ def retract(
 
 
 def _says_more(text: str, drafts: Sequence[Draft]) -> bool:
-    """Returns whether a text that is to be kept says more than what was read from it: a number, or several words."""
+    """Returns whether a text to be kept says more than the facts read from it: a number, or several words."""
     read = {term for draft in drafts for term in tokens(f"{draft.key} {cues(draft.key)} {draft.value}")}
     more = [term for term in query_terms(text) if term not in read]
     return not drafts or len(more) >= _MORE or any(term.isdigit() for term in more)
 
 
 def _as_told(draft: Draft) -> Draft:
-    """Marks a draft as said with the wish to have it kept: surer and weightier than what was overheard."""
+    """Marks a draft as said with the wish to keep it: surer and weightier than an overheard one."""
     return replace(draft, origin="told", confidence=1.0, importance=max(draft.importance, 7))

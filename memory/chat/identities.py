@@ -1,4 +1,4 @@
-"""Maps a speaker and a place, in the platform's terms, to the `Context` that confines what they see.
+"""Maps a speaker and a place, in the platform's terms, to the `Context` that confines their reads.
 
 Invariants: Only `enter` creates the rows of people and places, when they are first heard of, and moves a session to the
 agent that serves it now. `known` changes nothing.
@@ -20,7 +20,7 @@ from memory.store.database import Keys, Reader, Transaction, of_chat, of_lane, o
 class Where:
     """The place a message comes from, in the platform's terms, and the agent that serves it.
 
-    With `own_threads`, each thread of this group keeps what is learned in it to itself.
+    With `own_threads`, each thread of this group keeps the memories learned in it to itself.
     """
 
     session_key: str
@@ -43,7 +43,7 @@ class Who:
 
 
 def entered(where: Where, who: Who) -> Keys:
-    """Returns the names of what `Identities.enter` touches."""
+    """Returns the names of the rows that `Identities.enter` touches."""
     return [of_lane(where.session_key), of_person(who.platform, who.user_id), of_chat(where.platform, where.chat)]
 
 

@@ -1,8 +1,8 @@
 """A person's API keys: made, listed and revoked by the person, and recognised when a program shows one.
 
-Invariants: Keys are made for the account that asks, and all accounts of one person see and revoke them. What a program
-says and keeps belongs to an account of its own, on the platform "api", which is linked with the account that made the
-key. A key counts only while both are one person.
+Invariants: Keys are made for the account that asks, and all accounts of one person see and revoke them. Messages and
+memories from a program belong to an account of its own, on the platform "api", which is linked with the account that
+made the key. A key counts only while both are one person.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memory.store.people import Account
 PLATFORM: Final = "api"
 #: All permissions that a key may have.
 SCOPES: Final[tuple[KeyScope, ...]] = ("chat", "read", "write")
-#: How a key begins, so that people and tools that look for secrets recognise it.
+#: The prefix of a key, by which people and tools that look for secrets recognise it.
 PREFIX: Final = "rk_"
 #: The most keys of a person, and the longest label of one.
 MOST_KEYS: Final = 20
@@ -31,7 +31,7 @@ _LABEL: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyHolder:
-    """The person whom a key stands for. `account` made the key, and `user_id` is the account of their programs."""
+    """The person behind a key. `account` made the key, and `user_id` is the account of their programs."""
 
     key: ApiKey
     account: Account
@@ -83,7 +83,7 @@ class ApiKeys:
         return await self._database.write(lambda tx: Keyring(tx, context, now=self._now()).revoke(key_id))
 
     async def holder(self, secret: str) -> KeyHolder | None:
-        """Returns whom a key stands for, and notes its use; None if it is no key, or its accounts are not linked."""
+        """Returns the person behind a key, and notes its use; None if it is no key, or its accounts are not linked."""
         now = self._now()
         found = await self._database.read(lambda reader: _holder(reader, secret))
         if found is not None and not api_keys.is_noted(found.key, now):

@@ -206,7 +206,7 @@ class Mailbox:
     def fail_and_notify(self, tx: Transaction, row: OutboxRow, error: str, notice: Part) -> None:
         """Gives up a row and tells the person with `notice`.
 
-        For a row that is itself a notice nobody is told, because that would never end.
+        A row that is itself a notice brings no further notice, because that would never end.
         """
         mailbox.not_sent(tx, row.id, "dead", error)
         if row.kind == "message":

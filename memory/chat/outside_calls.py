@@ -1,4 +1,4 @@
-"""Calls of tools outside the store: each is made at most once, and those that a person must agree to wait for it.
+"""Calls of tools outside the store: each is made at most once, and some wait for a person's agreement.
 
 Invariants: before a call is made, it is noted that it begins; one that has begun and not ended is never made again. A
 question about a call holds no words: the call stands in the step of its turn, and goes with it. An agreement belongs to
@@ -45,7 +45,7 @@ class OutsideCalls:
 
     @in_write
     def begin(self, tx: Transaction, turn: Turn, n: int, i: int, tool: str) -> str | None:
-        """Notes that a call begins. Returns what the model is told instead if it must not be made."""
+        """Notes that a call begins. If it must not be made, returns the text for the model instead."""
         found = history.effect(tx, turn.id, n, i)
         if found is not None:
             return found[1] or _CUT_OFF

@@ -1,7 +1,7 @@
 """Changes a person's reminders in one request; reached from `Edits`, within its transaction.
 
 Invariant: every reminder is found through the person's reach, so nobody reads or changes another's, and a group shows
-nothing that was asked for elsewhere.
+only reminders that were asked for there.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Reminding:
         private: bool = False,
         kind: ReminderKind = "reminder",
     ) -> Reminder:
-        """Adds a reminder; without `due` it waits until the person has told the time. Raises `TooManyReminders`."""
+        """Adds a reminder; without `due` it waits until the person tells the time. Raises `TooManyReminders`."""
         everywhere = reminders.of_reach(self._tx, self._reach._replace(session_id=None))
         if sum(one.next_at is not None for one in everywhere) >= reminders.MOST:
             raise TooManyReminders(f"One person can have {reminders.MOST} open reminders.")
-        # A time that was asked for before and never told is not told any more.
+        # A reminder whose time was asked for before and never told will not get one any more.
         reminders.drop(self._tx, [one.id for one in everywhere if not one.first])
         wanted = NewReminder(
             identity_id=self._context.speaker.id,
@@ -73,7 +73,7 @@ class Reminding:
         return made if due is None else reminders.set_due(self._tx, made.id, due)
 
     def change(self, reminder: Reminder, due: ReminderTimes) -> Reminder:
-        """Gives a reminder another time, in the place of the one it had."""
+        """Gives a reminder another time in place of its own."""
         return reminders.set_due(self._tx, reminder.id, due)
 
     def reword(self, reminder: Reminder, text: str) -> Reminder:
@@ -81,7 +81,7 @@ class Reminding:
         return reminders.set_text(self._tx, reminder.id, text[:LONGEST])
 
     def snooze(self, reminder: Reminder, to: int) -> Reminder:
-        """Has a reminder shown once more at a time, in milliseconds UTC; its rule goes on beside that."""
+        """Schedules a reminder once more for a time, in milliseconds UTC; its rule goes on beside that."""
         return reminders.snooze(self._tx, reminder.id, to)
 
     def cancel(self, reminder: Reminder) -> None:

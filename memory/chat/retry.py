@@ -1,8 +1,8 @@
-"""A person's last turn: which memories it concerns, answering its messages again, and undoing it.
+"""A person's last turn: the memories that it concerns, answering its messages again, and undoing it.
 
-Invariants: when a turn is answered again, its answer goes, and what its messages have taught stays: read a second time
-they teach nothing new. When it is undone, what they alone have taught goes as well, and what that had replaced holds
-again.
+Invariants: when a turn is answered again, its answer goes, and the memories from its messages stay: read a second time
+the messages teach nothing new. When it is undone, the memories from them alone go as well, and the facts that these had
+replaced hold again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction
 from memory.store.memories import Memory
 
-#: The most memories offered when somebody says "that".
+#: The most memories offered when a person says "that".
 _OFFERED: Final = 5
 #: Kinds of memories that people change themselves.
 _TOLD: Final = ("fact", "style", "event", "reflection")
@@ -40,7 +40,7 @@ class AtHand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoneTurn:
-    """A turn that was undone: when the person had said it (milliseconds UTC), and the memories that went.
+    """A turn that was undone: the time when the person had said it (milliseconds UTC), and the memories that went.
 
     `again` are the facts that the turn had ended and that hold again.
     """
@@ -59,7 +59,7 @@ def last_said(reader: Reader, session: Session, scope: Scope) -> list[Row]:
 
 
 def at_hand(reader: Reader, session: Session, scope: Scope) -> AtHand:
-    """Returns what was learned from the person's last messages, and which memories the answer to them quotes."""
+    """Returns the memories learned from the person's last messages, and those that the answer to them quotes."""
     found = last_said(reader, session, scope)
     if not found:
         return AtHand()
@@ -91,7 +91,7 @@ def again(
         return None
     if failed is not None and not (history.has_failed(tx, failed) and found[0]["turn_id"] == failed):
         return None
-    # Blanking also removes what of the answer is still to be shown.
+    # Blanking also removes the part of the answer that is still to be shown.
     blanking.blank(tx, [row["id"] for row in found if row["role"] != "user"], now=now)
     history.drop_steps(tx, [found[0]["turn_id"]])
     turn_id, _ = history.begin_turn(tx, session, now=now)
@@ -111,7 +111,7 @@ def undo(
 ) -> UndoneTurn | None:
     """Undoes the last turn, as if it had never been said; None if there is none, or if it is not `turn_id`.
 
-    What the person has pinned, or has confirmed since, is kept on their word.
+    Memories that the person has pinned, or has confirmed since, are kept on their word.
     """
     found = last_said(tx, session, scope)
     said = [row["id"] for row in found if row["role"] == "user"]
@@ -120,14 +120,14 @@ def undo(
     taught = [
         memory
         for memory in lineage.resting_on(tx, said)
-        # What the person told the bot to keep is confirmed from the start.
+        # A memory that the person told the bot to keep is confirmed from the start.
         if not memory.pinned and (memory.origin == "told" or not memory.confirmed)
     ]
     erase.unlearn_replies(tx, taught, sources=said)
     for memory in taught:
         erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
     memories.retract(tx, [memory.id for memory in taught])
-    # What a turn's words ended, ended at the time of the last of them.
+    # Facts that a turn's words ended, ended at the time of the last of these words.
     again = memories.reopen(tx, scope, at=max(row["said_at"] for row in found if row["role"] == "user"))
     ids = [row["id"] for row in found]
     erasure.note_said(tx, ids, now=now)

@@ -1,4 +1,4 @@
-"""A memory in full: with its sources, versions, state, and what it was made of or into."""
+"""A memory in full: with its sources, versions, state, and the memories that it was made of or into."""
 
 from __future__ import annotations
 

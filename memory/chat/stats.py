@@ -43,8 +43,8 @@ class ScopeStats:
 class StoreHealth:
     """The state of a store.
 
-    `oldest_inbox` is when the oldest message that waits for its answer came, and `oldest_outbox` is when the oldest row
-    that waits to be sent was created, both in milliseconds UTC. `damage` names what is damaged and what to do.
+    `oldest_inbox` is the arrival of the oldest message that waits for its answer, and `oldest_outbox` the creation of
+    the oldest row that waits to be sent, both in milliseconds UTC. `damage` names the damage and the remedy.
     `words_only` says why memory is searched by words alone at the moment; it is empty otherwise.
     """
 
@@ -58,7 +58,7 @@ class StoreHealth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """The figures of the status line: about a session, and about what its scope remembers.
+    """The figures of the status line: about a session, and about the memories of its scope.
 
     `unread` counts the messages that are not yet scheduled to be read; `reading` is the state of the rest. Tokens and
     `cost` are counted since midnight in the person's timezone. `embedding` is None if memory is searched by words
@@ -122,7 +122,7 @@ def _day(day: date, of: Sequence[UsedQuarter]) -> UsedDay:
 class StoreFigures:
     """The figures of a whole store.
 
-    `waiting` and `sizes`, in bytes, are by name. `runs` are the newest of each night job. `used` is what models took
+    `waiting` and `sizes`, in bytes, are by name. `runs` are the newest of each night job. `used` is the use of models
     between two moments, the second of which is `used_until`.
     """
 
@@ -154,7 +154,7 @@ class Stats:
     of_turn = reads(usage.of_turn)
 
     async def book(self, context: Context, spent: Spent) -> None:
-        """Books a model call for the speaker that no turn was made for."""
+        """Books a model call for the speaker that belongs to no turn."""
         session, speaker = context.session, context.speaker
 
         def act(tx: Transaction) -> None:
@@ -171,7 +171,7 @@ class Stats:
         await self._database.write(act)
 
     async def health(self, channels: Collection[str]) -> StoreHealth:
-        """Returns the state of the store, and what waits in it for these channels, named as in session keys."""
+        """Returns the state of the store and of the messages waiting for these channels, named as in session keys."""
         inbox, outbox = await self._mailbox.oldest(channels)
         return StoreHealth(
             oldest_inbox=inbox,
@@ -194,12 +194,12 @@ class Stats:
         )
 
     async def used_until(self) -> int:
-        """Returns the moment up to which it is known what models took."""
+        """Returns the moment up to which the use of models is known."""
         return await self._database.read(usage.last)
 
     @in_read
     def figures(self, reader: Reader, *, since: int) -> StoreFigures:
-        """Returns the figures of the store. What models took is counted from a moment of earlier figures on."""
+        """Returns the figures of the store. The use of models is counted from a moment of earlier figures on."""
         until = usage.last(reader)
         return StoreFigures(
             waiting=figures.waiting(reader),
@@ -215,7 +215,7 @@ class Stats:
         return await self._database.read(figures.rows)
 
     async def usage(self, context: Context, *, days: int, everywhere: bool = False) -> list[Used]:
-        """Returns what model calls used in the last `days`, by purpose and model.
+        """Returns the usage of model calls in the last `days`, by purpose and model.
 
         Counts this session, or with `everywhere` all sessions of its agent.
         """
@@ -226,7 +226,7 @@ class Stats:
         )
 
     async def by_day(self, context: Context, *, days: int) -> list[UsedDay]:
-        """Returns what model calls used on each of the last `days` days in the person's time zone, today last."""
+        """Returns the usage of model calls on each of the last `days` days in the person's time zone, today last."""
         today = dates.local_date(self._now(), context.timezone)
         first = today - timedelta(days=days - 1)
         since = dates.end_of(first - timedelta(days=1), context.timezone)
@@ -239,7 +239,7 @@ class Stats:
         return [_day(day, of) for day, of in sorted(found.items())]
 
     async def spending(self, context: Context, timezone: str) -> Spending:
-        """Returns what answers have taken today, in the agent's `timezone`."""
+        """Returns the cost of today's answers; the day is that of the agent's `timezone`."""
         session, (since, until) = context.session, dates.day_bounds(self._now(), timezone)
 
         def act(reader: Reader) -> Spending:

@@ -1,8 +1,9 @@
 """The text that stands in for the older part of a conversation: asked of a model, or made without one. Pure.
 
 Invariants: a summary covers the one before it, so it never grows beyond its tokens. It has sections of one-line items,
-the same whoever made it. Hidden characters and secrets are removed from a model's words before they are kept. In the
-question, messages are JSON strings and everything else is on lines of its own, so that no text can pass for another.
+the same with and without a model. Hidden characters and secrets are removed from a model's words before they are kept.
+In the question, messages are JSON strings and everything else is on lines of its own, so that no text can pass for
+another.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SECTIONS: Final = {
 }
 #: Tokens an answer may take, thoughts included.
 ANSWER_TOKENS: Final = 2_000
-#: The most characters of an item, of a line that somebody said, and of a task.
+#: The most characters of an item, of a person's line, and of a task.
 _ITEM: Final = 300
 _SAID: Final = 160
 _TASK: Final = 300
@@ -43,7 +44,7 @@ _LEAST_MESSAGE: Final = 48
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """A summary of a conversation. `task` is what is being worked on, "" for nothing, None where nobody has said."""
+    """A summary of a conversation. `task` is the work under way, "" for none, None if nobody has named any."""
 
     text: str
     task: str | None = None
@@ -61,7 +62,7 @@ def ask(
     spoken = [message for message in messages if is_spoken(message)]
     shown = within(reversed(spoken), room, lambda message: line_cost(message, longest))
     names = names_of(shown)
-    # A person may have typed the task: on one line it can't pass for a heading and what stands below it.
+    # A person may have typed the task: on one line it can't pass for a heading with items below.
     task = " ".join((before.task or "none").split())
     lines = ["SUMMARY SO FAR:", before.text or "none", "", "TASK SO FAR:", task, "", "MESSAGES:"]
     lines += [message_line(message, names, timezone, longest) for message in reversed(shown)]
@@ -84,7 +85,7 @@ def extract(
 ) -> str:
     """Returns a summary made without a model: the one before, and the first lines of what people wrote, dated.
 
-    Where not all of it fits, the newest lines stay.
+    If not all of it fits, the newest lines stay.
     """
     sections = _sections(before)
     own = [message for message in messages if message.author_id is not None and message.text.strip()]
@@ -98,7 +99,7 @@ def extract(
 
 
 def is_spoken(message: Message) -> bool:
-    """Returns whether a message is somebody's words, and no call or result of a tool."""
+    """Returns whether a message consists of words, and is no call or result of a tool."""
     return message.role in ("user", "assistant") and bool(message.text.strip())
 
 
@@ -107,7 +108,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _item(value: Any) -> str:
-    """Returns an item as it is kept, on one line; "" for what is no text."""
+    """Returns an item as it is kept, on one line; "" for anything but text."""
     if isinstance(value, dict):
         value = ": ".join(str(part) for part in value.values() if part)
     if not isinstance(value, str):
@@ -130,7 +131,7 @@ def _sections(text: str) -> dict[str, list[str]]:
 
 
 def _joined(sections: Mapping[str, Sequence[str]], tokens: int, count: Callable[[str], int]) -> str:
-    """Returns as much of the sections as fits, of each about as much; of what was said the newest."""
+    """Returns as much of the sections as fits, about the same of each; of the messages the newest."""
     kept: dict[str, list[str]] = {name: [] for name in SECTIONS}
     left = tokens
     for name, item in _in_turn(sections):
@@ -144,8 +145,7 @@ def _joined(sections: Mapping[str, Sequence[str]], tokens: int, count: Callable[
 
 
 def _in_turn(sections: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
-    """Yields the first item of each section, then the second of each, without repetitions; of what was said the last
-    come first."""
+    """Yields the first item of each section, then the second, without repetitions; the last messages come first."""
     order = {name: list(dict.fromkeys(sections[name])) for name in SECTIONS}
     order["said"].reverse()
     for place in range(max(map(len, order.values()))):

@@ -37,7 +37,7 @@ from memory.store.history import Message, Utterance
 from memory.store.mailbox import Outgoing, Part
 from memory.store.usage import Spent
 
-#: Messages of a session among which the speaker's last words are looked for.
+#: The number of a session's messages in which the speaker's last words are looked for.
 _LAST: Final = 20
 #: The result of a tool call whose request was deleted; read by the model.
 TAKEN_BACK: Final = "The person has deleted what they had asked; nothing was done."
@@ -79,11 +79,10 @@ class Turn:
 class Outcome:
     """The outcome of a turn. With an `error` code there is no answer in history, only a notice to the person.
 
-    `learned` holds what the turn's own messages say and take back, if that is to be kept at once; None leaves it to a
-    quiet moment.
-    `spent` is the cost that was not booked with a step. `pieces` holds the content to show, one physical message each.
-    The newest `pictures` pictures of the session are kept. `recall` is what the answer rests on, where that is known
-    and less than what was looked at.
+    `learned` holds the facts that the turn's own messages tell and take back, if they are to be kept at once; None
+    leaves that to a quiet moment. `spent` is the cost that was not booked with a step. `pieces` holds the content to
+    show, one physical message each. The newest `pictures` pictures of the session are kept. `recall` holds the items
+    that the answer rests on, if they are known and fewer than those that were looked at.
     """
 
     pieces: tuple[Part, ...]
@@ -191,7 +190,7 @@ class Turns:
 
     @in_write
     def again(self, tx: Transaction, context: Context, inbox_id: int, *, failed: int | None = None) -> int | None:
-        """Has the speaker's last turn answered again, for this inbox row. Returns the new turn's id, or None.
+        """Prepares the speaker's last turn for a new answer to this inbox row. Returns the new turn's id, or None.
 
         With `failed`, only if that is the last turn and it has brought no answer.
         """
@@ -207,11 +206,11 @@ class Turns:
 
     @in_read
     def at_hand(self, reader: Reader, context: Context) -> AtHand:
-        """Returns what the speaker may mean by "that"."""
+        """Returns the memories and the turn that the speaker may mean by "that"."""
         return retry.at_hand(reader, context.session, confined(reader, context).scope)
 
     async def asks_to_forget(self, text: str) -> str:
-        """Returns what a message that no pattern reads asks to have forgotten in all likelihood; "" if nothing."""
+        """Returns the words for what a message that no pattern reads most likely asks to forget; "" if nothing."""
         return named(text) if await guessed(text, self._search) == "forget" else ""
 
     async def look(
@@ -227,7 +226,7 @@ class Turns:
         """Returns all material of a turn's prompt. Changes nothing. Without a budget it holds no memory.
 
         So many messages that the speaker said `lately` are looked at as well, whatever their words. With `compacted`,
-        what the prompt has no room for stays in the window until it is summed up.
+        messages that the prompt has no room for stay in the window until they are summed up.
         """
         context = turn.context
         query = "\n".join(message.text for message in turn.said)
@@ -250,7 +249,7 @@ class Turns:
         def looked(reader: Reader) -> TurnMaterial:
             scope = chats.scope_of(reader, context.session, context.speaker.id)
             reader.confine(scope, session_id=context.session.id)
-            # What was found while an account was linked or taken out may not be the speaker's any more.
+            # Hits from before an account was linked or taken out may not be the speaker's any more.
             theirs = hits if scope == context.scope else []
             seen = replace(context, scope=scope)
             return window.take(reader, seen, turn.said, budget, theirs, size, now=now, count_tokens=self._count_tokens)
@@ -258,7 +257,7 @@ class Turns:
         return await self._database.read(looked)
 
     async def understood(self, turn: Turn) -> Revision:
-        """Returns what patterns find in this turn's own messages, and what these take back. Writes nothing.
+        """Returns the facts that patterns find in this turn's own messages, and those taken back. Writes nothing.
 
         A message that no pattern reads may say in other words that something is over.
         """
@@ -314,7 +313,7 @@ class Turns:
     ) -> Afterwards:
         """Commits a turn's results: its answer, recall entries, learned memories, outbox rows and inbox row ends.
 
-        `ending` does in the same transaction what else ends with the turn. Returns what is left to do.
+        `ending` does further work that ends with the turn in the same transaction. Returns the work left to do.
         """
         session = turn.context.session
 
@@ -351,9 +350,9 @@ class Turns:
                 ending(tx)
             return extractions.afterwards(tx, session.id)
 
-        # What is learned touches the person's memories, whichever session they are told in.
+        # New memories touch the person's memories, whatever session they are told in.
         taught = [] if outcome.learned is None else revise.touched(turn.context.scope, outcome.learned)
-        # Nothing here knows what `ending` touches.
+        # The rows that `ending` touches are not known here.
         keys = [of_lane(session.key), *taught] if ending is None else None
         after = await self._database.write(act, keys=keys)
         self._learner.heard(session.id, after.unread)
@@ -406,7 +405,7 @@ class Turns:
         self._learner.heard(*await self._database.write(act))
 
     def _rotated(self, tx: Transaction, context: Context, said_at: int) -> Context:
-        """Returns the context of what is said now, in a conversation begun anew if the agent's file wants that."""
+        """Returns the present context, in a conversation begun anew if the agent's file wants that."""
         session = context.session
         rotation = self._agents.by_id[session.agent_id].rotation
         if not rotation.is_due(session.last_message_at, said_at, context.timezone):
@@ -427,7 +426,7 @@ class Turns:
         )
 
     def _learn(self, tx: Transaction, turn: Turn, learned: Revision) -> None:
-        """Keeps what this turn's messages say within its last transaction, so that they need not be read again.
+        """Keeps the facts in this turn's messages within its last transaction, so that they need not be read again.
 
         A message that was deleted during its turn teaches nothing.
         """

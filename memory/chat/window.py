@@ -1,7 +1,7 @@
 """The material of a turn's prompt: the window, the snapshot and the recalled memories and passages.
 
-Invariants: A view is one read and changes nothing. What follows from it (a new snapshot, a shorter window, the entries
-that `/why` shows) is kept in the transaction that ends its turn.
+Invariants: A view is one read and changes nothing. Its effects (a new snapshot, a shorter window, the entries that
+`/why` shows) are kept in the transaction that ends its turn.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class WindowSize:
     """The most tokens and messages of a session's history in a prompt.
 
     So many messages that the speaker said `lately` are looked at as well, whatever their words. With `compacted`, older
-    messages wait for a compaction: that a prompt has no room for them is not kept.
+    messages wait for a compaction: the window is not shortened when a prompt has no room for them.
     """
 
     tokens: int
@@ -170,7 +170,7 @@ def _said_lately(
 
 
 def keep(tx: Transaction, view: TurnMaterial, *, turn_id: int, session_id: int, now: int) -> None:
-    """Keeps what follows from the view of a turn that ends, and which memories and messages were in it."""
+    """Keeps the effects of the view of a turn that ends, and the memories and messages that were in it."""
     snapshot = view.recall.snapshot
     if view.snapshot_taken_at is not None:
         chats.keep_snapshot(tx, session_id, snapshot.ids, now=view.snapshot_taken_at)
@@ -200,7 +200,7 @@ def _snapshot(
 
 
 def costs(messages: Sequence[Message], size: WindowSize, *, keep: int | None = None) -> list[int]:
-    """Returns the tokens that each message takes in a prompt; those with ids from `keep` on take all of theirs."""
+    """Returns the tokens that each message takes in a prompt; messages with ids from `keep` on are not shortened."""
     return [
         message.tokens
         if keep is not None and message.id >= keep

@@ -1,8 +1,8 @@
 """Blanks the words of messages and everything their turns kept of them, at once or when a running turn has ended.
 
-Invariants: rows that others may point to stay, empty. A running turn keeps its steps, because it goes on with them. The
-texts that its answers are searched for when it has ended are held only in memory; if they are lost, all of its answers
-go.
+Invariants: rows that others may point to stay, empty. A running turn keeps its steps, because it goes on with them. Its
+answers are searched for forgotten texts when it has ended; these texts are held only in memory, and if they are lost,
+all of its answers go.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memory.store.database import Reader, Transaction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sought:
-    """The texts that identify answers of running turns as telling what was forgotten; held only in memory.
+    """The texts by which answers of running turns that tell something forgotten are recognised; held only in memory.
 
     `texts` are looked for in every turn, `values` only in turns that were given a forgotten memory.
     """
@@ -38,12 +38,12 @@ def blank(tx: Transaction, message_ids: Sequence[int], *, now: int, by_age: bool
 
 
 def blank_hidden(tx: Transaction, message_ids: Sequence[int], *, now: int) -> None:
-    """Blanks the words of those of the messages that are hidden. A second call changes nothing."""
+    """Blanks the words of the messages that are hidden. A second call changes nothing."""
     blank(tx, sorted(set(message_ids) - forgettable.with_words(tx, message_ids)), now=now)
 
 
 def clear_traffic(tx: Transaction, message_ids: Sequence[int], *, now: int) -> bool:
-    """Leaves of the messages' turns only what people have seen, because tools were given words that are gone.
+    """Reduces the messages' turns to the parts that people have seen, because tools were given words that are gone.
 
     Returns whether there was anything else to erase.
     """
@@ -56,17 +56,17 @@ def running_turns(reader: Reader, message_ids: Sequence[int]) -> list[int]:
 
 
 def sought_of(reader: Reader, going: Plan) -> Sought:
-    """Returns the texts that identify answers telling what is forgotten. Call it before anything is erased."""
+    """Returns the texts by which answers that tell something forgotten are recognised. Call it before the erasing."""
     said = (*going.messages, *going.replies) if going.how == "words" else ()
     told = (*going.memories, *going.derived)
     return Sought(texts=Quotes(telling_texts(reader, told, said)), values=Quotes(memory.value for memory in told))
 
 
 def finish(tx: Transaction, what: str, *, sought: Sought | None, now: int) -> bool:
-    """Erases what turns that ran during an erasure have produced. Returns False while one of them is still running.
+    """Erases the products of turns that ran during an erasure. Returns False while one of them is still running.
 
-    If a turn's own words were erased, everything it produced goes. In turns that ran beside it, what tells of the
-    erased rows goes, as `sought` identifies it. If `sought` is lost because the process has ended since, everything
+    If a turn's own words were erased, everything it produced goes. In turns that ran beside it, texts that tell of the
+    erased rows go, as `sought` identifies them. If `sought` is lost because the process has ended since, everything
     those turns produced goes.
     """
     told = json.loads(what)
@@ -87,7 +87,7 @@ def finish(tx: Transaction, what: str, *, sought: Sought | None, now: int) -> bo
 
 
 def _telling_turns(reader: Reader, turn_ids: Sequence[int], memory_ids: Sequence[int], sought: Sought) -> list[int]:
-    """Returns the turns in which anything, shown or not, tells what is sought."""
+    """Returns the turns in which a text, shown or not, tells what is sought."""
     rows = forgettable.told_in(reader, turn_ids, memory_ids)
     telling = {
         row["turn_id"]
@@ -104,7 +104,7 @@ def _clear_traffic(tx: Transaction, turn_ids: Sequence[int], *, now: int) -> boo
 
 
 def _clear_turns(tx: Transaction, turn_ids: Sequence[int]) -> None:
-    """Deletes what ended turns kept beside history, and what they have yet to show."""
+    """Deletes the data that ended turns kept beside history, and the messages that they have yet to show."""
     ended = _ended(tx, turn_ids)
     mailbox.drop_of_turns(tx, ended)
     history.drop_steps(tx, ended)

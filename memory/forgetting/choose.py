@@ -1,7 +1,7 @@
 """Resolves what a person means by "forget …" to rows: ids, topics, names, times, a place, everything, or words.
 
-Invariants: only rows that this scope sees are chosen, except for "me", and of those only rows that the person may
-change. A selection holds ids and figures, never text, so that it can wait in a question. A selection that names a place
+Invariants: only rows that this scope sees, except for "me", and that the person may change are chosen. A selection
+holds ids and figures, never text, so that it can wait in a question. A selection that names a place
 or a time is resolved again when it is carried out.
 """
 
@@ -49,16 +49,16 @@ _WHATS: Final[dict[str, What]] = {
     "here": "here", "这里": "here", "此处": "here", "本会话": "here",
     "all": "all", "everything": "all", "全部": "all", "所有": "all", "一切": "all",
 }  # fmt: skip
-#: Messages looked at for the one told last, and the words by which one tells something.
+#: The number of messages in which the one told last is looked for, and the fewest words of one that tells something.
 _LAST_READ: Final = 20
 _TELLING: Final = 2
 _LAST: Final = ("last", "上一条", "最后一条")
 #: The most memories that a query may choose, and the most messages.
 _MOST: Final = 1_000
 _MOST_MESSAGES: Final = 10_000
-#: The most memories and messages that are offered where nothing holds all the words.
+#: The most memories and messages that are offered if nothing holds all the words.
 _NEAREST: Final = 3
-#: Letters by which words of one family begin alike, and messages read for them.
+#: The number of letters with which words of one family begin alike, and the messages read for them.
 _BEGINNING: Final = 4
 _ALIKE_READ: Final = 200
 #: The shortest query, in characters, that also chooses messages containing it; half of it in scripts where a letter is
@@ -70,8 +70,8 @@ _PHRASE: Final = 4
 class Selection:
     """The rows to be forgotten. `first` (included) and `last` (not included) are milliseconds UTC.
 
-    `more` counts the memories and messages that match as well but are too many for one request. With `near` nothing
-    held all the words that were typed, and these rows are the nearest.
+    `more` counts the memories and messages that match as well but are too many for one request. With `near` no row held
+    all the typed words, and these rows are the nearest.
     """
 
     what: What
@@ -92,7 +92,7 @@ class Selection:
 
     @classmethod
     def from_json(cls, text: str) -> Selection:
-        """Reads what `to_json` wrote, and the form that earlier versions stored: {"memory": id}.
+        """Reads the form that `to_json` writes, and that of earlier versions: {"memory": id}.
 
         Raises `ValueError` for anything else.
         """
@@ -135,7 +135,7 @@ class Asker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The rows a selection comes to: memories, messages of any role, and the person's reminders.
+    """The rows of a selection: memories, messages of any role, and the person's reminders.
 
     `skipped` memories were not the person's.
     """
@@ -201,7 +201,7 @@ def is_query(said: str) -> bool:
 
 
 def may_forget(reader: Reader, asker: Asker, memory: Memory) -> None:
-    """Raises `NotYours` or `Derived` if this person can't have the memory forgotten by itself."""
+    """Raises `NotYours` or `Derived` if this person can't forget the memory by itself."""
     if not may_erase(reader, asker)(memory):
         raise NotYours(f"{memory.short_id} is not this person's to change.")
     if memory.follows:
@@ -259,9 +259,9 @@ def _chosen_rows(reader: Reader, asker: Asker, selection: Selection) -> Chosen:
 
 
 def erasable(reader: Reader, asker: Asker, what: What, message_ids: Sequence[int]) -> frozenset[int]:
-    """Returns those of the messages whose words this person may have erased: their own, and all in their private chats.
+    """Returns the messages whose words this person may have erased: their own, and all in their private chats.
 
-    The bot's words belong to nobody: whoever may erase what they tell may erase them, too.
+    The bot's words belong to nobody: a person who may erase their subject may erase them, too.
     """
     selves = identities(reader, asker) if what == "me" else asker.selves
     return frozenset(forgettable.messages_of(reader, message_ids, owners=governed(reader, asker), authors=selves))
@@ -272,7 +272,7 @@ def _reach(reader: Reader, asker: Asker) -> Reach:
 
 
 def governed(reader: Reader, asker: Asker) -> list[int]:
-    """Returns the owners all of whose rows this person may erase: their own and, with `may_all`, the group's."""
+    """Returns the owners whose rows this person may all erase: their own and, with `may_all`, the group's."""
     return [*asker.scope.own, *(scopes.places(reader, asker.scope.owners) if asker.may_all else ())]
 
 
@@ -283,7 +283,7 @@ def may_erase(reader: Reader, asker: Asker) -> Callable[[Memory], bool]:
 
 
 def _replied_to(reader: Reader, asker: Asker, platform_ref: str) -> Selection | None:
-    """Returns the person's own message with all that it taught, or the memories that the bot's answer contains."""
+    """Returns the person's own message with all memories from it, or the memories that the bot's answer contains."""
     said = [
         message
         for message in history.said_here(reader, asker.session.id, [platform_ref])
@@ -306,18 +306,18 @@ def _replied_to(reader: Reader, asker: Asker, platform_ref: str) -> Selection | 
 
 
 def _told_last(reader: Reader, asker: Asker) -> Selection | None:
-    """Returns the message that the person told last, with all that it taught; None if they told nothing here."""
+    """Returns the person's last message that told something, with all memories from it; None if there is none here."""
     said = passages.said_last(reader, asker.scope, limit=_LAST_READ)
     told = [message for message in said if not message.text.rstrip().endswith(("?", "？"))]
     taught = [message for message in told if lineage.taught_by(reader, asker.scope, [message.id])]
-    # Right after "my secret is …" it is that; after "ok" it is what was told before.
+    # Right after "my secret is …" it is that message; after "ok" it is the one before.
     longer = [message for message in told if len(tokenised.query_terms(message.text)) >= _TELLING]
     last = max((*taught[:1], *longer[:1]), key=lambda message: message.id, default=None)
     return None if last is None else _with_memories(reader, asker, [last.id])
 
 
 def _with_memories(reader: Reader, asker: Asker, message_ids: Sequence[int]) -> Selection:
-    """Returns messages with all that they taught and the person may have erased."""
+    """Returns messages with all memories from them that the person may have erased."""
     may = may_erase(reader, asker)
     taught = lineage.taught_by(reader, asker.scope, message_ids)
     return Selection(
@@ -346,7 +346,7 @@ def _period(reader: Reader, asker: Asker, said: str, *, now: int) -> Range | Non
 def _filtered(
     reader: Reader, asker: Asker, asked: Filters, *, found: Sequence[int], heard: Sequence[int]
 ) -> Selection | None:
-    """Returns what meets all filters: memories with their versions, and messages that give a name or were said then."""
+    """Returns the rows that meet all filters: memories with their versions, and messages by their name or time."""
     times = [periods.moments(one.period, asker.timezone) for one in asked.given if one.period is not None]
     if not asked.words and len(times) == len(asked.given):
         first, last = max(first for first, _ in times), min(last for _, last in times)
@@ -408,8 +408,8 @@ def _answers_naming(reader: Reader, asker: Asker, asked: Filters) -> list[int]:
 def _held(reader: Reader, asker: Asker, said: str, found: Sequence[int], heard: Sequence[int]) -> Selection | None:
     """Returns the memories and messages that hold all the words of `said`, or else all its single characters.
 
-    Where no memory holds them in its own words, those are meant that they ask for: "my date of birth" is a birthday.
-    Where nothing holds them all, the nearest of what the search found are offered.
+    If no memory holds them in its own words, they ask for memories by kind: "my date of birth" is a birthday. If
+    nothing holds them all, the nearest hits of the search are offered.
     """
     terms = set(tokenised.query_terms(said))
     characters = {term for term in terms if not tokenised.UNIT.match(term) or tokenised.UNIT.fullmatch(term)}
@@ -439,7 +439,7 @@ def _holding(
         matching = [memory for memory in candidates if memory.live and _asked_by_kind(memory, terms)]
     holding = list(dict.fromkeys([*_messages_holding(reader, asker, said), *_said_with(reader, asker, terms, heard)]))
     if not matching:
-        # "That I can't drink milk" holds no word of "allergic to", but says the value that its message taught.
+        # "That I can't drink milk" holds no word of "allergic to", but says the value learned from its message.
         taught = [one for one in lineage.taught_by(reader, asker.scope, holding) if one.live]
         matching = [one for one in taught if set(tokenised.tokens(one.value)) <= terms]
         # "That I work at Leclerc" says most of "Leclerc, at the fish counter".
@@ -486,7 +486,7 @@ def _nearest(
 
 
 def _alike(reader: Reader, asker: Asker, terms: Set[str]) -> Selection | None:
-    """Returns the latest message with a word that begins as one of `terms` does: "weigh" finds "weight"."""
+    """Returns the latest message with a word that begins like one of `terms`: "weigh" finds "weight"."""
     beginnings = {term[: max(_BEGINNING, len(term) - 2)] for term in terms if len(term) >= _BEGINNING}
     for message in passages.said_last(reader, asker.scope, limit=_ALIKE_READ):
         said = tokenised.tokens(message.text)
@@ -507,7 +507,7 @@ def _asked_by_kind(memory: Memory, terms: Set[str]) -> bool:
 
 
 def _said_with(reader: Reader, asker: Asker, terms: Set[str], heard: Sequence[int]) -> list[int]:
-    """Returns those of the messages `heard` that the person said with all these words in them."""
+    """Returns the messages among `heard` that the person said and that hold all these words."""
     mine = erasable(reader, asker, "memories", heard)
     said = passages.with_neighbours(reader, asker.scope, sorted(mine))
     by_people = [one.message for one in said if one.message.role == "user"]
@@ -541,12 +541,12 @@ def _learned_between(reader: Reader, asker: Asker, selection: Selection) -> list
 
 
 def _in_private(asker: Asker, found: Sequence[Memory]) -> list[Memory]:
-    """Drops, in a private chat, what the person said of themselves in groups: it is found there but not meant."""
+    """Drops, in a private chat, the person's facts about themselves from groups: they are found there but not meant."""
     return [memory for memory in found if not asker.scope.private or memory.owner_id in asker.scope.own]
 
 
 def _everything(reader: Reader, asker: Asker) -> Chosen:
-    """Returns all on a person's private side, of any agent; in a group what is theirs or, with `may_all`, all."""
+    """Returns all on a person's private side, of any agent; in a group their own rows or, with `may_all`, all."""
     reach = _reach(reader, asker)
     if asker.scope.private:
         reach = reach._replace(places=asker.scope.own)
@@ -555,7 +555,7 @@ def _everything(reader: Reader, asker: Asker) -> Chosen:
 
 
 def _of_person(reader: Reader, asker: Asker) -> Chosen:
-    """Returns all there is of a person: what their identities own, and what they said or is known of them anywhere."""
+    """Returns all rows of a person: those of their identities, and those by or about them anywhere."""
     selves = identities(reader, asker)
     held, said = forgettable.memories_of_people(reader, selves), forgettable.messages_of_people(reader, selves)
     return Chosen(memories=tuple(memories.of_ids(reader, held)), message_ids=frozenset(said))

@@ -1,8 +1,8 @@
 """Carries out a forget: erases memories, words and all copies of them, records it, and repeats it in a restored store.
 
-Invariants: exactly what was planned goes, by id. The record of it holds ids and figures, never text. When there are
-many messages, most are only hidden at once and blanked in portions afterwards. Nothing of a group goes that the person
-asking may not have erased. Rows that others may point to stay, empty. Nothing here calls a model.
+Invariants: exactly the planned rows go, by id. The record of them holds ids and figures, never text. When there are
+many messages, most are only hidden at once and blanked in portions afterwards. Only rows of a group that the person
+asking may have erased go. Rows that others may point to stay, empty. Nothing here calls a model.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class ErasedCounts:
 def carry_out(
     tx: Transaction, asker: Asker, going: Plan, *, now: int, new_id: Callable[[], str]
 ) -> tuple[ErasedCounts, str, Sought | None]:
-    """Erases all that is planned.
+    """Erases all planned rows.
 
-    Returns the receipt's figures, the erased ids as JSON, and what `blanking.finish` looks for.
+    Returns the receipt's figures, the erased ids as JSON, and the texts that `blanking.finish` looks for.
     """
     blanked = (*going.messages, *going.replies)
     others = going.others
@@ -112,7 +112,7 @@ def carry_out(
 
 
 def _counts(going: Plan, files: int) -> ErasedCounts:
-    # The preview counts alike. Nobody but the bot knows of a profile as a memory: it is filled anew from what stays.
+    # The preview counts alike. Only the bot knows a profile as a memory: it is filled anew from the memories that stay.
     told = sum(not memory.follows for memory in going.memories)
     made = [*going.derived, *(memory for memory in going.memories if memory.follows)]
     return ErasedCounts(
@@ -235,7 +235,7 @@ def _clear_mail(
 
 
 def _whole_sessions(reader: Reader, asker: Asker, going: Plan) -> list[int]:
-    """Returns the sessions of which nothing is to stay."""
+    """Returns the sessions that go as a whole."""
     if going.what == "here":
         return [asker.session.id] if asker.scope.private or asker.may_all else []
     if going.what == "all" and not asker.scope.private:
@@ -246,7 +246,7 @@ def _whole_sessions(reader: Reader, asker: Asker, going: Plan) -> list[int]:
 
 
 def _partly(reader: Reader, asker: Asker, going: Plan) -> list[int]:
-    """Returns the sessions of which nothing that the person said is to stay."""
+    """Returns the sessions that lose all messages of the person."""
     match going.what:
         case "here":
             return [asker.session.id]
@@ -265,7 +265,7 @@ def _selves(reader: Reader, asker: Asker, going: Plan) -> Sequence[int]:
 def _quoted_in_summaries(
     reader: Reader, session_ids: Sequence[int], quotes: Quotes, going: Sequence[Memory]
 ) -> list[int]:
-    """Returns the sessions whose summary or task quotes what goes, or holds a value that goes, however short it is."""
+    """Returns the sessions whose summary or task quotes a row that goes, or holds its value, however short it is."""
     values = Quotes(memory.value for memory in going)
     rows = chats.summaries(reader, session_ids)
     return [row["id"] for row in rows if quotes.stand_in(row["text"]) or values.stand_in(row["text"], whole_words=True)]
@@ -281,7 +281,7 @@ def _drop_memories(tx: Transaction, scope: Scope, going: Plan, *, now: int, new_
 
 
 def _clear_person(tx: Transaction, identity_ids: Sequence[int]) -> None:
-    """Erases what is left of people beside messages and memories: names, questions, codes, looks, links."""
+    """Erases the data of people beside messages and memories: names, questions, codes, looks, links."""
     if not identity_ids:
         return
     private = forgettable.sessions_of(tx, [], identity_ids)

@@ -36,14 +36,13 @@ from memory.text.words import stem
 
 log = structlog.get_logger(__name__)
 
-#: Larger files, in bytes, are not rewritten on the spot, since that takes some 10 ms a megabyte, but by the daily
-#: `finish`.
+#: Larger files, in bytes, are rewritten by the daily `finish`, since that takes some 10 ms a megabyte.
 _AT_ONCE_BYTES: Final = 128 * 1024 * 1024
 #: Seconds between two attempts to scrub while another reader keeps the log from being emptied.
 _AGAIN: Final = 30.0
 #: The most memories that a search adds to those that hold the very words.
 _FOUND: Final = 50
-#: Messages that a preview quotes.
+#: The most messages that a preview quotes.
 _QUOTED: Final = 3
 
 
@@ -52,7 +51,7 @@ class ForgetPreview:
     """A preview of a forget. `shown` are some of the memories, weightiest first; `memories` and `messages` count all.
 
     `replies` counts the bot's messages, `staying` the memories that lose a source and stay, `skipped` the memories that
-    match but are somebody else's. `quoted` are the words of some of the messages, `reminders` those of the reminders.
+    match but belong to others. `quoted` are the words of some of the messages, `reminders` those of the reminders.
     The preview is empty if all of them are.
     """
 
@@ -73,7 +72,7 @@ class ForgetPreview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """The result of a forget for which `what` was asked.
+    """The result of a forget that `what` was asked for.
 
     `memories` counts the memories that were meant and `derived` those made from them. `messages` of people and
     `replies` of the bot have lost their words, and `files` and `reminders` are gone. `restored` memories came back;
@@ -103,7 +102,7 @@ class Receipt:
 
 
 async def no_backups() -> int | None:
-    """Returns None: there are no backups that could hold what was erased."""
+    """Returns None: there are no backups that could hold erased rows."""
     return None
 
 
@@ -138,7 +137,7 @@ class Forgetting:
         list_erased: Callable[[], Awaitable[int]] = _no_list,
         scrubbing: Scrubbing | None = None,
     ) -> None:
-        """`backups_until` returns the time (milliseconds UTC) until which some backup holds what is erased now.
+        """`backups_until` returns the time (milliseconds UTC) until which a backup holds rows erased now.
 
         `list_erased` is called after an erasure, so that a restore does not bring the erased rows back.
         """
@@ -150,14 +149,14 @@ class Forgetting:
         self._list_erased = list_erased
         self._limits = scrubbing or Scrubbing()
         self._scrubbing = asyncio.Lock()
-        #: By erasure id: what to look for in the answers of running turns. No file holds it.
+        #: The texts to look for in the answers of running turns, by erasure id. No file holds them.
         self._sought: dict[int, Sought] = {}
         #: Erasures that have no words left to blank.
         self._blanked: set[int] = set()
         self._task: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
-        """Goes on, in the background, with what an earlier run left to do."""
+        """Goes on, in the background, with the work that an earlier run left."""
         if await self._database.read(erasure.unscrubbed):
             self._go_on()
 
@@ -177,9 +176,10 @@ class Forgetting:
         may_all: bool = False,
         reply_to: str | None = None,
     ) -> ForgetPreview | None:
-        """Returns what was `said` after /forget, with up to `limit` memories to show; None without a match.
+        """Returns a preview of the text `said` after /forget, with up to `limit` memories to show; None without a
+        match.
 
-        If nothing was said it is the message `reply_to` (the platform's id). `may_all` is set where the person asking
+        Without a text it is about the message `reply_to` (the platform's id). `may_all` is set if the person asking
         may have all of a group erased. Raises `NotFound`, `NotYours` and `Derived` for a memory's id, and
         `UnknownFilter` and `UnreadFilter`.
         """
@@ -209,7 +209,7 @@ class Forgetting:
     def preview_of(
         self, reader: Reader, context: Context, selection: Selection, *, limit: int = 10, may_all: bool = False
     ) -> ForgetPreview:
-        """Returns what a selection comes to now."""
+        """Returns the present preview of a selection."""
         return _preview(reader, _asker(reader, context, may_all), selection, limit)
 
     async def forget(
@@ -250,7 +250,7 @@ class Forgetting:
             asker = asking(reader) if erasure.of_inbox(reader, inbox_id) is None else None
             return None if asker is None else plan.plan(reader, asker, selection, how)
 
-        # Planning takes long and must not hold up writers. What they write meanwhile is looked at when the erasure is
+        # Planning takes long and must not hold up writers. Rows written meanwhile are looked at when the erasure is
         # committed.
         planned, written = None, await self._database.state()
         with suppress(StoreBusy):
@@ -312,7 +312,7 @@ class Forgetting:
         )
 
     async def scrub(self) -> bool:
-        """Removes every byte of what was erased from the files, unless they are large. Returns False if not done."""
+        """Removes every byte of erased rows from the files, unless they are large. Returns False if not done."""
         return await self._scrub(self._limits.at_once_bytes)
 
     async def finish(self) -> bool:
@@ -339,7 +339,7 @@ class Forgetting:
                     return False
                 done = [one.id for one in due]
                 await self._database.write(lambda tx: erasure.scrubbed(tx, done, now=self._now()))
-                # It keeps words, too.
+                # Its cache keeps words, too.
                 stem.cache_clear()
             except StorageError as exc:
                 log.warning("forget.traces_left", because=str(exc), again_in=self._limits.again_seconds)
@@ -379,7 +379,7 @@ class Forgetting:
 
 
 def _not_noted(_tx: Transaction, _going: Plan) -> None:
-    """Does nothing: nobody has to be told."""
+    """Does nothing: there is nothing to note."""
 
 
 def _asker(reader: Reader, context: Context, may_all: bool) -> Asker:
@@ -388,7 +388,7 @@ def _asker(reader: Reader, context: Context, may_all: bool) -> Asker:
 
 
 def _quoted(reader: Reader, asker: Asker, selection: Selection, going: Plan) -> tuple[str, ...]:
-    """Returns the words of messages that go and that the person sees here: first those that are named."""
+    """Returns the words of messages that go and that the person sees here, those named by the selection first."""
     named = [message_id for message_id in selection.message_ids if message_id in going.messages]
     ids = dict.fromkeys([*named, *sorted(going.messages, reverse=True)])
     seen = passages.by_ids(reader, asker.scope, list(ids)[:_QUOTED])
@@ -398,7 +398,7 @@ def _quoted(reader: Reader, asker: Asker, selection: Selection, going: Plan) -> 
 def _preview(reader: Reader, asker: Asker, selection: Selection, limit: int) -> ForgetPreview:
     going: Plan = plan.plan(reader, asker, selection, "words")
     told = [memory for memory in going.memories if not memory.follows]
-    # Where everything goes, another agent's own memories go as well; only that agent shows them.
+    # If everything goes, another agent's own memories go as well; only that agent shows them.
     visible = {memory.id for memory in memories.by_ids(reader, asker.scope, [memory.id for memory in told])}
     told.sort(key=lambda memory: (memory.live, memory.importance, memory.learned_at, memory.id), reverse=True)
     return ForgetPreview(

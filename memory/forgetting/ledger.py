@@ -1,4 +1,4 @@
-"""The ledger: a list beside a store of what was erased on request, so that an older copy of the store can be corrected.
+"""The ledger: a list of erasures on request beside a store, so that an older copy of the store can be corrected.
 
 Invariants: the ledger holds ids, times and sealed hashes, never text or a key. An erasure is committed first and listed
 then; if it is cut off in between, it is listed later. An entry is applied once per database, however often the ledger
@@ -128,13 +128,13 @@ def _sealed_line(line: bytes, seal: Seal) -> bytes:
 
 
 def missing(reader: Reader, entries: Iterable[LedgerEntry]) -> int:
-    """Returns the number of these erasures that a store does not know of: it is older than they are."""
+    """Returns the number of these erasures that a store does not know, because it is older than they are."""
     known = {(row["erased_at"], row["what"]) for row in erasure.on_request(reader)}
     return sum((entry.erased_at, entry.what) not in known for entry in entries)
 
 
 def replay(tx: Transaction, entries: Iterable[LedgerEntry], *, now: int) -> Replayed:
-    """Erases again what a store holds again, except erasures it has on record. Its files still keep traces of it."""
+    """Repeats in a store the erasures that it has not on record. Its files still keep traces of the erased rows."""
     before, done = _figures(tx), list[int]()
     for entry in sorted(entries, key=lambda entry: entry.erased_at):
         if erasure.is_recorded(tx, entry.what, erased_at=entry.erased_at):
@@ -174,9 +174,9 @@ def _narrowed(reader: Reader, entry: LedgerEntry) -> str:
 
 
 def _clear_unnamed(tx: Transaction, *, until: int) -> None:
-    """Erases everything of the kinds that erasures find by their words, which are not known any more, whoever owns it.
+    """Erases all messages that failed or could not be delivered, and all summaries, whoever owns them.
 
-    These are messages that failed or could not be delivered, and summaries.
+    An erasure finds these by their words, which are not known any more.
     """
     mailbox.blank(tx, mailbox.failed(tx, before=until + 1))
     mailbox.empty_dead(tx, before=until + 1)

@@ -1,9 +1,9 @@
-"""Erases what was said and learned in chats that the bot left long enough ago.
+"""Erases the messages and memories of chats that the bot left long enough ago.
 
-Invariants: a read lists what is to go, and short transactions erase it; each first checks whether the bot is still out
-of that chat, and notes that the files are to be scrubbed of what it erases. If it is stopped at any point, the next run
-finds what is left to do. Messages and turns stay as empty rows, because others may point at them. Nothing of another
-chat or owner is touched, except what was derived from rows that go.
+Invariants: a read lists the rows to erase, and short transactions erase them; each first checks whether the bot is
+still out of that chat, and notes that the files are to be scrubbed. If it is stopped at any point, the next run finds
+the rest. Messages and turns stay as empty rows, because others may point at them. Rows of other chats or owners are
+touched only if they were derived from rows that go.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from memory.store.database import Database, Reader, Row, Transaction
 Rows: TypeAlias = Literal["messages", "turns", "entities", "memories", "names", "reminders", "inbox", "outbox"]
 
 #: Rows of each kind that go in one transaction, with everything that depends on them. Searchable rows go in small
-#: portions: the word index takes up to 1 ms to overwrite what it held of one row.
+#: portions: the word index takes up to 1 ms to overwrite its entries of one row.
 _TOGETHER: Final[dict[Rows, int]] = {
     "messages": 100, "turns": 100, "entities": 300, "memories": 50, "names": 1, "reminders": 500, "inbox": 500,
     "outbox": 500,
@@ -47,7 +47,7 @@ _LEFT: Final = "left"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
-    """Counts of what was erased: chats that had anything left, their messages, and memories with derived ones."""
+    """Counts of erased rows: chats that had anything left, their messages, and memories with derived ones."""
 
     chats: int = 0
     messages: int = 0
@@ -79,9 +79,9 @@ class Batch:
 async def erase_left(database: Database, *, before: int, now: int) -> Erased:
     """Erases the chats that were left before a time (milliseconds UTC), in the indexes, too.
 
-    In a group, everything said and learned there goes. In private, everything said goes; what was learned of the person
-    goes, too, unless they speak in another private chat, under this or a linked identity. Raises `StorageError` and its
-    subclasses; what is done stays done.
+    In a group, everything said and learned there goes. In private, everything said goes; memories of the person go,
+    too, unless they speak in another private chat, under this or a linked identity. Raises `StorageError` and its
+    subclasses; committed parts stay erased.
     """
     erased = Erased()
     for chat in await database.read(partial(left, before=before)):
@@ -164,7 +164,7 @@ def erase(tx: Transaction, batch: Batch, *, now: int) -> int:
 
 
 def _close(tx: Transaction, chat: Left, *, now: int) -> bool:
-    """Closes a chat of which only empty rows are left: its sessions begin anew, should the bot come back."""
+    """Closes a chat that has only empty rows left: its sessions begin anew, should the bot come back."""
     if not _still_left(tx, chat):
         return False
     closed = chats.close_sessions(tx, chat.chat_id)

@@ -1,10 +1,10 @@
-"""Plans a forget by reading: works out what goes with the rows that were chosen.
+"""Plans a forget by reading: works out which rows go with the chosen ones.
 
-Invariants: nothing is changed here, and the receipt counts exactly what is planned here. A message's words go only
-where the person asking may have them erased; other messages are no longer learned from. The bot's words, its tool calls
-and all copies that quote what goes, go along. What was derived from a forgotten row goes, and the other rows it was
-made from come back. An event that a forgotten row was made from goes with the last of its own words, and is not read
-again while it stays. Nothing here calls a model.
+Invariants: nothing is changed here, and the receipt counts exactly the rows planned here. A message's words go only if
+the person asking may have them erased; other messages are no longer learned from. The bot's words, its tool calls and
+all copies that quote forgotten rows go along. A row derived from a forgotten row goes, and the other rows it was made
+from come back. An event from which a forgotten row was made goes with the last of its own words, and is not read again
+while it stays. Nothing here calls a model.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from memory.store.reminders import Reminder
 #: "words": with the source messages' words. "memory": without; these stay in history, but nothing is learned from them.
 How: TypeAlias = Literal["words", "memory"]
 
-#: Answers that are read at a time when they are searched.
+#: The number of answers read at a time when they are searched.
 _READ: Final = 5_000
 
 
@@ -33,7 +33,7 @@ _READ: Final = 5_000
 class Looked:
     """The bot's messages in `sessions` that hold one of `quotes`.
 
-    `upto` holds the id of the last message that was read of each session: a later look reads on from there.
+    `upto` holds the id of the last message read in each session: a later look reads on from there.
     """
 
     quotes: Quotes = field(default_factory=lambda: Quotes(()))
@@ -44,12 +44,12 @@ class Looked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A plan of what goes: the `memories` chosen and their versions that say the same, and those `derived` from them.
+    """The rows that go: the `memories` chosen with their versions that say the same, and those `derived` from them.
 
     `restored` memories come back. The `messages` and `replies` lose their words; with `how` = "memory" they keep them,
-    but nothing is learned from them any more. Nothing is learned from `others` either: somebody else said them, or
+    but nothing is learned from them any more. Nothing is learned from `others` either: another person said them, or
     their words went by age. `reminders` go with all their times to come. `staying` counts memories that lose a source
-    and stay. `looked` tells which answers quote what goes.
+    and stay. `looked` tells which answers quote rows that go.
     """
 
     what: What
@@ -71,9 +71,9 @@ class Plan:
 
 
 def plan(reader: Reader, asker: Asker, selection: Selection, how: How, *, looked: Looked | None = None) -> Plan:
-    """Returns what forgetting `selection` comes to now. `looked` is what an earlier plan of it has found."""
+    """Returns the plan for forgetting `selection` now. `looked` holds the findings of an earlier plan for it."""
     chosen = choose.chosen(reader, asker, selection)
-    # Where everything goes, all versions are included already.
+    # If everything goes, all versions are included already.
     every = selection.what in ("all", "me")
     going = chosen.memories if every else _with_parts(reader, _with_same_words(reader, asker, chosen.memories))
     derived, restored = memories.made_of(reader, [memory.id for memory in going])
@@ -116,7 +116,7 @@ def plan(reader: Reader, asker: Asker, selection: Selection, how: How, *, looked
 def _reminders(
     reader: Reader, asker: Asker, chosen: Sequence[Reminder], going: Sequence[Memory], messages: Collection[int]
 ) -> tuple[Reminder, ...]:
-    """Returns the reminders that were chosen, and the person's others whose words are those of something that goes."""
+    """Returns the chosen reminders, and the person's other reminders that share their words with a row that goes."""
     said = {text.casefold() for text in forgettable.texts(reader, messages)} | {one.value.casefold() for one in going}
     quotes = Quotes([text for text in said if is_telling(text)])
     others = [
@@ -132,7 +132,7 @@ def _reminders(
 
 
 def is_whole(asker: Asker, what: What) -> bool:
-    """Returns whether everything of a place or person goes. Then nothing of it need be searched for."""
+    """Returns whether everything of a place or person goes. Then its rows need not be searched for."""
     return what in ("all", "me") or (what == "here" and asker.scope.private)
 
 
@@ -198,7 +198,7 @@ def _said_again(reader: Reader, asker: Asker, message_ids: frozenset[int]) -> fr
 
 
 def _look(reader: Reader, asker: Asker, going: Sequence[Memory], messages: frozenset[int], before: Looked) -> Looked:
-    """Searches the bot's messages for quotes wherever this is told, except those found by the look `before`."""
+    """Searches the bot's messages for quotes in all places where this is told, except those the look `before` found."""
     owners = {memory.owner_id for memory in going} | forgettable.owners_of(reader, messages)
     sessions = frozenset(forgettable.sessions_of(reader, sorted(owners), asker.selves))
     texts = telling_texts(reader, going, messages)
@@ -218,7 +218,7 @@ def _answers(
 ) -> Iterator[Row]:
     """Yields the bot's messages in these sessions; in a group those to this person, or given a memory that goes.
 
-    Otherwise anybody could have answers to others erased, by having a common phrase remembered and forgotten.
+    Otherwise anybody could erase answers to others, by having a common phrase remembered and forgotten.
     """
     governed = choose.governed(reader, asker)
     given = {turn for memory in going for turn in recalls.turns_with(reader, memory.id)}
@@ -232,7 +232,7 @@ def _answers(
 
 
 def _replies(reader: Reader, going: Sequence[Memory], messages: frozenset[int], looked: Looked) -> frozenset[int]:
-    """Returns the bot's answers to these messages, and its messages that quote them or what was learned from them."""
+    """Returns the bot's answers to these messages, and its messages that quote them or memories from them."""
     quoting = looked.quoting | history.replies_telling(reader, with_turns(reader, going), sources=messages)
-    # A tool call, its result and the answer made from it go together: a part of them is of no use.
+    # A tool call, its result and the answer made from it go together: a part alone is of no use.
     return frozenset(quoting).union(forgettable.with_tools(reader, history.turns_of(reader, quoting)))

@@ -1,6 +1,6 @@
-"""Finds which of many texts stand in other texts: literally, in JSON, or in JSON nested in JSON.
+"""Finds out which of many texts stand in other texts: literally, in JSON, or in JSON nested in JSON.
 
-Invariants: nothing is missed, whatever the text. Case makes no difference. The cost grows with the text that is
+Invariants: no quote is missed, whatever the text. Case makes no difference. The cost grows with the text that is
 searched, and hardly with the number of texts searched for.
 """
 
