@@ -59,7 +59,7 @@ SINGLE_VALUED: Final = _set(
     "name called home hometown birthday age native-language language timezone occupation employer"
 )
 
-#: The category of each known key. "note" (what followed "remember that") is filed under decisions: the person chose to
+#: The category of each known key. "note" (the text after "remember that") is filed under decisions: the person chose to
 #: have it kept, and it should outlive a conversation without lasting forever.
 KEY_CATEGORIES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -131,9 +131,9 @@ _SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(
 )  # fmt: skip
 _SPELLINGS = {"favorite": "favourite", "favorites": "favourite", "favourites": "favourite", "colour": "color"}
 
-#: Keys under which one value says much the same, a line each: special keys | general ones. A special key tells all
-#: general ones, and a general one those behind it. Who has a son called Leo has a child called Leo; a daughter called
-#: Leo is somebody else.
+#: Keys under which one value says much the same, one line each: special keys | general ones. A special key tells all
+#: general ones, and a general one those behind it. A person with a son called Leo has a child called Leo; a daughter
+#: called Leo is another person.
 _FAMILIES: Final = tuple(
     tuple(tuple(side.split()) for side in line.split("|"))
     for line in """
@@ -157,7 +157,7 @@ _FAMILIES: Final = tuple(
 
 
 def tells(key: str, other: str) -> bool:
-    """Returns whether a value under `key` says what the same value says under `other`."""
+    """Returns whether a value under `key` implies the same value under `other`."""
     return key == other or any(
         other in general and (key in special or key in general[: general.index(other)])
         for special, general in _FAMILIES
@@ -183,7 +183,7 @@ def normalise_key(text: str) -> str:
 def vocabulary_key(text: str) -> str:
     """Returns `normalise_key(text)`, with synonyms of single-valued keys replaced by the vocabulary's own.
 
-    It is for keys that a model makes up: "current-city" and "home" must become one key, or somebody lives in two
+    It is for keys that a model makes up: "current-city" and "home" must become one key, or a person lives in two
     places.
     """
     key = normalise_key(text)

@@ -1,9 +1,9 @@
-"""Removes what has expired: words said long ago, where they are kept for a limited time only, and old records.
+"""Removes expired data: words said long ago, if they are kept for a limited time only, and old records.
 
-Invariants: words go in short transactions, each of which notes that the files are to be scrubbed of them; all that
+Invariants: words go in short transactions, each of which notes that the files are to be scrubbed of them; the data that
 their turns kept goes with them. Memories learned from them stay and say "source erased". Nothing more is learned from
-the words, but night jobs still process what was learned. A running turn keeps its words. If it is stopped at any point,
-the next run finds what is left to do.
+the words, but night jobs still process the memories learned. A running turn keeps its words. If it is stopped at any
+point, the next run finds the rest.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from memory.store.database import Database, Reader, Transaction
 
 #: Message ids that one read looks through, in some 20 ms.
 _LOOKED_AT: Final = 20_000
-#: Messages blanked in one transaction: the word index takes up to 1 ms to overwrite what it held of one.
+#: Messages blanked in one transaction: the word index takes up to 1 ms to overwrite its entries of one.
 _TOGETHER: Final = 100
 
 
 async def erase_words(database: Database, *, before: int, now: int) -> int:
     """Blanks messages of people and the bot said before a time (milliseconds UTC), in the indexes, too.
 
-    Returns how many messages that were. Raises `StorageError` and its subclasses; what is done stays done.
+    Returns the number of these messages. Raises `StorageError` and its subclasses; committed parts stay erased.
     """
     gone = 0
-    # What is committed meanwhile under a lower id is found the next time, which begins from the first id again.
+    # A message committed meanwhile under a lower id is found the next time, which begins from the first id again.
     newest = await database.read(history.newest_id)
     for start in range(0, newest, _LOOKED_AT):
         old = await database.read(partial(said_before, before=before, after=start))

@@ -1,7 +1,7 @@
-"""The parts of a night job: the owners it works for, its questions to a model, and what it does with the answers.
+"""The parts of a night job: the owners it works for, its questions to a model, and its handling of the answers.
 
-Invariants: a read plans the steps, and each is carried out in its own transaction; after that, the next run plans what
-is left. A job's state is the rows themselves, so a job that broke off goes on, and a second run finds nothing to do.
+Invariants: a read plans the steps, and each is carried out in its own transaction; after that, the next run plans the
+rest. A job's state is the rows themselves, so a job that broke off goes on, and a second run finds nothing to do.
 Before a step touches anything, it checks again what changed since it was planned.
 """
 
@@ -30,8 +30,8 @@ FIGURES: Final = frozenset(
 class Night:
     """The setting of a run: the agent, local day ('YYYY-MM-DD') and timezone it works for, and the time.
 
-    `now` is in milliseconds UTC. Without a `model`, a job does what an algorithm can; `room` tells how much that model
-    can read at once. `nightly` are the agents of the store that have nights; None means all.
+    `now` is in milliseconds UTC. Without a `model`, a job does the part that an algorithm can do; `room` tells how much
+    that model can read at once. `nightly` are the agents of the store that have nights; None means all.
     """
 
     agent_id: int
@@ -55,7 +55,7 @@ class Night:
 class Step:
     """A piece of a job on one owner's rows, small enough for one answer and one transaction.
 
-    `carry_out` takes the model's answer ("" if nothing was asked) and returns what was done, in `FIGURES`. It raises
+    `carry_out` takes the model's answer ("" if nothing was asked) and returns its work, counted in `FIGURES`. It raises
     `memory.learn.answer.Unreadable` for an unusable answer.
     """
 
@@ -65,7 +65,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A kind of work: `owners` returns the owners with something to do, `steps` what there is to do for one of them.
+    """A kind of work: `owners` returns the owners with something to do, `steps` the work for one of them.
 
     `owners` is one short read of the whole store and may name too many; owners without steps are left out of the run.
     With `flushes`, messages that were not yet learned from are read first.

@@ -2,8 +2,9 @@
 
 Invariants: only facts of one owner, author and subject meet, and each pair once. A newer fact ends an older one only
 if it is sure, was said later, and the older one was neither pinned nor confirmed by a person; it ends from the newer
-one's day, with the reason, and can be undone. Of what is left in doubt the person is asked (`memory.chat.doubts`), one
-question a day at most. Without a model nothing is done: patterns have ended what they can when a fact was told.
+one's day, with the reason, and can be undone. The person is asked about pairs that stay in doubt
+(`memory.chat.doubts`), with one question a day at most. Without a model nothing is done: patterns have ended the facts
+that they can when a fact was told.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from memory.text.likeness import said
 #: Pairs that one question shows, and questions that an owner's night may take; the rest is compared the next night.
 _SHOWN: Final = 20
 _QUESTIONS: Final = 5
-#: Of a new fact's pairs, so many of the nearest by meaning are compared, and so many by key and words.
+#: The number of a new fact's nearest pairs by meaning that are compared, and of its likest by key and words.
 _NEAREST: Final = 3
 _LIKEST: Final = 4
 _ANSWER_TOKENS: Final = 1_500
@@ -95,7 +96,7 @@ def _pairs(reader: Reader, scope: Scope, facts: Sequence[Memory], waiting: set[i
 
 
 def _likeness(one: Memory, other: Memory, words: Mapping[int, set[str]]) -> float:
-    """Returns how near two facts are by their keys and words; 0 if they share nothing."""
+    """Returns the likeness of two facts by their keys and words; 0 if they share nothing."""
     if one.id == other.id:
         return 0.0
     first, second = keys.vocabulary_key(one.key), keys.vocabulary_key(other.key)
@@ -106,7 +107,7 @@ def _likeness(one: Memory, other: Memory, words: Mapping[int, set[str]]) -> floa
 
 
 def _is_worth_asking(older: Memory, newer: Memory) -> bool:
-    """Returns whether anything could come of a comparison: not both made sure of, and not the same words."""
+    """Returns whether a comparison can have a result: not if people made both sure, or both have the same words."""
     if known.is_sure(older) and known.is_sure(newer):
         return False
     same = keys.normalise_value(older.value) == keys.normalise_value(newer.value)
@@ -179,7 +180,7 @@ def _read(answer: str, count: int) -> dict[int, _Judged]:
     return found
 
 
-# What comes of it ---------------------------------------------------------------------------------------------------
+# The outcome --------------------------------------------------------------------------------------------------------
 
 
 def _settle(
@@ -192,7 +193,7 @@ def _settle(
     asked: Sequence[FactPair],
     done: Sequence[int],
 ) -> Mapping[str, int]:
-    """Does what the answer says of each pair that still stands as it was shown; a pair it leaves out agrees.
+    """Carries out the answer on each pair that still stands as it was shown; a pair that it leaves out agrees.
 
     `asked` are the pairs of the whole night so far, and `done` the facts that are in no later one.
     """
@@ -215,7 +216,7 @@ def _settle(
 
 
 def _in_open_pairs(reader: Reader, scope: Scope, pairs: Sequence[FactPair]) -> set[int]:
-    """Returns the facts of those pairs that nothing was kept of although both facts hold."""
+    """Returns the facts of pairs without a kept comparison, although both facts hold."""
     ids = {one for pair in pairs for one in (pair.older, pair.newer)}
     holding = {memory.id for memory in memories.by_ids(reader, scope, sorted(ids)) if memory.live}
     compared = comparisons.known(reader, ids)
@@ -224,7 +225,7 @@ def _in_open_pairs(reader: Reader, scope: Scope, pairs: Sequence[FactPair]) -> s
 
 
 def _outcome(judged: _Judged | None, older: Memory, newer: Memory) -> comparisons.Verdict:
-    """Returns what a verdict comes to: what a model calls replaced is in doubt if it is not safe to end it."""
+    """Returns the outcome of a verdict: a fact that a model calls replaced is in doubt if it is not safe to end it."""
     word: Literal["", "agree", "replaces", "contradict"] = ""
     for known_word in ("agree", "replaces", "contradict"):
         if judged is not None and judged.verdict.strip().casefold().startswith(known_word[:7]):

@@ -1,10 +1,10 @@
-"""The daily compression: turns what events tell of people that lasts into facts, and marks the events.
+"""The daily compression: turns the lasting content of events into facts, and marks the events.
 
 Invariants: events are read once, oldest first, each only together with its owner's others. An event that was forgotten,
 corrected or archived while the model read is not learned from, nor is an event with a source message that must not be
 learned from any more. A fact names the events it was made from, and goes with each of them. An event tells nothing a
-second time: what is known already stays just as it is, and what a person has pinned or confirmed is not replaced.
-Without a model the events wait.
+second time: a known fact stays just as it is, and one that a person has pinned or confirmed is not replaced. Without a
+model the events wait.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _put(
     tx: Transaction, scope: Scope, found: _Found, *, replaces: Sequence[int], night: Night
 ) -> int | Literal["known", "refused"]:
     """Writes a fact that says something new, and returns its id."""
-    # An event does not tell again what is known: that becomes no fresher, and rests on no more sources.
+    # An event does not count as telling a known fact again: the fact becomes no fresher, and gets no more sources.
     memory_id, is_new = keep.keep_new(
         tx,
         scope,
@@ -213,11 +213,11 @@ def _put(
     return memory_id if is_new else "known"
 
 
-# What is left to do -------------------------------------------------------------------------------------------------
+# The remaining work -------------------------------------------------------------------------------------------------
 
 
 def _still_there(reader: Reader, scope: Scope, night: Night, events: Sequence[Memory]) -> set[int]:
-    """Returns those of the events that may still be learned from as they were shown."""
+    """Returns the events that may still be learned from as they were shown."""
     if not scopes.learned_of(reader, [scope.writes_to]):
         return set()
     ids = {event.id for event in events}.intersection(night_work.events_of(reader, scope, before=night.day))
@@ -225,7 +225,7 @@ def _still_there(reader: Reader, scope: Scope, night: Night, events: Sequence[Me
 
 
 def _taken_back(reader: Reader, owner_id: int) -> set[int]:
-    """Returns the events whose compression somebody has undone."""
+    """Returns the events whose compression a person has undone."""
     return {
         memory_id
         for undone in job_runs.undone(reader, _NAME, owner_id)
@@ -252,7 +252,7 @@ class _Facts:
         """Returns known facts in so many bytes: those that share most words with the events, rare words counting more,
         then the weightiest.
 
-        Works on the rows themselves: the index may not yet hold what was learned a minute ago.
+        Works on the rows themselves: the index may not yet hold memories learned a minute ago.
         """
         shared = [0.0] * len(self._known)
         for word in sorted(frozenset[str]().union(*map(_words, events)) & self._holding.keys()):
@@ -333,7 +333,7 @@ _PLAIN_INSTRUCTIONS: Final = keys.normalise_value(_PRIVATE)
 
 
 def _found(item: FactItem, entities: Sequence[EntityItem], batch: _Batch, scope: Scope) -> _Found | None:
-    """Returns what may be kept of an item; None if it comes from no event or fails the bar."""
+    """Returns the fact that may be kept from an item; None if it comes from no event or fails the bar."""
     cited = tuple(_cited(item, batch.events))
     if not cited:
         return None
@@ -389,7 +389,7 @@ def _author(events: Sequence[Memory], scope: Scope) -> int | None:
 
 
 def _about(item: FactItem, author: str | None, *, private: bool) -> str | None:
-    """Returns whom or what a fact is about, in words: "" for the owner, a person or a whole group; None if unclear.
+    """Returns the subject of a fact in words: "" for the owner, a person or a whole group; None if unclear.
 
     `author` is the name of the person who told it; None if several did.
     """

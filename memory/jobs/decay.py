@@ -1,7 +1,7 @@
 """The nightly sweep: archives facts and styles that have faded, by arithmetic alone.
 
-Invariants: strength is computed when it is needed and never written. Nothing is reworded or removed, and what is told
-again, pinned, confirmed or corrected comes back by itself. What somebody has put back is not archived again.
+Invariants: strength is computed when it is needed and never written. Nothing is reworded or removed, and a row that is
+told again, pinned, confirmed or corrected comes back by itself. A row that a person has put back is not archived again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ JOB: Final = Job(name=_NAME, owners=_owners, steps=_steps)
 
 
 def _due(reader: Reader, scope: Scope, night: Night) -> list[Memory]:
-    """Returns the owner's rows that have faded, without those that somebody has put back."""
+    """Returns the owner's rows that have faded, without those that a person has put back."""
     faded = fading.faded(reader, scope, now=night.now)
     if not faded:
         return []
@@ -58,7 +58,7 @@ def _due(reader: Reader, scope: Scope, night: Night) -> list[Memory]:
 def _set_aside(
     tx: Transaction, _answer: str, *, scope: Scope, night: Night, memory_ids: Sequence[int]
 ) -> Mapping[str, int]:
-    """Archives what is still too weak: since it was read it may have been told again, replaced or forgotten."""
+    """Archives rows that are still too weak: since the read a row may have been told again, replaced or forgotten."""
     weak = [
         memory
         for memory in memories.by_ids(tx, scope, memory_ids)

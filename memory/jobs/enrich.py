@@ -1,8 +1,8 @@
 """Finds names at night in memories whose names were not seen when they were kept.
 
-Invariants: of all people an agent serves, the newest memories with few names come first, a bounded number a day. A
+Invariants: among all people an agent serves, the newest memories with few names come first, a bounded number a day. A
 memory is read once, whatever is found in it. Only names that stand in a memory are linked with it, and known names keep
-their types. Nothing but links and the mark is written. Memories of people of whom nothing is learned are not read.
+their types. Only links and the mark are written. Memories of people of whom nothing is learned are not read.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _NOTHING: Final = re.compile(r"\{\s{0,100}\}")
 def job(trained: Callable[[], Reads | None]) -> Job:
     """Returns the job, with a trained model of names for Latin script if `trained` returns one when it is called.
 
-    What that model can't read, the agent's own model reads. Without either, a memory is left as it is, and counted. An
-    agent's setting may leave out either, or the whole job.
+    The agent's own model reads memories that the trained one can't. Without either, a memory is left as it is, and
+    counted. An agent's setting may leave out either, or the whole job.
     """
 
     def owners(reader: Reader, night: Night) -> Sequence[int]:
@@ -134,7 +134,7 @@ def _waiting(reader: Reader, night: Night) -> Iterator[tuple[int, int, str]]:
 
 
 def _taken_back(reader: Reader, owner_id: int) -> frozenset[int]:
-    """Returns the memories whose links somebody has undone."""
+    """Returns the memories whose links a person has undone."""
     undone = job_runs.undone(reader, _NAME, owner_id)
     return frozenset(memory_id for done in undone for memory_id in Journal.from_json(done).touched)
 
@@ -180,7 +180,7 @@ def _take_in(tx: Transaction, answer: str, *, read: Sequence[Memory], scope: Sco
 
 
 def _link(tx: Transaction, scope: Scope, found: Mapping[int, Sequence[Named]], *, now: int) -> Mapping[str, int]:
-    """Links each memory that is still there with its names, and marks it as read."""
+    """Links each memory that still exists with its names, and marks it as read."""
     owner_id = scope.writes_to
     links = 0
     there = [memory for memory in memories.by_ids(tx, scope, list(found)) if memory.live]

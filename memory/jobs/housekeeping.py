@@ -34,7 +34,7 @@ _SHOWN_DAYS: Final = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """One part of the housekeeping. `act` returns what it did, in figures."""
+    """One part of the housekeeping. `act` returns its work in figures."""
 
     name: str
     act: Callable[[], Awaitable[Mapping[str, int]]]
@@ -67,11 +67,11 @@ class Housekeeping:
         self._now = now
 
     async def tidy(self) -> Mapping[str, int]:
-        """Does the day's housekeeping. Returns figures of what was dropped and made, without figures that are 0.
+        """Does the day's housekeeping. Returns figures of dropped and new data, without figures that are 0.
 
-        "chats" and "memories" count what was erased in places that the bot has left. "messages" counts messages that
-        lost their words, in these places or because of their age. "runs" and "backups_dropped" count what was dropped,
-        "exports" too, "backups" what was made. Raises the first `StorageError`, once everything else is done.
+        "chats" and "memories" count rows erased in places that the bot has left. "messages" counts messages that lost
+        their words, in these places or because of their age. "runs", "backups_dropped" and "exports" count dropped
+        items, "backups" new ones. Raises the first `StorageError`, once everything else is done.
         """
         parts = (
             _Part(name="left", act=self._left),

@@ -1,8 +1,8 @@
-"""The journal of what a piece of a night job did to memory, row by row, so that it can be undone.
+"""The journal of a night job's changes to memory, row by row, so that they can be undone.
 
 Invariants: a job makes rows, closes or archives them and links them; it rewords and deletes none, and does not respell
 names: the database itself refuses that while a journal is kept. A journal holds ids and figures, never words. Undoing
-restores a value only where it is still what the job left. What a person has changed since stays as they want it, with
+restores a value only if it is still the job's. A row that a person has changed since stays as they want it, with
 everything it rests on.
 """
 
@@ -31,10 +31,10 @@ K = TypeVar("K")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
-    """A record of what was done: `made` rows, `changed` values of others as (before, after), links of others by table.
+    """A record of the changes: `made` rows, `changed` values of others as (before, after), links of others by table.
 
-    `told` says how often made rows counted as told again by then, if at all, and `closed` what had replaced them.
-    `named` are entities that were made, and `typed` has the types, before and after, of others.
+    `told` says how often made rows counted as told again by then, if at all, and `closed` names their replacements.
+    `named` are the entities made, and `typed` has the types, before and after, of others.
     """
 
     made: tuple[int, ...] = ()
@@ -54,7 +54,7 @@ class Journal:
 
     @property
     def touched(self) -> frozenset[int]:
-        """Every memory that was there before and that was changed."""
+        """All memories that existed before and were changed."""
         links = (pair[0] for pairs in (*self.linked.values(), *self.unlinked.values()) for pair in pairs)
         return frozenset({*self.changed, *links}) - frozenset(self.made)
 
@@ -69,7 +69,7 @@ class Journal:
 
     @classmethod
     def from_json(cls, text: str) -> Journal:
-        """Reads what `to_json` wrote; missing members count as nothing done."""
+        """Reads the form that `to_json` writes; missing members count as no changes."""
         read = json.loads(text)
 
         def by_table(name: str) -> dict[str, Sequence[Pair]]:
@@ -90,7 +90,7 @@ class Journal:
         )
 
     def then(self, later: Journal) -> Journal:
-        """Returns both journals as one, in this order. A value somebody changed in between is the value before."""
+        """Returns both journals as one, in this order. A value that a person changed in between is the value before."""
         made = frozenset(self.made)
         changed: dict[int, Values] = dict(self.changed)
         for row, values in later.changed.items():
@@ -124,7 +124,7 @@ class JournalKeeping:
 
 @contextmanager
 def kept(tx: Transaction) -> Iterator[JournalKeeping]:
-    """Keeps a journal of what the block does to memories, in the same transaction, which ends if the block fails."""
+    """Keeps a journal of the block's changes to memories, in the same transaction, which ends if the block fails."""
     job_watch.watch(tx)
     keeping = JournalKeeping()
     yield keeping
@@ -134,7 +134,8 @@ def kept(tx: Transaction) -> Iterator[JournalKeeping]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenBack:
-    """Ids of rows that were restored (`back`), deleted (`gone`), and kept because somebody made them theirs (`stay`).
+    """The ids of rows that were restored (`back`), deleted (`gone`), and kept because a person made them theirs
+    (`stay`).
 
     Rows made for prompts alone are in neither `back` nor `gone`.
     """
@@ -150,18 +151,18 @@ class TakenBack:
 
     @property
     def left(self) -> int:
-        """The number of rows that stay because somebody has changed them since."""
+        """The number of rows that stay because they were changed since."""
         return len(self.stay)
 
 
 def take_back(tx: Transaction, journal: Journal) -> TakenBack:
-    """Restores rows as they were before. What was forgotten or changed since stays so."""
+    """Restores rows as they were before. Rows that were forgotten or changed since stay so."""
     there = {row["id"]: row for row in job_watch.rows(tx, (*journal.made, *journal.touched))}
     stay = _wanted(tx, journal, there)
     standing = lineage.behind(tx, stay)
     gone = [row for row in journal.made if row in there and row not in stay]
     _take_back_links(tx, journal, there.keys() - standing, gone)
-    # Later work that rests on deleted rows can't stand, but what else it had archived must not be lost with it.
+    # Later work that rests on deleted rows can't stand, but other rows that it had archived must not be lost with it.
     memories.take_apart(tx, lineage.made_from(tx, gone, besides=_FOR_PROMPTS))
     back = []
     for row_id, values in journal.changed.items():
@@ -186,7 +187,7 @@ def take_back(tx: Transaction, journal: Journal) -> TakenBack:
 
 
 def _wanted(tx: Transaction, journal: Journal, there: Mapping[int, Row]) -> frozenset[int]:
-    """Returns the made rows that stay: somebody has held on to them since, or to what was made from them."""
+    """Returns the made rows that stay: a person has held on to them since, or to rows made from them."""
     made = frozenset(journal.made)
     wanted = {row for row in made if row in there and _is_wanted(there[row], journal)}
     for row in lineage.offspring(tx, made):
@@ -196,7 +197,7 @@ def _wanted(tx: Transaction, journal: Journal, there: Mapping[int, Row]) -> froz
 
 
 def _is_wanted(row: Row, done: Journal) -> bool:
-    """Returns whether a person has since held on to a row, told it again, or said what holds instead."""
+    """Returns whether a person has since held on to a row, told it again, or told its replacement."""
     if row["pinned"] or row["confirmed"]:
         return True
     if row["kind"] in _FOR_PROMPTS:
@@ -205,12 +206,12 @@ def _is_wanted(row: Row, done: Journal) -> bool:
 
 
 def _is_replaced(row: Row, done: Journal) -> bool:
-    """Returns whether something else has replaced a made row since."""
+    """Returns whether another row has replaced a made row since."""
     return row["superseded_by"] not in (None, done.closed.get(row["id"]), *done.made)
 
 
 def _may_reopen(tx: Transaction, row: Row, there: Mapping[int, Row], stay: Collection[int], done: Journal) -> bool:
-    """Returns whether nothing holds in the place of a closed row any more, once the made rows are gone."""
+    """Returns whether no row replaces a closed row any more, once the made rows are gone."""
     successor = row["superseded_by"]
     while successor in done.made and successor in there:
         if successor in stay or _is_replaced(there[successor], done):
@@ -222,7 +223,7 @@ def _may_reopen(tx: Transaction, row: Row, there: Mapping[int, Row], stay: Colle
 
 
 def _take_back_links(tx: Transaction, journal: Journal, may: Collection[int], gone: Sequence[int]) -> None:
-    """Undoes the rows' links, and withdraws names that only deleted rows have brought up."""
+    """Undoes the rows' links, and withdraws names that come from deleted rows alone."""
 
     def of(by_table: Mapping[str, Sequence[Pair]], table: str) -> list[Pair]:
         return [pair for pair in by_table.get(table, ()) if pair[0] in may]
@@ -238,7 +239,7 @@ def _take_back_links(tx: Transaction, journal: Journal, may: Collection[int], go
 
 
 def _values_then(earlier: Mapping[K, tuple[Any, Any]], later: Mapping[K, tuple[Any, Any]]) -> dict[K, tuple[Any, Any]]:
-    """Returns the later changes, from the value before the earlier change unless somebody changed it in between."""
+    """Returns the later changes, from the value before the earlier change unless it was changed in between."""
     return {
         name: (earlier[name][0] if name in earlier and earlier[name][1] == before else before, after)
         for name, (before, after) in later.items()
@@ -250,7 +251,7 @@ def _differing(values: Mapping[K, tuple[Any, Any]]) -> dict[K, tuple[Any, Any]]:
 
 
 def _told_since(later: Journal, made: Collection[int]) -> dict[int, int]:
-    """Returns how often later work had rows count as told again: its own rows, and those made before it."""
+    """Returns how often later work counted rows as told again: its own rows, and those made before it."""
     told = dict(later.told)
     for row, values in later.changed.items():
         if row in made and "reinforced_count" in values:
@@ -260,7 +261,7 @@ def _told_since(later: Journal, made: Collection[int]) -> dict[int, int]:
 
 
 def _closed_since(later: Journal, made: Collection[int]) -> dict[int, int]:
-    """Returns what later work has put in the place of rows made before it."""
+    """Returns the rows with which later work has replaced rows made before it."""
     return {
         row: values["superseded_by"][1]
         for row, values in later.changed.items()
@@ -271,7 +272,7 @@ def _closed_since(later: Journal, made: Collection[int]) -> dict[int, int]:
 def _links_then(
     earlier: Journal, later: Journal, made: Collection[int]
 ) -> tuple[dict[str, Sequence[Pair]], dict[str, Sequence[Pair]]]:
-    """Returns the net links and unlinks: what one journal linked and the other unlinked is in neither."""
+    """Returns the net links and unlinks: a link made in one journal and removed in the other is in neither."""
     linked: dict[str, Sequence[Pair]] = {}
     unlinked: dict[str, Sequence[Pair]] = {}
     for table in LINKS:

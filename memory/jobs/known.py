@@ -1,7 +1,7 @@
-"""Compares a concluded fact with what is known of its subject: whether it is new, and whether it may be kept.
+"""Compares a concluded fact with the known facts about its subject: whether it is new, and whether it may be kept.
 
-Invariants: reads only. People, in groups too, are known by identity or by name. What somebody has told of themselves,
-pinned or confirmed is never corrected by what was concluded.
+Invariants: reads only. People, in groups too, are known by identity or by name. A fact that a person has told of
+themselves, pinned or confirmed is never corrected by a conclusion.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def standing(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
 
 
 def contradicts(reader: Reader, about: Sequence[Memory], draft: Draft, *, read: frozenset[int]) -> bool:
-    """Returns whether a fact would put another value in the place of one that must stay.
+    """Returns whether a fact would replace a value that must stay.
 
-    That is a value that a person has confirmed or pinned, one that was read from the very messages `read`, or one that
-    a person has told of themselves where others speak of them here.
+    These are values that a person has confirmed or pinned, that were read from the very messages `read`, or that a
+    person has told of themselves while others speak of them here.
     """
     if not keys.is_single_valued(draft.key):
         return False
@@ -60,7 +60,7 @@ def contradicts(reader: Reader, about: Sequence[Memory], draft: Draft, *, read: 
 
 
 def is_told(about: Sequence[Memory], draft: Draft) -> bool:
-    """Returns whether a live fact says all of a draft, whoever told it; with a single-valued key also if it says less.
+    """Returns whether a live fact of any author says all of a draft; with a single-valued key also if it says less.
 
     Otherwise a value that a model has cut short would replace the whole one.
     """
@@ -77,7 +77,7 @@ def is_told(about: Sequence[Memory], draft: Draft) -> bool:
 
 
 def about(memory: Memory) -> tuple[object, ...]:
-    """Returns what facts must have in common to speak of the same, in the words of the same person."""
+    """Returns the fields that facts share if they speak of the same subject, in the words of the same person."""
     return (memory.owner_id, memory.subject_id, memory.subject, memory.author_id, memory.agent_id)
 
 

@@ -1,6 +1,6 @@
-"""Works out what merging facts would lose: which facts a merged statement still says, and what it makes up.
+"""Works out the loss in merging facts: the facts that a merged statement still says, and any that it makes up.
 
-Invariants: pure and deterministic, by what can be seen on the surface, so it prefers a merge not made to a memory lost.
+Invariants: pure and deterministic. It judges by the surface alone, so it prefers a merge not made to a memory lost.
 A statement that says a fact in words of its own counts as not saying it. If a fact counts as kept, none of its numbers,
 dates, names, negations or opposites is missing or belongs to another fact of the same statement.
 """
@@ -56,7 +56,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The verdict on an answer: its merges with the ids of what each really says, and how many facts would be lost.
+    """The verdict on an answer: its merges with the ids of the facts each really says, and the number of lost facts.
 
     `named` counts the distinct facts that the answer names. A refused answer has no merges.
     """
@@ -68,10 +68,10 @@ class Verdict:
 
 
 def judge(facts: Mapping[int, Statement], answer: Sequence[Merge], *, about: str = "") -> Verdict:
-    """Returns which merges of an answer may be made. Every id must be one of `facts`.
+    """Returns the merges of an answer that may be made. Every id must be one of `facts`.
 
-    `about` are words that a statement may hold though its facts don't: whom they are about, their topic. A merge left
-    with less than two facts is dropped. An answer is refused if it makes something up, or loses more than `MOST_LOST`
+    `about` are words that a statement may hold though its facts don't: their subject and topic. A merge left with less
+    than two facts is dropped. An answer is refused if it makes something up, or loses more than `MOST_LOST`
     of the facts it names, near-duplicates counted once.
     """
     named = {fact_id for merge in answer for fact_id in merge.ids}
@@ -120,7 +120,7 @@ def joined_key(facts: Sequence[Statement]) -> str:
 def near_each_other(facts: Mapping[int, Statement]) -> list[tuple[int, ...]]:
     """Groups facts of many kinds that say the same nearly word for word, by id.
 
-    Compares what is equal, and what shares a rare word: the many that share only common ones would take minutes.
+    Compares equal facts, and facts that share a rare word: the many that share only common words would take minutes.
     """
     words = {fact_id: frozenset(tokens(fact.value)) for fact_id, fact in facts.items()}
     common = Counter(word for each in words.values() for word in each)
@@ -128,7 +128,7 @@ def near_each_other(facts: Mapping[int, Statement]) -> list[tuple[int, ...]]:
     for fact_id, fact in facts.items():
         sharing.setdefault(("value", keys.normalise_value(fact.value)), []).append(fact_id)
         each = sorted(words[fact_id], key=lambda word: (common[word], word))
-        # Of values so much alike, one of these words must be shared.
+        # Values so much alike must share one of these words.
         for word in each[: len(each) - ceil(_ALIKE * len(each)) + 1]:
             if common[word] <= _RARE:
                 sharing.setdefault(("word", word), []).append(fact_id)
@@ -165,7 +165,7 @@ def _near(one: Statement, other: Statement) -> bool:
 
 
 def says_the_same(full: Statement, other: Statement) -> bool:
-    """Returns whether `full` says what `other` says, nearly word for word, under a key that tells as much."""
+    """Returns whether `full` says the same as `other`, nearly word for word, under a key that tells as much."""
     if full.key != other.key:
         return keys.tells(full.key, other.key) and _near(full, other)
     if keys.normalise_value(full.value) == keys.normalise_value(other.value):
@@ -181,7 +181,7 @@ def says(statement: Statement, fact: Statement, *, denied: frozenset[str] = froz
     It must hold all the fact's numbers with what they count, its names, and its negations with what they deny. It may
     deny nothing of it except what is `denied` by another fact it stands for. It must hold most of the fact's other
     words, under its key or with the words of its key, with names and numbers in their order. Keys that have a meaning
-    of their own ("likes", "dislikes") don't mix, and what used to be is not told as if it were.
+    of their own ("likes", "dislikes") don't mix, and a past state is not told as a present one.
     """
     told = keys.tells(statement.key, fact.key)
     if _means_more(fact.key) and not told:
@@ -219,13 +219,13 @@ def invents(statement: Statement, facts: Sequence[Statement], *, about: str = ""
     return len(own - given) > 1 + _ADDED * len(own)
 
 
-#: The key of what followed "remember that"; it says nothing about the value.
+#: The key of a text after "remember that"; it says nothing about the value.
 _NOTE: Final = "note"
-#: The most words of their own with which two facts are compared by all of them.
+#: Two facts with at most so many words of their own are compared by all of these.
 _SHORT: Final = 4
 #: Words between things that may not change places.
 _COMPARING: Final = re.compile(r"\b(?:than|over|before|after|from|instead of|rather)\b|[比从從先]", re.IGNORECASE)
-#: Words for what was so and is no more.
+#: Words for a past state.
 _OVER: Final = re.compile(r"\b(?:used to|formerly|no longer)\b|曾|以前|不再", re.IGNORECASE)
 #: Words that a shorter statement may leave out: stems of English ones, single characters of Chinese.
 _LIGHT: Final = listed("work live stay name call user person speaker current also realli veri quit own")
@@ -246,7 +246,7 @@ class _Seen:
 
     @property
     def telling(self) -> frozenset[str]:
-        """Names and numbers."""
+        """The names and numbers."""
         return self.names | self.numbers
 
     @property
@@ -276,7 +276,7 @@ def _covered(statement: Statement, facts: Mapping[int, Statement]) -> set[int]:
 
 
 def _exchanged(whole: _Seen, ours: _Seen, theirs: _Seen) -> bool:
-    """Returns whether a statement swaps what belongs to two facts: "Anna is 12, Ben 34" for Anna's 34 and Ben's 12.
+    """Returns whether a statement swaps the values of two facts: "Anna is 12, Ben 34" for Anna's 34 and Ben's 12.
 
     It looks at the order of the words that only one of the facts has: first those of one fact, then those of the other;
     or both in turn, as in "Anna and Ben are 34 and 12". Short facts are compared by all their words, longer ones by
@@ -323,7 +323,7 @@ def _items(key: str, value: str) -> list[Term]:
 
 
 def _denials(items: Sequence[Term]) -> tuple[frozenset[str], ...]:
-    """Returns what each negation denies."""
+    """Returns the words that each negation denies."""
     denied: dict[int, set[str]] = {}
     for item in items:
         if item.denied:
@@ -336,7 +336,7 @@ def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
 
 
 def _reaches(ours: frozenset[str], theirs: frozenset[str]) -> bool:
-    """Returns whether one negation denies what another does."""
+    """Returns whether one negation denies the same as another."""
     return len(theirs - ours) <= (1 - WORDS_KEPT) * len(theirs)
 
 

@@ -1,11 +1,11 @@
 """The weekly deep compression: merges facts that belong together, by a model, or without one if they say the same.
 
 Invariants: only facts of one owner, author and subject meet; a model is only shown those of one category and topic.
-Facts are left out that somebody has
-pinned or confirmed, whose merge somebody has undone, that the guard has flagged, or for whose key a new value replaces
-the old one. A merged row names the rows it was made from, which are archived and otherwise untouched. What a merge
-would lose stays as it is, and an answer that would lose too much or makes something up is not followed
-(`memory.jobs.loss`). What was looked at is not looked at again until something new was told or something was forgotten.
+Facts are left out if a person has pinned or confirmed them, or has undone their merge, if the guard has flagged them,
+or if a new value under their key replaces the old one. A merged row names the rows it was made from, which are archived
+and otherwise untouched. Facts that a merge would lose stay as they are, and an answer that would lose too much or makes
+something up is not followed (`memory.jobs.loss`). Facts are not looked at again until a new one was told or one was
+forgotten.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Rows: TypeAlias = Sequence[Memory]
 
 
 def _owners(reader: Reader, night: Night) -> list[int]:
-    """Returns owners with groups in which something is new, or with spent events; the steps see what can be merged.
+    """Returns owners with groups in which something is new, or with spent events; the steps find the possible merges.
 
     One short read, whatever the size of the store: the steps of each owner are a read of their own.
     """
@@ -75,7 +75,7 @@ JOB: Final = Job(name=_NAME, owners=_owners, steps=_steps)
 
 
 def _work(reader: Reader, scope: Scope, night: Night) -> list[Step]:
-    """Returns what there is to do for one owner, except the profile."""
+    """Returns the work for one owner, except the profile."""
     left_alone = {
         memory_id
         for record in job_runs.undone(reader, _NAME, scope.writes_to)
@@ -94,7 +94,7 @@ def _work(reader: Reader, scope: Scope, night: Night) -> list[Step]:
             steps.append(Step(request=_request(rows), carry_out=merging))
         elif any(len(group) > 1 for group in _alike(rows)):
             steps.append(Step(carry_out=partial(_join, scope=scope, night=night, row_ids=list(shown.values()))))
-    # What the model has merged by then is gone.
+    # Rows that the model has merged by then are gone.
     steps += [
         Step(carry_out=partial(_join, scope=scope, night=night, row_ids=[one.id for one in rows]))
         for rows in _repeated(reader, scope, left_alone)
@@ -142,7 +142,7 @@ def _due(reader: Reader, scope: Scope, night: Night, left_alone: set[int]) -> li
 
 
 def _last(reader: Reader, scope: Scope) -> tuple[int, bool]:
-    """Returns when an owner's facts were gone through last, or -1, and whether all are to be looked at again."""
+    """Returns the time of the last run over an owner's facts, or -1, and whether all are to be looked at again."""
     # Facts told while the model reads are looked at the next time.
     last = job_runs.last_begun(reader, _NAME, scope.writes_to)
     # Forgetting since then has taken merged rows apart.
@@ -169,8 +169,8 @@ def _may_be_merged(memory: Memory) -> bool:
 
 
 def _group(memory: Memory) -> tuple[object, ...]:
-    """Returns what rows must have in common to be merged."""
-    # One row in doubt would put all that it is merged with in doubt.
+    """Returns the fields that rows must share to be merged."""
+    # One row in doubt would put all rows merged with it in doubt.
     return (*known.about(memory), memory.category, memory.topic, memory.unsure)
 
 
@@ -202,7 +202,7 @@ class _Merged(BaseModel):
 
 
 def _merge(tx: Transaction, answer: str, *, scope: Scope, night: Night, shown: Mapping[str, int]) -> Mapping[str, int]:
-    """Merges what the answer names, as far as nothing is lost.
+    """Merges the rows that the answer names, as far as nothing is lost.
 
     A statement about a row that has gone, changed hands or been replaced since it was shown is skipped: it may hold
     that row's words.
@@ -223,7 +223,7 @@ def _merge(tx: Transaction, answer: str, *, scope: Scope, night: Night, shown: M
     merged = frozenset(one for merge in verdict.merges for one in merge.ids)
     left = [memory for memory in there.values() if memory.id not in merged]
     merging = [([there[one] for one in merge.ids], merge.statement) for merge in verdict.merges]
-    # Rows that say the same are merged, whatever the model made of them.
+    # Rows that say the same are merged, whatever the model's answer.
     merging += [(group, _joined(group)) for group in _alike(left) if len(group) > 1]
     return {**_written(tx, scope, night, merging), **({"refused": 1} if verdict.refused else {})}
 
@@ -264,7 +264,7 @@ def _join(tx: Transaction, _answer: str, *, scope: Scope, night: Night, row_ids:
 
 
 def _joined(rows: Rows) -> Statement:
-    """Returns what rows that say the same say, the fullest first, under the key that tells most."""
+    """Returns the statement of rows that say the same, the fullest first, under the key that tells most."""
     return Statement(key=loss.joined_key([_statement(one) for one in rows]), value=rows[0].value)
 
 
@@ -296,7 +296,7 @@ def _write(tx: Transaction, scope: Scope, night: Night, rows: Rows, statement: S
     weightiest and as sure as the least sure.
     """
     newest = max(rows, key=lambda memory: (memory.learned_at, memory.id))
-    # Where categories differ, what lasts longest under the key decides.
+    # If categories differ, the one that lasts longest under the key decides.
     filed = max([one for one in rows if one.key == statement.key] or rows, key=_lasts)
     draft = Draft(
         kind="fact",

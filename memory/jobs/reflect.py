@@ -1,8 +1,8 @@
 """The weekly look back: one reflection that a model concludes from an owner's week of facts and events.
 
-Invariants: a reflection names everything that was shown for it as its parents, so it goes if any of that is forgotten.
-It is not shown for later ones. There is at most one in six days, and none while little is new or nothing is learned of
-the owner. It archives nothing.
+Invariants: a reflection names all memories that were shown for it as its parents, so it goes if one of them is
+forgotten. It is not shown for later ones. There is at most one in six days, and none while little is new or nothing is
+learned of the owner. It archives nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _KEY: Final = "insight"
 
 
 def _owners(reader: Reader, night: Night) -> list[int]:
-    """Returns owners with enough new facts and no recent reflection; the steps see whether these make one.
+    """Returns owners with enough new facts and no recent reflection; the steps decide whether these make one.
 
     One short read, whatever the size of the store.
     """
@@ -92,7 +92,7 @@ def _new(reader: Reader, scope: Scope, night: Night) -> list[Memory]:
     facts = [memory for memory in found if memory.kind == "fact"]
     if len(facts) < _NEW_FACTS:
         return []
-    # A reflection that somebody has undone is not concluded from the same facts again. A fact that was being written
+    # A reflection that a person has undone is not concluded from the same facts again. A fact that was being written
     # just then may count as one of these, and does no harm.
     since = max((row for done in job_runs.undone(reader, _NAME, scope.writes_to) for row in _made(done)), default=0)
     return found if sum(memory.id > since for memory in facts) >= _NEW_FACTS else []
@@ -103,10 +103,10 @@ def _made(done: str) -> Sequence[int]:
 
 
 def _material(reader: Reader, scope: Scope, new: Sequence[Memory], size: int) -> tuple[list[str], list[int]]:
-    """Returns the material, a line of JSON each, and its ids: the week first, then what weighs most of the rest.
+    """Returns the material, one line of JSON each, and its ids: the week first, then the weightiest of the rest.
 
-    All of it comes to at most `size` bytes. What reads like an instruction is left out: a conclusion drawn from it
-    would not show where it came from.
+    All of it comes to at most `size` bytes. Texts that read like instructions are left out: a conclusion drawn from
+    them would not show its origin.
     """
     rest = memories.current(reader, scope, ("fact", "event"), limit=_SHOWN)
     lines: list[str] = []
@@ -166,7 +166,7 @@ def _keep(tx: Transaction, answer: str, *, scope: Scope, night: Night, shown: Se
 
 
 def _is_drawn_from(read: _Insight, parents: Sequence[Memory], shown: Sequence[int]) -> bool:
-    """Returns whether all that was shown still holds, and the sources the answer names, if any, include some of it."""
+    """Returns whether all shown memories still hold, and the sources that the answer names, if any, are among them."""
     if len(parents) < len(shown) or not all(memory.live for memory in parents):
         return False
     return not read.made_of or any(1 <= n <= len(shown) for n in read.made_of)

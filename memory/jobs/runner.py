@@ -1,9 +1,10 @@
-"""Runs the night jobs of one store, previews them, shows what they did, and undoes it.
+"""Runs the night jobs of one store, previews them, shows their changes, and undoes them.
 
 Invariants: A run goes owner by owner. An owner that fails holds up no other owner, and an answer that can't be read
 holds up none of the owner's other steps. A model is asked outside any transaction. A step, its record and its cost are
 committed in one transaction. A run that breaks off with its process can be resumed at once. A preview is the real work,
-rolled back. What somebody undoes is not done again by the same job. Only rows of the asker's scope are shown or undone.
+rolled back. The same job does not repeat changes that a person has undone. Only rows of the asker's scope are shown or
+undone.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ log = structlog.get_logger(__name__)
 
 #: After this many owners in a row without an answer, the model is taken to be down.
 _DOWN: Final = 3
-#: Columns in which a job keeps its own notes about a row; nobody is shown them.
+#: Columns in which a job keeps its own notes about a row; they are never shown.
 _NOTED: Final = frozenset({"enriched_at"})
 What: TypeAlias = Literal["new", "archived", "replaced", "compressed", "back", "told again", "changed"]
 
@@ -82,7 +83,7 @@ class UndoneRun:
 
     `restored` counts the rows that are as they were before the run. `left` counts the rows that stay as they are,
     because they were changed since. `back` holds the memories that hold again or count as before; `stay` holds those
-    that somebody has made their own.
+    that a person has made their own.
     """
 
     restored: int
@@ -92,7 +93,7 @@ class UndoneRun:
 
 
 class NoUndo(MemoryFault):
-    """Nothing of this run can be undone in this scope."""
+    """A run has nothing that can be undone in this scope."""
 
     code = "no_undo"
 
@@ -212,8 +213,8 @@ class Jobs:
     ) -> Run | None:
         """Runs `act`, which works on the whole store, as a run of a job. Returns None in the same cases as `run`.
 
-        `act` returns what it did, in figures. What it raises is recorded as the run's failure. Raises `StorageError`
-        if the record can't be kept.
+        `act` returns its work in figures. An error in it is recorded as the run's failure. Raises `StorageError` if the
+        record can't be kept.
         """
         agent_id = self._agents.ids[agent]
         run = await self._database.write(lambda tx: job_runs.begin(tx, job, agent_id, period, now=self._now()))
@@ -262,7 +263,7 @@ class Jobs:
 
     @in_read
     def item(self, reader: Reader, context: Context, run_id: int) -> list[OwnerResult]:
-        """Returns, in figures, what a run did to the asker's rows: an item for each of several linked accounts.
+        """Returns the figures of a run's changes to the asker's rows: an item for each of several linked accounts.
 
         Returns [] if there is no such run.
         """
@@ -273,7 +274,7 @@ class Jobs:
 
     @in_read
     def did(self, reader: Reader, context: Context, run_id: int) -> list[Change]:
-        """Returns what a run did to the asker's rows, as far as these still exist. Raises `NotFound`."""
+        """Returns a run's changes to the asker's rows, as far as these still exist. Raises `NotFound`."""
         scope = confined(reader, context).scope
         items = _items(reader, scope, run_id)
         return [change for item in items for change in _changes(reader, scope, Journal.from_json(item.undo or ""))]
@@ -315,7 +316,7 @@ class Jobs:
         return undone
 
     async def preview(self, context: Context, job: str) -> list[Change]:
-        """Returns what a job would do now to the asker's rows. Nothing is kept except what the model calls cost.
+        """Returns the changes that a job would make now to the asker's rows. Only the cost of model calls is kept.
 
         Raises `BudgetSpent`, `ModelFailed`, `TimeoutError`, `Unreadable`, and `NotFound` if there is no such job.
         """
@@ -347,7 +348,7 @@ class Jobs:
             raise
 
     async def _ended(self, run: Run, work: Job) -> _End:
-        """Does what is left of a run. Raises nothing except when it is cancelled."""
+        """Does the rest of a run. Raises nothing except when it is cancelled."""
         failures: list[Exception] = []
         if work.flushes:
             # Messages that can't be read now are read later.
@@ -359,7 +360,7 @@ class Jobs:
         return _End(state="failed", error=_code(failures[0])) if failures else _End(state="done", error=None)
 
     async def _go_through(self, run: Run, work: Job, failures: list[Exception]) -> None:
-        """Does what is left of a run, owner by owner. Adds the errors to `failures`."""
+        """Does the rest of a run, owner by owner. Adds the errors to `failures`."""
         night = self._night(run.agent_id, run.period[:10])
         owners = await self._database.read(lambda reader: work.owners(reader, night))
         await self._database.write(lambda tx: job_runs.add_items(tx, run.id, owners))
@@ -380,7 +381,7 @@ class Jobs:
                 return
 
     async def _for_owner(self, run: Run, work: Job, night: Night, owner_id: int) -> None:
-        """Does everything that is left to do for an owner.
+        """Does all remaining work for an owner.
 
         Raises the last `Unreadable` once the rest is done. If there was nothing to do, the owner's item is dropped from
         the run, because `owners` may name owners without work.
@@ -426,7 +427,7 @@ class Jobs:
     ) -> Journal:
         """Carries out a step and records it together with `before`, the journal of the owner's earlier steps.
 
-        Returns the joined journal. If somebody has undone the run meanwhile, the step is not carried out.
+        Returns the joined journal. If a person has undone the run meanwhile, the step is not carried out.
         """
         if job_runs.is_undone(tx, run.id, owner_id):
             if answer is not None:
@@ -477,7 +478,7 @@ class Jobs:
 
 
 async def _failure(act: Awaitable[None], **where: object) -> list[Exception]:
-    """Returns whatever goes wrong in `act`, and logs it with `where`. The boundary of the job wrapper."""
+    """Returns the error of `act`, if it raises one, and logs it with `where`. The boundary of the job wrapper."""
     try:
         await act
     except BudgetSpent as exc:
@@ -497,24 +498,24 @@ def _code(exc: Exception) -> str:
 
 
 def _known(figures: Mapping[str, int]) -> Mapping[str, int]:
-    """Returns the figures after checking that each has a name that people can be shown."""
+    """Returns the figures after checking that each has a name for people."""
     assert figures.keys() <= FIGURES, f"nobody can be told what these are: {sorted(figures.keys() - FIGURES)}"
     return figures
 
 
 def _record(reader: Reader, run_id: int, owner_id: int) -> Journal:
-    """Returns the journal of what a run has done so far to an owner's rows."""
+    """Returns the journal of a run's changes so far to an owner's rows."""
     item = job_runs.item(reader, run_id, owner_id)
     return Journal() if item is None or item.undo is None else Journal.from_json(item.undo)
 
 
 def _owned(scope: Scope) -> tuple[int, ...]:
-    """Returns the owners whose rows somebody may list or undo: their own, or in a group the group's."""
+    """Returns the owners whose rows a person may list or undo: their own, or in a group the group's."""
     return scope.own if scope.private else (scope.writes_to,)
 
 
 def _items(reader: Reader, scope: Scope, run_id: int) -> list[OwnerResult]:
-    """Returns what a run changed in a scope's rows.
+    """Returns a run's changes to a scope's rows.
 
     Raises the same `NotFound` for a run elsewhere as for a run that does not exist.
     """
@@ -526,7 +527,7 @@ def _items(reader: Reader, scope: Scope, run_id: int) -> list[OwnerResult]:
 
 
 def _is_seen(reader: Reader, scope: Scope, item: OwnerResult) -> bool:
-    """Returns whether the run changed rows that somebody can see, or could see before these were gone."""
+    """Returns whether the run changed rows that a person can see, or could see before these were gone."""
     done = Journal.from_json(item.undo or "{}")
     touched = [*done.made, *_seen(done)]
     there = memories.by_ids(reader, scope, touched)

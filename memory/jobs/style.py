@@ -1,8 +1,8 @@
 """The manner in which an agent talks to a person or group: one paragraph of their strongest styles, or their own words.
 
 Invariants: a directive belongs to one owner and one agent and names all the styles it was made from as its parents, so
-it goes when one of them is forgotten. It is rebuilt, never reworded, when these are no longer the strongest. What a
-person has set themselves is never replaced by what is learned. Words that try to steer a model never enter one.
+it goes when one of them is forgotten. It is rebuilt, never reworded, when these are no longer the strongest. A manner
+that a person has set themselves is never replaced by a learned one. Words that try to steer a model never enter one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from memory.text.secrets.redact import redact
 
 #: The most characters of a directive.
 LIMIT: Final = 700
-#: The fewest styles a manner is made from, and how many of the strongest it is made from at most.
+#: The fewest styles that a manner is made from, and the most, the strongest ones.
 LEAST: Final = 3
 _MOST: Final = 15
 #: The name of the job, under which its cost is booked, too.
@@ -56,7 +56,7 @@ class Due:
 
 
 def due(reader: Reader, scope: Scope, *, now: int) -> Due | None:
-    """Returns what there is to do for the owner that `scope` writes to; None if the directive is what it should be.
+    """Returns the work for the owner that `scope` writes to; None if the directive is up to date.
 
     A directive is stale if the styles that it was made from are no longer the strongest at `now` (milliseconds UTC).
     """
@@ -82,7 +82,7 @@ def due(reader: Reader, scope: Scope, *, now: int) -> Due | None:
 
 
 def steps(reader: Reader, scope: Scope, night: Night) -> list[Step]:
-    """Returns the one step that brings a directive up to date, or none. An unusable answer is done without."""
+    """Returns the one step that brings a directive up to date, or none. It does without an unusable answer."""
     found = due(reader, scope, now=night.now)
     if found is None:
         return []
@@ -128,7 +128,7 @@ def set_by_person(
     local_date: str,
     new_id: Callable[[], str],
 ) -> int | None:
-    """Replaces every directive here by what a person wants themselves; nothing learned replaces it.
+    """Replaces every directive here by a person's own wish; nothing learned replaces it.
 
     Returns the memory's id; None if `text` is empty or longer than `LIMIT` characters.
     """
@@ -161,7 +161,7 @@ def set_by_person(
 
 
 def leave_to_learning(tx: Transaction, scope: Scope, *, now: int) -> bool:
-    """Closes what was set by a person here. Returns whether there was anything."""
+    """Closes directives set by a person here. Returns whether there were any."""
     told = [memory for memory in standing_here(tx, scope) if memory.confirmed]
     for memory in told:
         memories.close(tx, memory.id, at=now)
@@ -169,7 +169,7 @@ def leave_to_learning(tx: Transaction, scope: Scope, *, now: int) -> bool:
 
 
 def close_learned(tx: Transaction, scope: Scope, *, now: int) -> None:
-    """Closes what was learned here, because the person wants no learned manner."""
+    """Closes directives learned here, because the person wants no learned manner."""
     for memory in standing_here(tx, scope):
         if not memory.confirmed:
             memories.close(tx, memory.id, at=now)
@@ -197,7 +197,7 @@ JOB: Final = Job(name=NAME, owners=_owners, steps=steps)
 
 
 def _carry_out(tx: Transaction, answer: str, *, scope: Scope, night: Night, shown: Due) -> Mapping[str, int]:
-    """Brings the directive up to date, unless other styles count by now than those that were shown."""
+    """Brings the directive up to date, unless the styles that count have changed since they were shown."""
     found = due(tx, scope, now=night.now)
     if found is None or {one.id for one in found.styles} != {one.id for one in shown.styles}:
         return {}
@@ -226,7 +226,7 @@ def _carry_out(tx: Transaction, answer: str, *, scope: Scope, night: Night, show
 
 
 def _is_taken_back(reader: Reader, scope: Scope, wanted: Collection[int], standing: Sequence[Memory]) -> bool:
-    """Returns whether somebody has undone this agent's directive, or its end, and nothing is new since.
+    """Returns whether a person has undone this agent's directive, or its end, and nothing is new since.
 
     If there is to be no directive any more, returns whether exactly that end was undone.
     """
@@ -241,7 +241,7 @@ def _is_taken_back(reader: Reader, scope: Scope, wanted: Collection[int], standi
 
 
 def _said(answer: str) -> str:
-    """Returns what a model makes of the styles, in whole sentences; empty if that can't be used."""
+    """Returns a model's wording of the styles, in whole sentences; empty if it can't be used."""
     if not answer:
         return ""
     try:

@@ -22,7 +22,7 @@ class Rotation:
     at: time | None = None
 
     def is_due(self, last: int | None, now: int, timezone: str) -> bool:
-        """Returns whether what is said `now` begins a conversation anew that ended at `last`, in milliseconds UTC."""
+        """Returns whether a message `now` begins a new conversation after one last used `last`, in milliseconds UTC."""
         if last is None:
             return False
         if self.idle_ms is not None and now - last >= self.idle_ms:
@@ -42,7 +42,7 @@ class AgentMemory:
     """The memory settings of one agent. Its `model` reads for it in the background; without a model, patterns do.
 
     With `learns_style` it learns a manner of talking to people. With `nightly`, night jobs work on people's memories.
-    `rotation` says when a conversation with it begins anew by itself, `entities` who finds names in what it learns.
+    `rotation` says when a conversation with it begins anew by itself, `entities` what finds the names in its memories.
     """
 
     timezone: str = "UTC"

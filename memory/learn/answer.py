@@ -107,7 +107,7 @@ class FactItem(Item):
 
 
 class StyleItem(Item):
-    """A wish how to be answered."""
+    """A person's wish for the manner of answers."""
 
     key: Words = "style"
 
@@ -177,7 +177,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 def _items(model: type[_Model], value: Any) -> tuple[tuple[_Model, ...], int]:
-    """Returns the valid items of `value`, and how many were invalid. A single object counts as a list of one."""
+    """Returns the valid items of `value`, and the number of invalid ones. A single object counts as a list of one."""
     if isinstance(value, dict):
         # Models also put items under names of their own: {"1": {...}, "2": {...}}.
         nested = value and all(isinstance(one, dict) for one in value.values())
@@ -222,7 +222,7 @@ def _answer(text: str) -> dict[str, Any] | None:
 
 
 def _said_last(text: str) -> str:
-    """Returns what follows a model's thoughts: models that think aloud do so before they answer."""
+    """Returns the text after a model's thoughts: models that think aloud do so before they answer."""
     return text[max(text.rfind(end) + len(end) if end in text else 0 for end in _THOUGHT_ENDS) :]
 
 
@@ -362,7 +362,7 @@ class _Scan:
         return self._text[self._at] if self._at < len(self._text) else _END
 
     def _take(self, char: str) -> bool:
-        """Reads `char` if it comes next; returns whether it did. Before it may be too many or too few commas."""
+        """Reads `char` if it comes next; returns whether it did. There may be too many or too few commas before it."""
         self._skip(",")
         if self._peek() != char:
             return False

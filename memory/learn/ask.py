@@ -1,6 +1,6 @@
 """The question a model gets when it reads a stretch of messages for memories.
 
-Invariants: pure. What people wrote stands in the prompt as JSON strings, so that no text can pass for another message
+Invariants: pure. People's words stand in the prompt as JSON strings, so that no text can pass for another message
 or for instructions. Only messages that may be learned from are shown at all. Each fact that may be replaced is listed
 with its short id.
 """
@@ -80,7 +80,7 @@ def ask(stretch: Stretch, tokens: int = _MATERIAL_TOKENS) -> ModelRequest:
 
 
 def fitting(messages: Sequence[Message], tokens: int) -> int:
-    """Returns how many of the messages one question with material of so many tokens holds: one at least."""
+    """Returns the number of messages that fit in one question with material of so many tokens: at least one."""
     room = int(min(tokens, _MATERIAL_TOKENS) * _MESSAGES)
     return max(1, len(within(messages, room, lambda message: line_cost(message, _longest(tokens)))))
 
@@ -99,7 +99,7 @@ def _longest(tokens: int) -> int:
 
 
 def line_cost(message: Message, longest: int) -> int:
-    """Returns about how many tokens the line of a message takes that is cut to `longest` tokens."""
+    """Returns the approximate tokens of the line of a message that is cut to `longest` tokens."""
     return min(message.tokens, longest) + _LINE_TOKENS
 
 
@@ -134,7 +134,7 @@ def _last_author(stretch: Stretch) -> int:
 
 
 def names_of(messages: Iterable[Message]) -> dict[int, str]:
-    """Returns how a prompt calls those who wrote the messages. People with the same name are told apart by a number."""
+    """Returns the names by which a prompt calls the messages' authors. A number tells people with one name apart."""
     names: dict[int, str] = {}
     for message in messages:
         if message.author_id is not None and message.author_id not in names:

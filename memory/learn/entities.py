@@ -1,9 +1,9 @@
 """Finds names in English and Chinese text by patterns: people, organizations, places, projects, addresses.
 
-Invariants: pure and linear in the text. What is found stands in the text as written. Of overlapping spans the longest
-wins, then the surest. A capital alone is no name at the start of a sentence or in a text all in capitals; days, months,
-languages and the like are no names, nor is the verb with which an entry begins ("Hiked", "Ordered a cake"). Missing a
-name is better than keeping a wrong one: recall has words for the rest.
+Invariants: pure and linear in the text. Every name found stands in the text as written. The longest of overlapping
+spans wins, then the surest. A capital alone is no name at the start of a sentence or in a text all in capitals; days,
+months, languages and the like are no names, nor is the verb with which an entry begins ("Hiked", "Ordered a cake").
+Missing a name is better than keeping a wrong one: recall has words for the rest.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def extract(text: str) -> list[Named]:
 def of_fact(key: str, value: str, *, subject: str = "") -> list[Named]:
     """Returns the names in a fact. Its value may be a bare name that the key gives a type ("employer" → organization).
 
-    `subject` is whom the fact is about, in words; words that merely describe ("my sister", "a doctor") are no name.
+    `subject` is the fact's subject in words; words that merely describe ("my sister", "a doctor") are no name.
     """
     found = [Named(type="person", name=subject)] if _is_name(subject) else []
     kind = _type_of_key(key)
@@ -68,7 +68,7 @@ def of_fact(key: str, value: str, *, subject: str = "") -> list[Named]:
 
 
 def standing(found: Iterable[Named], text: str) -> list[Named]:
-    """Returns those of `found`, each once, that stand in `text` as whole words and are no everyday word.
+    """Returns the names in `found`, each once, that stand in `text` as whole words and are no everyday word.
 
     For names that a model returns, which may be made up: a name that no text holds could not be forgotten with it.
     """
@@ -82,7 +82,7 @@ def standing(found: Iterable[Named], text: str) -> list[Named]:
     )
 
 
-#: How an operator gets the model of `trained`.
+#: The advice to an operator on how to install the model of `trained`.
 SPACY_INSTALL: Final = f"Install it: pip install 'remora[entities]' && python -m spacy download {spacy_names.MODEL}"
 
 
@@ -115,13 +115,13 @@ def by_spacy(texts: Sequence[str]) -> list[list[Named]]:
         log.warning("entities.spacy_failed", error=type(error).__name__, texts=len(texts))
         answer = [[] for _ in texts]
     return [
-        # Keeps only what stands in the text, whoever wrote the answer.
+        # Keeps only names that stand in the text, whatever the answer's origin.
         standing((Named(type=_SPACY[label], name=name) for label, name in names if label in _SPACY), text)
         for text, names in zip(texts, answer, strict=True)
     ]
 
 
-#: Characters from which the script of a text is told.
+#: The characters of a text by which its script is recognised.
 _LOOKED_AT: Final = 2_000
 #: Seconds for all texts of a night, the start included.
 _SPACY_SECONDS: Final = 120.0
@@ -143,7 +143,7 @@ def _distinct(found: Iterable[Named]) -> list[Named]:
 
 
 def _longest(spans: Iterable[_Span]) -> list[_Span]:
-    """Returns the spans kept of those that overlap, in order; each overlapping cluster is settled by itself."""
+    """Returns the spans that win among overlapping ones, in order; each overlapping cluster is settled by itself."""
     kept: list[_Span] = []
     cluster: list[_Span] = []
     reach = 0
@@ -275,7 +275,7 @@ _COMMON: Final = _set(
     tv pc am pm usa uk eu id url api faq pdf html css json http https sql cpu gpu ram ai ml it hr ceo cto
     """
 )
-#: Irregular pasts and the verbs with which notes on a person begin; none that is a name as well (Drew, Rose, Sung).
+#: Irregular pasts and the verbs with which notes on a person begin, without those that are names (Drew, Rose, Sung).
 _VERBS: Final = _set(
     """
     ate became began bought broke brought built came caught chose did drank drove fell felt flew forgot found gave got
@@ -292,7 +292,7 @@ _NO_VERBS: Final = _set(
     speed swed syed tweed unified united waleed wicked wilfred winfred winifred
     """
 )
-#: What stands before an entry of a list, and pronouns before a verb.
+#: The mark before an entry of a list, and pronouns before a verb.
 _ENTRY: Final = re.compile(
     r"(?:(?:^|\n)\s*(?:\d{1,3}|[a-zA-Z])[.)]|[,;)]|\b(?:i|we|he|she|they|you|and|then))\s*$", re.I
 )

@@ -1,11 +1,11 @@
 """Turns messages into drafts of memories: by patterns, or from the items of a model's answer.
 
 Invariants: only messages that were recorded with `learn` are read, each with its own date. Every result names the
-messages it comes from, and is checked by the bar below before anybody is told that it was noted. What a model claims to
-have read is weighed against the messages it names (`memory.learn.grounding`): what they don't say is refused, and what
-they may not mean is kept as unsure and replaces nothing. What an assistant wrote is never the source of something about
-a person. A model may name as replaced only rows that it was shown. In a
-group, it may say of the speaker only what is in the speaker's own words.
+messages it comes from, and is checked by the bar below before anybody is told that it was noted. A model's claim is
+weighed against the messages it names (`memory.learn.grounding`): a claim that they don't make is refused, and one that
+they may not mean is kept as unsure and replaces nothing. An assistant's words are never the source of a statement about
+a person. A model may name as replaced only rows that it was shown. In a group, it may state about the speaker only
+things in the speaker's own words.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from memory.text.words import tokens
 #: Values with nothing to keep: without one letter or digit in any script, or just a number, a path or a time.
 _JUNK = re.compile(r"[\W\d_]*|[\d\s.,:%/-]+|(?:[~.]?/|[A-Za-z]:\\)\S+|\[secret: [^\]]*\]")
 _NUMERIC_KEYS = frozenset({"age", "birthday"})
-#: The only categories that are kept of what an assistant wrote (DESIGN 5.3).
+#: The only categories that are kept from an assistant's words (DESIGN 5.3).
 _FROM_ASSISTANT = frozenset({"artifact", "solution", "decision"})
-#: The confidence of what a message may not mean as a model read it, at most.
+#: The most confidence of a claim that its message may not mean.
 _UNSURE = 0.4
-#: Findings that a model may take from one message. Who invents fifty does not push the others out.
+#: The most findings that a model may take from one message, so that fifty invented ones do not push the others out.
 _MOST_OF_MESSAGE = 8
 _SUBJECT_LIMIT = 80
 _TOPIC_LIMIT = 80
@@ -73,7 +73,7 @@ class Finding:
 
 
 def propose(text: str, *, scope: Scope, said_at: int, timezone: str) -> list[Draft]:
-    """Returns what one message of the scope's speaker says about them, by patterns."""
+    """Returns the facts about the scope's speaker that patterns find in one of their messages."""
     today = dates.local_date(said_at, timezone)
     drafts = []
     for candidate in patterns.extract(text, today=today):
@@ -101,7 +101,7 @@ def propose(text: str, *, scope: Scope, said_at: int, timezone: str) -> list[Dra
 
 
 def read(messages: Sequence[Message], *, scope: Scope, timezone: str) -> list[Proposal]:
-    """Returns what a stretch of one session says by patterns, by message. All must be of the scope's speaker."""
+    """Returns the facts that patterns find in a stretch of one session, by message; all by the scope's speaker."""
     return [
         Proposal(draft=draft, message_id=message.id)
         for message in messages
@@ -111,7 +111,7 @@ def read(messages: Sequence[Message], *, scope: Scope, timezone: str) -> list[Pr
 
 
 def noted(text: str, message: Message, *, scope: Scope, timezone: str) -> list[Proposal]:
-    """Returns what a message says, as a note: what a person puts right is to be kept, though no pattern reads it."""
+    """Returns a message as a note: a person's correction is to be kept, though no pattern reads it."""
     today = dates.local_date(message.said_at, timezone)
     draft = Draft(
         kind="fact",
@@ -133,7 +133,7 @@ def noted(text: str, message: Message, *, scope: Scope, timezone: str) -> list[P
 
 
 def findings(answer: Answer, stretch: Stretch) -> list[Finding]:
-    """Returns what is kept of a model's answer about `stretch`; what fails the bar is left out, item by item."""
+    """Returns the findings to keep from a model's answer about `stretch`, without items that fail the bar."""
     found: list[Finding | None] = [_fact(item, answer.entities, stretch) for item in answer.facts]
     found += [_style(item, stretch) for item in answer.styles]
     found += [_event(item, answer.entities, stretch) for item in answer.events]
@@ -141,7 +141,7 @@ def findings(answer: Answer, stretch: Stretch) -> list[Finding]:
 
 
 def _few_of_each(found: Sequence[Finding]) -> list[Finding]:
-    """Returns the findings in their order, of each message no more than so many, the sure ones first."""
+    """Returns the findings in their order, at most `_MOST_OF_MESSAGE` from each message, the sure ones first."""
     of_message = Counter[int]()
     kept: set[int] = set()
     for place in sorted(range(len(found)), key=lambda n: not found[n].is_sure):
@@ -172,7 +172,7 @@ def kind_of(item: FactItem) -> tuple[str, str]:
 
 
 def subject_of(about: str, speaker: str) -> str:
-    """Returns, in words, whom or what a fact is about; empty for the speaker."""
+    """Returns the subject of a fact in words; empty for the speaker."""
     name = " ".join(safe(about).split())[:_SUBJECT_LIMIT]
     return "" if name.casefold() in {speaker.casefold()} | _SELF else name
 
@@ -187,7 +187,7 @@ def topic_of(text: str) -> str:
 
 
 def replaced_by(item: FactItem, known: Iterable[Memory]) -> tuple[int, ...]:
-    """Returns the ids of the known facts, of those that were shown, that an item says are no longer true."""
+    """Returns the ids of the shown facts that an item calls no longer true."""
     shown = {memory.short_id: memory.id for memory in known}
     return tuple(shown[named] for named in dict.fromkeys(_SHORT_ID.findall(item.replaces)) if named in shown)
 
@@ -288,17 +288,17 @@ def _confidence(given: float, verdict: Verdict) -> float:
 
 
 def _verdict(claim: Claim, origin: _Origin, stretch: Stretch, *, by_assistant: bool) -> Verdict:
-    """Returns whether the messages an item comes from say it. `by_assistant` counts the assistant's own words, too."""
+    """Returns whether an item's messages say it. `by_assistant` counts the assistant's own words, too."""
     own = [message.text for message in origin.messages if message.author_id is not None or by_assistant]
     text = "\n".join(own)
     disclosed = tuple((one.key, one.value) for one in patterns.extract(text, today=origin.today))
     verdict = judge(claim, SaidText(text=text, before=_before(origin, stretch), disclosed=disclosed))
-    # What reads like an instruction is kept for its owner to see, and ends nothing.
+    # A text that reads like an instruction is kept for its owner to see, and ends nothing.
     return "unsure" if verdict == "sure" and injection_flags(text) else verdict
 
 
 def _before(origin: _Origin, stretch: Stretch) -> str:
-    """Returns what the assistant had written right before the first message of a person that an item comes from."""
+    """Returns the assistant's words right before the first message of a person that an item comes from."""
     first = next((message.id for message in origin.messages if message.author_id is not None), None)
     earlier = [one for one in (*stretch.before, *stretch.messages) if first is not None and one.id < first]
     return earlier[-1].text if earlier and earlier[-1].author_id is None else ""
@@ -369,7 +369,7 @@ def _origin(item: Item, stretch: Stretch, *, by_assistant: bool) -> _Origin | No
     """
     cited = [stretch.messages[n - 1] for n in sorted(set(item.messages)) if 1 <= n <= len(stretch.messages)]
     if not cited:
-        # Small models lose count; what no message says is refused by its words.
+        # Small models lose count; a claim that no message makes is refused by its words.
         cited = _closest(item.value, stretch)
     by_people = [message for message in cited if message.author_id in stretch.scopes]
     if by_people:
@@ -393,10 +393,10 @@ def _closest(value: str, stretch: Stretch) -> list[Message]:
 
 
 def _is_own_word(value: str, origin: _Origin) -> bool:
-    """Returns whether all words of a value stand in what its author said; in private nobody else could have said it.
+    """Returns whether its author said all words of a value; in private nobody else could have said them.
 
-    What people say of themselves in a group follows them into their private chats, and a model that was talked into it
-    may attribute another person's words to them.
+    People's facts about themselves follow them from a group into their private chats, and a model that was talked into
+    it may attribute another person's words to them.
     """
     if origin.scope.private:
         return True

@@ -1,4 +1,4 @@
-"""Weighs whether a message says what a model claims to have read in it.
+"""Weighs whether a message makes the statement that a model claims to have read in it.
 
 Invariants: pure. Nothing is looked up and nothing is changed. A verdict is "sure", "unsure" (kept with little
 confidence, shown as unsure, closes nothing) or "refused". A claim with a doubt that it does not repeat, or with
@@ -35,13 +35,13 @@ Verdict: TypeAlias = Literal["sure", "unsure", "refused"]
 #: Characters of a message that are read for one claim, from its beginning, and the most sentences.
 _READ: Final = 4_000
 _MOST_SENTENCES: Final = 100
-#: Shared words beyond which more of them tell nothing.
+#: The number of shared words beyond which more of them tell nothing.
 _LONG: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A statement that a model says it has read: of the speaker, or with `of_other` of somebody or something else.
+    """A statement that a model says it has read: about the speaker, or with `of_other` about another person or thing.
 
     `replaces` is True if the model names a known fact that is over because of it: two signs that it has read well.
     """
@@ -66,7 +66,7 @@ class SaidText:
 
 
 def judge(claim: Claim, said: SaidText) -> Verdict:
-    """Returns whether the message says what is claimed."""
+    """Returns whether the message makes the claim."""
     found = features(claim, said)
     if found["misquoted"] and not found["words shared"]:
         return "refused"
@@ -98,11 +98,11 @@ def is_doubtful(found: Mapping[str, float]) -> bool:
 
 
 def features(claim: Claim, said: SaidText) -> dict[str, float]:
-    """Returns what speaks for a claim and against it."""
+    """Returns the features that speak for a claim and against it."""
     message, before = said.text[:_READ], said.before[-_READ:]
     wanted, held, asked = telling(claim.value), telling(message), telling(before)
     if _opens("affirms", message) and any(sign in before for sign in "?？"):
-        held |= asked  # who says yes says what was asked
+        held |= asked  # a yes confirms what was asked
     clause, sentence = _bearing(claim, message)
     bearing, key = telling(clause), keys.vocabulary_key(claim.key)
     labels = keys.category_of(key) not in (None, "plan", "relation", "decision")
@@ -137,7 +137,7 @@ def _other_number(wanted: set[str], held: set[str]) -> bool:
 
 
 def _manner(claim: Claim, message: str, sentence: str, clause: str) -> dict[str, bool]:
-    """Returns which doubts, ends and denials the claim repeats, leaves out or adds."""
+    """Returns the doubts, ends and denials that the claim repeats, leaves out or adds."""
     value = f"{claim.key.replace('_', ' ').replace('-', ' ')} {claim.value}"
     hedged, ended, denied = shows("hedged", sentence), shows("ended", clause), shows("denied", clause)
     return {
@@ -181,7 +181,7 @@ def _bearing(claim: Claim, message: str) -> tuple[str, str]:
 
 
 def _agree(key: str, wanted: set[str], other_key: str, other_value: str) -> bool:
-    """Returns whether a claim says what patterns read, or part of it, or more."""
+    """Returns whether a claim says the same as patterns read, or part of it, or more."""
     other = telling(other_value)
     return key == other_key and bool(wanted & other) and (wanted <= other or other <= wanted)
 
@@ -224,7 +224,7 @@ def _expression(words: str) -> re.Pattern[str]:
 _UNSPACED: Final = re.compile("[\u3040-\u9fff]")
 _LETTERS: Final = re.compile(r"\w")
 _JOINT: Final = re.compile(r"[,;:、，；：—–]\s*|\s(?=(?:but|so|because|aber|weil|pero|porque|mais|parce)\s)")
-#: The features any of which keeps a claim from replacing what a model says is over, unless it is sure by all of them.
+#: The features any of which keeps a claim from replacing a fact that a model calls over, unless all of them are sure.
 _DOUBTS: Final = ("hedged", "numbers missing", "asks", "unreal", "quotes", "suggested", "of nobody", "misquoted")
 _QUOTES: Final = re.compile(r"[\"“„«]([^\"”“»]{2,400})[\"”“»]|「([^」]{2,400})」|『([^』]{2,400})』")
 #: The weights of the features and the shares of likelihood, fitted on 320 claims about 150 messages in six languages.

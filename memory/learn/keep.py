@@ -1,12 +1,12 @@
 """Turns one draft into rows: a new memory, an old one told again, or a replacement.
 
-Invariants: only a key on the closed list of single values, a model that names the row, or a value that denies all that
-the row says and nothing else ("nuts", "not allergic to nuts any more") replaces anything, and only by what is sure:
-what is unsure stands beside what it may replace. A named row is replaced only if the speaker may change it, and what
-was derived from it goes with it. Message time decides, so an older message never closes a newer value. Values that
+Invariants: a row is replaced only under a key on the closed list of single values, if a model names the row, or by a
+value that denies all that the row says and nothing else ("nuts", "not allergic to nuts any more"), and only by a sure
+draft: an unsure one stands beside the row it may replace. A named row is replaced only if the speaker may change it,
+and rows derived from it go with it. Message time decides, so an older message never closes a newer value. Values that
 differ in a number, a name, a date or a negation are never taken for the same. Every row names the messages it was
 learned from. For people who have opted out, nothing is kept from their words unless they ask for it themselves, nor
-anything about them from others' words, whoever brings it here.
+anything about them from others' words, whatever its way here.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _STATEMENT = 4
 
 
 def touched(scope: Scope) -> Keys:
-    """Returns the names of what `keep` touches in a scope, whatever is learned there.
+    """Returns the names of the rows that `keep` touches in a scope, whatever is learned there.
 
     A row is kept with the owner that the scope writes to. It may end rows of that owner, and of the other accounts of
-    the person in private; what was made from a row has the row's own owner.
+    the person in private; a row made from another has the same owner.
     """
     return [of_owner(owner_id) for owner_id in sorted({*scope.own, scope.writes_to})]
 
@@ -114,9 +114,9 @@ def keep_new(
 
 
 def supersede(tx: Transaction, scope: Scope, old: Memory, new: Memory, *, now: int, new_id: Callable[[], str]) -> None:
-    """Ends a fact because another one, which began later, says what holds now, as if the newer had just been told.
+    """Ends a fact because another one, which began later, holds now, as if the newer one had just been told.
 
-    Of a merged fact only the part that is meant ends, and rows that repeat the old one end with it.
+    Only the meant part of a merged fact ends, and rows that repeat the old one end with it.
     """
     draft = Draft(
         kind="fact", owner_id=new.owner_id, author_id=new.author_id, subject_id=new.subject_id, subject=new.subject,
@@ -137,8 +137,8 @@ def may_be_kept(
         return False
     said_at: int | None = draft.learned_at
     if draft.origin not in ("extracted", "imported", "derived"):
-        # What a person types to be kept is said now. What a model wants kept was said in the messages it had been
-        # given.
+        # A text that a person types to be kept is said now. A model's text was said in the messages that the model
+        # had been given.
         said_at = history.recorded_at(tx, source_ids)
     return said_at is None or not erasure.was_forgotten(tx, draft.owner_id, draft.key, draft.value, said_at=said_at)
 
@@ -159,8 +159,8 @@ def same(memory: Memory, draft: Draft) -> bool:
 def _is_wished(tx: Transaction, draft: Draft, source_ids: Sequence[int], names: Sequence[Named], *, now: int) -> bool:
     """Returns whether the author and the person it is about let a draft be kept.
 
-    What a person types to be kept has no message of history as its source; with a source, it is a model that wants it
-    kept. What is derived was learned before.
+    A text that a person types to be kept has no message of history as its source; with a source, a model wants it kept.
+    A derived memory was learned before.
     """
     overheard = draft.origin in ("extracted", "imported") or (draft.origin == "told" and bool(source_ids))
     if overheard and draft.author_id is not None and not people.speaker_by_id(tx, draft.author_id).learning:
@@ -195,10 +195,10 @@ def _place(
         if memory.valid_until is None and alike:
             # If a memory was merged, the merged row counts as told again: the part must not come back beside it.
             holds = lineage.merged_into(tx, scope, memory)
-            # A message that is read a second time says nothing a second time.
+            # A message that is read a second time does not count as told again.
             if not lineage.learned_from(tx, holds.id, source_ids):
                 memories.reinforce(tx, holds.id, at=draft.learned_at, confidence=draft.confidence)
-            # What was unsure until now has ended nothing yet.
+            # A memory that was unsure until now has ended nothing yet.
             over = [*named, *rivals] if memory.unsure else named
             _close(tx, scope, [one for one in over if one.id != holds.id], holds.id, draft=draft)
             return holds.id
@@ -215,7 +215,7 @@ def _place(
 
 
 def _close(tx: Transaction, scope: Scope, replaced: Sequence[Memory], memory_id: int, *, draft: Draft) -> None:
-    """Ends those of `replaced` that held until now and began before what the draft says, and rows that repeat them.
+    """Ends the rows in `replaced` that held until now and began before the draft, and rows that repeat them.
 
     When a merged row ends, its other parts still hold: only the part nearest to the draft ends with it.
     """
@@ -234,9 +234,9 @@ def _close(tx: Transaction, scope: Scope, replaced: Sequence[Memory], memory_id:
 
 
 def _repeating(tx: Transaction, scope: Scope, memory: Memory, draft: Draft) -> list[Memory]:
-    """Returns derived rows that say all of a memory under its key and not what the draft says: they end with it.
+    """Returns derived rows that say all of a memory under its key and do not agree with the draft: they end with it.
 
-    A night job that reads of something twice may word it differently, and nobody would name all of those rows.
+    A night job that reads of a thing twice may word it differently, and nobody would name all of those rows.
     """
     new = set(tokens(draft.value))
     beside = [one for one in memories.derived_beside(tx, scope, memory) if not (one.pinned or one.confirmed)]
@@ -264,7 +264,7 @@ def _says_little_else(one: Memory, memory: Memory) -> bool:
 
 
 def _called(memory: Memory, names: Mapping[int, str]) -> str:
-    """Returns the name of whom or what a row is about."""
+    """Returns the name of a row's subject."""
     return (memory.subject or names.get(memory.subject_id or 0, "")).casefold()
 
 
@@ -280,7 +280,7 @@ def _nearest(parts: Sequence[Memory], draft: Draft) -> list[Memory]:
 
 
 def _denied(tx: Transaction, scope: Scope, draft: Draft) -> list[Memory]:
-    """Returns live facts of a draft's subject that deny it or that it denies, except what people have made sure of."""
+    """Returns live facts of a draft's subject that deny it or that it denies, except those that people made sure."""
     if draft.kind != "fact" or keys.is_single_valued(draft.key):
         return []
     return [
@@ -301,7 +301,7 @@ def _is_opposite(one: Memory, other: Draft) -> bool:
 
 
 def _is_denial(one: Memory, other: Draft) -> bool:
-    """Returns whether one denies all that the other says, and nothing else, apart from words for their keys."""
+    """Returns whether one denies exactly the statement of the other, apart from words for their keys."""
     if not (keys.tells(one.key, other.key) or keys.tells(other.key, one.key)):
         return False
     told, meant = said(one.value), said(other.value)

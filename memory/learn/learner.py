@@ -52,10 +52,10 @@ T = TypeVar("T")
 _SIDE_BY_SIDE = 4
 #: Lines before a piece that are shown to the model, so that it understands how the piece begins.
 _LINES_BEFORE = 6
-#: Most known facts shown to the model, and how many each message may contribute.
+#: Most known facts shown to the model, and most that each message may contribute.
 _KNOWN = 40
 _NEAREST = 8
-#: How often a question that was refused as too long is asked with less.
+#: The number of times that a question refused as too long is asked with less.
 _SHRINKS = 2
 #: Characters of a message that are used to search for known facts.
 _QUERY_CHARS = 2_000
@@ -77,7 +77,7 @@ class Triggers:
 class Learner:
     """The background reader of sessions. Call `heard` after each turn and `finish` at the end.
 
-    `learned` is called with the agent and the owners for which a piece has brought something.
+    `learned` is called with the agent and the owners for whom a piece has brought something.
     """
 
     def __init__(
@@ -98,9 +98,9 @@ class Learner:
         self._learned = learned
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        # Sessions for which a task waits that will read all that is unread by then, so that no second has to.
+        # Sessions with a waiting task, which will read all messages unread by then, so that no second one has to.
         self._waiting: set[int] = set()
-        # Locks are kept while somebody holds or awaits them.
+        # Locks are kept while a task holds or awaits them.
         self._sessions: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._owners: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._reading = asyncio.Semaphore(_SIDE_BY_SIDE)
@@ -157,14 +157,14 @@ class Learner:
     async def take_up(self) -> None:
         """Waits, at start, for quiet in every session that an earlier run left unread, then redoes broken-off work.
 
-        What was set aside gets another chance with the new run, whose model may be another.
+        Pieces that were set aside get another chance with the new run, whose model may be another.
         """
         await self._database.write(extractions.retry_parked)
         for session_id in await self._database.read(extractions.sessions_with_work):
             self._arm(session_id, self._triggers.quiet_seconds, "left over")
 
     async def take_over(self, session_keys: Sequence[str]) -> None:
-        """Waits for quiet in those of the sessions that another process left unread."""
+        """Waits for quiet in the sessions that another process left unread."""
         for session_id in await self._database.read(lambda reader: extractions.unread_among(reader, session_keys)):
             if session_id not in self._timers and session_id not in self._waiting:
                 self._arm(session_id, self._triggers.quiet_seconds, "left over")
@@ -269,10 +269,10 @@ class Learner:
                 self._learned(*await self._database.read(lambda reader: self._whose(reader, work)))
 
     async def _by_model(self, work: Work, agent_id: int, model: BackgroundModel) -> int:
-        """Has a model read one piece, and keeps what it found. Returns the number of findings.
+        """Lets a model read one piece, and keeps its findings. Returns their number.
 
-        Patterns have read it before: what people say in plain words is known at once, and whatever becomes of the
-        model. It is shown to the model as known.
+        Patterns have read the piece before, so plain statements are known at once, whether or not the model answers.
+        They are shown to the model as known.
 
         Raises `BudgetSpent`, `ModelFailed`, `TimeoutError` and `Unreadable`.
         """
@@ -413,7 +413,7 @@ class Learner:
         # A new home or employer replaces the old one, however little the words are alike.
         single = (m for m in _weightiest(reader, scope, messages) if keys.is_single_valued(m.key))
         candidates = chain(nearest(reader, scope, messages), single)
-        # What a person said about themselves in a group is seen in their private chat, but only replaced in the group.
+        # A person's facts about themselves from a group are seen in their private chat, but only replaced in the group.
         known = {m.id: m for m in candidates if m.kind == "fact" and m.owner_id in (*scope.own, scope.writes_to)}
         return Stretch(
             messages=tuple(messages),
@@ -445,7 +445,7 @@ class Learner:
         return self._agents.timezone(session.agent_id)
 
     def _keep(self, tx: Transaction, work: Work, stretch: Stretch, read: Answer, answer: ModelAnswer) -> int:
-        """Keeps what a model found in one piece, books the cost, and ends the piece. Returns the number of findings."""
+        """Keeps a model's findings in one piece, books the cost, and ends the piece. Returns the number of findings."""
         now_said = {m.id: m.text for m in history.between(tx, work.session_id, work.first_id, work.last_id)}
         # Messages that were edited while the model read are scheduled to be read once more.
         edited = {m.id for m in stretch.messages if now_said.get(m.id) != m.text}
@@ -480,7 +480,7 @@ class Learner:
         return found
 
     def _kept_by_patterns(self, tx: Transaction, work: Work) -> int:
-        """Keeps what one piece says by patterns. Returns the number of findings."""
+        """Keeps the facts that patterns find in one piece. Returns the number of findings."""
         session = _session(tx, work)
         messages = history.between(tx, work.session_id, work.first_id, work.last_id)
         found = 0
@@ -498,13 +498,13 @@ class Learner:
 
 
 def _session(reader: Reader, work: Work) -> Session:
-    """Returns the session of a piece of work, with the agent it was said to. Another agent may serve it by now."""
+    """Returns the session of a piece of work, with the agent of that time. Another agent may serve it by now."""
     session = chats.session_by_id(reader, work.session_id)
     return replace(session, agent_id=extractions.agent_of(reader, work))
 
 
 def _scopes(reader: Reader, work: Work) -> list[Scope]:
-    """Returns the scopes of those who speak in a piece of work."""
+    """Returns the scopes of the people who speak in a piece of work."""
     session = _session(reader, work)
     said = history.between(reader, work.session_id, work.first_id, work.last_id)
     authors = {message.author_id for message in said if message.author_id is not None}

@@ -1,7 +1,7 @@
 """The model that reads for an agent in the background, within a budget of tokens per day.
 
-Invariants: Memory gets its model as a plain callable and knows no vendor. What counts against a day's budget is what
-was booked: all tokens that an agent's models read and wrote other than to answer somebody.
+Invariants: Memory gets its model as a plain callable and knows no vendor. The booked tokens count against a day's
+budget: all that an agent's models read and wrote, except for answers to people.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswer:
-    """A model's answer as text, and what it cost."""
+    """A model's answer as text, and its cost."""
 
     text: str
     spent: Spent
@@ -68,7 +68,7 @@ class ModelAnswer:
 
 #: Asks a model. Raises `ModelFailed` if the model gives no answer.
 Complete: TypeAlias = Callable[[ModelRequest], Awaitable[ModelAnswer]]
-#: Returns how many tokens of material fit beside instructions and an answer of so many tokens.
+#: Returns the tokens of material that fit beside instructions and an answer of so many tokens.
 Room: TypeAlias = Callable[[str, int], int]
 
 
@@ -82,8 +82,8 @@ class BackgroundModel:
     """The model that reads for one agent in the background.
 
     `tokens_per_day` limits the tokens it reads and writes in one day of the agent's timezone; None means no limit.
-    With `patterns_while_down`, what patterns read counts as all there is while it gives no answer; without, it reads
-    the messages later. One answer may take `seconds`.
+    With `patterns_while_down`, the facts that patterns read are enough while it gives no answer; without, it reads the
+    messages later. One answer may take `seconds`.
     `room` tells how much material it can read at once, which may be less after it has refused a request as too long.
     """
 
