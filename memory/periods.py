@@ -41,7 +41,7 @@ from memory.dates import (
 
 #: The number of characters read at each end of a text: dates inside a long paste are not asked about.
 READ_CHARS: Final = 2_000
-#: How far back "recently" and "the other day", with words like them, reach, in days.
+#: The days that "recently", "the other day" and the like reach back.
 RECENT_DAYS: Final = 21
 OTHER_DAY_DAYS: Final = 7
 
@@ -74,7 +74,7 @@ def ranges(text: str, today: date) -> list[Range]:
 def moments(period: Range, timezone: str) -> tuple[int, int]:
     """Returns `period` in milliseconds UTC: its first midnight in `timezone` and, excluded, the one after its end.
 
-    A midnight that a clock change skips is the moment of the change. Of a midnight that comes twice, the first counts.
+    A midnight that a clock change skips is the moment of the change. If a midnight comes twice, the first one counts.
     """
     zone = ZoneInfo(timezone)
     after = period.last + timedelta(days=1) if period.last < date.max else date.max
@@ -378,7 +378,7 @@ def _hence(match: re.Match[str], today: date) -> _Days:
 
 
 def _rolling(match: re.Match[str], today: date) -> _Days:
-    """Reads the last N days as reaching N days back: whoever says it in the evening does not mean midnights."""
+    """Reads the last N days as reaching N days back: people who say it in the evening do not mean midnights."""
     most = _amount(match)[1]
     unit = _unit(match["unit"])
     if unit in {"hour", "minute"}:

@@ -21,7 +21,7 @@ from memory.text.zones import zone_named
 #: Characters of a whole profile (DESIGN 5.1), and the equal share of each slot.
 LIMIT = 1_500
 _SLOT_LIMIT = LIMIT // len(keys.PROFILE_SLOTS)
-#: Keys whose slot says what the value is; the other keys are shown before their values.
+#: Keys whose slot explains the value; the other keys are shown before their values.
 _PLAIN = frozenset({"name", "language", "timezone", "home", "occupation", "likes", "goal", "instruction"})
 
 

@@ -1,8 +1,8 @@
-"""Applies what a message takes back to memory: facts that end, and facts that others replace.
+"""Applies a message's retractions to memory: facts that end, and facts that others replace.
 
-Invariants: nothing is written here but by `end`. Only current facts of the speaker are touched that they may change,
-and only those whose value the message names, or the only ones of the kind it speaks of. An imported, pinned or
-confirmed fact ends as any other: the person says so.
+Invariants: only `end` writes. Only current facts that the speaker may change are touched, and only those whose value
+the message names, or the only ones of the kind it speaks of. An imported, pinned or confirmed fact ends like any other:
+the person says so.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from memory.store.history import Message
 from memory.store.memories import Draft, Memory
 from memory.text.words import query_terms, tokens
 
-#: Facts looked at in one turn; nobody has told as many of themselves.
+#: The most facts looked at in one turn; nobody has told as many about themselves.
 _MOST: Final = 2_000
 #: Facts tried for a correction that names none.
 _NEAREST: Final = 3
-#: Messages read for what a correction puts right.
+#: The most messages in which the corrected words are looked for.
 _SAID: Final = 20
 #: The date that was added to a value for a day that it names.
 _DAY: Final = re.compile(r" \(\d{4}-\d\d-\d\d(?:/\d{4}-\d\d-\d\d)?\)")
-#: Words of a message that says nothing beside a correction, and the longest word that means little.
+#: The most words of a message that says only a correction, and the length of the longest word that means little.
 _LITTLE: Final = 3
 _EMPTY: Final = 3
 _KATAKANA: Final = re.compile(r"[\u30a1-\u30ff]*")
 _WORK: Final = {"occupation", "employer"}
-#: Kinds of rows that end with what they were derived from.
+#: Kinds of rows that end with the rows they were derived from.
 _DERIVED: Final = ("fact", "style", "event", "reflection")
 
 
@@ -52,9 +52,9 @@ class Revision:
 
 
 def touched(scope: Scope, revision: Revision) -> Keys:
-    """Returns the names of what `end` and `keep.keep` touch when a revision is kept; none if it changes nothing.
+    """Returns the names of the rows that `end` and `keep.keep` touch for a revision; none if it changes nothing.
 
-    What somebody said of themselves in a group may end in their private chat, and it is the group's.
+    A person's fact about themselves from a group may end in their private chat, and it is the group's.
     """
     if not (revision.proposals or revision.ended):
         return []
@@ -64,10 +64,10 @@ def touched(scope: Scope, revision: Revision) -> Keys:
 def read(
     reader: Reader, messages: Sequence[Message], *, scope: Scope, timezone: str, ending: Set[int] = frozenset()
 ) -> Revision:
-    """Returns what messages of the scope's speaker say by patterns, and what they take back.
+    """Returns the facts that patterns find in messages of the scope's speaker, and those taken back.
 
-    Of those messages whose ids are in `ending` it is guessed that they say what is over; this counts where no pattern
-    finds anything.
+    Messages whose ids are in `ending` are guessed to say that something is over; this counts if no pattern finds
+    anything.
     """
     proposals: list[Proposal] = []
     ended: dict[int, Memory] = {}
@@ -99,7 +99,7 @@ def read(
 def end(
     tx: Transaction, scope: Scope, ended: Sequence[Memory], *, at: int, now: int, new_id: Callable[[], str]
 ) -> None:
-    """Ends facts of the speaker at `at`, with what was derived from them, and brings the profile up to date."""
+    """Ends facts of the speaker at `at`, with the rows derived from them, and brings the profile up to date."""
     for memory in memories.by_ids(tx, scope, [memory.id for memory in ended]):
         if memory.valid_until is not None or memory.valid_from > at:
             continue
@@ -149,7 +149,7 @@ def _revised(
     elif back.corrects:
         left = [memory for memory in live if memory.id not in gone]
         found = [_replacing(one, left) for one in found]
-        # What was wrong is named: only what holds it can be put right.
+        # The wrong value is named: only a fact that holds it can be corrected.
         if not (found or over or any(one.new for one in back.denied)):
             found = _put_right(back, left, message, scope)
     return found, over
@@ -178,7 +178,7 @@ def _put_right(back: Changes, live: Sequence[Memory], message: Message, scope: S
 def _from_now(
     back: Changes, over: Sequence[Memory], told: Sequence[Message], message: Message, scope: Scope, *, timezone: str
 ) -> list[Proposal]:
-    """Returns what holds from now on: in the place of the one fact that is over, or as a note on what was told."""
+    """Returns the fact that holds from now on: in the place of the one that is over, or as a note on earlier words."""
     if back.instead and len(over) == 1:
         return [Proposal(draft=_with_value(over[0], back.instead, message, scope), message_id=message.id)]
     words = set(query_terms(back.now))
@@ -199,13 +199,13 @@ def _shares_value(memory: Memory, text: str) -> bool:
 
 
 def _told_before(reader: Reader, scope: Scope, message: Message) -> list[Message]:
-    """Returns what the speaker said before `message`, newest first."""
+    """Returns the speaker's messages before `message`, newest first."""
     said = passages.said_last(reader, scope, limit=_SAID)
     return [one for one in said if one.id < message.id and len(one.text) <= keys.VALUE_LIMIT]
 
 
 def _bears_on(message: Message, live: Sequence[Memory], told: Sequence[Message]) -> bool:
-    """Returns whether words speak of something told before, or say next to nothing but what holds."""
+    """Returns whether words refer to something told before, or say little beside what holds."""
     words = set(query_terms(message.text))
     known = {term for text in (*(one.value for one in live), *(one.text for one in told)) for term in query_terms(text)}
     return len(words) <= _LITTLE or bool({word for word in words & known if len(word) > _EMPTY or not word.isascii()})
@@ -217,7 +217,7 @@ def _denied_in(back: Changes, told: Message) -> bool:
 
 
 def _noted(back: Changes, told: Sequence[Message], message: Message, *, scope: Scope, timezone: str) -> list[Proposal]:
-    """Returns a correction as a note: what was told, with the new words in it, or else the correction's own words."""
+    """Returns a correction as a note: the earlier words with the new ones in them, or else the correction's own."""
     words = set(query_terms(message.text))
     nearest = max(told, key=lambda one: (len(words & set(tokens(one.text))), one.id), default=None)
     said = back.new or back.rest
@@ -231,17 +231,17 @@ def _noted(back: Changes, told: Sequence[Message], message: Message, *, scope: S
         if right:
             return extract.noted(right, message, scope=scope, timezone=timezone)
     said = back.rest or back.new
-    # "Sorry, wrong window" puts nothing right.
+    # "Sorry, wrong window" corrects nothing.
     worth = back.sure and len(query_terms(said)) > 1
     return extract.noted(said, message, scope=scope, timezone=timezone) if worth else []
 
 
 def _meant(ended: Ended, live: Sequence[Memory]) -> list[Memory]:
-    """Returns the facts that are over: those named under the keys that are meant, else named at all, else the last."""
+    """Returns the facts that are over: those named under the meant keys, else any named ones, else the last."""
     kind = [memory for memory in live if memory.key in ended.keys]
     if ended.what:
         named = _naming(ended.what, kind) or _naming(ended.what, live)
-        # Who quits nursing no longer works at the hospital either.
+        # A person who quits nursing no longer works at the hospital either.
         if named and set(named) < set(kind) and len({memory.key for memory in kind}) == len(kind) == len(_WORK):
             return kind if {memory.key for memory in kind} == _WORK else named
         if named or not _is_kind(ended.what, kind):
@@ -308,7 +308,7 @@ def _with_part(value: str, new: str) -> str:
 
 
 def _instead(memory: Memory, wrong: Denied, found: Sequence[Proposal]) -> int | str | None:
-    """Returns what takes the place of a fact: a proposal's place in `found`, a value, or None for nothing."""
+    """Returns the replacement of a fact: a proposal's place in `found`, a value, or None for nothing."""
     for place, one in enumerate(found):
         if one.draft.key == memory.key and not _says(one.draft, memory):
             return place
@@ -358,7 +358,7 @@ def _with_days(memory: Memory, value: str) -> str:
 
 
 def _replacing(proposal: Proposal, live: Sequence[Memory]) -> Proposal:
-    """Returns a proposal that replaces the newest fact of its key, as a correction does where a key holds many."""
+    """Returns a proposal that replaces the newest fact of its key, as a correction does if a key holds many."""
     draft = proposal.draft
     rivals = [memory for memory in live if memory.key == draft.key and not _says(draft, memory)]
     if proposal.replaces or keys.is_single_valued(draft.key) or not rivals:

@@ -1,7 +1,7 @@
 """Runs spaCy's English model in a process of its own: texts as a JSON list on standard input, names on standard output.
 
 The names of each text are a list of [label, name]. Invariants: the process ends after one list, so the model's 150 MB
-stay with nobody; its memory is bounded; it opens no file once the model is loaded.
+are freed; its memory is bounded; it opens no file once the model is loaded.
 """
 
 from __future__ import annotations

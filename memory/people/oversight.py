@@ -1,8 +1,8 @@
 """Admins' access to the memory of the people and groups on their channel, for the gateway.
 
 Invariants: Every look is recorded in the transaction that queues its answer, whatever its result. Admins get the same
-answer about a person of whom nothing may be known here as about a person of whom nothing is known. If the operator lets
-admins read nothing, the words of memories never leave this module. The gateway decides who is an admin.
+answer about a person whom they may not know here as about a person without memories. If the operator lets admins read
+nothing, the words of memories never leave this module. The gateway decides who is an admin.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Overseer:
 
 
 class Oversight:
-    """One store's memory as the admins of its channels may see it. With `reads` they see what memories say."""
+    """One store's memory as the admins of its channels may see it. With `reads` they see the words of memories."""
 
     def __init__(
         self,
@@ -193,7 +193,7 @@ class Oversight:
         """Erases a memory of that person or group of `channel` with the words it was learned from.
 
         The caller ends the inbox row. The erasing transaction also records the look, with the number of erased
-        memories. Returns None if the question has ended, or if nothing of that person or group may be seen any more.
+        memories. Returns None if the question has ended, or if that person or group may not be seen any more.
         """
 
         def asking(tx: Reader) -> Asker | None:
@@ -204,7 +204,7 @@ class Oversight:
 
         def noted(tx: Transaction, going: Plan) -> None:
             view = audit.view_of(tx, channel, reference)
-            assert view is not None  # else nobody would be asking
+            assert view is not None  # else the question would not exist
             self._note(tx, context, view, "forget", len(going.memories))
 
         selection = Selection(what="memories", memory_ids=(memory_id,))

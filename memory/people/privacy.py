@@ -1,6 +1,6 @@
-"""People's control over their own memory: what is kept, which admins looked, opt-outs, and linked identities.
+"""People's control over their own memory: the kept data, admins' looks, opt-outs, and linked identities.
 
-Invariants: Each method is one transaction. An answer comes from the asker's scope, or counts what the asker has said.
+Invariants: Each method is one transaction. An answer comes from the asker's scope, or counts the asker's messages.
 Two identities become one person only after both were asked: first the identity that gave the code, then the one that
 made it.
 """
@@ -47,9 +47,9 @@ class Kept:
     """The data kept about a person or, when asked in a group, about that group.
 
     `since` is the time of the oldest item, in milliseconds UTC (None: nothing yet). `kinds` counts live memories,
-    `past` counts those no longer live, `said` what the asker has said, and `reminders` the asker's reminders.
-    `all_looks` is how many times admins looked at what belongs to this person or group; `looks` holds some of these,
-    newest first. `accounts` holds all accounts of the person; it is empty in a group.
+    `past` counts those no longer live, `said` the asker's messages, and `reminders` the asker's reminders. `all_looks`
+    counts the admins' looks at the memory of this person or group; `looks` holds some of these, newest first.
+    `accounts` holds all accounts of the person; it is empty in a group.
     """
 
     kinds: dict[str, int]
@@ -94,9 +94,9 @@ class Privacy:
     spoil = writes(links.spoil)
 
     async def kept(self, context: Context, *, looks_shown: int, looks_before: int = 0) -> Kept:
-        """Returns what is kept about the speaker.
+        """Returns the data kept about the speaker.
 
-        In a group, returns what is kept about the group, without anything that belongs to the speaker alone. The
+        In a group, returns the data kept about the group, without anything that belongs to the speaker alone. The
         newest `looks_before` looks are left out.
         """
         return await self._database.read(lambda reader: _kept(reader, context, looks_shown, looks_before))
@@ -107,20 +107,20 @@ class Privacy:
 
     @in_read
     def speakers(self, reader: Reader, platform: str, user_ids: Sequence[str]) -> dict[str, Speaker]:
-        """Returns those of some users of a platform who are known, by their id there."""
+        """Returns the known people among some users of a platform, by their id there."""
         found = {one: people.known_speaker(reader, platform=platform, user_id=one) for one in user_ids}
         return {user_id: speaker for user_id, speaker in found.items() if speaker is not None}
 
     async def learn_from(self, context: Context, learning: bool) -> None:
-        """Sets whether anything is learned from what the speaker says from now on, anywhere in this store."""
+        """Sets whether anything is learned from the speaker's words from now on, anywhere in this store."""
         await self._database.write(lambda tx: opt_outs.learn_from(tx, anew(tx, context).speaker.person_id, learning))
 
     async def learn_about(self, context: Context, about: bool) -> None:
-        """Sets whether anything is learned about the speaker from what others say."""
+        """Sets whether anything is learned about the speaker from others' words."""
         await self._database.write(lambda tx: people.learn_about(tx, anew(tx, context).speaker.person_id, about))
 
     async def follow_up(self, context: Context, hours: str) -> None:
-        """Sets between which hours the speaker wants to be asked how plans went, such as "10-20"; "" for never."""
+        """Sets the hours between which the speaker wants to be asked how plans went, such as "10-20"; "" for never."""
         await self._database.write(lambda tx: people.set_follow_ups(tx, anew(tx, context).speaker.person_id, hours))
 
     @in_read
@@ -133,7 +133,7 @@ class Privacy:
         return None if made is None else _party(reader, *made)
 
     async def is_code(self, context: Context, code: str) -> bool:
-        """Returns whether the speaker's words are somebody's code. If not, they count as a wrong code."""
+        """Returns whether the speaker's words are an open code. If not, they count as a wrong code."""
         return await self._database.write(lambda tx: links.is_code(tx, context.speaker.id, code, now=self._now()))
 
     async def party(self, identity_id: int, session_id: int) -> Party:
@@ -260,7 +260,7 @@ class Linking:
             people.keep_with(self._tx, identity_id, each)
 
     def private_place(self, identity_id: int) -> str | None:
-        """Returns the key of the session where only this identity reads what it is told, or None without one."""
+        """Returns the key of the session that only this identity reads, or None without one."""
         session = chats.private_session(self._tx, identity_id)
         return None if session is None else session.key
 

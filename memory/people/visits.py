@@ -62,5 +62,5 @@ class Visits:
     called = reads(_called)
 
     def is_noted(self, session: SignedIn) -> bool:
-        """Returns whether a session's last visit is noted closely enough."""
+        """Returns whether the noted time of a session's last visit is recent enough."""
         return web_sessions.is_noted(self._now(), session)

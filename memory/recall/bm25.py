@@ -4,7 +4,7 @@ Invariants: Pure. Document frequency is counted within the scope, so that a scor
 vocabulary. A score is at least 0, and 0 means that no term occurs.
 
 Source: BM25 as in Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with Lucene's
-idf, ln(1 + (N - n + 0.5) / (n + 0.5)), which stays positive for a word that is everywhere.
+idf, ln(1 + (N - n + 0.5) / (n + 0.5)), which stays positive for a word that occurs everywhere.
 """
 
 from __future__ import annotations

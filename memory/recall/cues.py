@@ -1,14 +1,14 @@
 """Words that ask for a key or a category: "where do I live" and 我住在哪里 both mean `home`.
 
-A fact is indexed under its key, its value and these cues, so that a question finds it though it shares no word with
-it, in whichever language. Keys that are not listed are found by their own words and those of their category.
+A fact is indexed under its key, its value and these cues, so that a question in any language finds it even without a
+common word. Keys that are not listed are found by their own words and those of their category.
 """
 
 from __future__ import annotations
 
 from memory import keys
 
-#: Raised with every change of the words below: the index is then built anew.
+#: The version of the words below, raised with every change: the index is then built anew.
 CUES_VERSION = 4
 
 _CUES = {
@@ -76,7 +76,7 @@ _CUES = {
 }
 
 
-#: By these words people ask for anything of a kind; rarer words of the question then choose among them.
+#: The words by which people ask for anything of a kind; rarer words of the question then choose among the hits.
 _CATEGORY_CUES = {
     "identity": "who name called address age birthday born language origin 谁 名字 称呼 多大 出生 语言",
     "relation": "family relative kin who 家人 亲戚 谁",
@@ -100,12 +100,12 @@ _CATEGORY_CUES = {
 }
 
 
-#: Whoever asks for the name of a sister or a dog asks for that sister or dog.
+#: A question for the name of a sister or a dog asks for that sister or dog.
 _NAMED = "name called 名字 叫"
 
 
 def cues(key: str) -> str:
-    """The cue words of a normalised key, all languages together; empty for a key nobody listed."""
+    """Returns the cue words of a normalised key, all languages together; empty for an unlisted key."""
     found = _CUES.get(key, "")
     if key in keys.RELATIONS or key == "pet":
         found = f"{found} {_NAMED}"
@@ -115,5 +115,5 @@ def cues(key: str) -> str:
 
 
 def category_cues(category: str) -> str:
-    """The cue words of a category, all languages together; empty for one that nobody asks for by its kind."""
+    """Returns the cue words of a category, all languages together; empty for one that nobody asks for by its kind."""
     return _CATEGORY_CUES.get(category, "")

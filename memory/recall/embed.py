@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from memory.errors import MemoryFault
 
-#: The characters of one chunk, and how many of them the next one repeats, so that no sentence is seen only in pieces.
+#: The characters of one chunk, and those that the next one repeats, so that no sentence is seen only in pieces.
 CHUNK_CHARS = 1_600
 OVERLAP_CHARS = 320
 #: The limit of a chunk in normal form, in characters; ordinary text hardly grows in normal form.
@@ -75,7 +75,7 @@ class Embedder(Protocol):
     async def embed(self, texts: Sequence[str], *, query: bool) -> NDArray[np.float32]:
         """Returns one row of unit length per text, (n, dimension).
 
-        `query` marks questions, as opposed to what they look for. Raises `EmbeddingFailed`.
+        `query` marks questions, as opposed to the documents that they look for. Raises `EmbeddingFailed`.
         """
         ...
 
@@ -120,7 +120,7 @@ class TokenEmbedder(Protocol):
 
 
 def encodable(text: str) -> str:
-    """Returns `text` without what no model accepts: lone surrogates and NUL."""
+    """Returns `text` without characters that no model accepts: lone surrogates and NUL."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ")
 
 
@@ -184,7 +184,7 @@ def _end(text: str, start: int, width: int) -> int:
 
 
 def _next_start(text: str, start: int, end: int) -> int:
-    """Returns where the piece after `text[start:end]` starts: at the first sentence, else word, within the overlap."""
+    """Returns the start of the piece after `text[start:end]`: at the first sentence, else word, within the overlap."""
     # A fifth, as for a full piece, so that short pieces do not repeat most of themselves.
     overlap = min(OVERLAP_CHARS, (end - start) // 5)
     for boundary in (_SENTENCE_END, _SPACE):

@@ -37,22 +37,22 @@ log = structlog.get_logger(__name__)
 #: Documents embedded and committed at once: less than half a second of work.
 _BATCH = 16
 _BATCH_CHARS = 16_000
-#: Seconds for which a question stays embedded: one turn asks what it means more than once.
+#: Seconds for which a question stays embedded: one turn needs its vector more than once.
 _QUESTION_SECONDS = 10.0
 #: Seconds before the next attempt after a failure, doubled each time up to the longest wait.
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 600.0
 #: Progress on a longer backlog than this is logged every so many documents.
 _REPORTED = 500
-#: Seconds between two looks for what other processes on the store have queued.
+#: Seconds between two looks for documents that other processes on the store have queued.
 _LOOKS: Final = 5.0
 #: Most tokens of a document whose bits are kept: 24 kB at 384 dimensions.
 _MOST_TOKENS = 512
 #: The number of pieces of a text that hold so many tokens.
 _MOST_PIECES = 4
-#: The mean of a model's vectors for these lines serves as the centre of all its vectors. Of 5,195 messages the ten
+#: The mean of a model's vectors for these lines serves as the centre of all its vectors. For 5,195 messages the ten
 #: nearest are among the hundred nearest by signs in .89 of cases, without the centre in .46
-#: (docs/design/benchmarks.md).
-#: Whoever changes a line must have everybody's vectors made again (a migration that drops the setting "vectors").
+#: (docs/design/benchmarks.md). A changed line makes it necessary to make everybody's vectors again (by a migration that
+#: drops the setting "vectors").
 ORDINARY: Final = (
     "I went to the market this morning and bought some apples.",
     "The meeting has been moved to Thursday at three.",
@@ -158,7 +158,7 @@ class Embedding:
 
     @property
     def trouble(self) -> str:
-        """Why memory is searched by words alone at the moment, for the operator; empty otherwise."""
+        """The reason why memory is searched by words alone at the moment, for the operator; empty otherwise."""
         return self._trouble
 
     def start(self) -> None:
@@ -268,7 +268,7 @@ class Embedding:
             await self._work_off()
 
     async def _work_off(self) -> None:
-        """Embeds what waits, whenever there is something. Never ends."""
+        """Embeds waiting documents, whenever there are any. Never ends."""
         reported, alone = 0, self._database.peers.is_alone
         while True:
             # Cleared before the queue is read: documents that come later set it again.
@@ -279,7 +279,7 @@ class Embedding:
                 if not self._awake.is_set():
                     self._idle.set()
                 with suppress(TimeoutError):
-                    # What other processes have queued wakes nobody here.
+                    # Documents that other processes have queued wake nobody here.
                     await asyncio.wait_for(self._awake.wait(), None if alone else _LOOKS)
 
     async def _patiently(self, act: Callable[[], Awaitable[T]]) -> T:
@@ -337,7 +337,7 @@ class Embedding:
         return 0
 
     async def _work_off_some(self) -> int:
-        """Embeds the newest waiting documents. Returns how many were looked at."""
+        """Embeds the newest waiting documents. Returns the number of those looked at."""
         looked_at, jobs = await self._database.read(self._look)
         without_text = looked_at - {job.doc for job in jobs}
         if without_text:
@@ -382,7 +382,7 @@ class Embedding:
             log.warning("embedding.refused", doc=jobs[0].doc, error=str(exc), instead="words only")
             made = [(_Rows(refused=True), None)]
 
-        served = self._vectors  # which closing takes away, perhaps before the transaction runs
+        served = self._vectors  # closing sets it to None, perhaps before the transaction runs
         assert served is not None
 
         def act(tx: Transaction) -> None:

@@ -18,8 +18,8 @@ _SHORT = 60
 def should_search(text: str) -> bool:
     """Returns whether memory should be searched for `text`.
 
-    No: nothing but emoji, punctuation or code; acknowledgements, thanks, greetings and laughter ("ok thanks!", 好的,
-    哈哈, obrigado); a bare syllable. Yes: everything else, above all whatever has a question mark beside a word, and
+    No: texts of only emoji, punctuation or code; acknowledgements, thanks, greetings and laughter ("ok thanks!", 好的,
+    哈哈, obrigado); a bare syllable. Yes: everything else, above all texts with a question mark beside a word, and
     questions and words of memory however short ("why", "again", 谁, 记得).
     """
     # An unclosed fence runs to the end, as platforms show it.
@@ -117,7 +117,7 @@ def _is_chatter(words: list[str]) -> bool:
 
 
 def _is_tiny(words: list[str]) -> bool:
-    """True for one or two letters, one character of an unspaced script, or up to three hiragana (interjections)."""
+    """Returns True for one or two letters, one character of an unspaced script, or up to three hiragana."""
     whole = "".join(words)
     if _UNSPACED.search(whole):
         return len(whole) == 1 or _HIRAGANA.fullmatch(whole) is not None

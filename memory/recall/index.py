@@ -29,7 +29,7 @@ from memory.text import words
 
 log = structlog.get_logger(__name__)
 
-#: Documents indexed in one transaction: some 20 ms, which is what a turn may have to wait.
+#: Documents indexed in one transaction: some 20 ms, for which a turn may have to wait.
 _STRETCH: Final = 200
 #: While a large index is rebuilt, progress is logged every so many documents.
 _REPORTED: Final = 5_000
@@ -39,13 +39,13 @@ _LARGE_BYTES: Final = 64 * 1024 * 1024
 _PAUSE: Final = 60.0
 #: Most candidates that are scored. At some 10 µs each, this bounds a search by words, however much was ever said.
 MOST_MATCHES: Final = 4_000
-#: Raised with every change of `text_of`.
+#: The version of `text_of`, raised with every change of it.
 _TEXT_VERSION: Final = 2
-#: The store setting that says what the index is made of: the versions of the tokens, the cues and the texts. While the
-#: index is being made, the last document it holds follows behind a colon.
+#: The store setting with the versions of the tokens, the cues and the texts that the index is made of. While the index
+#: is being made, the last document it holds follows after a colon.
 VERSION: Final = "words"
 _MADE_OF: Final = f"{words.TOKENS_VERSION}.{CUES_VERSION}.{_TEXT_VERSION}"
-#: Stands for the last document of an index that holds everything.
+#: The number of the last document for an index that holds everything.
 _ALL: Final = 2**62
 
 
@@ -90,7 +90,7 @@ class Mending:
         database.on_index_damage = self.suspect
         self._task: asyncio.Task[None] | None = None
         self._pause_until = 0.0
-        #: Held so that nobody gives the index up while somebody else rebuilds it.
+        #: Held so that no task gives the index up while another rebuilds it.
         self._mending = asyncio.Lock()
 
     async def begin(self) -> None:
@@ -111,7 +111,7 @@ class Mending:
             log.error("index.unusable", error=str(exc), instead="substring search")
 
     def suspect(self) -> None:
-        """Has the index checked, and mended if needed, after a search failed on it or found it incomplete."""
+        """Starts a check of the index, and its repair if needed, after a search failed on it or found it incomplete."""
         if self._task is not None and not self._task.done():
             return
         if asyncio.get_running_loop().time() >= self._pause_until:
@@ -253,8 +253,8 @@ async def keep_up(database: Database) -> None:
 def match(reader: Reader, scope: Scope, terms: Sequence[str]) -> Matches:
     """Returns the documents of the scope that hold one of the terms.
 
-    The cost grows with what the scope sees, not with the table. If more than `MOST_MATCHES` documents match, terms are
-    taken from the rarest on until enough documents hold one of them.
+    The cost grows with the documents of the scope, not with the table. If more than `MOST_MATCHES` documents match,
+    terms are taken from the rarest on until enough documents hold one of them.
     """
     found = _holding(reader, scope, terms, limit=MOST_MATCHES + 1)
     if len(found) <= MOST_MATCHES:
@@ -272,14 +272,14 @@ def match(reader: Reader, scope: Scope, terms: Sequence[str]) -> Matches:
 
 
 def text_of(reader: Reader, doc: int) -> tuple[tuple[int, ...], str] | None:
-    """Returns the partitions of a document and the words it is found by, or None if it is not to be found."""
+    """Returns the partitions of a document and the words by which it is found, or None if it must not be found."""
     found = _found(reader, [doc]).get(doc)
     return None if found is None else (found.partitions, found.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """A document that is to be found: its partitions, its words, and the words with which people ask for its key."""
+    """A document to be found: its partitions, its words, and the words with which people ask for its key."""
 
     partitions: tuple[int, ...]
     text: str
@@ -287,11 +287,11 @@ class _Found:
 
 
 def _found(reader: Reader, docs: Collection[int]) -> dict[int, _Found]:
-    """Returns those of the documents that are to be found.
+    """Returns the documents that are to be found.
 
-    Where several people talk, a message is indexed with its speaker's name, as a reader sees it. A question that names
-    somebody then finds what they said before what was said to them. A memory is indexed with the name of its author
-    and the name of the person it is about.
+    If several people talk, a message is indexed with its speaker's name, as a reader sees it. A question that names a
+    person then finds messages by them before messages to them. A memory is indexed with the name of its author and the
+    name of the person it is about.
     """
     found: dict[int, _Found] = {}
     for doc, row in documents.messages(reader, docs).items():
@@ -337,7 +337,7 @@ def _start_over(tx: Transaction) -> None:
 
 
 def _make_some(tx: Transaction) -> int:
-    """Indexes the next documents in their order. Returns how many there were.
+    """Indexes the next documents in their order. Returns their number.
 
     The change log is left alone: it also names deleted documents, whose vectors are still to be removed.
     """

@@ -1,10 +1,9 @@
-"""Reads appointments of one's own in six languages: "dentist on Thursday at 3", "jeudi à 15h j'ai dentiste".
+"""Reads a speaker's own appointments in six languages: "dentist on Thursday at 3", "jeudi à 15h j'ai dentiste".
 
 An appointment is an occasion (`memory/text/occasion_words.py`) on one day to come, in a short sentence. It is looked
-for where the patterns of a language found no plan: they read what people plan to do, this module reads what stands in
-their calendar.
+for if the patterns of a language found no plan: they read people's plans, this module the entries of their calendars.
 
-Invariants: pure. What is over, asked, unsure, or somebody else's is none.
+Invariants: pure. An occasion that is over, asked about, unsure, or another person's is no appointment.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from memory.text.times.tables import fold, table
 #: Longer sentences tell more than an appointment, in characters.
 _LONGEST: Final = 90
 _NOON: Final = time(12, tzinfo=UTC)
-#: Signs and words of questions, of the past, and of what others do.
+#: Signs and words of questions, of the past, and of other people's doings.
 _NOT_ONES_OWN: Final = re.compile(
     r"[?？]|\b(?:you|your|u|he|she|they|their|was|were|had|went|did|been|last|yesterday|has|goes|gets|needs|wants|let's|lets"
     r"|du|dein\w*|er|sie|ihr|war|hatte|ging|gestern|letzte\w*|hat|hast|geht|muss(?! ich)|will(?! ich)|kommt"
@@ -34,13 +33,13 @@ _NOT_ONES_OWN: Final = re.compile(
     r"|[你他她吗呢]|什么|几点|昨|上[周个]|了[。！!]*$|彼|あなた|昨日|先週|でした|ました|か[。]?$|だっけ",
     re.IGNORECASE,
 )
-#: A name that something is said of: "Tom's appointment", "Lena hat".
+#: A name about which something is said: "Tom's appointment", "Lena hat".
 _NAMED: Final = re.compile(r"\b[A-ZÀ-Þ][\w-]+(?:'s\b|’s\b| (?:has|is|gets|goes|needs|hat|muss|tiene|va)\b)")
-#: What may stand before the day or the word of an appointment in a script without blanks.
+#: The characters that may stand before the day or the word of an appointment in a script without blanks.
 _OPENING: Final = re.compile(
     r"[我俺咱们就要得会在，,、 ]*(?:对了|那)?[我俺咱们就要得会在，,、 ]*|(?:(?:私|僕|俺)(?:は|も)|、|あ|えっと)*"
 )
-#: Words that say no more than whose it is.
+#: Words that only tell whose appointment it is.
 _MINE: Final = re.compile(
     r"^(?:(?:so|and|oh|ok|okay|btw|by the way|hey|hi|also|und|also|ach|y|oye|et|alors|bon)[, ]+)*"
     r"(?:\b(?:i|we)(?:'ve| have)?(?: got)?\b|there(?:'s| is))? ?(?:\b(?:the|an?)\b )?"
@@ -52,7 +51,7 @@ _CJK: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 
 
 def appointment(sentence: str, *, code: str, today: date) -> str | None:
-    """Returns the appointment that a sentence said on `today` tells, with its date; None if it tells none."""
+    """Returns the appointment in a sentence said on `today`, with its date; None if there is none."""
     said = sentence.strip(" .!。！~～").replace("’", "'")
     if len(said) > _LONGEST or not is_occasion(said) or _NOT_ONES_OWN.search(said) or _NAMED.search(said):
         return None

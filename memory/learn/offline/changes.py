@@ -1,7 +1,6 @@
-"""Reads what people take back: requests to forget, what is over, what was wrong. One YAML file a language.
-
+"""Reads retractions: requests to forget, and facts that are over or were wrong. One YAML file a language.
 Invariants: pure, without a look at memory; time is bounded by the length of the sentences read. English and Chinese,
-which people mix, are tried together; another language alone, and all where none shows. What is asked is not taken back.
+which people mix, are tried together; another language alone, and all if none shows. A question takes nothing back.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _ASKS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """Something that is over. `what` names it, and may be empty if `keys` say enough."""
+    """A fact that is over. `what` names it, and may be empty if `keys` say enough."""
 
     what: str
     keys: frozenset[str] = frozenset()
@@ -45,7 +44,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Denied:
-    """Something that was wrong. `new` holds in its place, or is empty."""
+    """A fact that was wrong. `new` holds in its place, or is empty."""
 
     what: str
     new: str = ""
@@ -56,9 +55,9 @@ class Changes:
     """The statements that a message takes back. `corrects` is True if it shows that it puts something right, and is
     `sure` unless "sorry" or "actually" is all that shows it.
 
-    `new` is what holds, if it is said without what was wrong ("no, it's Topsy", "make that two"), and `now` a sentence
-    that says what holds from now on ("it's a Picanto these days"), of which `instead` is the value. `rest` is the
-    message without what it denies and without the words that announce a correction.
+    `new` is the right value, if it is said without the wrong one ("no, it's Topsy", "make that two"), and `now` a
+    sentence that says what holds from now on ("it's a Picanto these days"), with the value `instead`. `rest` is the
+    message without the denied parts and without the words that announce a correction.
     """
 
     ended: tuple[Ended, ...] = ()
@@ -96,19 +95,19 @@ class _Language:
     empty: frozenset[str]
 
     def named(self, words: str | None) -> str:
-        """Returns words without signs around them, and without those that name nothing unless there are no others."""
+        """Returns words without signs around them, and without empty words unless there are no others."""
         words = (words or "").strip(_EDGES)
         return " ".join(word for word in words.split() if word.casefold() not in self.empty) or words
 
 
 def to_forget(text: str) -> str | None:
-    """Returns what a message asks to have forgotten, in its words; None if it asks for no such.
+    """Returns the words for what a message asks to forget; None if it asks to forget nothing.
 
-    "all" stands for everything and "last" for what was told last.
+    "all" stands for everything and "last" for the last message.
     """
     said = _sentences(text, asking=True)
     for language in _languages(language_of(text)):
-        # "Don't forget the milk" and "I forgot the milk" hold the words and ask for the opposite, or for nothing.
+        # "Don't forget the milk" and "I forgot the milk" hold the words, but ask for the opposite, or for nothing.
         if any(language.spared.search(one) for one in said):
             continue
         what = _by_whole(said, language) if language.requests is None else requests.meant(said, language.requests)
@@ -119,7 +118,7 @@ def to_forget(text: str) -> str | None:
 
 
 def _by_part(said: list[str], language: _Language) -> str | None:
-    """Returns what a message with words for forgetting in it leaves over when these and what only excuses them go."""
+    """Returns the rest of a message without its words for forgetting and the excuses around them."""
     text = _read_in(language, ", ".join(said))
     if language.erase.search(text) is None:
         return None
@@ -131,7 +130,7 @@ def _by_part(said: list[str], language: _Language) -> str | None:
 
 
 def _by_whole(said: list[str], language: _Language) -> str | None:
-    """Returns what a sentence asks to have forgotten by a pattern that fits it as a whole."""
+    """Returns the words for what a sentence asks to forget, by a pattern that fits it as a whole."""
     for sentence in said:
         for pattern in language.forget:
             found = pattern.fullmatch(_read_in(language, sentence))
@@ -148,13 +147,13 @@ def _by_whole(said: list[str], language: _Language) -> str | None:
 
 
 def changes(text: str) -> Changes:
-    """Returns what a message takes back."""
+    """Returns the statements that a message takes back."""
     ended: list[Ended] = []
     denied: list[Denied] = []
     rest: list[str] = []
     new = now = said_now = ""
     read = _languages(language_of(text))
-    # "You have Friday? It's Wednesday": what asks puts right as well.
+    # "You have Friday? It's Wednesday": a question corrects as well.
     marks = [(language, _read_in(language, one)) for one in _sentences(text, asking=True) for language in read]
     corrects = any(language.corrects.search(one) for language, one in marks)
     sure = any(language.corrects.search(language.weak.sub("", one)) for language, one in marks)
@@ -181,7 +180,7 @@ def changes(text: str) -> Changes:
                 new = left[slice(*right.span("new"))]
             elif wrong is not None:
                 denied.append(wrong)
-                # "It's Topsy, not Mopsy": what holds ends where the denial begins.
+                # "It's Topsy, not Mopsy": the right value ends where the denial begins.
                 said = left.find(wrong.new) if wrong.new else -1
                 if -1 < said < left.rfind(wrong.what):
                     left = left[: said + len(wrong.new)]
@@ -206,8 +205,8 @@ def changes(text: str) -> Changes:
 def put_right(value: str, said: str, *, near: bool, slips: bool = True) -> str | None:
     """Returns `value` with its words replaced by those of the same kind in `said`; None if none fits.
 
-    With `near` the correction is known to be about the value. Without `slips` only numbers, days and names are put
-    right.
+    With `near` the correction is known to be about the value. Without `slips` only numbers, days and names are
+    corrected.
     """
     return substitution.put_right(value, said, _kinds(language_of(f"{value} {said}")), near=near, slips=slips)
 
@@ -223,7 +222,7 @@ def _kinds(written: str | None) -> dict[str, re.Pattern[str]]:
 
 
 def _instead(sentence: str, language: _Language) -> Denied | None:
-    """Returns what holds instead, and of what if that is said, in the forms that say only this: "make that two"."""
+    """Returns the value that holds instead, and its subject if named, in forms that say only this: "make that two"."""
     for pattern in language.instead:
         found = pattern.fullmatch(sentence)
         if found is not None:
@@ -258,7 +257,7 @@ def _read_in(language: _Language, sentence: str) -> str:
 
 
 def _sentences(text: str, *, asking: bool = False) -> list[str]:
-    """Returns the sentences that state something, with `asking` also those that ask.
+    """Returns the sentences that state something, with `asking` also questions.
 
     They have single blanks, none beside Chinese characters, straight apostrophes and no end signs.
     """

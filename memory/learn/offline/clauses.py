@@ -3,8 +3,8 @@
 Invariants: pure; time is bounded by the length of the sentences read. A sentence that asks or reports is not read, nor
 a clause that denies, imagines or asks for something. In doubt nothing is found.
 
-How it works: a sentence is cut into clauses; of each the opening ("übrigens") is taken off, and the first pattern that
-fits its beginning is read. A pattern may go beyond its clause; what it leaves over is read on.
+How it works: a sentence is cut into clauses; each loses its opening ("übrigens"), and the first pattern that fits its
+beginning is read. A pattern may go beyond its clause; the rest is read on.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ CODES: Final[tuple[Code, ...]] = ("de", "es", "fr", "ja")
 #: Longest sentence that is read, in characters.
 _LONGEST: Final = 400
 _ASKS: Final = re.compile(r"[?？]\s*$")
-#: What stands for a value in a pattern: `<v>` within a clause, `<m>` a list, `<n>` a name that ends it, `<N>` a name,
-#: `<e>` who employs somebody.
+#: The placeholders for values in a pattern: `<v>` within a clause, `<m>` a list, `<n>` a name that ends it, `<N>` a
+#: name, `<e>` an employer.
 _SLOT: Final = re.compile(r"(?<!P)<([vmnNe])>")
 #: Longest part of a list, in words and in characters; a longer one is another clause.
 _PART_WORDS: Final = 4
@@ -36,7 +36,7 @@ _WITHIN: Final = r"[^,;:!?…()、。，！？（）\n]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rule:
-    """A pattern and the key it tells of; without a key its group `who` names a relative.
+    """A pattern and the key of its facts; without a key its group `who` names a relative.
 
     With `many` the value is a list. A rule that `denies` reads a clause that others must not: "I don't eat meat".
     """
@@ -65,7 +65,7 @@ class _Patterns:
 
 
 def pairs(sentence: str, code: Code) -> Iterator[Pair]:
-    """Yields the facts a sentence tells, as they were written."""
+    """Yields the facts in a sentence, as they were written."""
     sentence = " ".join(sentence.replace("’", "'").split())
     if len(sentence) > _LONGEST or _ASKS.search(sentence):
         return
@@ -92,7 +92,7 @@ def pairs(sentence: str, code: Code) -> Iterator[Pair]:
 
 
 def _first(patterns: _Patterns, sentence: str, begin: int, *, refused: bool) -> tuple[list[Pair], int] | None:
-    """Returns what the first rule that fits at `begin` reads, and where its match ends."""
+    """Returns the facts that the first rule that fits at `begin` reads, and the end of its match."""
     for rule in patterns.rules:
         match = None if refused and not rule.denies else rule.says.match(sentence, begin)
         if match is None:

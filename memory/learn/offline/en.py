@@ -1,10 +1,10 @@
-"""English clauses: how a sentence falls apart, what refuses it, and the rules that read it.
+"""English clauses: the cutting of a sentence, its refusals, and the rules that read it.
 
-Invariants: pure; a question, a doubt, a condition or somebody else's words silence their clause and what hangs on it;
-a name is only believed where it is spelled like one, follows a greeting, or stands beside who bears it.
+Invariants: pure; a question, a doubt, a condition or another person's words silence their clause and its dependents;
+a name is only believed if it is spelled like one, follows a greeting, or stands beside the person who bears it.
 
-One rule reads one relation. Its pattern is made of slots (`@I`, `@END`), which say once how a subject with its adverbs
-begins, where a value ends, what a place or a job looks like.
+One rule reads one relation. Its pattern is made of slots (`@I`, `@END`), which define once the beginning of a subject
+with its adverbs, the end of a value, and the form of a place or a job.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def pairs(sentence: str, context: EarlierClauses) -> Iterator[Pair]:
     asked = ("?" in sentence[-6:] or "？" in sentence[-6:]) and not sentence.endswith((" ok?", " okay?", " k?"))
     text = _SHORT_FORMS.sub(_long_form, sentence.replace("’", "'").strip(" .!?！？。；;…~\n"))
     if text.isupper() and len(text) > 12:
-        text = text.lower().replace("i'm", "I'm")  # shouting hides where the names are
+        text = text.lower().replace("i'm", "I'm")  # capitals throughout hide the names
     context.greeted = context.greeted or _GREETING.match(text) is not None
     answer, context.answer = context.answer, _answered_as(text) if asked else ""
     if not asked and answer and (short := _ANSWER.fullmatch(text)):
@@ -83,17 +83,17 @@ def _stated(text: str, context: EarlierClauses, *, asked: bool) -> Iterator[Pair
             elif doubted and not poisoned and number < asked_from:
                 yield from _mentions(said)  # "my son Rui is almost 7"
             if refused:
-                # What was not so may be followed by what is: "not in Leeds any more, moved to York".
+                # A denial may be followed by what holds: "not in Leeds any more, moved to York".
                 context.carried = None if doubted and not spread else False
 
 
 def _asked_from(segments: list[str]) -> int:
-    """ "I'm vegan, what can I eat?" states and asks; "I'm vegan?" and "you know I'm vegan, right?" only ask."""
+    """Returns the place from which segments only ask: "I'm vegan, what can I eat?" states first."""
     return len(segments) - 1 if len(segments) > 1 and _QUESTION.match(_bare(segments[-1])) else 0
 
 
 def _straightened(text: str) -> str:
-    """A sentence without asides, every statement beginning with who does it."""
+    """Returns a sentence without asides, in which every statement begins with its subject."""
     for pattern, by in _REWRITES:
         text = pattern.sub(by, text)
     if _OF_WORK.search(text):
@@ -106,7 +106,7 @@ def _long_form(match: re.Match[str]) -> str:
 
 
 def _bare(clause: str) -> str:
-    """A clause without its openings: "oh and by the way, I'm …" → "I'm …"."""
+    """Returns a clause without its openings: "oh and by the way, I'm …" → "I'm …"."""
     clause = clause.strip(" ,-–—:()")
     for _ in range(8):
         match = _OPENING.match(clause)
@@ -139,7 +139,7 @@ def _clause(clause: str, context: EarlierClauses) -> Iterator[Pair]:
             forms += [f"I {clause}", f"I'm {clause}", f"I have {clause}"]
         for form in forms:
             applied = apply(_RULES, form, context.today)
-            if not applied and form is clause:  # a name is only believed where "I'm" was really said
+            if not applied and form is clause:  # a name is only believed if "I'm" was really said
                 applied = apply(_GREETED if context.greeted else _INTRODUCED, form, context.today)
             if applied:
                 break
@@ -157,7 +157,7 @@ def _clause(clause: str, context: EarlierClauses) -> Iterator[Pair]:
 
 
 def _named(named: re.Match[str], context: EarlierClauses) -> Iterator[Pair]:
-    """The name of whoever the last clause was about; nothing when that can't be told or "his" and "her" don't fit."""
+    """Yields the name of the last clause's subject; nothing if that is unclear or "his" and "her" don't fit."""
     nameless, context.nameless = context.nameless, None
     if nameless and _SEX.get(nameless.key) in {None, _SEX_OF_PRONOUN.get(named["p"].lower(), _SEX.get(nameless.key))}:
         for name in _names(named["v"]):
@@ -174,13 +174,13 @@ def _look_around(clause: str, context: EarlierClauses) -> None:
 
 
 def _answered_as(question: str) -> str:
-    """The beginning of the statement that answers "favourite colour?"; empty for any other question."""
+    """Returns the beginning of the statement that answers "favourite colour?"; empty for any other question."""
     match = _ASKED_OF_SELF.fullmatch(question)
     return f"my {match['k']} is" if match else ""
 
 
 def _mentions(clause: str) -> Iterator[Pair]:
-    """Relatives and pets named in passing: "visiting my sister Ana"; small letters only where a name is likely."""
+    """Yields relatives and pets named in passing: "visiting my sister Ana"; in small letters only if likely names."""
     for match in _MENTION.finditer(clause):
         who = match["r"].lower()
         key = _RELATIONS.get(who)
@@ -190,7 +190,7 @@ def _mentions(clause: str) -> Iterator[Pair]:
 
 
 def _requests(clause: str, context: EarlierClauses) -> Iterator[Pair]:
-    """Standing requests: what to call them, what not to speak of, how to answer, what to remember."""
+    """Yields standing requests: names to use, topics to avoid, manners of answering, things to remember."""
     clause = _PLEASE.sub("", clause).strip(" ,")
     standing = _STANDING.search(clause)
     if standing and ":" in clause[: standing.start()] and _ORDER.match(clause):
@@ -224,7 +224,7 @@ def _requests(clause: str, context: EarlierClauses) -> Iterator[Pair]:
 
 
 def _polite(request: str) -> str:
-    """A request without its reason and its thanks."""
+    """Returns a request without its reason and its thanks."""
     return _THANKS.sub("", _REASON.sub("", request.strip(" ,"))).strip(" ,.!~-:;")
 
 
@@ -248,7 +248,7 @@ _NATIONS = one_of(
     "kenyan ghanaian ethiopian south_african israeli lebanese syrian iranian iraqi saudi afghan puerto_rican brit scot "
     "spaniard dane swede finn pole turk cypriot maltese"
 )
-#: Most jobs are known by their ending; these are not, and those below end like one and are none.
+#: Jobs that are not known by their ending, as most are; the words below end like a job and are none.
 _IRREGULAR_JOBS = one_of(
     "nurse surgeon vet physio gp midwife principal professor_of_\\w+ dev devops sysadmin admin scientist analyst "
     "consultant accountant assistant attendant ceo cto cfo clerk chef cook dj freelance_\\w+ [\\w-]+man [\\w-]+woman "
@@ -346,7 +346,7 @@ _RELATIONS = by_word(
         "therapist": "therapist", "dentist": "dentist", "mentor": "mentor", "twin": "twin",
     }
 )  # fmt: skip
-#: Relatives whose name may be written small: what follows "my boss" or "my doctor" in small letters is rarely one.
+#: Relatives whose name may be written small: a word in small letters after "my boss" or "my doctor" is rarely a name.
 _CLOSE = frozenset(
     {
         "wife", "husband", "hubby", "girlfriend", "gf", "boyfriend", "bf", "fiance", "fiancee", "sister", "brother",
@@ -413,7 +413,7 @@ _SLOTS = {
     "ONE": r"(?P<v>[^\n,]{1,80}?)@END",
     "ORG": r"(?P<e>[^\n,]{2,50}?)@END",
     # "A chef with an allergy" works for nobody by that name.
-    # Who works "in Bremen" is employed by somebody there, "in a bank" by that.
+    # A person who works "in Bremen" has an employer there, one "in a bank" has that employer.
     "AT": r"(?: (?:at|for|in(?= (?:an?|the|our|my)\b)|with(?! an? (?!(?:[\w-]+ ){0,2}"
     r"(?:startup|company|firm|agency|bank|charity)\b))) @ORG"
     r"| in (?!an?\b|the\b|our\b|my\b)[\w' -]{2,40}?@END|@END)",
@@ -467,7 +467,7 @@ _LONG_FORMS = {
     "any more": "anymore", "no more": "no more", "a fan": "a fan",
 }  # fmt: skip
 _SHORT_FORMS = Phrase(rf"(?<![\w']){longest_first(_LONG_FORMS)}(?![\w'])", re.IGNORECASE)
-#: Somebody else's words without quotes: "he said I live in Rome".
+#: Another person's words without quotes: "he said I live in Rome".
 _REPORTED = Phrase(
     r"\b(?:he|she|they|you|who|everyone|everybody|people|someone|somebody|nobody|mom|mum|dad|boss|friends?|sister"
     r"|doctor|brother|wife|husband|neighbou?r|teacher|(?!I\b)[A-Z][a-z]+|guy|girl|man|woman|kid|it|ad|sign|bot|book"
@@ -475,7 +475,7 @@ _REPORTED = Phrase(
     r"|tells|thinks?|thought|claims?|claimed|believes?|sings?|sang|goes(?! to\b)|texted|swears|keeps saying)\b"
 )
 _SAID_AFTER = Phrase(r", (?:said|says) \w+")
-#: What a statement is wrapped in, and forms that are brought to the ones the rules know.
+#: Wrappings that are taken off a statement, and forms that are changed into those the rules know.
 _REWRITES: tuple[tuple[Phrase, str], ...] = (
     (Phrase(r"\b(I|[Ww]e)'ve (?=(?:an?|one|two|three|four|five|\d) )"), r"\1 have "),
     (Phrase(r"\b(I|[Ww]e)'ve (?:been )?liv(?:ed|ing)(?= .*\b(?:for|since|all my|\d+ y)\b)"), r"\1 live"),
@@ -483,7 +483,7 @@ _REWRITES: tuple[tuple[Phrase, str], ...] = (
     (Phrase(r"\bI've been (?=(?:\w+ ){0,3}?(?:\w+ing|based|diagnosed|vegan|vegetarian|obsessed|allergic)\b)"), "I'm "),
     (Phrase(r"\b(I|[Ww]e)'ve (?=(?:just |recently |finally |already |now |always |never )*(?!been)\w+)"), r"\1 "),
     (Phrase(r"\s?\(\d{1,2}\)|, \d{1,2} and \d{1,2}$"), ""),  # "Emma (8) and Noah (5)"
-    # What the doctor says one has, one has.
+    # A doctor's diagnosis counts as a statement.
     (Phrase(r"(?i)(?:\b(?:the|my) )?\b(?:doc|doctor|gp|dr|dermatologist|neurologist)s? (?:says?|said|told me|thinks)"
             r"(?: that)? (?=I have |I'm )"), ""),
     (Phrase(
@@ -521,7 +521,7 @@ _REWRITES: tuple[tuple[Phrase, str], ...] = (
              r"|@MOD@RELATION|@ANIMAL)(?=$|[,(]| and | but | of all time)"),
      r"my \2 is \1"),
 )  # fmt: skip
-#: Somebody who speaks of a job means an employer by "I'm at …".
+#: A person who speaks of a job means an employer by "I'm at …".
 _OF_WORK = Phrase(r"\b(?:work|job|laid off|fired|quit|startup|company|firm|employer|promoted|hired)\b", re.IGNORECASE)
 _AT_WORK = Phrase(r"\bI'm (?:now )?(?=(?:at|with) (?:an? (?:\w+ ){0,2}(?:startup|company|firm|agency)|(?-i:[A-Z])))")
 _SEGMENT = Phrase(
@@ -539,7 +539,7 @@ _SEGMENT = Phrase(
     r"|moved|keep|do|what|how|was|got|named|called|would|could|is)\b)",
     re.IGNORECASE,
 )
-#: Where a sentence without commas starts anew; only forms too strong to be part of another clause.
+#: The new beginnings in a sentence without commas; only forms too strong to be part of another clause.
 _RUN_ON = Phrase(
     r"(?<=[\w.!)])(?<!you)(?<!\bto)(?<!just)(?<!please)(?<!\bis)(?<!\bare)(?<!\band)(?<!who) +(?=(?:I'm (?:allergic"
     r"|from|a |an |\d|vegan|vegetarian|living|based|working|obsessed)|I (?:live|work|speak|was born|grew up|have an?"
@@ -588,7 +588,7 @@ _QUESTION = Phrase(
     re.IGNORECASE,
 )
 _POLITE = Phrase(r"(?:can|could|would|will) you (?:please |kindly |just |maybe )*", re.IGNORECASE)
-#: Words after which a sentence is no longer about what is so.
+#: Words after which a sentence no longer states facts.
 _POISON = Phrase(
     r"(?:^|(?<=[\s,]))(?:if(?! you (?:must|need to|have to|want to) know)|unless|whether|as though|what if|imagine"
     r"|assum(?:e|ing)|let's say|lets say|say(?: that)? I|wish(?! me)|dreamt|dreamed|dream I|dreaming|thinks?(?: that)? "
@@ -645,7 +645,7 @@ _ANSWER = Phrase(
     re.IGNORECASE,
 )
 _SELF = Phrase(r"(?:I|I'm|I've|we|we're|my name|my birthday)(?![\w'])")
-#: Somebody a clause may be about: "my sister", "a girl", "a puppy"; group r when it is a relative of the speaker.
+#: Persons and pets a clause may be about: "my sister", "a girl", "a puppy"; group r for a relative of the speaker.
 _SOMEBODY = _phrase(
     r"(?<![\w'])(?:(?:my|our) (?:\w{3,9} )?(?P<r>@RELATION)(?:(?!['\w-])|(?='s (?:\w+ )?(?:birthday|graduation"
     r"|wedding)))|(?:an?|some|this|my|our|his|her|their|the) (?:[\w-]{2,12} )?(?:@RELATION|@ANIMAL|girl|guy|man|woman"
@@ -675,7 +675,7 @@ _TAIL = Phrase(
     r"|more than anything))+$",
     re.IGNORECASE,
 )
-#: What points at the talk itself, or says nothing by itself.
+#: Words that point at the talk itself, or say nothing by themselves.
 _VAGUE = Phrase(
     r"\b(?:you|your|yours|u|this|that|these|those|here|it|him|her|them|he|she|they|myself|me|us|today|tonight)\b|^"
     r"(?:how|what|when(?! people)|where|why|who|if|to (?:know|think|believe|hear|see|say|ask|thank)|the (?:idea|way"
@@ -696,7 +696,7 @@ _ONE_THING = Phrase(r"(\w+ing an? [\w-]+) and (?!an? |the |my )(?=[\w-]+ \w)", r
 
 
 def _trim(text: str) -> str:
-    """A value without closing particles, emoji, punctuation and articles."""
+    """Returns a value without closing particles, emoji, punctuation and articles."""
     text = re.sub(r"\s+", " ", _TAIL.sub("", strip_signs(text)))
     return _ARTICLE.sub("", strip_signs(text), count=1)
 
@@ -708,7 +708,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _uncommented(text: str) -> str:
-    """A list without the remark that follows it: "olives, way too salty" is one item, "olives, figs" are two."""
+    """Returns a list without the remark after it: "olives, way too salty" is one item, "olives, figs" are two."""
     parts = text.split(",")
     alone = len(parts) == 2 and not _JOINED.search(parts[1])
     for number, part in enumerate(parts[1:], 1):
@@ -785,7 +785,7 @@ _NO_GOAL = Phrase(
 
 
 def _job(groups: dict[str, str], today: date) -> Iterator[Pair]:
-    """An occupation in group v, who employs them in e or w."""
+    """Reads an occupation in group v and the employer in e or w."""
     job = _trim(groups.get("v", ""))
     if not _NOT_JOB.search(job) and len(job.split()) <= 6:
         yield Pair("occupation", job)
@@ -794,7 +794,7 @@ def _job(groups: dict[str, str], today: date) -> Iterator[Pair]:
 
 
 def _activity(groups: dict[str, str], today: date) -> Iterator[Pair]:
-    """An occupation in group v that is told by a verb: "teach maths" is kept as "teaching maths"."""
+    """Reads an occupation in group v that is told by a verb: "teach maths" is kept as "teaching maths"."""
     for job in _fact("occupation", most=8)(groups, today):
         verb, _, rest = job.value.partition(" ")
         stem = verb + "n" if verb == "run" else verb.removesuffix("e")
@@ -802,13 +802,13 @@ def _activity(groups: dict[str, str], today: date) -> Iterator[Pair]:
 
 
 def _employer(groups: dict[str, str], today: date) -> Iterator[Pair]:
-    """An employer in group v, and in w what they do there."""
+    """Reads an employer in group v, and the job there in w."""
     yield from _fact("employer", refuse=_NO_EMPLOYER)(groups, today)
     yield from _fact("occupation", refuse=_NOT_JOB)({"v": groups.get("w", "")}, today)
 
 
 def _studies(groups: dict[str, str], today: date) -> list[Pair]:
-    """Subjects in group v and where they are studied in s."""
+    """Reads subjects in group v, and the school where they are studied in s."""
     subjects = list(_fact("studies", many=True, refuse=_VAGUE)(groups, today))
     return [*subjects, Pair("studies", _trim(groups["s"]))] if subjects and groups.get("s") else subjects
 
@@ -878,7 +878,7 @@ def _birthday(groups: dict[str, str], today: date) -> list[Pair]:
 
 def _speaks(key: str) -> Read:
     def read(groups: dict[str, str], _today: date) -> list[Pair]:
-        # A language nobody listed is believed beside one that is: "Twi and English".
+        # An unlisted language is believed beside a listed one: "Twi and English".
         found = re.findall(rf"\b{_LANGUAGES}\b|\b(?-i:[A-Z][a-z]+)\b", groups["v"], re.IGNORECASE)
         return [Pair(key, language) for language in found] if re.search(_LANGUAGES, groups["v"], re.IGNORECASE) else []
 
@@ -886,13 +886,13 @@ def _speaks(key: str) -> Read:
 
 
 def _relative(groups: dict[str, str], _today: date) -> list[Pair]:
-    """My sister is called Ana / I have a sister called Ana; without a name it may come next."""
+    """Reads "my sister is called Ana" and "I have a sister called Ana"; a missing name may come next."""
     key = _RELATIONS[groups["r"].lower()]
     return [Pair(key, name) for name in _names(groups["v"])] if "v" in groups else [Pair(key, "", unnamed=True)]
 
 
 def _kin_does(groups: dict[str, str], _today: date) -> list[Pair]:
-    """Reads what a relative is or does: a job of any relative, the rest only of close ones."""
+    """Reads facts about a relative: the job of any relative, other facts only of close ones."""
     key = _RELATIONS[groups["r"].lower()]
     value = _trim(re.sub(r"^is (?!from )", "", groups["v"]))
     if _NOT_KIN.search(value) or len(value.split()) > 7 or ("allergic" in value and _NO_ALLERGEN.search(value)):
@@ -912,7 +912,7 @@ def _pet(groups: dict[str, str], _today: date) -> list[Pair]:
     kind = _PLAIN.sub("", groups.get("m", "").lower())
     animal = f"{kind}{groups['a']}".lower()
     said = groups.get("v", "")
-    # In small letters a name is read only behind "called": there any word is one.
+    # In small letters a name is read only after "called": there any word is a name.
     names = _names(said) or ([said] if said.isalpha() and not NOT_NAMES.fullmatch(said) else [])
     if names:
         animal = _ANIMAL_PLURALS.get(animal, animal)
@@ -943,7 +943,7 @@ def _favourite(groups: dict[str, str], _today: date) -> list[Pair]:
 
 
 def _plan(groups: dict[str, str], today: date) -> list[Pair]:
-    """A plan needs a day that is still to come; tonight is not worth keeping. Group g is a "going to"."""
+    """Reads a plan, which needs a day still to come; tonight is not worth keeping. Group g is a "going to"."""
     value = _trim(groups["v"])
     if "g" in groups and (value[:1].isupper() or _ARTICLE.match(groups["v"])):
         value = f"going to {groups['v'].strip()}"  # somewhere, and not merely going to do something
@@ -1162,7 +1162,7 @@ _INTRODUCED: tuple[Rule, ...] = (
           r"way| 👋)"),
     _rule(_name("name"), r"I'm (?P<v>[a-z]{3,12})(?=,? (?:\d{2}\b|from (?!work|home)))"),
 )
-#: Lower-case names are only believed in somebody who has just said hello.
+#: Lower-case names are only believed right after a greeting.
 _GREETED: tuple[Rule, ...] = (
     *_INTRODUCED,
     _rule(_name("name"), r"(?:I'm|it's|this is) (?P<v>[a-z]{3,14})(?=\s*$|\s*,| and | here)"),
@@ -1179,7 +1179,7 @@ _PLEASE = Phrase(
     r"you can)$",
     re.IGNORECASE,
 )
-#: Why something is asked for, which is no part of it.
+#: The reason for a request, which is no part of it.
 _REASON = Phrase(
     r"(?:,?\s+(?:because|cause|'cause|cuz|coz|bc|due to|since|otherwise|or else|in order to|as (?:I|I'm|I've|my|it|it's"
     r"|they|that|this|the)|so (?:that )?(?:I|I'm|I've|my|it|we))|,\s+(?:I'm|it's|they're|it (?:helps|makes|is)|they "

@@ -1,8 +1,8 @@
-"""Guesses from a sentence's vector that a message asks to have something forgotten, or says that something is over.
+"""Guesses from a sentence's vector that a message asks to forget something, or says that something is over.
 
-Invariants: a guess is made only where the embedder serves whose vectors `intents.json` was learned from, and only where
-no pattern has read the message. It decides nothing by itself: before anything is forgotten the person is asked, and
-what ends is said back. `bench/intents_fit.py` makes the file.
+Invariants: a guess is made only if the embedder whose vectors `intents.json` was learned from serves, and only if no
+pattern has read the message. It decides nothing by itself: before anything is forgotten the person is asked, and ended
+facts are said back. `bench/intents_fit.py` makes the file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memory.recall.search import Search
 
 Intent: TypeAlias = Literal["forget", "end"]
 INTENTS: Final[tuple[Intent, ...]] = get_args(Intent)
-#: Longest message guessed at, in characters: those learned from are short, and so are requests.
+#: Longest message guessed at, in characters: the training messages are short, and so are requests.
 _LONGEST: Final = 160
 _EDGES: Final = " .!?。！？…~～,，;；:"
 _ADDRESS: Final = re.compile(r"://|```|\[secret:")
@@ -32,8 +32,7 @@ _ADDRESS: Final = re.compile(r"://|```|\[secret:")
 class Learned:
     """The logistic regression over the vectors of `model`: for each intent a row of `weights` and its `bias`.
 
-    `least` is the probability below which nothing is guessed. `asking` fits the words that ask to forget and name
-    nothing.
+    `least` is the probability below which nothing is guessed. `asking` fits words that ask to forget and name nothing.
     """
 
     model: str
@@ -43,7 +42,7 @@ class Learned:
     asking: re.Pattern[str]
 
     def probabilities(self, vector: NDArray[np.float32]) -> Mapping[Intent, float]:
-        """Returns how likely each intent is; what is left to one is that there is none."""
+        """Returns the probability of each intent; the rest up to one is that of no intent."""
         worth = np.exp(np.minimum(self.weights @ vector + self.bias, 50))
         return dict(zip(INTENTS, (worth / (1 + worth.sum())).tolist(), strict=True))
 
@@ -53,7 +52,7 @@ class Learned:
 
 
 async def guessed(text: str, search: Search) -> Intent | None:
-    """Returns what a message intends in all likelihood; None if nothing of the kind, or where no vectors are made."""
+    """Returns the most likely intent of a message; None if it has none of these, or if no vectors are made."""
     text = " ".join(text.split())
     if not text or len(text) > _LONGEST or _ADDRESS.search(text) is not None:
         return None
@@ -62,7 +61,7 @@ async def guessed(text: str, search: Search) -> Intent | None:
 
 
 def named(text: str) -> str:
-    """Returns what is left of a guessed request to forget without the words that ask; empty if nothing is."""
+    """Returns a guessed request to forget without the words that ask; empty if nothing else is left."""
     # A colon would make a word the name of a filter.
     left = learned().asking.sub(" ", text.replace("’", "'").replace(":", " ").replace("：", " "))
     return " ".join(word for word in (one.strip(_EDGES) for one in left.split()) if word)
@@ -70,7 +69,7 @@ def named(text: str) -> str:
 
 @cache
 def learned() -> Learned:
-    """Returns what stands in the file."""
+    """Returns the contents of `intents.json`."""
     return read(json.loads((resources.files("memory.learn.offline") / "intents.json").read_text("utf-8")))
 
 

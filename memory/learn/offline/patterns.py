@@ -1,12 +1,13 @@
-"""Facts people state about themselves, and what they ask for from now on, found by patterns alone: no model.
+"""Facts that people state about themselves, and their standing requests, found by patterns alone: no model.
 
 Invariants: pure; time grows linearly with the text, of which only the first and the last `WINDOW` characters are read;
-refusals come before patterns, so what is asked, quoted, imagined, translated or said of somebody else yields nothing;
-masked secrets never enter a value. A doubtful sentence is left alone: a wrong memory costs more than a missing one.
+refusals come before patterns, so words that are asked, quoted, imagined, translated or about other people yield
+nothing; masked secrets never enter a value. A doubtful sentence is left alone: a wrong memory costs more than a missing
+one.
 
 How it works: text → sentences → clauses. A clause is stripped of its opening ("by the way"), completed when its subject
 was said before ("I live in Porto and *work as a nurse*"), checked against the refusals, and matched from its first word
-on against a table of rules. What a rule leaves over is the next clause. Here stand the steps down to the sentence and
+on against a table of rules. The rest after a rule is the next clause. Here stand the steps down to the sentence and
 the refusals of whole messages; clauses, tables and rules of English and Chinese, which people mix, are in a module
 each, those of other languages in `clauses`. A text is read by the rules of the language it is written in.
 """
@@ -29,7 +30,7 @@ from memory.text.sentences import parts
 
 Language: TypeAlias = Literal["en", "zh", "de", "es", "fr", "ja"]
 
-#: How many characters are read at each end of a message; people introduce themselves at the edges of long texts.
+#: The characters read at each end of a message; people introduce themselves at the edges of long texts.
 WINDOW: Final = 4_000
 #: Keys whose values name a place or a post, and the words for a day that may stand before or behind one.
 _PLACED: Final = frozenset({"home", "hometown", "employer", "occupation", "studies"})
@@ -66,7 +67,7 @@ class Disclosure:
 
 
 def extract(text: str, *, today: date) -> list[Disclosure]:
-    """Returns what `text`, said on `today` by the person themselves, discloses; each (key, value) once, in order.
+    """Returns the disclosures in `text`, said on `today` by the person themselves; each (key, value) once, in order.
 
     Standing requests ("from now on …", 以后请…) are facts of the category `instruction`. Dates in plans and notes are
     made absolute. Nothing found is the normal case.
@@ -121,7 +122,7 @@ _WORD = Phrase(r"[A-Za-z]{2}|\b[Ii]\b")
 
 
 def _undated(fact: Pair) -> Pair:
-    """Returns a fact about where somebody lives or works without the day since when: "Bilbao yesterday"."""
+    """Returns a fact about a home or employer without the day since when it holds: "Bilbao yesterday"."""
     if fact.key not in _PLACED:
         return fact
     value = _SINCE_DAY.sub("", fact.value).strip(" ,、，")
@@ -149,14 +150,14 @@ def _facts(text: str, today: date) -> Iterator[tuple[Language, Pair]]:
             break
         laughed = _LAUGHTER.search(sentence) or _LAUGHTER.match(following)
         for language, pair in _with_appointment(_said(sentence, in_english, in_chinese), sentence, today):
-            # Nobody laughs about an allergy they have, and many about one they have not.
+            # People don't laugh about an allergy that they have, and often about one that they don't have.
             if is_keepable(pair.value) and not (laughed and pair.key == "allergy"):
                 found = True
                 yield language, pair
     yield from (("zh", pair) for pair in still_nameless(in_chinese))
     yield from (("en", pair) for pair in still_nameless(in_english))
     if written is None and not found:
-        # Too short to show its language: what the patterns of one language read is in that language.
+        # The text is too short to show its language: it is in the language whose patterns read it.
         yield from next(filter(None, (list(_in_clauses(text, code, today)) for code in clauses.CODES)), [])
 
 
@@ -172,7 +173,7 @@ def _in_clauses(text: str, code: clauses.Code, today: date) -> Iterator[tuple[La
 def _with_appointment(
     found: Iterator[tuple[Language, Pair]], sentence: str, today: date, code: Language | None = None
 ) -> Iterator[tuple[Language, Pair]]:
-    """Yields what was found in a sentence and, if no plan is among it, the appointment that it tells."""
+    """Yields the facts found in a sentence and, if no plan is among them, the appointment that it tells."""
     planned = False
     for language, pair in found:
         planned = planned or pair.key == "plan"
@@ -190,7 +191,7 @@ def _said(sentence: str, in_english: EarlierClauses, in_chinese: EarlierClauses)
 
 
 def _own_words(text: str) -> str:
-    """Code, links, quoted lines, secrets and others' words cut out; a short quoted name only loses its quotes."""
+    """Cuts out code, links, quoted lines, secrets and others' words; a short quoted name only loses its quotes."""
     for pattern in _CUT:
         text = pattern.sub(HOLE, text)
     text = _STRESSED.sub(r"\1", text)
@@ -206,7 +207,7 @@ def _unquoted(match: re.Match[str]) -> str:
 
 
 def _sentences(text: str) -> Iterator[str]:
-    """Sentences with the signs that end them."""
+    """Yields sentences with the signs that end them."""
     start = 0
     for match in _SENTENCE_END.finditer(text):
         if match.group() == "." and _ABBREVIATED.regex.search(text, max(start, match.start() - 8), match.start()):
@@ -262,7 +263,7 @@ _TASK = Phrase(
     re.IGNORECASE,
 )
 _DEFAULT_WEIGHTS = (6, 0.85)
-#: (importance 1-10, confidence 0-1) by key: what harms when forgotten stands highest; wishes are said more lightly.
+#: (importance 1-10, confidence 0-1) by key: facts whose loss does harm stand highest; wishes are said more lightly.
 _WEIGHTS = {
     "name": (9, 0.95),
     "called": (9, 0.95),

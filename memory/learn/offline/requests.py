@@ -1,8 +1,8 @@
-"""Reads requests to forget: what a message asks to have forgotten, in any common wording.
+"""Reads requests to forget something, in any common wording.
 
 Invariants: pure. A request is a clause that begins with words for forgetting, once the words of politeness before it
-are gone; "don't forget" and "I forgot" begin otherwise. What is meant is what the clause leaves over, or else the rest
-of the message. A message that asks to forget is no source of anything to learn.
+are gone; "don't forget" and "I forgot" begin otherwise. It is about the rest of the clause, or else the rest of the
+message. Nothing is learned from a message that asks to forget.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-#: Stands for the message told last, where a request to forget names nothing.
+#: The word for the message told last, if a request to forget names nothing.
 LAST: Final = "last"
 ALL: Final = "all"
 _EDGES: Final = ' .!?。！？…~～,，;；:–—-"“”'
@@ -25,8 +25,8 @@ class Requests:
     """The words and forms by which a language asks to forget.
 
     `clauses` splits a sentence. `polite` and `trailing` are words at the beginning and at the end of a clause that
-    mean nothing. `asks` fit a whole clause; their group "what", if it took part, is what is meant. `noise` is what
-    says in "what" only that something was said or is kept; `nothing` is a "what" that names nothing.
+    mean nothing. `asks` fit a whole clause; their group "what", if it took part, names the subject. `noise` fits words
+    in "what" that only say that something was said or is kept; `nothing` fits a "what" that names nothing.
     """
 
     clauses: re.Pattern[str]
@@ -66,7 +66,7 @@ def read(data: dict[str, Any]) -> Requests:
 
 
 def meant(sentences: Sequence[str], requests: Requests) -> str | None:
-    """Returns what the sentences of a message ask to have forgotten; None if they ask for no such."""
+    """Returns the words for what a message's sentences ask to forget; None if they ask to forget nothing."""
     found = None
     rest = []
     for sentence in sentences:
@@ -94,7 +94,7 @@ def _bare(clause: str, requests: Requests) -> str:
 
 
 def _what(clause: str, requests: Requests) -> str | None:
-    """Returns what a clause asks to have forgotten, empty if it does not say; None if it asks for no such."""
+    """Returns the words for what a clause asks to forget, empty if it does not say; None if it is no request."""
     for ask in requests.asks:
         match = ask.fullmatch(clause)
         if match is not None:
@@ -111,5 +111,5 @@ def _named(what: str, requests: Requests) -> str:
 
 
 def _topic(clauses: Sequence[str], requests: Requests) -> str:
-    """Returns what the clauses beside a request name: they say what "forget it" means."""
+    """Returns the subject named in the clauses beside a request: they say what "forget it" means."""
     return " ".join(named for clause in clauses if (named := _named(clause, requests)))

@@ -1,4 +1,4 @@
-"""A clause and the rules that read it: what the English and the Chinese patterns share.
+"""Clauses and the rules that read them: the part that the English and the Chinese patterns share.
 
 Invariants: nothing is compiled at import; every value that leaves `apply` is keepable (not empty, within the limit,
 nothing cut out of it); a rule matches from the first character of a clause on and reads each group as it was written.
@@ -17,7 +17,7 @@ from memory.keys import RELATIONS, VALUE_LIMIT
 
 #: Longest clause that is read, in characters; nobody says more in one breath.
 LONGEST_CLAUSE: Final = 400
-#: Stands where something was cut out (a quotation, code, a link, a secret); no value may hold it.
+#: The mark for a part that was cut out (a quotation, code, a link, a secret); no value may hold it.
 HOLE: Final = "\ufffc"
 #: Relatives of whom more than a name is kept.
 KIN: Final = frozenset(
@@ -29,7 +29,7 @@ KIN: Final = frozenset(
 
 
 def expand(pattern: str, slots: Mapping[str, str]) -> str:
-    """`pattern` with every `@NAME` replaced by the slot of that name, whose own slots are expanded too."""
+    """Returns `pattern` with every `@NAME` replaced by the slot of that name, whose own slots are expanded too."""
     while "@" in pattern:
         pattern = re.sub("@([A-Z]+)", lambda match: slots[match[1]], pattern)
     return pattern
@@ -50,27 +50,27 @@ class Phrase:
         return re.compile(expand(self._pattern, self._slots) if self._slots else self._pattern, self._flags)
 
     def match(self, text: str, start: int = 0) -> re.Match[str] | None:
-        """As `re.Pattern.match`."""
+        """Matches like `re.Pattern.match`."""
         return self.regex.match(text, start)
 
     def search(self, text: str) -> re.Match[str] | None:
-        """As `re.Pattern.search`."""
+        """Searches like `re.Pattern.search`."""
         return self.regex.search(text)
 
     def fullmatch(self, text: str) -> re.Match[str] | None:
-        """As `re.Pattern.fullmatch`."""
+        """Matches like `re.Pattern.fullmatch`."""
         return self.regex.fullmatch(text)
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        """As `re.Pattern.finditer`."""
+        """Finds all matches like `re.Pattern.finditer`."""
         return self.regex.finditer(text)
 
     def split(self, text: str) -> list[str]:
-        """As `re.Pattern.split`, for expressions without groups."""
+        """Splits like `re.Pattern.split`, for expressions without groups."""
         return self.regex.split(text)
 
     def sub(self, by: str | Callable[[re.Match[str]], str], text: str, count: int = 0) -> str:
-        """As `re.Pattern.sub`."""
+        """Substitutes like `re.Pattern.sub`."""
         return self.regex.sub(by, text, count)
 
 
@@ -78,7 +78,7 @@ HAN: Final = Phrase(r"[\u3400-\u9fff]")
 
 
 class Pair(NamedTuple):
-    """`unnamed` marks a pet or a relative whose name may come next; without a value it is not told yet."""
+    """A key and its value, empty until told. `unnamed` marks a pet or a relative whose name may come next."""
 
     key: str
     value: str
@@ -103,25 +103,26 @@ class EarlierClauses:
         self.today = today
         #: The message sets a task, so a wish about style is about that task and not for ever.
         self.tasked = tasked
-        #: Whether the last clause spoke of the speaker, who may then go unsaid; None as long as nobody was spoken of.
+        #: Whether the last clause was about the speaker, whom the next may then omit; None as long as it was about
+        #: nobody.
         self.carried: bool | None = None
-        #: Somebody mentioned without a name, who may be named next: "I have a dog. His name is Rex."
+        #: A person or pet mentioned without a name, which may come next: "I have a dog. His name is Rex."
         self.nameless: Pair | None = None
         self.greeted = False
         #: The last clause was about a relative of the speaker, so the next may name another one without 我.
         self.kin = False
-        #: The last clause was about somebody else who has no name yet, so a name without a subject is theirs.
+        #: The last clause was about another person without a name yet, so a name without a subject is theirs.
         self.stranger = False
-        #: How the statement begins that answers the question just asked by the speaker: "Where do I live?" "I live in".
+        #: The beginning of the statement that answers the speaker's own question: "Where do I live?" "I live in".
         self.answer = ""
 
 
 def apply(
     rules: Iterable[Rule], clause: str, today: date, written: Callable[[int, int], str] | None = None
 ) -> tuple[list[Pair], int] | None:
-    """Returns the pairs of the first rule that fits, and where in `clause` its match ends.
+    """Returns the pairs of the first rule that fits, and the end of its match in `clause`.
 
-    `written` gives the characters between two positions of `clause` as they were written, when that is not the clause.
+    `written` gives the characters between two positions of `clause` as they were written, if they differ from it.
     """
     for rule in rules:
         match = rule.phrase.match(clause)
@@ -150,9 +151,9 @@ def fact(  # noqa: PLR0913 - each is a way in which rules differ
     before: str = "",
     dated: bool = False,
 ) -> Read:
-    """Group v as one value or `many`, each of at most `most` words or characters as `size` counts, behind `before`.
+    """Reads group v as one value or `many`, each of at most `most` words or characters by `size`, behind `before`.
 
-    `values` parts and trims what was said; `plain` gives the form in which `refuse` and `spoil` read a value: one that
+    `values` splits and trims the words; `plain` gives the form in which `refuse` and `spoil` read a value: one that
     `refuse` finds is left out, one that `spoil` finds (at the start of the whole, or in one of many) spoils them all.
     """
 
@@ -167,12 +168,12 @@ def fact(  # noqa: PLR0913 - each is a way in which rules differ
 
 
 def either(read: Read) -> Read:
-    """`read` for a rule with several groups of which one matches: that one is v."""
+    """Returns `read` for a rule with several groups of which one matches: that one is v."""
     return lambda groups, today: read({"v": next(iter(groups.values()))}, today)
 
 
 def tell(pairs: Iterable[Pair], context: EarlierClauses) -> Iterator[Pair]:
-    """Pairs as they are, but a pet or a relative without a name waits for the next clause to give it."""
+    """Yields pairs as they are, but lets a pet or a relative without a name wait for the next clause to give it."""
     for pair in pairs:
         if pair.unnamed:
             yield from still_nameless(context)
@@ -184,7 +185,7 @@ def tell(pairs: Iterable[Pair], context: EarlierClauses) -> Iterator[Pair]:
 
 
 def still_nameless(context: EarlierClauses) -> Iterator[Pair]:
-    """The pet that was kept waiting, when its name did not come."""
+    """Yields the pet that was kept waiting, if its name did not come."""
     if context.nameless and context.nameless.value:
         yield context.nameless
     context.nameless = None
@@ -204,7 +205,7 @@ def is_keepable(value: str) -> bool:
 
 
 def strip_signs(text: str) -> str:
-    """`text` without the punctuation and emoji around it; "C++" and "100%" keep theirs."""
+    """Returns `text` without the punctuation and emoji around it; "C++" and "100%" keep theirs."""
     start, end = 0, len(text)
     while start < end and not (text[start].isalnum() or text[start] in "+#@$€£-" + HOLE):
         start += 1
@@ -214,19 +215,19 @@ def strip_signs(text: str) -> str:
 
 
 def one_of(text: str) -> str:
-    """A list of words as one alternative of a pattern; an underscore stands for a space inside a phrase."""
+    """Returns a list of words as one alternative of a pattern; an underscore stands for a space inside a phrase."""
     return "(?:" + "|".join(word.replace("_", " ") for word in text.split()) + ")"
 
 
 def by_word(words: dict[str, str]) -> dict[str, str]:
-    """Key → its words, turned around: each word → its key. An underscore stands for a space inside a phrase."""
+    """Turns key → its words into each word → its key. An underscore stands for a space inside a phrase."""
     return {word.replace("_", " "): key for key, listed in words.items() for word in listed.split()}
 
 
 def longest_first(words: Iterable[str]) -> str:
-    """Words as one alternative of a pattern, none of them hidden by a shorter one that it begins with."""
+    """Returns words as one alternative of a pattern, the longest first, so that no shorter one hides a longer."""
     return "(?:" + "|".join(sorted(map(re.escape, words), key=len, reverse=True)) + ")"
 
 
-#: How many pets there are, before what they are.
+#: The number of pets, before their kind.
 _COUNTED = Phrase(r"(?:two|three|four|five|six|\d) |[一两兩二三四五六\d][只隻条條个個匹头頭窝窩对對]")

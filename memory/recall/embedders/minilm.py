@@ -24,12 +24,12 @@ from memory.text import words
 
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _VOCABULARY = Path(__file__).with_name("bert_uncased_vocab.txt")
-#: A text suits from this share of Latin letters on; so much of it is looked at.
+#: The share of Latin letters from which a text suits, and the characters of it that are looked at.
 _LATIN_SHARE = 0.8
 _LOOKED_AT = 2_000
 #: The last letter of the Latin blocks.
 _LAST_LATIN = "\u024f"
-#: What the apostrophe of a contraction or a genitive leaves.
+#: The pieces that the apostrophe of a contraction or a genitive leaves.
 _LEFT_BY_APOSTROPHE = frozenset({"s", "t", "m", "d", "re", "ve", "ll"})
 _APOSTROPHES = ("'", "’")
 
@@ -49,7 +49,7 @@ class MiniLM:
         self._session, self._tokenizer = _load()
 
     def count(self, text: str) -> int:
-        # Counted without the cut to what the model reads.
+        # Counted without the cut to the model's length.
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids) + 2 if text else 0
 
     def vector(self, text: str, *, query: bool) -> NDArray[np.float32]:
@@ -70,7 +70,7 @@ class MiniLM:
     def _states(self, text: str) -> tuple[Sequence[tuple[int, int]], NDArray[np.float32]]:
         """Returns the pieces' places in the text and their last hidden states, (pieces, dimension), marks included."""
         encoding = self._tokenizer.encode(text)
-        # The mark at the end is kept where the text is cut.
+        # The mark at the end is kept if the text is cut.
         ids = np.array([[*encoding.ids[: self.most_tokens - 1], encoding.ids[-1]][: len(encoding.ids)]], dtype=np.int64)
         (states,) = self._session.run(
             None, {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
@@ -86,7 +86,7 @@ def suits(text: str) -> bool:
 
 
 def _units(text: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[str, bool]]:
-    """For each piece its whole word, in lower case, and whether it is a stop token.
+    """Returns for each piece its whole word, in lower case, and whether it is a stop token.
 
     Pieces that touch belong together, but punctuation parts words, save for an apostrophe inside one.
     """
@@ -133,7 +133,7 @@ def _load() -> tuple[Any, Any]:
     options = runtime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    # Memory of the largest text ever seen would be kept for good.
+    # Otherwise the memory for the largest text ever seen would be kept for good.
     options.enable_cpu_mem_arena = False
     options.enable_mem_pattern = False
     options.log_severity_level = 3

