@@ -50,7 +50,7 @@ _REPEATED = "You have asked for this before, so it is not done again. Answer the
 #: Calls of one step that are run; a model that asks for more has lost its way.
 _MOST_CALLS = 16
 _TOO_MANY = f"Error: at most {_MOST_CALLS} calls at once. This one was not made."
-#: How often a request that was refused as too long is made smaller.
+#: The most times that a request is made smaller after it was refused as too long.
 _SHRINKS = 2
 #: Separates a model's text before its tool calls from its text after them.
 _BREAK = "\n\n"
@@ -238,7 +238,7 @@ class _Results:
 
 
 def _identity(wanted: ToolCall) -> tuple[str, str]:
-    """Returns the identity of a call: the tool, and the arguments in whatever order and spacing."""
+    """Returns the identity of a call: the tool, and the arguments regardless of order and spacing."""
     try:
         return wanted.name, json.dumps(json.loads(wanted.arguments), sort_keys=True)
     except (ValueError, RecursionError):

@@ -91,9 +91,9 @@ class Allotment:
 
 
 def shares(room: int, wanted: Allotment, *, system: int) -> Allotment:
-    """Returns what each part of a chat's request may take of `room`, of what is `wanted`.
+    """Returns the tokens of `room` that each part of a chat's request may take, at most the `wanted` ones.
 
-    It depends on nothing that changes from turn to turn, so the beginning of a prompt stays the same.
+    They depend on nothing that changes from turn to turn, so the beginning of a prompt stays the same.
     """
     given = allot(
         room,

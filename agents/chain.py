@@ -1,4 +1,4 @@
-"""Several models as one provider: tries again what may pass, and goes on to the next model when one fails.
+"""Several models as one provider: retries passing failures, and goes on to the next model when one fails.
 
 Invariants: once a visible character was handed to `on_text` no further call is made, so a person never reads
 two beginnings of one answer; a wait asked for by a vendor is never cut short, and never begins if the caller would give
@@ -31,7 +31,7 @@ SLOW = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A model of a chain: what it can read in tokens, its server's address, and the calls the server takes at once."""
+    """A model of a chain: its context in tokens, its server's address, and the calls the server takes at once."""
 
     provider: Provider
     context: int = 0

@@ -29,14 +29,14 @@ def installed() -> bool:
 
 
 def missing_tools(names: Iterable[str], folder: Path) -> list[str]:
-    """Returns those of the operator's tools for which there is neither a file nor an entry point."""
+    """Returns the names of the operator's tools that have neither a file nor an entry point."""
     offered = entry_points(group=GROUP).names
     return [name for name in names if not (folder / f"{name}.py").is_file() and name not in offered]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignTool:
-    """A tool that is not ours. `name` is what the model calls, `origin` where it comes from.
+    """A tool that is not ours. `name` is its name for the model, `origin` its source.
 
     `reads` is true if it changes nothing and may be called without asking. `off` is the reason why it can't be called
     at present; it is then not offered. `call` raises `ToolError`.
@@ -63,10 +63,10 @@ class ToolSource(Protocol):
         """The place that the words of a call go to; empty if they stay in this process."""
 
     async def tools(self) -> Sequence[ForeignTool]:
-        """Returns its tools, those that are off included. Takes as long as a first start, but never fails."""
+        """Returns its tools, including those that are off. Takes as long as a first start, but never fails."""
 
     async def accept(self) -> str:
-        """Takes the tools as they are defined now. Returns what is in the way, or ''."""
+        """Takes the tools as they are defined now. Returns the reason why it can't, or ''."""
 
     async def close(self) -> None:
-        """Ends what was started."""
+        """Ends everything that was started."""

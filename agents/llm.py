@@ -156,7 +156,7 @@ class Usage:
 class Completion:
     """A model's whole answer to one request.
 
-    A provider without a model names its `grounds`: the places in `Request.remembered` of what it answered from.
+    A provider without a model names its `grounds`: the places in `Request.remembered` of the memories that it used.
     """
 
     text: str

@@ -76,7 +76,7 @@ class Output:
         return "".join(self._shown)
 
     def feed(self, piece: str) -> str:
-        """Takes a piece of the answer. Returns what can be shown now."""
+        """Takes a piece of the answer. Returns the text that can be shown now."""
         self._rest += piece
         while self._rest and self._step():
             pass
@@ -84,7 +84,7 @@ class Output:
         return fresh
 
     def finish(self) -> str:
-        """Ends the answer. Returns what can be shown besides."""
+        """Ends the answer. Returns the last text that can be shown."""
         self._final = True
         while self._step():
             pass

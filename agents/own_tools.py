@@ -116,7 +116,7 @@ def _loaded(name: str, folder: Path) -> ModuleType:
 
 
 def _outcome(name: str, load: Callable[[], ModuleType]) -> ModuleType:
-    """Returns what `load` returns. Whatever a stranger's code raises becomes `UnusableTool`."""
+    """Returns the result of `load`. Any exception from a stranger's code becomes `UnusableTool`."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(max_workers=1) as pool:

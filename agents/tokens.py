@@ -1,4 +1,4 @@
-"""Estimates how many tokens a text costs, in any script, without a tokenizer.
+"""Estimates the number of a text's tokens, in any script, without a tokenizer.
 
 Invariants: the estimate is a sum over characters, so it never falls when text is added; it costs one pass
 in C; the empty text costs nothing. It leans high, because a prompt cut too early still gets an answer, and

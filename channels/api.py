@@ -63,7 +63,7 @@ class ApiReply:
         self._tell()
 
     def add(self, text: str, *, reference: str = "") -> None:
-        """Takes a complete message of the answer, in place of what has grown, or of the message of that reference."""
+        """Takes a complete message of the answer, in place of the grown text or of the message with that reference."""
         self._growing = ""
         self._rows[reference] = text
         self._tell()

@@ -315,7 +315,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """A form with one text field of at most `limit` characters. What is entered is put after the command it is for."""
+    """A form with one text field of at most `limit` characters. The entered text is put after the form's command."""
 
     title: str
     label: str
@@ -350,7 +350,7 @@ class Capabilities:
     to a command given in a group can be for the asker's eyes alone. `direct` is True if the id of a person's private
     chat is their user id. Files of at most `file_bytes` bytes can be shown; with 0 none can. A growing answer is shown
     after `shows_after` seconds; None takes the configured value. `comes_and_goes` is True if nothing is wrong when a
-    row waits, because it is shown only while somebody looks.
+    row waits, because it is shown only while the person looks.
     """
 
     stream: Literal["append", "edit", "none"] = "none"

@@ -59,7 +59,7 @@ _NO_STOP = "(There is nothing to stop. Ctrl-C again leaves.)"
 _UNCHANGED = "(Nothing was changed.)"
 _YOU = "you> "
 _SIZE = os.terminal_size((80, 24))
-_DOUBLE = 1.0  # seconds within which a second Ctrl-C leaves, whatever the first one did
+_DOUBLE = 1.0  # seconds within which a second Ctrl-C leaves, regardless of the first one's effect
 _WAIT = 0.7  # seconds without a word until a sign stands where the answer will be
 _FILE_LIMIT = 1 << 30  # bytes; a file that is shown here is held in memory as a whole
 

@@ -71,7 +71,7 @@ class LiveText:
         self.end(markdown=markdown)
 
     def aside(self, text: str) -> None:
-        """Writes a line about the conversation, less conspicuous than what is said."""
+        """Writes a line about the conversation, less conspicuous than its messages."""
         width = self._size().columns - 1
         lines = console_page.lines(text, markdown=False, columns=width, coloured=False)
         self._write("".join(f"\x1b[2m{line}\x1b[0m\n" if self._coloured else f"{line}\n" for line in lines))

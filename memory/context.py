@@ -130,7 +130,7 @@ def sees(
 
 
 def in_read(act: Callable[Concatenate[S, Reader, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
-    """Returns a method all of which is one read; written as a plain method that takes the reader first."""
+    """Returns a method that is one read as a whole, made from a plain method that takes the reader first."""
 
     @wraps(act)
     async def method(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -140,7 +140,7 @@ def in_read(act: Callable[Concatenate[S, Reader, P], T]) -> Callable[Concatenate
 
 
 def in_write(act: Callable[Concatenate[S, Transaction, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
-    """Returns a method all of which is one write; written as a plain method that takes the transaction first."""
+    """Returns a method that is one write as a whole, made from a plain method that takes the transaction first."""
 
     @wraps(act)
     async def method(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -10,7 +10,7 @@ class MemoryFault(Exception):
 
 
 class StorageError(MemoryFault):
-    """The database file can't do what was asked."""
+    """The database can't do the requested work."""
 
     code = "storage"
 

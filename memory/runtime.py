@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """Gives the time in milliseconds UTC, short random texts for ids, and how many tokens a text comes to.
+    """The time in milliseconds UTC, short random texts for ids, and the count of a text's tokens.
 
-    `twice` has the store run every transaction twice, for tests; see `Database`.
+    `twice` makes the store run every transaction twice, for tests; see `Database`.
     """
 
     now: Callable[[], int]
@@ -19,5 +19,5 @@ class Runtime:
     twice: bool = False
 
     def memory_id(self) -> str:
-        """A short id for a memory, as people see and type it."""
+        """Returns a short id for a memory, as people see and type it."""
         return f"m_{self.new_id()}"

@@ -20,11 +20,11 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """The rows that one speaker in one place may see, and where what they say is kept.
+    """The rows that one speaker in one place may see, and the owner of the memories learned there.
 
     `owners` are the owners whose rows may be read; `own` are those of them that belong to the person alone. `writes_to`
-    owns what is learned here. In a private chat `selves` are the identities of the person speaking: what they said of
-    themselves in a group is theirs here, too.
+    owns the memories learned here. In a private chat `selves` are the identities of the person speaking: their facts
+    about themselves from groups are theirs here, too.
     """
 
     agent_id: int
@@ -50,8 +50,8 @@ class Scope:
     def partitions(self) -> tuple[int, ...]:
         """The parts of a derived index that this scope reads.
 
-        These are the owners and, for what the scope's people said of themselves elsewhere, their negated identities
-        (see `partitions_of`).
+        These are the owners and, for facts that the scope's people told about themselves elsewhere, their negated
+        identities (see `partitions_of`).
         """
         return (*self.owners, *(-identity for identity in self.selves))
 
@@ -65,7 +65,7 @@ class Scope:
         sql, parameters = owned.sql, owned.parameters
         if self.selves:
             marks = ", ".join("?" for _ in self.selves)
-            # What the owners have is not looked up again by its author.
+            # Rows of the owners are not looked up again by their author.
             sql = (
                 f"({sql} or ({table}.author_id in ({marks}) and {table}.subject_id = {table}.author_id"
                 f" and not {owned.sql}))"

@@ -1,4 +1,4 @@
-"""The memory API of the gateway: one open store, its assembled parts, and the requests people make of it.
+"""The memory API of the gateway: one open store, its assembled parts, and people's requests to it.
 
 `turns` carries a message through its turn; `access` decides who may speak.
 
@@ -145,7 +145,7 @@ __all__ = [
 
 log = structlog.get_logger(__name__)
 
-#: How long a message that came too late waits for somebody to ask for its answer.
+#: Milliseconds for which a message that came too late waits for a person to ask for its answer.
 _HELD_MS = 7 * 24 * 3_600_000
 _DAY_MS = 24 * 3_600_000
 T = TypeVar("T")
@@ -166,8 +166,8 @@ class Keeping:
 
     Backups go where `retention` says, otherwise to a folder named backups beside the store. With `transcript_days`,
     `housekeeping` erases words that were said that many days ago, and with `export_days` removes exports beside the
-    store that are as old. What was said and learned in a chat is erased `left_chat_days` after the bot has left it.
-    With `admins_read`, admins see what memories say. With the `durability` "power-loss" a commit survives a power cut.
+    store that are as old. Messages and memories of a chat are erased `left_chat_days` after the bot has left it. With
+    `admins_read`, admins see the words of memories. With the `durability` "power-loss" a commit survives a power cut.
     """
 
     durability: Durability = "process"
@@ -478,10 +478,10 @@ class Service:
         author: str = "",
         tell: Callable[[T], Sequence[Part]] | None = None,
     ) -> T:
-        """Runs `act` for a person who asked outside of any message, as one transaction. Returns what it returns.
+        """Runs `act` for a person who asked outside of any message, as one transaction. Returns its result.
 
-        What the person `said` is kept in this session, under the name `author`, as the source of what is written. What
-        `tell` makes of the result is posted in the session.
+        The words that the person `said` are kept in this session, under the name `author`, as the source of the written
+        rows. The messages that `tell` makes from the result are posted in the session.
         """
 
         def requested(tx: Transaction) -> T:
@@ -506,7 +506,7 @@ class Service:
         return result
 
     def _changed(self, scope: Scope) -> None:
-        """Has the manner updated, and the clock of the reminders look: either may have been changed in this scope."""
+        """Updates the manner and wakes the clock of the reminders: either may have been changed in this scope."""
         self.reminders.stirred.set()
         self.style_updates.soon(scope.agent_id, scope.own or (scope.writes_to,))
 
@@ -556,7 +556,7 @@ class Service:
     async def amend(
         self, where: Where, who: Who, inbox_id: int, *, platform_ref: str, text: str, compose: Compose
     ) -> bool:
-        """Rewords a message that was edited after its turn began, and learns anew what only that message had taught.
+        """Rewords a message that was edited after its turn began, and learns anew the memories from that message alone.
 
         `compose` makes the text that is kept from the message's words and its attachments. Ends the inbox row. Returns
         False if this person said no such message here, or if it already says `text`.
@@ -579,7 +579,7 @@ class Service:
         return True
 
     async def retract(self, platform: str, session_key: str, platform_refs: Sequence[str]) -> int:
-        """Erases messages that were deleted on the platform, and what was learned only from them.
+        """Erases messages that were deleted on the platform, and memories learned only from them.
 
         Returns the number of erased messages. Unknown messages, the bot's own, and messages erased before don't count.
         """
@@ -607,9 +607,9 @@ class Service:
         return count
 
     async def erase_left(self) -> Erased:
-        """Erases what was said and learned in chats that the bot left long enough ago. Called at start and daily.
+        """Erases the messages and memories of chats that the bot left long enough ago. Called at start and daily.
 
-        If stopped half-way, it continues the next time. A chat to which the bot came back keeps what is still there.
+        If stopped half-way, it continues the next time. A chat to which the bot came back keeps the remaining rows.
         """
         now = self.now()
         return await left_chats.erase_left(self.database, before=now - self.keeping.left_chat_days * _DAY_MS, now=now)
@@ -620,7 +620,7 @@ class Service:
         return self.database.peers
 
     async def take_over(self, session_keys: Sequence[str]) -> None:
-        """Reads, once these sessions are quiet, what another process left unread there."""
+        """Reads, once these sessions are quiet, the messages that another process left unread there."""
         await self.learner.take_over(session_keys)
 
     def learn_soon(self, context: Context, reason: str) -> None:
@@ -668,7 +668,8 @@ class Service:
         return await self.database.read(lambda reader: profile.read(reader, confined(reader, context).scope))
 
     async def why(self, context: Context, *, message: str | None = None, turn_id: int | None = None) -> Why | None:
-        """Returns what entered the last reply in this session, or the reply that the platform's `message` belongs to.
+        """Returns the material of the last reply in this session, or of the reply that the platform's `message` belongs
+        to.
 
         `message` may be the reply itself or the message it answers. With `turn_id` it is the reply of that turn, in any
         private conversation of the person. Returns None if there is no such reply.
@@ -714,7 +715,7 @@ class Service:
 
 
 def _begin(tx: Transaction, path: Path, agents: Mapping[str, AgentMemory], *, alone: bool, now: int) -> Agents:
-    """Enters the agents' rows at start, and settles what an earlier run left half done."""
+    """Enters the agents' rows at start, and settles work that an earlier run left half done."""
     moving.refuse_unfinished(tx, path)
     entered = enter_agents(tx, agents, now=now)
     erasure.seal_all(tx, now=now)

@@ -12,7 +12,7 @@ import math
 ARCHIVE_BELOW = 0.05
 #: The half-life in days of a style that was told once; each further telling adds as much.
 STYLE_HALF_LIFE = 14.0
-#: The half-life in days of a fact that nobody may have said, unless its category fades sooner.
+#: The half-life in days of a fact that perhaps nobody stated, unless its category fades sooner.
 UNSURE_HALF_LIFE = 30.0
 
 

@@ -43,10 +43,10 @@ _MOST: Final = 6
 _MOST_LISTED: Final = 12
 #: Longest quotation, in characters; of a longer message only the sentence that answers is quoted.
 _QUOTATION: Final = 240
-#: A date that was added to what was told.
+#: A date that was added to a statement.
 _ADDED: Final = re.compile(r"\(\d{4}-\d\d(?:-\d\d)?(?:/\d{4}-\d\d-\d\d)?\)")
 _CLAUSE: Final = re.compile(r"(?<=[,，、;；])")
-#: How long after a message the next may refer to it or say that it holds no more, in milliseconds.
+#: The milliseconds after a message during which the next may refer to it or revoke it.
 _SOON: Final = 600_000
 
 
@@ -54,7 +54,7 @@ _SOON: Final = 600_000
 class _Found:
     """Something that may answer: how it is said, and how much of the question it holds.
 
-    `before` is what was said just before, if the words refer to it: "he plays bass" follows "my best mate is Tyrell".
+    `before` is the preceding statement, if the words refer to it: "he plays bass" follows "my best mate is Tyrell".
     `own` are the tokens of the words, and `held` all tokens by which they may be asked for.
     """
 
@@ -67,7 +67,7 @@ class _Found:
 
 
 class Told(NamedTuple):
-    """The words of an answer, and what they rest on; both empty if nothing answers."""
+    """The words of an answer, and the memories they rest on; both empty if nothing answers."""
 
     text: str
     grounds: tuple[Remembered, ...] = ()
@@ -133,10 +133,10 @@ def _holds(words: str, value: str) -> bool:
 
 
 def nearest(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:
-    """Returns what comes nearest to a question that nothing answers, to be told with doubt.
+    """Returns the nearest statement to a question that nothing answers, to be told with doubt.
 
-    Only a question about the asker's own life, or one that names somebody, gets it. It shares more than a third of
-    the words with the question, or is nearer to it in meaning than ordinary sentences are.
+    Only a question about the asker's own life, or one that names a person, gets it. The statement shares more than a
+    third of the words with the question, or is nearer to it in meaning than ordinary sentences are.
     """
     if not question.words or not (question.musts or speech.personal.search(speech.read(question.text))):
         return NOTHING
@@ -370,7 +370,7 @@ def _quotes(remembered: Sequence[Remembered], speech: Speech) -> list[_Found]:
             refers = speech.refers is not None and speech.refers.search(whole) and last is not None
             before = last.said if refers and last is not None and one.at - last.at <= _SOON else ""
             found += [_Found(memory=one, words=words, before=before) for words in texts]
-            # Whoever says "she" twice means the same.
+            # Two sentences with "she" mean the same person.
             last = replace(one, said=f"{before} {one.said}") if before else one
     return found
 

@@ -42,7 +42,7 @@ _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Þ][\w'-]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedQuestion:
-    """A question about what was told.
+    """A question about something told before.
 
     `words` are its tokens that carry meaning, `pieces` those of each word; an answer must hold the `musts` among them,
     which name persons. `light` are those that an answer need not hold: the kind of thing asked for, as in "which
@@ -87,7 +87,7 @@ def social(text: str, speech: Speech) -> tuple[str, ...]:
 
 
 def _whole(said: str, speech: Speech) -> str:
-    """Returns the name of the small talk that is all of what was said; empty if it is none."""
+    """Returns the name of the small talk that makes up the whole message; empty for other messages."""
     bare = said.strip(_EDGES)
     return next((name for name, form in speech.social.items() if form.fullmatch(bare)), "")
 

@@ -53,7 +53,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speech:
-    """One language. `texts` are what is said.
+    """One language. `texts` are the agent's sentences.
 
     `social` are forms of small talk by name, and fit a whole message; `talk` are forms that a part of a sentence shows,
     in the order of their weight. Each of `alike` holds words that mean the same, or after ">" a kind of it, `kinds` the
@@ -63,7 +63,7 @@ class Speech:
     `refers` fits messages that speak of something named in the one before, `changed` those which say that something
     said before holds no more, `own` questions about the person who asks, `personal` those about that person's life
     and people, `agenda` those about plans for certain days, `talked` those about earlier talks, `grief` news of a
-    loss, `other` sentences about somebody else. A question that fits `before` is answered by sentences that fit
+    loss, `other` sentences about other people. A question that fits `before` is answered by sentences that fit
     `past`; `was` turns the beginning of a fact into the past tense. With `capitals` a capital letter within a sentence
     shows a name; the words of an `inflected` language have many endings. `particles` are letters that separate the
     words of an unspaced script.

@@ -73,7 +73,7 @@ class Adapter(ABC):
     `base_url` is no http address or the key can't be sent.
     """
 
-    #: Where the server takes requests, below the base_url.
+    #: The path below the base_url at which the server takes requests.
     path: ClassVar[str]
 
     def __init__(
@@ -106,7 +106,7 @@ class Adapter(ABC):
         return f"{self._server.url.scheme}://{self._server.url.netloc.decode()}"
 
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
-        """Runs the request as a stream. Raises `ModelError`, and whatever `on_text` raises."""
+        """Runs the request as a stream. Raises `ModelError`, and the exceptions of `on_text`."""
         answer = await self._asked(request, on_text)
         if not answer.begun and "stream" not in self._quirks:
             # llama-cpp-python ends a stream without a word if the request is too long; asked plainly, it says so.
@@ -130,7 +130,7 @@ class Adapter(ABC):
 
     @abstractmethod
     def add(self, answer: Assembled, chunk: dict[str, Any]) -> str:
-        """Adds one JSON object of the body to the answer. Returns what can be shown now."""
+        """Adds one JSON object of the body to the answer. Returns the text that can be shown now."""
 
     @abstractmethod
     def is_answer(self, whole: Mapping[str, Any]) -> bool:

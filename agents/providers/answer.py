@@ -1,4 +1,4 @@
-"""An answer of a model server, assembled from its pieces in whatever format they came.
+"""An answer of a model server, assembled from its pieces in any format.
 
 Invariants: text that is shown went through `agents.output.Output`. Text and arguments can be stored as UTF-8.
 Tool calls have ids that every vendor accepts back.
@@ -63,7 +63,7 @@ class Assembled:
         return self.ended or self.finish is not None
 
     def add_text(self, text: str) -> str:
-        """Adds a piece of text. Returns what a person can be shown now."""
+        """Adds a piece of text. Returns the text that can be shown now."""
         text = self.half + text
         self.half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
         text = storable(text.removesuffix(self.half))
@@ -71,7 +71,7 @@ class Assembled:
         return self.output.feed(text)
 
     def end(self) -> str:
-        """Ends the text. Returns what can be shown besides."""
+        """Ends the text. Returns the last text that can be shown."""
         return self.output.finish()
 
     def finished(self, reason: object) -> None:

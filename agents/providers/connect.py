@@ -16,6 +16,6 @@ from agents.spec import ModelSpec
 def connect(
     client: httpx.AsyncClient, model: ModelSpec, *, count_tokens: Callable[[str], int], learned: Learned | None = None
 ) -> Adapter:
-    """Returns the adapter that speaks to a model's server, with what is `learned` about it. Sends nothing yet."""
+    """Returns the adapter for a model's server, with the quirks `learned` about it. Sends nothing yet."""
     adapter = AnthropicProvider if model.provider == "anthropic" else OpenAIProvider
     return adapter(client, model, count_tokens=count_tokens, learned=learned)

@@ -191,7 +191,7 @@ class Refusal:
         return cls(text=" ".join(text.split()), code=code, param=param)
 
     def apart_from(self, asked: Iterable[str]) -> Refusal:
-        """Returns the refusal, without its text if that repeats what was `asked`.
+        """Returns the refusal, without its text if that repeats one of the texts `asked`.
 
         Errors are logged, and people's words must not be.
         """

@@ -30,7 +30,7 @@ class KnownServer:
     """A server known by name.
 
     `variable` is the environment variable with its key; empty if it needs none. `model` is a model that is cheap, fast
-    and calls tools; empty where it depends on the machine. `context` is what that model can read, in tokens. `slots`
+    and calls tools; empty if it depends on the machine. `context` is that model's context in tokens. `slots`
     is the number of calls that the server works on at once; None if that is its own concern.
     """
 

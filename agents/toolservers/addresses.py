@@ -1,7 +1,7 @@
 """Checks the network addresses that a configured server may have.
 
 The operator may name a server on this machine or in the local network. Addresses by which machines are configured
-(link-local, where clouds keep their keys) are refused, under whatever name or spelling.
+(link-local, where clouds keep their keys) are refused, under any name or spelling.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import ipaddress
 import socket
 
-#: Where clouds keep a machine's keys, beside the link-local addresses.
+#: The addresses, besides link-local ones, at which clouds keep a machine's keys.
 _METADATA = frozenset(map(ipaddress.ip_address, ("fd00:ec2::254", "100.100.100.200", "192.0.0.192", "168.63.129.16")))
 
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")

@@ -85,7 +85,7 @@ class ToolServer:
         return tuple(self._tool(name, problem) for name in self._spec.tools)
 
     async def accept(self) -> str:
-        """Takes the named tools as the server defines them now. Returns what is in the way, or ''."""
+        """Takes the named tools as the server defines them now. Returns the reason why it can't, or ''."""
         try:
             await self._running()
         except ToolError as exc:

@@ -68,7 +68,7 @@ class Connection:
         """
         from mcp import MCPError
 
-        # A task of its own, so that whatever the SDK raises can be looked at in one place.
+        # A task of its own, so that all exceptions of the SDK are handled in one place.
         ending: asyncio.Future[Any] = asyncio.ensure_future(self.ended.wait())
         calling: asyncio.Future[Any] = asyncio.ensure_future(self.client.session.call_tool(tool, arguments))
         try:

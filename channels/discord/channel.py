@@ -128,7 +128,7 @@ class DiscordChannel(Channel):
                 self._ended = str(exc)
                 raise
             finally:
-                # Whatever ended the run, nothing comes in until the next run.
+                # After any end of the run, nothing comes in until the next one.
                 self._receiver = None
                 self._ended = self._ended or "nothing is received: the channel's run has ended"
 

@@ -348,7 +348,7 @@ class Receiver:
         self._connection = ""
 
     def _on_session(self, _: Json) -> None:
-        """Begins a new session. The gateway does not report what was said before it."""
+        """Begins a new session. The gateway does not report messages sent before it."""
         self._connected()
         self._new = False
         self._intake.hold()
@@ -409,7 +409,7 @@ class Receiver:
         self._spawn(self._interactions.welcome(server))
 
     def _return(self, guild: discord.Guild, chats: Sequence[str]) -> None:
-        """Reports that the bot is present again in those of the chats that still exist."""
+        """Reports that the bot is present again in the chats that still exist."""
         there = [chat for chat in chats if guild.get_channel_or_thread(int(chat)) is not None]
         for chat in there:
             self._intake.saw(chat, str(guild.id))

@@ -222,7 +222,7 @@ class TelegramChannel(Channel):
                 raise
             finally:
                 self._receiving = None
-                # Whatever ended the run, nothing comes in until the next run.
+                # After any end of the run, nothing comes in until the next one.
                 self._trouble = self._trouble or "no updates are fetched: the channel's run has ended"
                 if offering is not None:
                     offering.cancel()

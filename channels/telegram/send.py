@@ -215,7 +215,7 @@ class TelegramScreen:
             raise
 
     def _rest(self, chat: str) -> float:
-        """Returns for how many seconds no request may go to `chat`; 0 for none.
+        """Returns the seconds for which no request may go to `chat`; 0 if one may go now.
 
         When two chats are limited at once, the limit may well be the whole bot's: then all wait for the longer one.
         """

@@ -39,7 +39,7 @@ def conversation_in(thread: str | None) -> str:
 
 
 def conversation(named: str) -> str:
-    """Returns the name here of a conversation, whatever a program calls it."""
+    """Returns our name of a conversation, for any name that a program gives it."""
     return named if _CONVERSATION.fullmatch(named) else digest(named)[:16]
 
 

@@ -49,7 +49,7 @@ def chat(config_path: Path | None, person: str, once: str | None) -> None:
     # Bytes of another encoding come as lone surrogates, which no database takes.
     if not person.strip() or any("\ud800" <= letter <= "\udfff" for letter in person):
         fail("--as needs a name, in UTF-8.", click.UsageError.exit_code)
-    with ending():  # everything said is committed; what is unanswered is taken up at the next start
+    with ending():  # all messages are committed; unanswered ones are taken up at the next start
         try:
             asyncio.run(_chat(config, person.strip(), once))
         except ChannelError as exc:

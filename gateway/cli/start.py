@@ -76,7 +76,7 @@ async def opened(config: Config) -> AsyncIterator[Roster]:
 
 
 def tell_errors(tell: Callable[[str], None]) -> None:
-    """Makes the log call `tell` with a line for each error, in whatever thread it occurs."""
+    """Makes the log call `tell` with a line for each error, in any thread."""
     from gateway.ops import telemetry
     from memory.text.secrets.redact import redact
 

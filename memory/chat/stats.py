@@ -27,7 +27,7 @@ _DAY_MS = 24 * 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeStats:
-    """Counts of what one scope remembers.
+    """The counts of one scope's memories and messages.
 
     `kinds` counts live memories by kind, `past` the memories no longer live, and `messages` the messages. `since` is
     the time of the oldest row.

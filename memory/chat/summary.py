@@ -83,7 +83,7 @@ def read(answer: str, *, tokens: int, count: Callable[[str], int]) -> Summary:
 def extract(
     messages: Sequence[Message], before: str, *, timezone: str, tokens: int, count: Callable[[str], int]
 ) -> str:
-    """Returns a summary made without a model: the one before, and the first lines of what people wrote, dated.
+    """Returns a summary made without a model: the one before, and the first lines of people's messages, dated.
 
     If not all of it fits, the newest lines stay.
     """

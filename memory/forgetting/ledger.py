@@ -174,7 +174,7 @@ def _narrowed(reader: Reader, entry: LedgerEntry) -> str:
 
 
 def _clear_unnamed(tx: Transaction, *, until: int) -> None:
-    """Erases all messages that failed or could not be delivered, and all summaries, whoever owns them.
+    """Erases all messages that failed or could not be delivered, and all summaries, of all owners.
 
     An erasure finds these by their words, which are not known any more.
     """

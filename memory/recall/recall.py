@@ -1,6 +1,6 @@
-"""The memory in one turn: the snapshot that every prompt carries, and what is recalled for this message.
+"""The memory in one turn: the snapshot that every prompt carries, and the items recalled for this message.
 
-Invariants: A search may be skipped, profile and known facts never. What is already in the prompt is not put in again.
+Invariants: A search may be skipped, profile and known facts never. An item that is in the prompt is not put in again.
 Nothing is said twice: profile slots that known facts make up are left out, and so are styles that the directive is made
 of. The budget in items and tokens holds. At most one reflection is put in, behind everything else and within its share
 of the budget. Nothing here changes a row.
@@ -55,7 +55,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The memory in every prompt of a window, and what was learned since it was taken, the newest first.
+    """The memory in every prompt of a window, and the memories learned since it was taken, the newest first.
 
     `summed` holds the ids of the styles that its directive is made of.
     """
@@ -75,7 +75,7 @@ class Recalled:
     """A memory or passage found for this message, and its place in the prompt.
 
     `shown` is the part of a passage's words that goes there, or as many of a reflection's first sentences as may.
-    `shares` is the part of the question's words that are in what was found itself, not beside it.
+    `shares` is the part of the question's words that are in the hit itself, not beside it.
     """
 
     score: float
@@ -122,7 +122,7 @@ def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Ca
 def stored_snapshot(
     reader: Reader, scope: Scope, memory_ids: Sequence[int], *, taken_at: int, budget: Budget
 ) -> Snapshot:
-    """Rebuilds a window's snapshot from its ids and adds what is newer.
+    """Rebuilds a window's snapshot from its ids and adds newer memories.
 
     A memory that was replaced since appears as it was then, so that the beginning of the prompt stays the same; its
     successor is among the newer ones.
@@ -151,7 +151,7 @@ def recall(
     count_tokens: Callable[[str], int],
     assistant: str,
 ) -> Recall:
-    """Places what was found for `query`, best first. `in_window` names messages that the model sees anyway.
+    """Places the hits for `query`, best first. `in_window` names messages that the model sees anyway.
 
     `assistant` is the name that quotations give the agent.
     """
@@ -200,7 +200,7 @@ def recall(
 def excerpt(passage: Passage, query: str, *, assistant: str) -> str:
     """Returns the passage's message or, if it is long, the part that holds most of the words asked for.
 
-    If the message answers a question, that question is put before it, with the name of who asked it.
+    If the message answers a question, that question is put before it, with its author's name.
     """
     text = _densest(" ".join(passage.message.text.split()), query)
     asked = passage.before[-1] if passage.before else None
@@ -249,19 +249,19 @@ def _item(hit: Hit, query: str, terms: Sequence[str], assistant: str) -> Recalle
 
 
 def shares(hit: Hit, terms: Sequence[str]) -> float:
-    """Returns the part of a question's words that are in what was found itself, not beside it, 0 to 1."""
+    """Returns the part of a question's words that are in the hit itself, not beside it, 0 to 1."""
     text = _asked_for(hit.memory) if hit.memory is not None else hit.text
     return len(set(terms).intersection(words.tokens(text))) / max(len(terms), 1)
 
 
 def _says_no_more(text: str, taught: Sequence[Memory], terms: Sequence[str]) -> bool:
-    """Returns whether all of the question's words that a message holds are also in what was learned from it."""
+    """Returns whether all of the question's words that a message holds are also in the memories learned from it."""
     known = " ".join(map(_asked_for, taught))
     return bool(taught) and set(terms).intersection(words.tokens(text)) <= set(words.tokens(known))
 
 
 def _asked_for(memory: Memory) -> str:
-    """Returns the words by which somebody may ask for a memory."""
+    """Returns the words by which a person may ask for a memory."""
     return f"{memory.key} {memory.value} {memory.subject} {cues(memory.key)}"
 
 

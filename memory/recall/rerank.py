@@ -1,7 +1,7 @@
 """A server that reads question and text together and orders the best few anew.
 
-Invariants: it can only change an order, never what is in it; whatever goes wrong or takes too long leaves the order as
-it was, and a turn goes on.
+Invariants: it can only change an order, never the items in it; an error or a timeout leaves the order as it was, and
+the turn goes on.
 
 Source: the request of Jina's and Cohere's "rerank" APIs, which vLLM, llama.cpp and others speak, too.
 """
@@ -24,8 +24,8 @@ _MOST_CHARS = 2_000
 class Reranker:
     """One model of one server.
 
-    `client` stays its maker's. `base_url` ends before `/rerank`; `top` is how many of the best are ordered anew;
-    `seconds` is what that may take in all.
+    The caller owns and closes `client`. `base_url` ends before `/rerank`; `top` is the number of the best texts that
+    are ordered anew; `seconds` bounds that in all.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Reranker:
         self._seconds = seconds
 
     async def order(self, question: str, texts: Sequence[str]) -> list[int]:
-        """The positions of `texts` in their new order: each once, those beyond the best few where they were."""
+        """Returns the positions of `texts` in their new order: each once, those beyond the best few where they were."""
         asked = [text[:_MOST_CHARS] for text in texts[: self._top]]
         unchanged = list(range(len(texts)))
         if len(asked) < 2:
@@ -69,7 +69,7 @@ class Reranker:
 
 
 def _positions(answer: Any, count: int) -> list[int]:
-    """Positions from the best on. Those the server left out follow in their old order; raises for any other fault."""
+    """Returns positions, the best first. Omitted ones follow in their old order; other faults raise an error."""
     results = sorted(answer["results"], key=lambda result: -float(result["relevance_score"]))
     named = [int(result["index"]) for result in results]
     if len(set(named)) != len(named) or not set(named) <= set(range(count)):

@@ -56,7 +56,7 @@ _NEAREST = 400
 _LOOKED_AT_CLOSELY = 300
 #: Matches that are scored with their neighbours. If there are more, these are the best by their own words.
 _SCORED = 1_000
-#: How far importance, fading strength and age may bend a score.
+#: The most by which importance, fading strength and age may bend a score.
 _IMPORTANCE_REACH = 0.1
 _STRENGTH_REACH = 0.1
 _RECENCY_REACH = 0.05
@@ -69,11 +69,11 @@ _ARCHIVED = 0.25
 _EVENT = 0.6
 #: Factor for a message whose memories were all replaced since.
 _OUTDATED = 0.5
-#: Factor for the bot's own messages: mostly they repeat what people had said.
+#: Factor for the bot's own messages: mostly they repeat people's words.
 _BY_AGENT = 0.6
 _DAY_MS = 86_400_000
-#: The longest time, in days, that is meant as a day, not as a period; and how far around it a message still counts as
-#: said then.
+#: The longest time, in days, that is meant as a day, not as a period; and the time around it in which a message still
+#: counts as said then.
 _SHORT_DAYS = 7
 _LEEWAY_MS = 2 * _DAY_MS
 #: Tokens from which a message gets the full score when only its time is known.
@@ -147,7 +147,7 @@ class Query:
 
     @property
     def terms(self) -> list[str]:
-        """The words of the whole."""
+        """The words of the whole question."""
         return self.parts[0].terms
 
     @property
@@ -203,7 +203,7 @@ class Search:
         """Returns the best `limit` memories and passages of the scope for `text`, best first.
 
         `besides` are the ids of messages to pass over: the question's own. Without `older_reflections` only the latest
-        reflection is searched. With `filters` only what meets all of them is.
+        reflection is searched. With `filters` only documents that meet all of them are searched.
         """
         weights = weights or self._weights
         query = self._query(scope, text, timezone, besides)
@@ -245,7 +245,7 @@ class Search:
         return [hits[i] for i in await self._reranker.order(text, [hit.text for hit in hits])]
 
     async def vector(self, text: str, *, model: str) -> NDArray[np.float32] | None:
-        """Returns the vector of `text` by the embedder called `model`; None where that does not serve, or too late."""
+        """Returns the vector of `text` by the embedder called `model`; None if that does not serve, or is too late."""
         if self._embedding is None or self._embedding.model != model:
             return None
         meaning = await self._meaning(text)
@@ -263,7 +263,7 @@ class Search:
             return None
 
     async def feed(self) -> None:
-        """Has the index read changes that are known to be there. If that fails, the next search notices."""
+        """Makes the index read changes that are known to exist. If that fails, the next search notices."""
         try:
             await self._feed()
         except StorageError as exc:
@@ -385,7 +385,7 @@ def _by_index(
 
 
 def _unranked(query: Query, limit: int) -> int:
-    """Returns how many documents to fetch where filters are applied to what is fetched."""
+    """Returns the number of documents to fetch if filters are applied to the fetched ones."""
     return limit if query.only is None else _SCORED
 
 
@@ -424,8 +424,8 @@ def _candidates(
 ) -> tuple[list[Candidate], Statistics]:
     """Returns the candidates for a query, and the statistics to score them with.
 
-    Candidates are the union of the documents that share a word with the question, are near it in meaning, or name
-    somebody the question names, and of the messages around these.
+    Candidates are the union of the documents that share a word with the question, are near it in meaning, or name a
+    person whom the question names, and of the messages around these.
     """
     matches = index.match(reader, scope, query.terms) if query.terms else index.NONE
     statistics = Statistics(
@@ -508,7 +508,7 @@ def _look_closely(
 
 
 def _worth(asked: Sequence[str], candidates: Sequence[Candidate], statistics: Statistics) -> NDArray[np.float64]:
-    """Returns how rare each of the question's words is here. The rarest of a word's index tokens decides."""
+    """Returns the rarity of each of the question's words here. The rarest of a word's index tokens decides."""
     held = Counter(term for candidate in candidates for term in candidate.counts)
     frequencies = statistics.frequencies or held
     rarest = [min((frequencies.get(term, held[term]) for term in words.tokens(word)), default=0) for word in asked]
@@ -549,7 +549,7 @@ def _said(row: Row) -> Candidate:
 
 
 def _mark(query: Query, candidates: Sequence[Candidate]) -> None:
-    """Marks the candidates that are by or about somebody the question names, and those of a time it asks about."""
+    """Marks the candidates that are by or about a person the question names, and those of a time it asks about."""
     said = query.text.casefold()
     people = {(candidate.about, candidate.name) for candidate in candidates}
     named = {identity_id for identity_id, name in people if name and _names(said, name)}
@@ -621,7 +621,7 @@ def _fetched(reader: Reader, scope: Scope, best: Sequence[_Bent], *, limit: int)
 
 
 def _by_time(reader: Reader, scope: Scope, query: Query, *, limit: int) -> list[Hit]:
-    """Returns what was told and said at the times asked for, when nothing else is asked.
+    """Returns the memories and messages of the times asked for, if the question asks for nothing else.
 
     Important memories come first, then long messages.
     """
@@ -653,7 +653,7 @@ def _by_substring(reader: Reader, scope: Scope, query: Query, *, limit: int) -> 
 
 
 def _bent(reader: Reader, scope: Scope, query: Query, ranked: Sequence[Ranked], *, now: int) -> list[_Bent]:
-    """Returns the ranked documents with their scores bent by what is known about their rows.
+    """Returns the ranked documents with their scores bent by the data of their rows.
 
     Leaves out memories that the scope can't see.
     """
@@ -721,7 +721,7 @@ def _successors_first(hits: list[H]) -> list[H]:
     return ordered
 
 
-#: Words that ask what was talked about, whatever it was.
+#: Words that ask what was talked about in general.
 _SAYING = frozenset(
     words.tokens(
         "say said tell told talk talked mention mentioned chat chatted discuss discussed happen happened did do doing"

@@ -1,7 +1,7 @@
 """Follow-ups: questions how a plan went, the day after, and wishes on a birthday, for people who asked for them.
 
-Invariants: nothing is stored ahead: what to ask is read from the memories as they stand when it is asked, so a plan
-that was forgotten, moved or called off is not asked about. The date of the question is noted in the transaction that
+Invariants: nothing is stored ahead: a question is made from the memories at the moment of asking, so a plan that was
+forgotten, moved or called off is not asked about. The date of the question is noted in the transaction that
 queues it, and no person is asked twice on one date: a plan has one day, so each is asked about once at most. Only the
 person's own private memories are read, and only their private chat is written to, within their hours.
 """
@@ -29,16 +29,16 @@ from memory.store.people import Account
 
 #: The hours of the person's day between which they are asked, unless they name others.
 HOURS: Final = "10-20"
-#: Memories of a person that are looked at, and messages of their chat.
+#: The most memories of a person that are looked at, and messages of their chat.
 _MEMORIES: Final = 3_000
 _MESSAGES: Final = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUp:
-    """A question about `plan`, or without one wishes for a birthday, for the person `whose` it is, in `session`.
+    """A question about `plan`, or without one wishes for a birthday, to the person `whose` in `session`.
 
-    `today` is the person's date, `timezone` theirs, `language` the one they want or the plan was told in, if known.
+    `today` and `timezone` are the person's, `language` is the one they want or the plan was told in, if known.
     """
 
     whose: Account
@@ -71,13 +71,14 @@ class FollowUps:
 
     @in_read
     def due(self, reader: Reader) -> list[FollowUp]:
-        """Returns what may be asked now, one question a person at most."""
+        """Returns the questions that may be asked now, one per person at most."""
         found = [self._of(reader, identity_id) for identity_id in people.followed_up(reader)]
         return [one for one in found if one is not None]
 
     @in_write
     def ask(self, tx: Transaction, follow_up: FollowUp, show: Callable[[FollowUp], Sequence[Part]]) -> str | None:
-        """Queues what `show` returns, notes the date and adds the words to the conversation, as one transaction.
+        """Queues the message that `show` returns, notes the date and adds the words to the conversation, as one
+        transaction.
 
         Returns the key of the session in whose queue it is. Returns None if there is nothing to ask any more.
         """
@@ -87,7 +88,7 @@ class FollowUps:
         session, parts = still.session, show(still)
         self._mailbox.post(tx, Outgoing(session_key=session.key, pieces=parts))
         said = "\n".join(part.text for part in parts)
-        # The model sees what the person's next words answer. Nothing is learned from it.
+        # The model sees the question that the person's next words answer. Nothing is learned from it.
         spoken = Utterance(
             role="assistant", text=said, tokens=self._count_tokens(said), said_at=self._now(), recall=False
         )
@@ -97,7 +98,7 @@ class FollowUps:
         return session.key
 
     def _of(self, reader: Reader, identity_id: int) -> FollowUp | None:
-        """Returns what the person behind an identity is asked now."""
+        """Returns the question for the person behind an identity now."""
         speaker = people.speaker_by_id(reader, identity_id)
         place = _place(reader, identity_id)
         if place is None or not speaker.follow_ups:

@@ -1,7 +1,7 @@
-"""Tells which memories speak of an occasion on a day: a plan that one may ask about, or a birthday.
+"""Finds the memories that speak of an occasion on a day: a plan that one may ask about, or a birthday.
 
-Invariants: pure. A plan has exactly one day, which was still to come when it was told. What is not sure to happen, only
-ends or is due on its day, repeats, or touches illness, death, separation or the law is no plan that is asked about.
+Invariants: pure. A plan has exactly one day, which was still to come when it was told. A plan is not asked about if it
+is not sure to happen, only ends or is due on its day, repeats, or touches illness, death, separation or the law.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memory.text.times.readings import Reading
 from memory.text.times.tables import LANGUAGES
 from memory.text.words import query_terms
 
-#: The categories of facts that may be plans, that in which only a visit may be one, and that of notes.
+#: The categories of facts that may be plans, the one in which only a visit may be one, and that of notes.
 _PLANS: Final = frozenset({"plan", "happening"})
 _HEALTH: Final = "health"
 _NOTES: Final = "decision"
@@ -29,11 +29,11 @@ _ADDED: Final = re.compile(r"\s?\((?:\d{4}-\d\d-\d\d/)?(\d{4}-\d\d-\d\d)\)")
 _ADDED_LONGER: Final = re.compile(r"\(\d{4}(?:-\d\d)?\)")
 _SPOKEN_YEAR: Final = re.compile(r"[,\s]*(?:\bdel?\s+)?(?<!\d)(?:19|20)\d\d(?:年|(?!\d))")
 _ISO_DAY: Final = re.compile(r"(?:\d{4}-|--)(\d\d)-(\d\d)")
-#: A day of which nobody can tell the month: 4/9.
+#: A day whose month is unclear: 4/9.
 _AMBIGUOUS: Final = re.compile(r"\d{1,2}[/.-]\d{1,2}(?:[/.-]\d{2,4})?")
 
 
-#: Words of plans that tell no two of them apart.
+#: Words of plans that do not tell plans apart.
 _COMMON: Final = frozenset(
     query_terms("going having with the and for to have meet go see appointment plan Termin cita")
 )
@@ -48,7 +48,7 @@ class Occasion:
 
 
 def plan_of(memory: Memory) -> Occasion | None:
-    """Returns the plan that a person's memory tells of; None if it tells of none that is asked about."""
+    """Returns the plan in a person's memory; None if it holds none that is asked about."""
     spoken = _ADDED_LONGER.sub("", _ADDED.sub("", memory.value))
     usual = memory.kind == "event" or memory.category in _PLANS or memory.key == "plan"
     visit = memory.category in (_HEALTH, _NOTES) and VISIT.search(spoken)
@@ -85,7 +85,7 @@ def birthday_of(memory: Memory, year: int) -> date | None:
 
 
 def is_conditional(said: str) -> bool:
-    """Returns whether a message makes what it tells depend on something."""
+    """Returns whether a message makes its plan depend on something."""
     return CONDITION.search(said) is not None
 
 

@@ -25,9 +25,9 @@ _SIGNS: Final = re.compile(r"(?:[\s,.;!?#'\"“”„«»，。！？、¿¡]|(?
 class Order:
     """An order about a reminder: the one with this `number`, at this `place` of the list, or the last shown.
 
-    With `every` it is about all of them. `rest` are the words that the order leaves: a time, or words of the reminder.
-    `named` says that the order speaks of reminders; others are orders only where reminders were just talked of.
-    `calls_off` says that its verb is used of plans and appointments, and not of what somebody knows.
+    With `every` it is about all of them. `rest` are the remaining words: a time, or words of the reminder. `named` says
+    that the order speaks of reminders; others are orders only if reminders were just talked of. `calls_off` says that
+    its verb is used of plans and appointments, and not of knowledge.
     """
 
     action: Action
@@ -39,14 +39,14 @@ class Order:
     calls_off: bool = False
 
     def speaks_of(self, text: str) -> bool:
-        """Tells whether the words that the order leaves stand in a reminder's text."""
+        """Returns whether the remaining words of the order stand in a reminder's text."""
         # Letters of the word's own script must not go on beside it: "all" does not stand in "call".
         edge = r"[a-z\d]"
         return bool(self.rest) and re.search(rf"(?<!{edge}){re.escape(self.rest)}(?!{edge})", fold(text)) is not None
 
 
 def read(text: str, *, language: str) -> Iterator[Order]:
-    """Yields what a text can order, in one language after the other; nothing for a text that orders nothing."""
+    """Yields the possible orders in a text, in one language after the other; nothing for a text without any."""
     if len(text) > _LONGEST:
         return
     request = is_request(text, language=language)
@@ -60,13 +60,13 @@ def read(text: str, *, language: str) -> Iterator[Order]:
 
 
 def takes_back(text: str, *, language: str) -> bool:
-    """Tells whether a text means nothing but "never mind"."""
+    """Returns whether a text means only "never mind"."""
     orders = (order for order in read(text, language=language) if order.action == "cancel")
     return any(not order.rest and order.number is None and order.place is None for order in orders)
 
 
 def reworded(text: str, *, language: str) -> str:
-    """Returns the words that a text puts in the place of those of a reminder: "actually, to ring her"; "" if none."""
+    """Returns the new words that a text gives a reminder: "actually, to ring her"; "" if none."""
     said = text.replace("’", "'").strip(" .!。！")
     if len(said) > _LONGEST or said.endswith(("?", "？")):
         return ""
@@ -77,7 +77,7 @@ def reworded(text: str, *, language: str) -> str:
 
 
 def is_beside(text: str, *, language: str) -> bool:
-    """Tells whether a text says nothing but small words such as stand beside a time: "no, make it … instead"."""
+    """Returns whether a text holds only small words of the kind that stand beside a time: "no, make it … instead"."""
     said = _SIGNS.sub(" ", fold(text)).strip()
     for code in languages(text, language):
         rest = table(code).text("order_change").sub(" ", said)
@@ -114,7 +114,7 @@ def _read(action: Action, said: str, words: Table) -> Order | None:
 
 
 def _is_whole(order: Order) -> bool:
-    """Tells whether an order names its reminder and nothing else, although a noun in it may ask for one."""
+    """Returns whether an order names its reminder and nothing else, although a noun in it may ask for one."""
     return order.named and not order.rest and order.number is not None and order.action != "change"
 
 

@@ -1,8 +1,8 @@
-"""Reminders of one store: their words read, their times come, and each of them shown exactly once.
+"""Reminders of one store: reads requests for them, and shows each exactly once when its time comes.
 
-Invariants: a reminder moves on to its next time in the transaction that queues what is shown, so whatever ends the
-process in between, it is shown once. Who was not running at a time shows it later, once, and of a repeated reminder
-only the latest. What a person asks for goes through `Edits.reminding`.
+Invariants: a reminder moves on to its next time in the transaction that queues its message, so it is shown once,
+however the process ends in between. A process that was not running at the time shows it later, once, and only the
+latest time of a repeated reminder. A person's requests go through `Edits.reminding`.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ log = structlog.get_logger(__name__)
 _LATE_MS: Final = 120_000
 #: Milliseconds after which a task without another time is tried again.
 _AGAIN_MS: Final = 3_600_000
-#: How late a standing task is still begun.
+#: The longest delay after which a standing task is still begun.
 _STANDING: Final = timedelta(minutes=15)
 #: Failures in a row after which a task is switched off.
 _FAILURES: Final = 3
-#: How far back the latest missed time of a repeated reminder is looked for, the nearest first.
+#: The periods in which the latest missed time of a repeated reminder is looked for, the nearest first.
 _BACK: Final = (timedelta(hours=2), timedelta(days=1), timedelta(days=8), timedelta(days=32), timedelta(days=370))
 
 #: The frequencies of rules that name days, at an hour.
 _BY_DAYS: Final = frozenset({"DAILY", "WEEKLY", "MONTHLY", "YEARLY"})
-#: How a request begins, for words behind a command that need not say it.
+#: The beginning of a request, for words after a command that need not say it.
 _ASKING: Final = {
     "en": "remind me to {}", "zh": "提醒我{}", "de": "erinnere mich an {}", "es": "recuérdame {}",
     "fr": "rappelle-moi de {}", "ja": "{}とリマインドして",
 }  # fmt: skip
-#: How a request goes on behind the command, and how it then begins: "/remind me to call mum".
+#: The words that go on after the command, and the beginning that they get: "/remind me to call mum".
 _ASKING_ON: Final = {
     "en": ("me ", "remind {}"), "zh": ("我", "提醒{}"), "de": ("mich ", "erinnere {}"), "fr": ("moi ", "rappelle-{}"),
 }  # fmt: skip
@@ -60,7 +60,7 @@ _ASKING_ON: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Firing:
-    """A reminder whose time has come, for the person `whose` it is, to be shown in `session` at `now`.
+    """A reminder whose time has come, for the person `whose`, to be shown in `session` at `now`.
 
     It was due at `at`, and is due again at `next_at`, if at all. `late` says that it could not be shown in time.
     """
@@ -86,11 +86,11 @@ class Reminders:
         self.stirred = asyncio.Event()
 
     def read(self, context: Context, text: str, *, language: str) -> Reading | Unclear | None:
-        """Returns what a request in plain words asks for; None if it asks for no reminder."""
+        """Returns the reminder that a request in plain words asks for; None if it asks for none."""
         return phrases.read(text, language=language, now=self._local(context))
 
     def read_bare(self, context: Context, text: str, *, language: str) -> Reading | Unclear:
-        """Returns what is asked for by words that are known to ask for a reminder, though they need not say so."""
+        """Returns the reminder in words that are known to ask for one, though they need not say so."""
         now, (exact, _, rest) = self._local(context), text.partition(" ")
         if (at := self.at(context, exact)) is not None:
             return replace(at, what=rest.strip())
@@ -126,8 +126,8 @@ class Reminders:
     def retimed(self, reminder: Reminder, reading: Reading) -> ReminderTimes:
         """Returns when a reminder is due after a time was named for it.
 
-        What was not named stays as it was: the day where only an hour was named, the hour where only a day was. One
-        that repeats goes on as it did, at the new hour.
+        The part that was not named stays as it was: the day if only an hour was named, the hour if only a day was. A
+        repeated reminder goes on as it did, at the new hour.
         """
         parts = dict(part.partition("=")[::2] for part in reminder.rule.removeprefix(rules.RRULE).split(";"))
         several = "," in parts.get("BYHOUR", "") + parts.get("BYMINUTE", "")
@@ -152,7 +152,7 @@ class Reminders:
     def _moved(self, at: int, reading: Reading) -> ReminderTimes:
         """Returns when a reminder that was due `at` is due now that another day or hour was named.
 
-        If that is over, it is the time that was read.
+        If that time is over, the reminder is due at the time that was read.
         """
         was, day = datetime.fromtimestamp(at / 1000, UTC).astimezone(reading.first.tzinfo), reading.first
         if not reading.day_given:
@@ -167,7 +167,7 @@ class Reminders:
         return due(meant) if meant.timestamp() * 1000 > self._now() else due_of(reading)
 
     def by_rule(self, context: Context, rule: str) -> ReminderTimes | None:
-        """Returns when a rule that was typed is due; None if never. Raises `ValueError`, which says what is wrong."""
+        """Returns when a typed rule is due; None if never. Raises `ValueError`, which names the mistake."""
         parsed, now = rules.parse_rule(rule), self._local(context)
         first = rules.following(parsed, after=now, first=now.replace(second=0, microsecond=0))
         return None if first is None else due(first, rule=parsed)
@@ -182,7 +182,7 @@ class Reminders:
         return [one for one in _reachable(reader, context) if one.first]
 
     async def is_shown(self, session_key: str, platform_ref: str) -> bool:
-        """Returns whether a message that was shown in a session is about a reminder, anybody's."""
+        """Returns whether a message shown in a session is about a reminder of any person."""
         found = await self._database.read(lambda reader: mailbox.reminder_shown(reader, session_key, platform_ref))
         return found is not None
 
@@ -203,12 +203,13 @@ class Reminders:
         return await self._database.read(reminders.next_due)
 
     async def whose(self, reminder: Reminder) -> tuple[Account, Session]:
-        """Returns whose a reminder is, and the session in which it is to be shown."""
+        """Returns the person of a reminder, and the session in which it is to be shown."""
         return await self._database.read(lambda reader: _whose(reader, reminder))
 
     @in_write
     def fire(self, tx: Transaction, reminder: Reminder, show: Callable[[Firing], Sequence[Part]]) -> str | None:
-        """Queues what `show` returns for a reminder whose time has come, and moves it on, as one transaction.
+        """Queues the message that `show` returns for a reminder whose time has come, and moves it on, as one
+        transaction.
 
         Returns the key of the session in whose queue it is. Returns None if the reminder is not due any more.
         """
@@ -277,10 +278,10 @@ class Reminders:
     def task_ending(
         self, reminder_id: int, *, error: str | None, told: Callable[[Reminder], Sequence[Part]]
     ) -> Callable[[Transaction], None]:
-        """Returns what notes how a task's turn ends, with an answer or with this error, in the turn's transaction.
+        """Returns a function that notes a task's end, with an answer or with this error, in the turn's transaction.
 
-        A task that has no other time is tried again later, unless somebody has stopped it. One that fails too often in
-        a row is switched off, and `told` is shown.
+        A task that has no other time is tried again later, unless a person has stopped it. A task that fails too often
+        in a row is switched off, and `told` is shown.
         """
 
         def act(tx: Transaction) -> None:
@@ -330,7 +331,7 @@ def due(first: datetime, *, rule: str | None = None, until: date | None = None) 
 
 
 def due_of(reading: Reading) -> ReminderTimes:
-    """Returns when what was read is due."""
+    """Returns when a reminder with this reading is due."""
     return due(reading.first, rule=reading.rule, until=reading.until)
 
 
@@ -360,7 +361,7 @@ def _take_in(
 
 
 def _whose(reader: Reader, reminder: Reminder) -> tuple[Account, Session]:
-    """Returns whose a reminder is, and where it is shown: where it was asked for, or in private if that is gone."""
+    """Returns a reminder's person and session: the one where it was asked for, or a private one if that is gone."""
     account, session = people.account(reader, reminder.identity_id), chats.session_by_id(reader, reminder.session_id)
     assert account is not None  # identities are never deleted
     if reminder.private or not chats.is_present(reader, session):

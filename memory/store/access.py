@@ -1,8 +1,8 @@
 """Access beyond what the configuration grants: people and groups allowed or blocked, and pairing codes.
 
 Invariants: A person or group is identified by its exact platform id on one configured channel. A pairing code lets one
-person in, once, before it expires. It becomes invalid after too many wrong codes, whoever gave them. The code itself is
-not stored. A person who guesses is locked out before guessing can succeed. A code never lets a blocked person in. Times
+person in, once, before it expires. It becomes invalid after too many wrong codes from anybody. The code itself is not
+stored. A person who guesses is locked out before guessing can succeed. A code never lets a blocked person in. Times
 are milliseconds UTC.
 """
 
@@ -55,7 +55,7 @@ class Pairing:
 
 
 def state(reader: Reader, channel: str, subject: Subject, reference: str) -> State | None:
-    """Returns the state of a person (by user id) or group (by chat id) on a channel, or None if nothing was decided."""
+    """Returns the state of a person (by user id) or group (by chat id) on a channel, or None without a decision."""
     row = reader.one(
         "select state from access where channel = ? and subject = ? and reference = ?", (channel, subject, reference)
     )
@@ -63,7 +63,7 @@ def state(reader: Reader, channel: str, subject: Subject, reference: str) -> Sta
 
 
 def grants(reader: Reader, channel: str) -> list[Grant]:
-    """Returns everything that was decided on a channel, oldest first."""
+    """Returns all decisions on a channel, oldest first."""
     rows = reader.all(
         "select subject, reference, state, granted_by, created_at from access where channel = ?"
         " order by created_at, subject, reference",
@@ -83,7 +83,7 @@ def allow(tx: Transaction, now: int, channel: str, subject: Subject, reference: 
 
 
 def block(tx: Transaction, now: int, channel: str, subject: Subject, reference: str, *, by: str) -> bool:
-    """Blocks a person or group, whoever allowed it. Returns False if that was so already."""
+    """Blocks a person or group, even one allowed before. Returns False if that was so already."""
     return _decide(tx, channel, subject, reference, "blocked", by=by, now=now)
 
 
@@ -103,7 +103,7 @@ def move_group(tx: Transaction, now: int, channel: str, chat: str, new_chat: str
 
 
 def decided(reader: Reader) -> list[Row]:
-    """Returns everything that was decided, on any channel, for `take_over`."""
+    """Returns the decisions of all channels, for `take_over`."""
     return reader.all("select channel, subject, reference, state, granted_by, created_at from access")
 
 
@@ -189,11 +189,11 @@ def _wrong(tx: Transaction, channel: str, user_id: str, *, now: int) -> Taken:
 
 
 def _hash(salt: bytes, code: str) -> bytes:
-    # A slow hash would add nothing: whoever can read this file during a code's ten minutes can read everything.
+    # A slow hash would add nothing: a person who can read this file during a code's ten minutes can read everything.
     return hmac.digest(salt, code.encode(), "sha256")
 
 
-#: A decision takes the place of an earlier one about the same.
+#: A decision replaces an earlier one about the same person or group.
 _INSTEAD = (
     " on conflict (channel, subject, reference) do update set state = excluded.state, granted_by = excluded.granted_by,"
     " created_at = excluded.created_at"

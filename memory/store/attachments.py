@@ -1,4 +1,4 @@
-"""Attachments of messages, as they were understood: texts of files, transcribed voice messages, pictures.
+"""Attachments of messages in their understood form: texts of files, transcribed voice messages, pictures.
 
 Invariants: An attachment is understood once per inbox row, so that nothing is paid for twice. It is shown only with the
 message it came with, which a scope or session names. Only a session's newest pictures are kept, in its window and
@@ -14,15 +14,15 @@ from typing import Final, Literal, TypeAlias
 
 from memory.store.database import Reader, Row, Transaction
 
-#: "text": a readable file; "spoken": a transcribed voice message; "named": nothing but the name is known.
+#: "text": a readable file; "spoken": a transcribed voice message; "named": only the name is known.
 AttachedState: TypeAlias = Literal["text", "picture", "spoken", "named"]
-#: Pictures of a session that are kept when their messages have left the window.
+#: The most pictures of a session that are kept when their messages have left the window.
 _EARLIER: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attached:
-    """An attachment of a message. `why` is a code for what prevented reading a `named` one; `size` is in bytes."""
+    """An attachment of a message. `why` is a code for why a `named` one was not read; `size` is in bytes."""
 
     kind: str
     name: str

@@ -2,7 +2,7 @@
 
 Invariants: A view holds rows of one identity, or of one chat with its threads, never of accounts linked with them. It
 exists only if that person or group has a session on the admin's own channel. It is made from committed rows. A look is
-recorded under the person or group it was aimed at, whatever came of it.
+recorded under the person or group it was aimed at, whatever its result.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class AdminView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelPerson:
-    """A person who talks to the bot on a channel: their id there, how much they have said in private, and when last."""
+    """A person who talks to the bot on a channel: their id there, and the number and last time of private messages."""
 
     user_id: str
     name: str
@@ -133,7 +133,7 @@ def note(tx: Transaction, owner_id: int, *, admin_id: int, agent_id: int, action
 
 
 def count(reader: Reader, owner_ids: Sequence[int]) -> int:
-    """Returns the number of looks at what these owners hold."""
+    """Returns the number of looks at the memory of these owners."""
     marks = ", ".join("?" for _ in owner_ids)
     row = reader.one(f"select count(*) as n from looks where owner_id in ({marks})", tuple(owner_ids))
     assert row is not None
@@ -141,7 +141,7 @@ def count(reader: Reader, owner_ids: Sequence[int]) -> int:
 
 
 def of_owners(reader: Reader, owner_ids: Sequence[int], limit: int, *, before: int = 0) -> list[AuditEntry]:
-    """Returns the looks at what these owners hold, newest first, without the `before` newest.
+    """Returns the looks at the memory of these owners, newest first, without the `before` newest.
 
     Looks at a group are recorded under the chat, not under a thread.
     """
@@ -156,7 +156,7 @@ def of_owners(reader: Reader, owner_ids: Sequence[int], limit: int, *, before: i
 
 
 def drop_of(tx: Transaction, identity_ids: Sequence[int]) -> None:
-    """Deletes the looks at what these identities hold."""
+    """Deletes the looks at the memory of these identities."""
     tx.run(
         "delete from looks where owner_id in (select id from owners"
         " where identity_id in (select value from json_each(?)))",
@@ -177,7 +177,7 @@ def _platform(reader: Reader, channel: str) -> str | None:
 def _serving_person(reader: Reader, identity_id: int, reference: str, channel: str) -> list[int]:
     """Returns the agents that serve a person in private on a channel.
 
-    The person is recognised by what they said or were asked there, or by a chat id equal to their user id, on the
+    The person is recognised by their messages or questions there, or by a chat id equal to their user id, on the
     platforms that number private chats that way.
     """
     return reader.ids(
@@ -200,7 +200,7 @@ def _view(agent_ids: Sequence[int], owner_ids: tuple[int, ...], *, identity_id: 
             own=owner_ids if identity_id is not None else (),
             writes_to=owner_ids[0],
             speaker_id=identity_id,
-            # What somebody said of themselves in a group belongs to that group.
+            # A person's fact about themselves from a group belongs to that group.
             selves=(),
             private=identity_id is not None,
         )

@@ -1,7 +1,7 @@
 """Memories as people look through them: by tier and category, by words, by the beginning of an id; and pinned.
 
 Invariants: every read is confined by the scope's predicate and looks at all the scope sees, however much that is; only
-what is current is listed or offered.
+current rows are listed or offered.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TIERS: Final[Mapping[int, tuple[Kind, ...]]] = {
     2: ("fact", "style", "reflection"),
     3: ("event",),
 }
-#: What a list shows unless it is asked for something else: the first tier is made from the others.
+#: The kinds that a list shows by default: the first tier is made from the others.
 LISTED: Final = (*TIERS[2], *TIERS[3])
 
 
@@ -77,7 +77,7 @@ def shelf(
 
 @walled
 def pinned(reader: Reader, scope: Scope) -> list[int]:
-    """Returns the current rows that somebody has pinned, by id."""
+    """Returns the current rows that a person has pinned, by id."""
     within = scope.predicate("m")
     return reader.ids(f"select m.id from memories m where m.pinned = 1 and {LIVE} and {within.sql}", within.parameters)
 
@@ -97,7 +97,7 @@ def places(reader: Reader, scope: Scope, *, limit: int) -> list[str]:
 
 @walled
 def held_at(reader: Reader, scope: Scope, at: int) -> list[int]:
-    """Returns the ids of what was known at a moment (milliseconds UTC) and held then, newest first."""
+    """Returns the ids of rows that were known at a moment (milliseconds UTC) and held then, newest first."""
     within = scope.predicate("m")
     return reader.ids(
         "select m.id from memories m where m.kind in (select value from json_each(?)) and m.learned_at <= ?"
@@ -121,10 +121,10 @@ def dated(reader: Reader, scope: Scope) -> list[tuple[int, int]]:
 
 @walled
 def offered(reader: Reader, scope: Scope, words: Sequence[str], *, changeable: bool, limit: int) -> list[Memory]:
-    """Live rows that hold any of `words`, those that hold the most of them and then the newest first; any without.
+    """Returns live rows that hold any of `words`, those with the most of them and then the newest first.
 
-    A word stands in the text as it is, or in lower case. With `changeable` only rows that the one who speaks may
-    change.
+    Without `words` it returns any rows. A word stands in the text as it is, or in lower case. With `changeable` only
+    rows that the speaker may change are returned.
     """
     within = scope.predicate("m")
     found = reader.ids(
@@ -141,10 +141,10 @@ def offered(reader: Reader, scope: Scope, words: Sequence[str], *, changeable: b
 
 @walled
 def beginning(reader: Reader, scope: Scope, prefix: str, *, changeable: bool, limit: int) -> list[Memory]:
-    """Live rows whose short id begins with `prefix`, the newest first; `changeable` is as in `offered`."""
+    """Returns live rows whose short id begins with `prefix`, the newest first; `changeable` is as in `offered`."""
     within = scope.predicate("m")
     found = reader.ids(
-        # Ids are of letters, digits and _, all of which come before ~.
+        # Ids consist of letters, digits and _, all of which come before ~.
         "select m.id from memories m where m.short_id >= ? and m.short_id < ? || '~'"
         f" and m.kind in (select value from json_each(?)) and {_THEIRS} and {LIVE} and {within.sql}"
         " order by m.learned_at desc, m.id desc limit ?",
@@ -154,26 +154,26 @@ def beginning(reader: Reader, scope: Scope, prefix: str, *, changeable: bool, li
 
 
 def _theirs(scope: Scope, changeable: bool) -> tuple[Parameter, ...]:
-    """The parameters of `_THEIRS`."""
+    """Returns the parameters of `_THEIRS`."""
     return int(not changeable), scope.own, scope.speakers, scope.speakers
 
 
 def _rank(column: str, order: Sequence[str]) -> str:
-    """An SQL expression for the place of a column's value in `order`."""
+    """Returns an SQL expression for the place of a column's value in `order`."""
     return f"case {column} " + " ".join(f"when '{one}' then {n}" for n, one in enumerate(order)) + " else 99 end"
 
 
-#: The rule of `Edits`: what is the person's own, said by them or about them.
+#: The rule of `Edits`: rows of the person's own, said by them or about them.
 _THEIRS: Final = (
     "(? = 1 or m.owner_id in (select value from json_each(?)) or m.author_id in (select value from json_each(?))"
     " or m.subject_id in (select value from json_each(?)))"
 )
-#: What a memory is known by.
+#: The words by which a memory is known.
 _SAYS: Final = (
     "(m.key || ' ' || m.value || ' ' || m.topic || ' ' || m.subject || ' ' ||"
     " coalesce((select name from identities where id = m.subject_id), ''))"
 )
-#: Where a row stands in a list, before what matters: slots of a profile in their order, facts by category.
+#: The first criteria for a row's place in a list: slots of a profile in their order, facts by category.
 _PLACE: Final = ", ".join(
     (
         _rank("m.kind", [kind for kinds in TIERS.values() for kind in kinds]),

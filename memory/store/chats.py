@@ -22,8 +22,8 @@ class Session:
     """The conversation in one place. `snapshot` names the memories in its prompt; None if none was taken yet.
 
     `manner` says whether a manner of talking is learned in a group; in private the person's own setting counts.
-    `chosen_model` is the model that was chosen with /model. `identity_id` is whose private chat it is noted to be, and
-    `left_at` since when the bot is noted to be gone from it. `agent` is the agent's name.
+    `chosen_model` is the model that was chosen with /model. `identity_id` is the noted person of a private chat, and
+    `left_at` the noted time at which the bot left it. `agent` is the agent's name.
     """
 
     id: int
@@ -75,7 +75,7 @@ def session(tx: Transaction, *, key: str, chat_id: int, thread: str | None, agen
 
 
 def keep_threads(tx: Transaction, session: Session, *, own: bool) -> None:
-    """Sets whether threads of a session's group keep their own memory; what they kept before stays where it is."""
+    """Sets whether threads of a session's group keep their own memory; earlier memories stay where they are."""
     tx.run("update chats set threads_own = ?1 where id = ?2 and threads_own <> ?1", (int(own), session.chat_id))
     if own:
         scopes.own_thread(tx, session.chat_id, session.thread)
@@ -105,7 +105,7 @@ def present(tx: Transaction, *, platform: str, channel: str, reference: str, lef
 
 
 def heard_in(tx: Transaction, session: Session, speaker_id: int) -> None:
-    """Notes that somebody speaks in a session, so the bot is there, whatever was noted; a private chat is theirs."""
+    """Notes that a person speaks in a session, so the bot is there, whatever was noted; a private chat is theirs."""
     if session.left_at is None and (not session.private or session.identity_id == speaker_id):
         return
     tx.run(
@@ -117,15 +117,15 @@ def heard_in(tx: Transaction, session: Session, speaker_id: int) -> None:
 
 
 def is_present(reader: Reader, session: Session) -> bool:
-    """Returns whether the bot is, as far as was noted, still in the place of a session."""
+    """Returns whether the bot is still in the place of a session, as far as noted."""
     return reader.one("select 1 from sessions where id = ? and left_at is null", (session.id,)) is not None
 
 
 def move_chat(tx: Transaction, *, platform: str, reference: str, new_reference: str, now: int) -> list[str]:
     """Adds `new_reference` to the chat known as `reference`; returns the session keys that name the old reference.
 
-    If people spoke under the new reference before this was known, both mean the older chat from now on. What was said
-    there in between stays with the newer chat's owner.
+    If people spoke under the new reference before this was known, both mean the older chat from now on. Messages from
+    the time between stay with the newer chat's owner.
     """
     row = tx.one("select chat_id from chat_aliases where platform = ? and reference = ?", (platform, reference))
     if row is None:
@@ -157,7 +157,7 @@ def _session_keys(reader: Reader, *, platform: str, reference: str) -> list[str]
 
 
 def reassign(tx: Transaction, session: Session, agent_id: int) -> Session:
-    """Makes another agent serve a session, without the snapshot: that held what the earlier agent may see."""
+    """Makes another agent serve a session, without the snapshot: that held rows that the earlier agent may see."""
     tx.run("update sessions set agent_id = ?, snapshot = null, snapshot_at = null where id = ?", (agent_id, session.id))
     return session_by_id(tx, session.id)
 
@@ -198,7 +198,7 @@ def last_speaker(reader: Reader, session_id: int) -> int | None:
 
 
 def private_session(reader: Reader, identity_id: int) -> Session | None:
-    """Returns the session of the person's most recently used private chat, for what only they may read."""
+    """Returns the session of the person's most recently used private chat, for texts that only they may read."""
     row = reader.one(
         _SESSION + " where c.identity_id = ? and c.kind = 'private' and s.left_at is null"
         " order by coalesce(s.last_message_at, s.created_at) desc, s.id desc limit 1",
@@ -238,7 +238,7 @@ def group_of(reader: Reader, owner_id: int) -> Row | None:
 
 
 def learns_in(reader: Reader, chat_id: int) -> bool:
-    """Returns whether anything is learned from what is said in a chat."""
+    """Returns whether anything is learned from the messages of a chat."""
     return bool(reader.number("select learning from chats where id = ?", (chat_id,)))
 
 
@@ -261,7 +261,7 @@ def last_private_session(reader: Reader, identity_id: int) -> int | None:
 
 
 def members(reader: Reader, session_id: int) -> dict[int, str]:
-    """Returns the names of those who spoke among the last 5,000 messages of a session, by identity."""
+    """Returns the names of the authors of the last 5,000 messages of a session, by identity."""
     rows = reader.all(
         "select id, name from identities where name <> '' and id in"
         " (select author_id from (select author_id from messages where session_id = ? order by id desc limit 5000)"
@@ -272,7 +272,7 @@ def members(reader: Reader, session_id: int) -> dict[int, str]:
 
 
 def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
-    """Returns the scope of `speaker_id` in `session`: what they may read and add to.
+    """Returns the scope of `speaker_id` in `session`: the rows that they may read and add to.
 
     In private: every identity linked to the person, and the agent. In a group: the chat, its thread if threads keep
     their own memory, and the agent; never anything of a single person.
@@ -297,7 +297,7 @@ def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
             " and (o.kind = 'chat' or (c.threads_own = 1 and o.thread = ?)) order by place, id",
             (session.agent_id, session.chat_id, session.thread),
         )
-        # A thread with its own memory sorts last, and what is said in it is kept there.
+        # A thread with its own memory sorts last, and memories from it are kept there.
         writes_to = int(rows[-1]["id"])
         readable = [int(agent["id"]), *(int(row["id"]) for row in rows)]
     return Scope(
@@ -311,7 +311,7 @@ def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
     )
 
 
-#: The owner of what an agent holds for everybody, before others.
+#: The owner of the rows that an agent holds for everybody, before others.
 _AGENTS: Final = "select id, null as identity_id, 0 as place from owners where kind = 'agent' and agent_id = ?"
 
 
@@ -327,8 +327,8 @@ def start_window(tx: Transaction, session_id: int, *, after: int) -> None:
 def compact(tx: Transaction, session_id: int, *, after: int, summary: str | None, task: str | None) -> None:
     """Starts the window after message `after`, and keeps the `summary` of all that was in it before.
 
-    `task` is what the summary says is being worked on, "" for nothing and None where it does not say; a task that a
-    person has set stays. The snapshot is taken anew, because the beginning of the prompt changes anyway.
+    `task` is the work under way by the summary, "" for none and None if it does not say; a task that a person has set
+    stays. The snapshot is taken anew, because the beginning of the prompt changes anyway.
     """
     tx.run(
         "update sessions set summary_after = coalesce(summary_after, window_after), window_after = ?1, summary = ?2,"
@@ -339,7 +339,7 @@ def compact(tx: Transaction, session_id: int, *, after: int, summary: str | None
     )
 
 
-#: A summary says nothing of a task, or a person has set the task.
+#: The condition that a summary says nothing about a task, or a person has set the task.
 _TASK_STAYS: Final = "?3 is null or (active_task is not null and task_found = 0)"
 
 
@@ -349,14 +349,14 @@ def set_task(tx: Transaction, session_id: int, task: str | None) -> None:
 
 
 def choose_agent(tx: Transaction, session_id: int, name: str | None) -> None:
-    """Notes which agent a person chose for a session; None leaves it to routing."""
+    """Notes the agent that a person chose for a session; None leaves it to routing."""
     tx.run(
         "update sessions set chosen_agent_id = (select id from agents where name = ?) where id = ?", (name, session_id)
     )
 
 
 def choose_model(tx: Transaction, session_id: int, name: str | None) -> None:
-    """Notes which model is asked first in a session; None leaves it to the agent's file."""
+    """Notes the model that is asked first in a session; None leaves it to the agent's file."""
     tx.run("update sessions set chosen_model = ? where id = ?", (name, session_id))
 
 
@@ -369,7 +369,7 @@ def chosen_agents(reader: Reader) -> dict[str, str]:
 def trim_window(tx: Transaction, session_id: int, *, after: int) -> None:
     """Drops older messages from the window without ending the conversation.
 
-    A summary of what was before them goes, too: it would tell of the talk as if they had never been said.
+    A summary of the messages before them goes, too: it would tell of the talk as if they had never been said.
     """
     tx.run(
         "update sessions set window_after = ?, summary = null, summary_after = null where id = ?", (after, session_id)
@@ -381,7 +381,7 @@ def keep_snapshot(tx: Transaction, session_id: int, memory_ids: tuple[int, ...],
 
 
 def set_learning(tx: Transaction, session: Session, on: bool) -> None:
-    """Sets whether anything is learned from what is said in a session's chat from now on."""
+    """Sets whether anything is learned from the messages in a session's chat from now on."""
     tx.run("update chats set learning = ? where id = ?", (int(on), session.chat_id))
 
 
@@ -396,7 +396,7 @@ def drop_snapshots(tx: Transaction) -> None:
 
 
 def drop_snapshots_of(tx: Transaction, owner_ids: Collection[int], author_ids: Collection[int]) -> None:
-    """Drops snapshots that may hold rows of these owners or what these identities said of themselves in a group."""
+    """Drops snapshots that may hold rows of these owners, or these identities' facts about themselves from a group."""
     tx.run(
         "update sessions set snapshot = null, snapshot_at = null where snapshot is not null and ("
         " chat_id in (select chat_id from owners where id in (select value from json_each(?1)))"
@@ -447,7 +447,7 @@ def summaries(reader: Reader, session_ids: Sequence[int]) -> list[Row]:
 def drop_summaries(tx: Transaction, message_ids: Collection[int], *, sessions: Collection[int] = ()) -> None:
     """Drops summaries and tasks of the messages' sessions and of `sessions`: they were made from words that go.
 
-    What a summary covered is in the window again, without those words, so that it is summed up anew.
+    The messages that a summary covered are in the window again, without those words, so that they are summed up anew.
     """
     tx.run(
         f"update sessions set {_UNSUMMED} where {_HOLDING}"
@@ -473,9 +473,9 @@ def drop_old_summaries(tx: Transaction, *, until: int) -> None:
 
 
 def drop_spent_summaries(tx: Transaction, *, before: int) -> int:
-    """Drops summaries and tasks of sessions silent since `before` (milliseconds UTC) of which no words are left.
+    """Drops summaries and tasks of sessions silent since `before` (milliseconds UTC) that have no words left.
 
-    Returns how many sessions that were.
+    Returns the number of these sessions.
     """
     return len(
         tx.ids(
@@ -503,7 +503,7 @@ def empty_private(tx: Transaction, session_ids: Sequence[int]) -> None:
 
 
 def close_sessions(tx: Transaction, chat_id: int) -> list[int]:
-    """Begins the sessions of a chat anew of which only empty rows are left; returns their ids.
+    """Begins anew the sessions of a chat that have only empty rows left; returns their ids.
 
     Sessions in which the bot has said something since are left as they are.
     """
@@ -527,7 +527,7 @@ def untitle(tx: Transaction, chat_id: int) -> bool:
 
 
 def silent_chats(reader: Reader) -> list[Row]:
-    """Returns the chats that the bot has left or in which nothing is learned, for `take_over_silence`."""
+    """Returns the chats that the bot has left, and those in which nothing is learned, for `take_over_silence`."""
     return reader.all(
         "select a.platform, a.reference, c.learning, c.left_at from chats c join chat_aliases a"
         " on a.chat_id = c.id where c.learning = 0 or c.left_at is not null"
@@ -535,7 +535,7 @@ def silent_chats(reader: Reader) -> list[Row]:
 
 
 def take_over_silence(tx: Transaction, rows: Iterable[Row]) -> None:
-    """Applies what another copy of the store knows of left and silent chats."""
+    """Applies the state of left and silent chats from another copy of the store."""
     for row in rows:
         tx.run(
             "update chats set learning = learning * ?, left_at = coalesce(left_at, ?)"
@@ -545,7 +545,7 @@ def take_over_silence(tx: Transaction, rows: Iterable[Row]) -> None:
 
 
 def untitle_imported(tx: Transaction, import_id: int, chat_id: int | None) -> None:
-    """Blanks the title of a group that nothing but an import has brought."""
+    """Blanks the title of a group that is known only from an import."""
     tx.run(
         f"update chats set {_UNTITLED} where id = ?1 and not exists (select 1 from sessions s"
         "   left join messages m on m.session_id = s.id and (m.import_id is null or m.erased_at is null)"
@@ -559,7 +559,7 @@ def untitle_imported(tx: Transaction, import_id: int, chat_id: int | None) -> No
 
 
 _EMPTY, _HOLDING = erasure.emptied("sessions"), erasure.holding("sessions")
-#: The assignments that drop a summary and take back into the window what it covered.
+#: The assignments that drop a summary and take the messages that it covered back into the window.
 _UNSUMMED = f"{_EMPTY}, window_after = coalesce(summary_after, window_after), summary_after = null, task_found = 0"
 
 _UNTITLED = erasure.emptied("chats")

@@ -1,4 +1,4 @@
-"""Pairs of facts that were compared: each once, by the ids of both, with the verdict and, of a doubt, the answer.
+"""Pairs of facts that were compared: each once, by the ids of both, with the verdict and the answer to a doubt.
 
 Invariants: the rows hold ids and codes, no words, and go with either fact. A doubt waits until its person is asked, in
 the transaction that queues the question, so that it survives a crash before that and is asked once.
@@ -15,15 +15,15 @@ from memory.store.database import Reader, Row, Transaction, walled
 from memory.store.memories import LIVE
 
 Verdict: TypeAlias = Literal["agree", "replaces", "doubt"]
-#: Why a newer fact replaces an older one: it has changed, it is over, it was wrong, or it is now known more exactly.
+#: The reason why a newer fact replaces an older one, which has changed, is over, was wrong or was less exact.
 Why: TypeAlias = Literal["changed", "ended", "corrected", "exact"]
 DoubtAnswer: TypeAlias = Literal["older", "newer", "both"]
 
-#: After a question, an owner's next doubt waits for so long: one short question a day is enough.
+#: The time for which an owner's next doubt waits after a question: one short question a day is enough.
 _APART_MS: Final = 20 * 3_600_000
 #: The condition for a doubt, c, that waits, as long as both facts, o and m, hold.
 _WAITING: Final = f"c.verdict = 'doubt' and c.asked_at is null and {LIVE} and {LIVE.replace('m.', 'o.')}"
-#: All doubts that nobody was asked about. Some may be over, because a fact no longer holds.
+#: All doubts that no question was asked about. Some may be over, because a fact no longer holds.
 DOUBTS: Final = "select 1 from comparisons where verdict = 'doubt' and asked_at is null"
 
 
@@ -55,7 +55,7 @@ def known(reader: Reader, memory_ids: Collection[int]) -> set[frozenset[int]]:
 
 
 def replaced(reader: Reader, memory_ids: Collection[int]) -> dict[int, tuple[int, Why]]:
-    """Returns, by the id of each of these facts that a comparison ended, what replaced it and why."""
+    """Returns the replacement and its reason for each of these facts that a comparison ended, by the fact's id."""
     rows = reader.all(
         "select older_id, newer_id, why from comparisons where verdict = 'replaces'"
         " and older_id in (select value from json_each(?))",

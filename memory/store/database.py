@@ -1,12 +1,11 @@
-"""A store as everything but its engine sees it: transactions, reads, and what is wrong with it.
+"""A store as everything but its engine sees it: transactions, reads, and its damage.
 
-The engine is in a package of its own (`memory/store/sqlite/`); whoever opens a store names it. A transaction is a plain
-function: it gets a `Transaction`, runs from the beginning to the commit in one go, and can't await anything.
+The engine is in a package of its own (`memory/store/sqlite/`); the code that opens a store names it. A transaction is a
+plain function: it gets a `Transaction`, runs from the beginning to the commit in one go, and can't await anything.
 
 Invariants: Inside a process transactions run one at a time, in the order requested. A cancelled caller leaves no
 transaction open, because the function runs to its end regardless. Readers see one committed state for the whole of a
-function and can't write. A transaction happens at one moment, whoever reads the clock in it and however often: see
-`one_moment`.
+function and can't write. A transaction happens at one moment, however often the clock is read in it: see `one_moment`.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Durability: TypeAlias = Literal["process", "power-loss"]
 Value: TypeAlias = str | int | float | bytes | None
 #: A parameter of a statement. A collection is passed as JSON: `id in (select value from json_each(?))`.
 Parameter: TypeAlias = Value | Collection[int] | Collection[str]
-#: Names of what a transaction touches, such as `of_lane`.
+#: The names of the things that a transaction touches, such as `of_lane`.
 Keys: TypeAlias = Collection[str]
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -41,7 +40,7 @@ def of_lane(session_key: str) -> str:
 
 
 def of_person(platform: str, user_id: str) -> str:
-    """Returns the name of an account: its row, and that of the person whose it is."""
+    """Returns the name of an account: its row, and that of its person."""
     return f"person {platform} {user_id}"
 
 
@@ -51,7 +50,7 @@ def of_chat(platform: str, chat: str) -> str:
 
 
 def of_owner(owner_id: int) -> str:
-    """Returns the name of an owner: its memories, names and links, and the clock of the person whose account it is."""
+    """Returns the name of an owner: its memories, names and links, and the clock of the account's person."""
     return f"owner {owner_id}"
 
 
@@ -73,7 +72,7 @@ class Reader(Protocol):
 
     @property
     def seal(self) -> Seal:
-        """The seal of forgotten statements. Only there if the store was opened for use, not just looked at."""
+        """The seal of forgotten statements. It exists only if the store was opened for use, not only to be read."""
         ...
 
     def all(self, sql: str, parameters: Sequence[Parameter] = ()) -> list[Row]: ...
@@ -91,26 +90,26 @@ class Reader(Protocol):
         return int(row[0])
 
     def confine(self, scope: Scope, *, session_id: int | None = None) -> None:
-        """Hides from the rest of this transaction what the scope may not see, if the engine can.
+        """Hides rows that the scope may not see from the rest of this transaction, if the engine can.
 
-        This is a second wall: every statement names its scope all the same. With `session_id` what was said in that
-        session stays visible.
+        This is a second wall: every statement names its scope all the same. With `session_id` the messages of that
+        session stay visible.
         """
         return
 
     def within(self, scope: Scope, *, elsewhere: bool = False) -> AbstractContextManager[None]:
-        """Hides what the scope may not see until the end of the `with` block, if the engine can.
+        """Hides rows that the scope may not see until the end of the `with` block, if the engine can.
 
-        With `elsewhere`, what its people said in other places stays visible: it is where memories of them come from.
+        With `elsewhere`, its people's messages in other places stay visible: memories of them come from there.
         """
         return nullcontext()
 
     def of_everybody(self) -> AbstractContextManager[None]:
-        """Hides nothing until the end of the `with` block: for what is shared out among all people at night."""
+        """Hides nothing until the end of the `with` block: for work that is shared out among all people at night."""
         return nullcontext()
 
     def given_ids(self) -> dict[str, int]:
-        """Returns the greatest id ever given, by table; at least of those tables that never give one again."""
+        """Returns the greatest id ever given, by table, at least for tables that never give one again."""
         ...
 
 
@@ -137,15 +136,15 @@ class Transaction(Reader, Protocol):
         return result
 
     def give_ids_behind(self, given: Mapping[str, int]) -> None:
-        """Gives only ids that are greater than these and than all that are there, as a copy of a store has to."""
+        """Makes new ids greater than these and than all existing ones, as a copy of a store needs."""
         ...
 
     def watch(self) -> None:
-        """Begins to note what is done to memories, links and names; see `job_watch`."""
+        """Begins to note changes to memories, links and names; see `job_watch`."""
         ...
 
     def unwatch(self) -> None:
-        """Ends the watch and drops what it has noted."""
+        """Ends the watch and drops its notes."""
         ...
 
     @property
@@ -155,14 +154,14 @@ class Transaction(Reader, Protocol):
 
     @property
     def state(self) -> str:
-        """A text that two transactions find alike at their beginning only if nothing was written between them."""
+        """A text that is the same at the beginning of two transactions only if nothing was written between them."""
         ...
 
 
 class Database(Protocol):
     """An open store.
 
-    `damage` says what is damaged and what to do, for health and status; it is None as long as no damage is known.
+    `damage` names the damage and the remedy, for health and status; it is None as long as no damage is known.
     `without_vectors` says why vectors can't be compared here; it is empty if they can. `on_index_damage` is called when
     damage turns out to be only in tables that can be derived again. `peers` are the processes that write the store.
     `driver` is the SQLite library of a store that is a file; a store on a server has none, and is copied by the
@@ -186,9 +185,9 @@ class Database(Protocol):
         writes only rows that belong to its keys or that nobody changes. Without `keys` nothing runs beside it. `act`
         may be run again, so it has no effect outside the transaction.
 
-        What is not `durable` may be lost in a crash of the database's server, unless something durable was written
-        after it. That is for what is made again then and gives no ids, since the server may give the same once more. A
-        file waits for its disk as it is configured.
+        A write that is not `durable` may be lost in a crash of the database's server, unless a durable one followed it.
+        This is for data that is made again then and gives no ids, since the server may give the same once more. A file
+        waits for its disk as it is configured.
 
         Raises `StoreDamaged` without trying if the store is known to be damaged.
         """
@@ -197,12 +196,12 @@ class Database(Protocol):
     async def read(self, act: Callable[[Reader], T], *, single: bool = False) -> T:
         """Runs `act` on one committed state. Raises `StoreBusy` if that takes too long.
 
-        A `single` one asks one statement, which needs no transaction to see one state.
+        With `single`, `act` asks one statement, which needs no transaction to see one state.
         """
         ...
 
     async def examine(self, act: Callable[[Reader], T]) -> T:
-        """Runs `act` on one committed state, however long it takes; nobody but the caller waits for it."""
+        """Runs `act` on one committed state, however long it takes; only the caller waits for it."""
         ...
 
     async def state(self) -> str:
@@ -214,7 +213,7 @@ class Database(Protocol):
         ...
 
     async def damaged(self, tables: Collection[str]) -> list[str]:
-        """Returns those of `tables` whose pages are damaged."""
+        """Returns the tables among `tables` whose pages are damaged."""
         ...
 
     async def strike(self, tables: Collection[str]) -> None:
@@ -231,7 +230,7 @@ class Database(Protocol):
         ...
 
     def server(self, reader: Reader) -> ServerState | None:
-        """Returns how the server of the store stands; None if the store is a file."""
+        """Returns the state of the store's server; None if the store is a file."""
         ...
 
     @property
@@ -241,11 +240,11 @@ class Database(Protocol):
 
     @property
     def wal_bytes(self) -> int:
-        """The size of the log of what is not yet in the store's own file."""
+        """The size of the log of data that is not yet in the store's own file."""
         ...
 
     async def close(self) -> None:
-        """Closes the store after what was requested before."""
+        """Closes the store after all requests made before."""
         ...
 
 
@@ -261,7 +260,7 @@ def walled(act: Callable[Concatenate[R, Scope, P], T]) -> Callable[Concatenate[R
 
 
 def rehearsed(act: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
-    """Returns `act` as a function that runs it twice, and takes back what it wrote the first time."""
+    """Returns `act` as a function that runs it twice, and takes back its writes of the first time."""
 
     def run(tx: Transaction) -> T:
         tx.run("savepoint rehearsal")

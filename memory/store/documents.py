@@ -90,10 +90,10 @@ def take_changes(tx: Transaction, *, limit: int) -> list[Row]:
 
 
 def indexed(reader: Reader, docs: Collection[int]) -> list[Row]:
-    """Returns what the indexes hold of those of the documents that they hold.
+    """Returns the entries of the indexes for documents that they hold.
 
-    The rows are of doc, of its partition, other_partition and tokens in the word index, and of the hash of what was
-    embedded. Documents that only one index holds have no values of the other.
+    The rows are of doc, of its partition, other_partition and tokens in the word index, and of the hash of the embedded
+    text. Documents that only one index holds have no values of the other.
     """
     return reader.all(
         "select d.value as doc, w.doc is not null as has_words, w.partition, w.other_partition, w.tokens, e.hash"
@@ -144,7 +144,7 @@ def after(reader: Reader, doc: int, *, limit: int) -> list[int]:
 
 
 def highest(reader: Reader) -> int:
-    """Returns about the highest number of a document."""
+    """Returns the approximate highest number of a document."""
     return reader.number(
         "select 2 * coalesce(max(id), 0) from (select max(id) as id from memories union all select max(id) from"
         " messages)"

@@ -1,7 +1,7 @@
 """Entities that memories name: people, organizations, places, projects, addresses.
 
 Invariants: An entity belongs to one owner and is made only from that owner's memories. A scope sees the entities of its
-owners; if two of them know the same name, it sees one entity. No name outlives the last memory that holds it: whoever
+owners; if two of them know the same name, it sees one entity. No name outlives the last memory that holds it: code that
 deletes memories calls `release` first, in the same transaction.
 """
 
@@ -228,7 +228,7 @@ def links(reader: Reader, memory_ids: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def relink(tx: Transaction, pairs: Iterable[tuple[int, int]]) -> None:
-    """Puts back links between memories and those of the entities that are still there."""
+    """Puts back links between memories and the entities that still exist."""
     for pair in pairs:
         tx.run(
             "insert into memory_entities select ?1, id from entities where id = ?2 on conflict do nothing",

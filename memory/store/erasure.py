@@ -1,9 +1,9 @@
 """The columns that hold people's words, and the sealed hashes by which a forgotten statement is recognised.
 
 Invariants: Every text column of the schema is listed, as words or as plain (ids, keys, states, figures, dates); a test
-compares this list with the database. Whoever adds a column decides here whether a forget has to reach it. Of a
-forgotten statement only a hash is kept, sealed with a key that lies beside the store (`sealing`). With that key the
-hash is enough to recognise the statement; without the key it is not enough even to try guesses.
+compares this list with the database. A new column is entered here, which decides whether a forget has to reach it. A
+forgotten statement leaves only a hash, sealed with a key that lies beside the store (`sealing`). With that key the hash
+is enough to recognise the statement; without the key it is not enough even to try guesses.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memory import keys
 from memory.store import settings
 from memory.store.database import Reader, Row, Transaction
 
-#: Columns that may hold what somebody said, wrote or is called, by table.
+#: Columns that may hold people's words or names, by table.
 WORDS: Final[dict[str, tuple[str, ...]]] = {
     "identities": ("name",),
     "chats": ("title",),
@@ -38,7 +38,7 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
     "api_keys": ("label",),
 }
 
-#: Columns of bytes that hold what somebody sent.
+#: Columns of bytes that hold people's files.
 BYTES: Final[dict[str, tuple[str, ...]]] = {"attachments": ("data",), "outbox": ("file",)}
 
 #: The columns among them that are null when they are empty. All others are then ''.
@@ -95,21 +95,21 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
 
 
 def emptied(table: str, *, besides: Sequence[str] = ()) -> str:
-    """Returns the SQL assignments that empty the columns of a table which hold words or bytes, except `besides`."""
+    """Returns the SQL assignments that empty a table's columns of words or bytes, except `besides`."""
     columns = [name for name in (*WORDS[table], *BYTES.get(table, ())) if name not in besides]
     return ", ".join(f"{name} = null" if (table, name) in NULLABLE else f"{name} = ''" for name in columns)
 
 
 def holding(table: str) -> str:
-    """Returns the SQL condition that any of these columns holds anything."""
+    """Returns the SQL condition that at least one of these columns is not empty."""
     columns = (*WORDS[table], *BYTES.get(table, ()))
     held = (f"{name} is not null" if (table, name) in NULLABLE else f"{name} <> ''" for name in columns)
     return f"({' or '.join(held)})"
 
 
-#: How many messages of one erasure are noted one by one: some 0.4 s of its transaction and 2 MB of the ledger.
+#: The most messages of one erasure that are noted one by one: some 0.4 s of its transaction and 2 MB of the ledger.
 MOST_SAID: Final = 20_000
-#: Replaces a message's second when everything that somebody has said is noted.
+#: The text in place of a message's second if all words of a person are noted.
 _EVER: Final = "ever"
 
 #: Indexes derived from the words above. Indexing the change of a row removes that row from each of them.
@@ -140,7 +140,7 @@ def record(tx: Transaction, inbox_id: int | None, what: str, counts: str, *, now
 
 
 def note_reworded(tx: Transaction, *, now: int) -> None:
-    """Records that words were removed which must leave no trace in the files. The ledger gets no entry.
+    """Records the removal of words that must leave no trace in the files. The ledger gets no entry.
 
     It needs none, because no restore brings these words back for good. Each call adds a row: an earlier row may belong
     to the scrub that is cleaning the files at this moment.
@@ -186,7 +186,7 @@ def drop_notes(tx: Transaction, *, before: int) -> None:
 
 
 def ended(tx: Transaction, erasure_id: int, *, now: int) -> None:
-    """Records that no turn which was given the erased words is under way any more."""
+    """Records the end of all turns that were given the erased words."""
     tx.run("update erasures set ended_at = ? where id = ?", (now, erasure_id))
 
 
@@ -200,7 +200,7 @@ _ERASURE = "select id, what, counts, erased_at, ended_at, scrubbed_at from erasu
 
 
 def note_forgotten(tx: Transaction, owner_id: int, key: str, value: str, *, now: int) -> None:
-    """Notes that the statement `key` = `value` is not to be learned again from what was said before `now`."""
+    """Notes that the statement `key` = `value` is not to be learned again from messages before `now`."""
     salt = _salt(tx)
     put_forgotten(tx, owner_id, *tx.seal.sealed(_hashed(salt, key, value)), at=now)
     for name in _names_of(tx, owner_id):
@@ -272,8 +272,8 @@ def put_named(tx: Transaction, under: str, sealed: bytes, *, at: int) -> None:
 def was_said_forgotten(reader: Reader, owner_id: int, platform: str, user_id: str, *, said_at: int) -> bool:
     """Returns whether words said at `said_at` (milliseconds UTC) were forgotten since, according to `note_said`.
 
-    `owner_id` is the owner whose memory they would enter. If a key is lost under which something of that owner was
-    forgotten, the forgotten words may have been these, so the answer is True.
+    `owner_id` is the owner whose memory they would enter. If a key for forgotten statements of that owner is lost, the
+    forgotten words may have been these, so the answer is True.
     """
     salt = salt_of(reader)
     if salt is None:

@@ -1,4 +1,4 @@
-"""The work queue of learning: which messages of which session are still to be read.
+"""The work queue of learning: the messages of sessions that are still to be read.
 
 Invariants: The history itself is the buffer: a session's messages above `extracted_to` are unread. Pieces of work are
 made in the transaction that moves that mark, so no message is read twice or skipped, whenever the process ends. Nothing
@@ -24,7 +24,7 @@ PIECE_TOKENS = 4_000
 _FIRST_WAIT_MS = 60_000
 #: The `error` of work that waits for the next day's token budget.
 _NO_BUDGET = "budget"
-#: The messages that are read: people's words and the answers between them, but nothing of an off-the-record exchange.
+#: The messages that are read: people's words and the answers between them, without off-the-record exchanges.
 _READABLE = (
     "(m.learn = 1 or (m.role = 'assistant' and m.text <> '' and m.turn_id is not null and not exists"
     " (select 1 from messages u where u.turn_id = m.turn_id and u.role = 'user' and u.learn = 0)))"
@@ -36,7 +36,7 @@ _IN_SESSION = (
 #: Work that waits after a failure, not for the budget of another day.
 _FAILED = "state = 'pending' and attempts > 0 and not_before > 0 and error is distinct from ?"
 _IS_UNREAD = "m.id > s.extracted_to and m.learn = 1"
-#: The bot is still in the session's chat.
+#: The condition that the bot is still in the session's chat.
 _PRESENT = (
     "exists (select 1 from sessions s join chats c on c.id = s.chat_id where s.id = session_id and c.left_at is null)"
 )
@@ -86,7 +86,7 @@ class ReadingState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Afterwards:
-    """The work that a turn leaves: what is unread in its session, and the messages and tokens in its window.
+    """The work that a turn leaves: its session's unread messages, and the messages and tokens in its window.
 
     `is_any_doubt` is True if anybody's doubt waits to be asked about, which is rare.
     """
@@ -104,7 +104,7 @@ def unread(reader: Reader, session_id: int) -> Unread:
 
 
 def afterwards(reader: Reader, session_id: int) -> Afterwards:
-    """Returns what a turn that ends leaves to do in its session."""
+    """Returns the work that an ending turn leaves in its session."""
     row = reader.one(
         "select u.messages, u.tokens, w.messages as window_messages, w.tokens as window_tokens,"
         f" exists ({comparisons.DOUBTS}) as is_any_doubt from ({_IN_SESSION} and {_IS_UNREAD}) u"
@@ -145,7 +145,7 @@ def schedule(tx: Transaction, session_id: int, reason: str, *, now: int) -> bool
         if not pieces or not _fits(pieces[-1], row):
             pieces.append([])
         pieces[-1].append(row)
-    # Answers alone teach nothing; a later piece shows them as what was said before it.
+    # Answers alone teach nothing; a later piece shows them as the lines before it.
     pieces = [piece for piece in pieces if any(row["role"] == "user" for row in piece)]
     for piece in pieces:
         tx.run(
@@ -161,7 +161,7 @@ def schedule(tx: Transaction, session_id: int, reason: str, *, now: int) -> bool
 def _fits(piece: list[Row], row: Row) -> bool:
     """Returns whether `row` can be read together with `piece`: same agent and, in private, at most one person.
 
-    What is learned for one agent alone must not become another's.
+    A memory learned for one agent alone must not become another's.
     """
     people = {one["author_id"] for one in (*piece, row) if one["author_id"] is not None}
     return (
@@ -207,7 +207,7 @@ def next_due(reader: Reader, session_id: int) -> int | None:
 
 
 def agent_of(reader: Reader, work: Work) -> int:
-    """Returns the agent that a piece of work was said to, whichever agent serves the session now."""
+    """Returns the agent of a piece of work at the time, whatever agent serves the session now."""
     return reader.number(
         "select coalesce(t.agent_id, s.agent_id) as agent_id from messages m"
         " join sessions s on s.id = m.session_id left join turns t on t.id = m.turn_id where m.id = ?",
@@ -223,7 +223,7 @@ def done(tx: Transaction, work_id: int, *, found: int, now: int) -> None:
 
 
 def split(tx: Transaction, work: Work, *, last_id: int, next_id: int) -> Work:
-    """Ends a piece of work at `last_id` and queues what follows, from `next_id`, as a piece of its own."""
+    """Ends a piece of work at `last_id` and queues the rest, from `next_id`, as a piece of its own."""
     tx.run(
         "insert into extractions (session_id, first_id, last_id, reason, state, created_at)"
         " select session_id, ?, last_id, reason, state, created_at from extractions where id = ?",
@@ -262,8 +262,8 @@ def lines_before(reader: Reader, work: Work, *, limit: int) -> list[int]:
 def failed(tx: Transaction, work: Work, error: str, *, away: bool, now: int) -> int | None:
     """Notes a failure: the next try comes four times as late each time, and none by itself after `PARK_AFTER` failures.
 
-    With `away` the model gave no answer, which says nothing of the work: it is never parked, and tried again after an
-    hour at the latest. Returns when to try again, in milliseconds UTC; None if the work is parked.
+    With `away` the model gave no answer, which says nothing about the work: it is never parked, and tried again after
+    an hour at the latest. Returns when to try again, in milliseconds UTC; None if the work is parked.
     """
     attempts = min(work.attempts + 1, PARK_AFTER - 1) if away else work.attempts + 1
     parked = attempts >= PARK_AFTER
@@ -285,7 +285,7 @@ def postpone(tx: Transaction, session_id: int, *, until: int) -> None:
 
 
 def is_any_to_hasten(reader: Reader) -> bool:
-    """Returns whether any work waits after a failure, in whichever session."""
+    """Returns whether any work waits after a failure, in any session."""
     return reader.one(f"select 1 from extractions where {_FAILED} limit 1", (_NO_BUDGET,)) is not None
 
 
@@ -322,7 +322,7 @@ def sessions_with_work(reader: Reader) -> list[int]:
 
 
 def unread_among(reader: Reader, session_keys: Sequence[str]) -> list[int]:
-    """Returns those of the sessions with unread messages or pending work."""
+    """Returns the sessions among these with unread messages or pending work."""
     return reader.ids(
         "select s.id from sessions s where s.key in (select value from json_each(?)) and"
         " (exists (select 1 from extractions e where e.session_id = s.id and e.state = 'pending')"

@@ -1,8 +1,8 @@
-"""Fading of memories: how fast a row fades, how much of it is left, which have faded, and which styles are strongest.
+"""Fading of memories: the rate at which a row fades, its remaining strength, the faded rows, and the strongest styles.
 
-Invariants: What is left is computed on reading and never written. Only facts and styles fade. A memory that somebody
-has pinned or confirmed does not fade, nor does one whose category is kept for good. A faded row is archived, never
-removed. A style belongs to one owner and stays with its agent; styles beyond the limits are archived too.
+Invariants: The remaining strength is computed on reading and never written. Only facts and styles fade. A memory that a
+person has pinned or confirmed does not fade, nor does one whose category is kept for good. A faded row is archived,
+never removed. A style belongs to one owner and stays with its agent; styles beyond the limits are archived too.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from memory.store.memories import Memory
 from memory.strength import ARCHIVE_BELOW, STYLE_HALF_LIFE, UNSURE_HALF_LIFE, strength, style_half_life
 
 _DAY_MS: Final = 86_400_000
-#: The key of a style if nobody has said what it is about.
+#: The key of a style without a named subject.
 ANY_KEY: Final = "style"
 #: The limits on live styles: `_MOST` for one owner and agent, `_MOST_OF_KEY` for those that say something else under
-#: the same key. A model that words a wish anew each day must not pile it up, and of wishes that contradict each other
-#: the last few suffice.
+#: the same key. A model that words a wish anew each day must not pile it up, and the last few of wishes that contradict
+#: each other suffice.
 _MOST: Final = 30
 _MOST_OF_KEY: Final = 3
 
@@ -99,7 +99,7 @@ def strongest(reader: Reader, scope: Scope, owner_id: int, *, now: int) -> list[
 def set_aside_rest(tx: Transaction, scope: Scope, told: int, *, now: int) -> None:
     """Archives the styles beyond the limits of the owner of `told`, the weakest first.
 
-    The row `told` itself stays, and so do styles that somebody has pinned or confirmed.
+    The row `told` itself stays, and so do styles that a person has pinned or confirmed.
     """
     style = memories.by_id(tx, scope, told)
     if style is None or style.kind != "style":

@@ -22,7 +22,7 @@ def rows(reader: Reader) -> Mapping[str, int]:
 
 
 def waiting(reader: Reader) -> Mapping[str, int]:
-    """Returns how much waits for the work in the background, and in the queues."""
+    """Returns the number of items that wait for the work in the background, and in the queues."""
     return {
         "inbox": reader.number("select count(*) from inbox where state in ('pending', 'claimed')"),
         "outbox": reader.number("select count(*) from outbox where state in ('pending', 'sending', 'unknown')"),

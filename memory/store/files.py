@@ -77,7 +77,7 @@ def copy_pages(source: sqlite3.Connection, target: Path, driver: Driver, progres
 
 
 def write_anew(file: Path, target: Path, driver: Driver) -> None:
-    """Writes a database to a new file from its rows, without what the word index still holds of removed rows."""
+    """Writes a database to a new file from its rows, without the word index's remains of removed rows."""
     with connected(file, driver) as copy:
         copy.row_factory = driver.module.Row
         postings.remove_changed(SqliteTransaction(copy))
@@ -101,7 +101,7 @@ def contents(connection: sqlite3.Connection) -> Contents:
 
 
 def damaged(connection: sqlite3.Connection, driver: Driver) -> list[str]:
-    """Returns the names of the damaged tables, of those that can't be rebuilt."""
+    """Returns the names of the damaged tables among those that can't be rebuilt."""
     if _is_sound(connection, driver):
         return []
     error: type[Exception] = driver.module.Error

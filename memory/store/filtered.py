@@ -1,7 +1,7 @@
 """The rows that meet typed filters: memories by group, topic, name, place and time, messages by name and time.
 
-Invariants: every row comes through the scope's own condition. Lists, searches and forgetting take what a filter means
-from here, so that what is listed under a filter is what is forgotten under it.
+Invariants: every row comes through the scope's own condition. Lists, searches and forgetting take the meaning of a
+filter from here, so that the rows listed under a filter are the rows forgotten under it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def read(reader: Reader, scope: Scope, text: str, today: date, *, group_of: Grou
 
 
 def allowed(reader: Reader, scope: Scope, given: Filters, timezone: str) -> Allowed:
-    """Returns all that meets every one of the filters, current or not."""
+    """Returns all rows that meet every one of the filters, current or not."""
     places = Reach(owners=scope.owners, places=(), authors=())
     return Allowed(
         memory_ids=meeting(reader, scope, given, timezone),
@@ -156,7 +156,7 @@ def _spaced(topic: str) -> str:
 
 
 def _called(reader: Reader, scope: Scope, name: str, *, places: bool) -> list[int]:
-    """Returns the memories linked with what is called `name` here, as a place or as anything else."""
+    """Returns the memories linked with the entity called `name` here, as a place or as anything else."""
     known = [one for one in entities.called(reader, scope, name) if not places or one.type in _PLACES]
     linked = [memory_id for one in known for memory_id in one.memory_ids]
     if places:
@@ -172,7 +172,7 @@ def _forms(reader: Reader, scope: Scope, name: str) -> list[str]:
     """Returns the spellings under which a name stands in texts: as typed, as known here, and in the genitive."""
     known = [spelled for one in entities.called(reader, scope, name) for spelled in (one.name, *one.aliases)]
     forms = list(dict.fromkeys([name, *known]))
-    # "Andreas" is no genitive where somebody of that name is known.
+    # "Andreas" is no genitive if a person of that name is known.
     return [*forms, *(f"{one}{_GENITIVE}" for one in forms if not entities.called(reader, scope, f"{one}{_GENITIVE}"))]
 
 

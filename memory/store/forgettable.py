@@ -1,6 +1,6 @@
 """Selects the rows a person may have erased, and other rows with the same words: ids and texts for the eraser.
 
-Invariant: Nothing is changed here, and nothing that is read is shown to anybody.
+Invariant: Nothing is changed here, and none of the rows read are shown to anybody.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from memory.store.database import Reader, Row, walled
 
 
 class Reach(NamedTuple):
-    """The rows that somebody may have erased: all of `owners`, and what `authors` said in `places`."""
+    """The rows that a person may have erased: all of `owners`, and the messages of `authors` in `places`."""
 
     owners: Sequence[int]
     places: Sequence[int]
@@ -25,7 +25,7 @@ class Reach(NamedTuple):
 def messages_of(
     reader: Reader, message_ids: Sequence[int], *, owners: Sequence[int], authors: Sequence[int]
 ) -> list[int]:
-    """Returns those of the messages that these people said, that these owners hold, or that the bot said."""
+    """Returns the messages among these that these people said, that these owners hold, or that the bot said."""
     return reader.ids(
         "select id from messages where id in (select value from json_each(?1)) and (role <> 'user'"
         " or author_id in (select value from json_each(?2)) or owner_id in (select value from json_each(?3)))",
@@ -81,7 +81,7 @@ def messages_here(reader: Reader, session_id: int, reach: Reach) -> list[int]:
 
 
 def memories(reader: Reader, reach: Reach) -> list[int]:
-    """Returns all memories of the owners, and what was said by or about the authors in the places."""
+    """Returns all memories of the owners, and those by or about the authors in the places."""
     return reader.ids(
         "select id from memories where owner_id in (select value from json_each(?1))"
         " or owner_id in (select value from json_each(?2)) and owner_id not in"
@@ -92,7 +92,7 @@ def memories(reader: Reader, reach: Reach) -> list[int]:
 
 
 def messages_of_people(reader: Reader, identity_ids: Sequence[int]) -> list[int]:
-    """Returns what these identities said anywhere, and what was said in their private chats."""
+    """Returns these identities' messages anywhere, and all messages in their private chats."""
     return reader.ids(
         "select m.id from messages m left join owners o on o.id = m.owner_id where m.erased_at is null and"
         " (o.identity_id in (select value from json_each(?1)) or m.author_id in (select value from json_each(?1)))",
@@ -101,7 +101,7 @@ def messages_of_people(reader: Reader, identity_ids: Sequence[int]) -> list[int]
 
 
 def memories_of_people(reader: Reader, identity_ids: Sequence[int]) -> list[int]:
-    """Returns what these identities own, and what they said or is known of them anywhere."""
+    """Returns the memories of these identities, and those by or about them anywhere."""
     return reader.ids(
         "select m.id from memories m join owners o on o.id = m.owner_id where o.kind <> 'agent' and"
         " (o.identity_id in (select value from json_each(?1)) or m.author_id in (select value from json_each(?1))"
@@ -112,7 +112,7 @@ def memories_of_people(reader: Reader, identity_ids: Sequence[int]) -> list[int]
 
 @walled
 def memories_about(reader: Reader, scope: Scope, name: str) -> list[int]:
-    """Returns the memories about somebody whom the platform calls by this name."""
+    """Returns the memories about a person whom the platform calls by this name."""
     within = scope.predicate("m")
     return reader.ids(
         "select m.id from memories m join identities i on i.id = m.subject_id"
@@ -123,7 +123,7 @@ def memories_about(reader: Reader, scope: Scope, name: str) -> list[int]:
 
 @walled
 def memories_between(reader: Reader, scope: Scope, first: int, last: int) -> list[int]:
-    """Returns the memories learned from `first` up to, not including, `last`, without what follows from others."""
+    """Returns the memories learned from `first` up to, not including, `last`, without those that follow from others."""
     within = scope.predicate("m")
     return reader.ids(
         "select m.id from memories m where m.learned_at >= ? and m.learned_at < ?"
@@ -132,7 +132,7 @@ def memories_between(reader: Reader, scope: Scope, first: int, last: int) -> lis
     )
 
 
-# What goes with them -------------------------------------------------------------------------------------------------
+# Rows that go with them ----------------------------------------------------------------------------------------------
 
 
 def owners_of(reader: Reader, message_ids: Collection[int]) -> set[int]:
@@ -152,7 +152,7 @@ def sessions_of(reader: Reader, owners: Sequence[int], identities: Sequence[int]
         " union select m.session_id from messages m join sessions s on s.id = m.session_id"
         " join chats c on c.id = s.chat_id and c.kind = 'private'"
         " where m.author_id in (select value from json_each(?2))"
-        # Where nobody has said anything yet, the bot may have.
+        # The bot may have said something where nobody else has yet.
         " union select s.id from chats c join sessions s on s.chat_id = c.id where c.kind = 'private'"
         " and (c.identity_id in (select value from json_each(?2)) or c.identity_id in"
         "   (select identity_id from owners where id in (select value from json_each(?1))))"
@@ -199,7 +199,7 @@ def answers(
 
 
 def with_tools(reader: Reader, turn_ids: Collection[int]) -> list[int]:
-    """Returns the bot's messages of those of the turns in which it called a tool."""
+    """Returns the bot's messages of the turns in which it called a tool."""
     return reader.ids(
         "select m.id from messages m where m.role <> 'user' and m.turn_id in (select value from json_each(?))"
         " and exists (select 1 from messages t where t.turn_id = m.turn_id and t.tool_calls is not null)",
@@ -218,7 +218,7 @@ def texts(reader: Reader, message_ids: Collection[int], *, by: Sequence[int] | N
 
 
 def not_by_people(reader: Reader, message_ids: Collection[int]) -> frozenset[int]:
-    """Returns those of the messages that the bot or a tool said."""
+    """Returns the messages among these that come from the bot or a tool."""
     rows = reader.ids(
         "select id from messages where role <> 'user' and id in (select value from json_each(?))", (message_ids,)
     )
@@ -226,7 +226,7 @@ def not_by_people(reader: Reader, message_ids: Collection[int]) -> frozenset[int
 
 
 def with_words(reader: Reader, message_ids: Collection[int]) -> frozenset[int]:
-    """Returns those of the messages that still have their words."""
+    """Returns the messages among these that still have their words."""
     rows = reader.ids(
         "select id from messages where erased_at is null and id in (select value from json_each(?))", (message_ids,)
     )
@@ -234,7 +234,7 @@ def with_words(reader: Reader, message_ids: Collection[int]) -> frozenset[int]:
 
 
 def gone_by_age(reader: Reader, message_ids: Collection[int]) -> frozenset[int]:
-    """Returns those of the messages whose words are gone though nobody wished that nothing be learned from them."""
+    """Returns the messages whose words are gone by age, although nobody has excluded them from learning."""
     rows = reader.ids(
         "select id from messages where erased_at is not null and learn = 1 and id in (select value from json_each(?))",
         (message_ids,),
@@ -243,7 +243,7 @@ def gone_by_age(reader: Reader, message_ids: Collection[int]) -> frozenset[int]:
 
 
 def losing_a_source(reader: Reader, message_ids: Collection[int], *, besides: Collection[int]) -> int:
-    """Returns how many memories, `besides` these, were learned from any of these messages."""
+    """Returns the number of memories, `besides` these, that were learned from any of these messages."""
     return reader.number(
         "select count(distinct memory_id) from memory_sources where message_id in (select value from json_each(?))"
         " and memory_id not in (select value from json_each(?))",
@@ -251,11 +251,11 @@ def losing_a_source(reader: Reader, message_ids: Collection[int], *, besides: Co
     )
 
 
-# What turns kept -----------------------------------------------------------------------------------------------------
+# Data kept by turns --------------------------------------------------------------------------------------------------
 
 
 def told_in(reader: Reader, turn_ids: Collection[int], memory_ids: Collection[int]) -> list[Row]:
-    """Returns what these turns produced, shown or not, as rows of turn_id, text and whether a memory was `given`."""
+    """Returns the products of these turns, shown or not: rows of turn_id, text and whether a memory was `given`."""
     return reader.all(
         "with told (turn_id, text) as ("
         " select turn_id, text || ' ' || coalesce(tool_calls, '') from messages where role <> 'user'"
@@ -281,7 +281,7 @@ def answers_in(reader: Reader, turn_ids: Collection[int]) -> list[int]:
 
 
 def tool_traffic(reader: Reader, turn_ids: Collection[int]) -> list[int]:
-    """Returns the messages of ended turns that nobody was shown: what tools were asked and what they answered."""
+    """Returns the messages of ended turns that nobody was shown: calls of tools and their results."""
     return reader.ids(
         "select m.id from messages m join turns t on t.id = m.turn_id where m.role <> 'user' and t.state <> 'running'"
         " and (m.role = 'tool' and m.erased_at is null or m.tool_calls is not null)"
@@ -290,13 +290,13 @@ def tool_traffic(reader: Reader, turn_ids: Collection[int]) -> list[int]:
     )
 
 
-# What has expired ----------------------------------------------------------------------------------------------------
+# Expired messages ----------------------------------------------------------------------------------------------------
 
 
 def said_before(reader: Reader, at: int, *, after: int, upto: int) -> list[int]:
     """Returns the messages with ids above `after` and up to `upto` that were said before `at` (milliseconds UTC).
 
-    Those of running turns are left out.
+    Messages of running turns are left out.
     """
     return reader.ids(
         "select m.id from messages m where m.id > ? and m.id <= ? and m.said_at < ? and m.erased_at is null"

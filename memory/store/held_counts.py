@@ -1,4 +1,4 @@
-"""Counts of what is kept of one person's words.
+"""Counts of the data kept about one person.
 
 Invariant: Only numbers and times are returned, and only about the person who asks.
 """
@@ -15,8 +15,8 @@ from memory.store.database import Reader
 class HeldCounts:
     """Counts of one person's messages: `here` within a scope, `elsewhere` outside it, in so many `groups`.
 
-    `files` counts the attachments of all their messages in private, otherwise of those here. `since` is when the first
-    message here was said, in milliseconds UTC.
+    `files` counts the attachments of all their messages in private, otherwise of those here. `since` is the time of the
+    first message here, in milliseconds UTC.
     """
 
     here: int

@@ -1,4 +1,4 @@
-"""Messages and turns: what was said, word for word, and how each answer came about.
+"""Messages and turns: the messages word for word, and the course of each answer.
 
 Invariants: A message's `learn` is fixed when it is recorded. Messages are never deleted, only blanked on request. A
 step is stored before its tools run, and an effect together with its result, so a turn can be resumed where it broke
@@ -160,7 +160,7 @@ def recorded_at(reader: Reader, message_ids: Sequence[int]) -> int | None:
 
 
 def recorded_until(reader: Reader, message_ids: Sequence[int], at: int) -> list[int]:
-    """Returns those of the messages that were recorded by `at` (milliseconds UTC)."""
+    """Returns the messages among these that were recorded by `at` (milliseconds UTC)."""
     return reader.ids(
         "select id from messages where recorded_at <= ? and id in (select value from json_each(?))", (at, message_ids)
     )
@@ -181,7 +181,7 @@ def count_erased(reader: Reader) -> int:
 def last_ids(reader: Reader, session_ids: Collection[int]) -> dict[int, int]:
     """Returns the id of the newest message of each of these sessions that has any.
 
-    Within a session ids follow the order of the commits: whatever is said there later has a higher id.
+    Within a session ids follow the order of the commits: any later message there has a higher id.
     """
     rows = reader.all(
         "select session_id, max(id) as id from messages where session_id in (select value from json_each(?))"
@@ -221,8 +221,8 @@ def said_here(reader: Reader, session_id: int, platform_refs: Sequence[str]) -> 
 def erase(tx: Transaction, message_ids: Sequence[int], *, now: int, by_age: bool = False) -> None:
     """Blanks these messages and deletes their attachments: they are not read, learned from or found any more.
 
-    With `by_age`, messages already read keep `learn`: more may still be learned from what they taught, because nobody
-    has wished otherwise.
+    With `by_age`, messages already read keep `learn`: more may still be learned from their memories, because nobody has
+    wished otherwise.
     """
     tx.run(
         f"update messages set {_EMPTY}, recall = 0, erased_at = coalesce(erased_at, ?1),"
@@ -296,7 +296,7 @@ def unlearn(tx: Transaction, message_ids: Iterable[int]) -> None:
 
 
 def unlearn_unread(tx: Transaction, person_id: int) -> None:
-    """Excludes what a person has said and nobody has read yet from learning."""
+    """Excludes a person's unread messages from learning."""
     tx.run(
         "update messages set learn = 0 where learn = 1"
         " and author_id in (select id from identities where person_id = ?)"
@@ -381,7 +381,7 @@ def end_turn(tx: Transaction, turn_id: int, *, error: str | None, now: int) -> b
 def abandon_turns(tx: Transaction, inbox_ids: Sequence[int], *, error: str, now: int) -> list[int]:
     """Ends the turns of these inbox rows, which can't be brought to an answer; returns their ids.
 
-    Deletes what their models and tools said: nobody resumes it, and what is forgotten would not be looked for there.
+    Deletes the words of their models and tools: they are never resumed, and not searched when something is forgotten.
     """
     ended = fail_turns(tx, mailbox.turns_of(tx, inbox_ids), error=error, now=now)
     drop_steps(tx, ended)
@@ -389,7 +389,7 @@ def abandon_turns(tx: Transaction, inbox_ids: Sequence[int], *, error: str, now:
 
 
 def fail_turns(tx: Transaction, turn_ids: Collection[int], *, error: str, now: int) -> list[int]:
-    """Ends those of the turns that are running, without an answer; returns their ids."""
+    """Ends the running ones of these turns, without an answer; returns their ids."""
     return tx.ids(
         "update turns set state = 'failed', error = ?, finished_at = ? where state = 'running'"
         " and id in (select value from json_each(?)) returning id",
@@ -406,7 +406,7 @@ def drop_steps(tx: Transaction, turn_ids: Collection[int]) -> bool:
 
 
 def running_turns(reader: Reader, turn_ids: Collection[int]) -> set[int]:
-    """Returns those of the turns that are running."""
+    """Returns the running ones of these turns."""
     rows = reader.ids(
         "select id from turns where state = 'running' and id in (select value from json_each(?))", (turn_ids,)
     )

@@ -1,7 +1,7 @@
-"""The record of imports: whose they are, what they did in figures, and how they ended.
+"""The record of imports: their owners, their figures, and their outcomes.
 
 Invariants: Every import has one owner, who owns all of it. If the same files are imported again for the same owner, an
-import that was cut short goes on under its number. Of an import that was undone only its figures stay.
+import that was cut short goes on under its number. Only the figures of an undone import stay.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ State: TypeAlias = Literal["running", "done", "undone"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportCounts:
-    """The result of an import in numbers: `new` memories by kind, and what was left out and why.
+    """The result of an import in numbers: `new` memories by kind, and items left out, by reason.
 
     `closed` counts older values that a new one replaced, `flagged` memories that read like instructions, `erased`
     messages whose words were erased on request.
@@ -89,7 +89,7 @@ def begin(
 
 
 def counted(reader: Reader, import_id: int) -> ImportCounts:
-    """Returns what an import has done so far."""
+    """Returns the figures of an import so far."""
     row = reader.one("select counts from imports where id = ?", (import_id,))
     assert row is not None
     return ImportCounts.from_json(row["counts"])
@@ -104,7 +104,7 @@ def done(tx: Transaction, import_id: int, *, now: int) -> None:
 
 
 def undone(tx: Transaction, import_id: int, *, now: int) -> None:
-    """Records that everything an import brought was taken out."""
+    """Records that all rows of an import were taken out."""
     tx.run("update imports set state = 'undone', digest = '', ended_at = ? where id = ?", (now, import_id))
 
 

@@ -1,8 +1,8 @@
-"""Runs of jobs and what each did to the rows of each owner: the authoritative record of what was done when.
+"""Runs of jobs and their changes to the rows of each owner: the authoritative record of jobs.
 
 Invariants: A job runs once for an agent and a period, however often it is asked for. A run in progress is held by a
 lease, which a start takes away. A run that ends the process at every try is given up like one that fails at every try.
-What a run did to an owner's rows is kept as ids and figures, never words, and this record is used to undo it.
+A run's changes to an owner's rows are kept as ids and figures, never words, and this record is used to undo them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEASE_MS: Final = 15 * 60_000
 WAITS_MS: Final = (10 * 60_000, 60 * 60_000, 4 * 60 * 60_000)
 #: The error of a run during which the process ended at every try.
 BROKEN_OFF: Final = "broken_off"
-#: Follows the day in the period of a run that somebody asked for.
+#: The mark after the day in the period of a run that was asked for by hand.
 BY_HAND: Final = "T"
 
 
@@ -32,9 +32,9 @@ BY_HAND: Final = "T"
 class Run:
     """A run of a job. `period` is the agent's local date it stands for; times are milliseconds UTC.
 
-    `counts` is what it did, in figures. `error` is a code. `attempts` counts how often it was begun, without the times
-    it was put down with the process or for lack of tokens. It is not begun again before `not_before`. A run that was
-    `put_down` counts as running although nobody works on it.
+    `counts` is its work in figures. `error` is a code. `attempts` counts its beginnings, without the times it was put
+    down with the process or for lack of tokens. It is not begun again before `not_before`. A run that was `put_down`
+    counts as running although no process works on it.
     """
 
     id: int
@@ -53,7 +53,7 @@ class Run:
 
     @property
     def is_by_hand(self) -> bool:
-        """True if somebody asked for the run; False if the clock began it."""
+        """True if a person asked for the run; False if the clock began it."""
         return BY_HAND in self.period
 
 
@@ -154,7 +154,7 @@ def open_items(reader: Reader, run_id: int) -> list[int]:
 
 
 def note(tx: Transaction, run_id: int, owner_id: int, *, counts: Mapping[str, int], undo: str | None) -> None:
-    """Adds the effect of one step of a run to an owner's item; `undo` is what undoes all of it so far."""
+    """Adds the effect of one step of a run to an owner's item; `undo` is the record that undoes all of it so far."""
     row = tx.one("select counts from job_items where run_id = ? and owner_id = ?", (run_id, owner_id))
     assert row is not None, f"owner {owner_id} is no item of run {run_id}"
     total: dict[str, int] = json.loads(row["counts"])
@@ -196,7 +196,7 @@ def of_id(reader: Reader, run_id: int) -> Run:
 
 
 def last_period(reader: Reader, job: str, agent_id: int, *, until: str | None = None) -> str | None:
-    """Returns the newest period, up to `until` if given, of a job that the clock began, whatever came of it."""
+    """Returns the newest period, up to `until` if given, of a job that the clock began, whatever its outcome."""
     row = reader.one(
         "select max(period) as period from job_runs where job = ?1 and agent_id = ?2"
         f" and instr(period, '{BY_HAND}') = 0 and (?3 is null or period <= ?3)",
@@ -206,7 +206,7 @@ def last_period(reader: Reader, job: str, agent_id: int, *, until: str | None = 
 
 
 def unfinished(reader: Reader, agent_id: int, *, now: int) -> list[Run]:
-    """Returns runs that broke off, failed or were skipped and may be begun again now; of each job only its newest."""
+    """Returns runs that broke off, failed or were skipped and may be begun again now; only the newest of each job."""
     rows = reader.all(
         _RUN + " where r.agent_id = ?1 and r.id = (select max(id) from job_runs n where n.job = r.job"
         f" and n.agent_id = r.agent_id) and {_MAY_BEGIN.format(now='?2', waits='?3')} order by r.id",
@@ -274,7 +274,7 @@ def set_aside_by(reader: Reader, scope: Scope, memory: Memory) -> Run | None:
 
 
 def _is_theirs(scope: Scope, memory: Memory) -> bool:
-    """Returns whether a memory is among the rows whose runs may be shown to whoever asks."""
+    """Returns whether a memory is among the rows whose runs may be shown to the asker."""
     return memory.owner_id in (*scope.own, scope.writes_to)
 
 
@@ -300,7 +300,7 @@ def last_done(reader: Reader, job: str, owner_id: int) -> int | None:
 def last_begun(reader: Reader, job: str, owner_id: int) -> int | None:
     """Returns when the last run that went through an owner's rows to the end was begun, in milliseconds UTC.
 
-    The run has seen what was there by then; what came later it may not have seen.
+    The run has seen the rows of that time; it may have missed later ones.
     """
     row = reader.one(
         "select max(r.started_at) as at from job_items i join job_runs r on r.id = i.run_id"
@@ -311,7 +311,7 @@ def last_begun(reader: Reader, job: str, owner_id: int) -> int | None:
 
 
 def undone(reader: Reader, job: str, owner_id: int, *, agent_id: int | None = None) -> list[str]:
-    """Returns the records of what was undone of a job's work on an owner's rows: it must not do the same again.
+    """Returns the records of a job's undone changes to an owner's rows: it must not make the same again.
 
     With `agent_id`, only those of that agent's runs.
     """
@@ -324,9 +324,9 @@ def undone(reader: Reader, job: str, owner_id: int, *, agent_id: int | None = No
 
 
 def drop_old(tx: Transaction, *, before: int) -> int:
-    """Deletes the records of runs that began before a time (milliseconds UTC). Returns how many.
+    """Deletes the records of runs that began before a time (milliseconds UTC). Returns their number.
 
-    Runs of which somebody has undone something stay: their jobs must not do it again.
+    Runs with undone changes stay: their jobs must not make these again.
     """
     return len(
         tx.ids(
@@ -338,7 +338,7 @@ def drop_old(tx: Transaction, *, before: int) -> int:
 
 
 def drop_items_of_chat(tx: Transaction, chat_id: int) -> None:
-    """Deletes the records of what was done to the rows of a chat and its threads."""
+    """Deletes the records of changes to the rows of a chat and its threads."""
     tx.run("delete from job_items where owner_id in (select id from owners where chat_id = ?)", (chat_id,))
 
 

@@ -1,4 +1,4 @@
-"""Watches what a job does to memories, links and names inside its transaction, by triggers of the engine.
+"""Watches a job's changes to memories, links and names inside its transaction, by triggers of the engine.
 
 Invariant: while it watches, the database itself refuses that a memory or a name is deleted or reworded.
 """
@@ -10,7 +10,7 @@ from typing import Final
 
 from memory.store.database import Reader, Row, Transaction
 
-#: Columns that a job may change in a row that was there before.
+#: Columns that a job may change in an existing row.
 COLUMNS: Final = (
     "agent_id", "importance", "confidence", "strength", "valid_from", "valid_until", "superseded_by",
     "reinforced_count", "last_reinforced_at", "pinned", "confirmed", "compressed_at", "archived_at", "enriched_at",
@@ -25,12 +25,12 @@ LINKS: Final = {"memory_sources": "message_id", "memory_parents": "parent_id", "
 
 
 def watch(tx: Transaction) -> None:
-    """Makes the database note each change to memories, links and names, and refuse what no job may do."""
+    """Makes the database note each change to memories, links and names, and refuse changes that no job may make."""
     tx.watch()
 
 
 def unwatch(tx: Transaction) -> None:
-    """Ends the watch and drops what it has noted."""
+    """Ends the watch and drops its notes."""
     tx.unwatch()
 
 

@@ -1,6 +1,6 @@
 """Selects the rows that remain of chats the bot has left: ids for the eraser.
 
-Invariant: Nothing is changed here. A session of which everything is erased has no last message.
+Invariant: Nothing is changed here. A wholly erased session has no last message.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def outbox(reader: Reader, *, before: int) -> list[Row]:
 def alone_here(reader: Reader, chat_id: int, *, before: int) -> list[Row]:
     """Returns the owners who speak in this private chat and in no other, with identity, name and time last seen.
 
-    People who speak in another private chat under a linked identity are not among them: what was learned under this
-    identity is read and wanted there.
+    People who speak in another private chat under a linked identity are not among them: memories learned under this
+    identity are read and wanted there.
     """
     return reader.all(
         "select o.id, i.id as identity_id, i.name, i.last_seen_at from identities i"
@@ -85,7 +85,7 @@ def alone_here(reader: Reader, chat_id: int, *, before: int) -> list[Row]:
 
 
 def is_away(reader: Reader, identity_id: int, *, last_seen_at: int) -> bool:
-    """Returns whether an identity was not seen again, and none was linked with it that is in a private chat."""
+    """Returns whether an identity was not seen again, and was linked with none that is in a private chat."""
     row = reader.one(
         "select 1 from identities i where i.id = ? and i.last_seen_at = ?"
         " and not exists (select 1 from identities n join chats c on c.identity_id = n.id"

@@ -1,4 +1,4 @@
-"""Reads what memories were learned and made from, what they were made into, and what took their place.
+"""Reads the sources and parents of memories, the rows made from them, and their successors.
 
 Invariant: every read is confined by a scope, or by ids that such a read returned. Nothing is changed here.
 """
@@ -85,7 +85,7 @@ def merged_into(reader: Reader, scope: Scope, memory: Memory) -> Memory:
 def made_into(reader: Reader, scope: Scope, memory_id: int) -> list[Memory]:
     """Returns the live facts, styles and events that a row was made part of, directly or by way of archived ones.
 
-    Reflections and what is made for prompts replace nothing, so they are left out.
+    Reflections and rows made for prompts replace nothing, so they are left out.
     """
     within = scope.predicate("m", by_id=True)
     rows = reader.all(
@@ -123,7 +123,7 @@ def taught_by(reader: Reader, scope: Scope, message_ids: Collection[int]) -> lis
     """Returns the rows that were learned from any of these messages."""
     within = scope.predicate("m", by_id=True)
     rows = reader.all(
-        # The messages come first: of an owner with many memories they have taught only a few.
+        # The messages come first: they have taught only a few of an owner's many memories.
         f"select {COLUMNS} from (select distinct memory_id from memory_sources"
         " where message_id in (select value from json_each(?))) s cross join memories m on m.id = s.memory_id"
         f" where {within.sql} order by m.id",
@@ -133,9 +133,9 @@ def taught_by(reader: Reader, scope: Scope, message_ids: Collection[int]) -> lis
 
 
 def offspring(reader: Reader, memory_ids: Collection[int]) -> list[Row]:
-    """Returns all that was made from these rows, in turn.
+    """Returns all rows made from these rows, in turn.
 
-    They are rows of id, child, kind and whether somebody has `held` on to the child.
+    They are rows of id, child, kind and whether a person has `held` on to the child.
     """
     return reader.all(
         "with recursive line(id, child) as ("
@@ -215,7 +215,7 @@ def versions(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
 def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int, list[Source]]:
     """Returns the sources of each memory, oldest first: held by the scope's owners, or said elsewhere by its people.
 
-    What somebody said of themselves in a group is found in private, but without what others said around it.
+    A person's words about themselves in a group are found in private, but without the words of others around them.
     """
     within = scope.owned("m")
     marks, selves = (", ".join("?" for _ in ids) for ids in (memory_ids, scope.selves))
@@ -248,8 +248,8 @@ def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int
 def moved_at(reader: Reader, session_ids: Collection[int]) -> dict[int, int]:
     """Returns when the chats of these sessions last got another id, in milliseconds UTC.
 
-    This happens to a group that grows. A platform id of a message from before belongs to the old chat; in the new one
-    it is another message's or nobody's.
+    This happens to a group that grows. A platform id of an earlier message belongs to the old chat; in the new one it
+    is another message's or unused.
     """
     rows = reader.all(
         "select s.id, max(a.created_at) as moved_at from sessions s join chat_aliases a on a.chat_id = s.chat_id"

@@ -1,8 +1,8 @@
 """Link codes, by which two identities become one person, and the limits on guessing them.
 
-Invariants: A code is for one link. It is deleted once it was given, or when too many wrong codes were given, whoever
-gave them. The code itself is not stored. Whoever guesses is locked out before guessing can succeed, in whatever way the
-codes are given. A code alone links nobody: its maker is asked. Times are milliseconds UTC.
+Invariants: A code is for one link. It is deleted once it was given, or after too many wrong codes from anybody. The
+code itself is not stored. A person who guesses is locked out before guessing can succeed, in whatever way the codes are
+given. A code alone links nobody: its maker is asked. Times are milliseconds UTC.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Given:
 
 
 def open_code(tx: Transaction, identity_id: int, session_id: int, code: str, *, now: int) -> int:
-    """Opens `code` to link somebody with an identity, in place of that identity's earlier one; returns its expiry."""
+    """Opens `code` to link a person with an identity, in place of that identity's earlier one; returns its expiry."""
     tx.run("delete from link_codes where expires_at <= ? or identity_id = ?", (now, identity_id))
     salt = secrets.token_bytes(16)
     tx.run(
@@ -51,13 +51,13 @@ def open_code(tx: Transaction, identity_id: int, session_id: int, code: str, *, 
 
 
 def maker(reader: Reader, code: str) -> tuple[int, int] | None:
-    """Returns the identity that made a code and the session it did so in; tell nobody before the code is taken."""
+    """Returns the identity that made a code, and in which session; tell nobody before the code is taken."""
     row = _fitting(reader, code)
     return None if row is None else (row["identity_id"], row["session_id"])
 
 
 def is_code(tx: Transaction, identity_id: int, code: str, *, now: int) -> bool:
-    """Returns whether something an identity says is an open code; if it is not, it counts as a wrong code.
+    """Returns whether a text from an identity is an open code; if not, it counts as a wrong code.
 
     Always False for an identity without tries left: any other answer would reveal which code is right. While no code is
     open, nothing counts as a guess.
@@ -103,12 +103,12 @@ def drop_codes(tx: Transaction) -> None:
 
 
 def drop_codes_of(tx: Transaction, identity_ids: Sequence[int]) -> None:
-    """Ends the codes of these identities. Wrong codes stay counted: else it would buy another three guesses."""
+    """Ends the codes of these identities. Wrong codes stay counted: else the call would buy another three guesses."""
     tx.run("delete from link_codes where identity_id in (select value from json_each(?))", (identity_ids,))
 
 
 def _fitting(reader: Reader, code: str) -> Row | None:
-    """Compares all codes, each in constant time, so that the time taken reveals nothing about them."""
+    """Returns the row that `code` fits. Compares all codes, each in constant time, so the time reveals nothing."""
     fits = None
     for row in reader.all("select id, identity_id, session_id, salt, hash, expires_at from link_codes"):
         if hmac.compare_digest(_hash(row["salt"], code), row["hash"]):
@@ -136,5 +136,5 @@ def _wrong(tx: Transaction, identity_id: int, *, now: int) -> Outcome:
 
 
 def _hash(salt: bytes, code: str) -> bytes:
-    # A slow hash would add nothing: whoever can read this file during a code's ten minutes can read everything.
+    # A slow hash would add nothing: a person who can read this file during a code's ten minutes can read everything.
     return hmac.digest(salt, code.encode(), "sha256")

@@ -16,7 +16,7 @@ from typing import Final
 from memory.store import attachments, erasure
 from memory.store.database import Reader, Row, Transaction
 
-#: Stands in place of the bot's id in the inbox rows of tasks, which no platform has delivered.
+#: Takes the place of the bot's id in the inbox rows of tasks, which no platform has delivered.
 TASK: Final = "task"
 
 
@@ -36,7 +36,7 @@ class Part:
     """The content of one outbox row. `markup` is in the channel's own format; `buttons` are pairs (label, data).
 
     A row with a `file` is shown as a message of its own, even if its answer replaces another message. `reminder_id`
-    names the reminder that the row is about, so that a reply to it is known to mean that.
+    names the reminder that the row is about, so that a reply to the row is known to mean that reminder.
     """
 
     text: str
@@ -109,7 +109,7 @@ class ToldBefore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
-    """An inbox row that was claimed for a turn. A task is no message: its time has come."""
+    """An inbox row that was claimed for a turn. A task is a reminder whose time has come, not a message."""
 
     is_task: bool
     has_attachments: bool
@@ -150,9 +150,9 @@ def receive(
 
 
 def told_before(reader: Reader, platform: str, bot_id: str, prefixes: Sequence[str]) -> dict[int, ToldBefore]:
-    """Returns for each of the prefixes, by its place, the last update of this bot whose key begins so, if there is one.
+    """Returns for each prefix, by its place, the last update of this bot whose key begins with it, if there is one.
 
-    They are in the order of the prefixes.
+    The updates are in the order of the prefixes.
     """
     rows = reader.all(
         "select p.key as place, i.update_key, i.session_key, i.received_at,"
@@ -189,7 +189,7 @@ def answer_before(reader: Reader, platform: str, bot_id: str, update_key: str) -
 
 
 def is_task(reader: Reader, inbox_id: int) -> bool:
-    """Returns whether an inbox row is a task whose time has come, and no message."""
+    """Returns whether an inbox row is a task whose time has come, not a message."""
     return reader.one("select 1 from inbox where id = ? and bot_id = ?", (inbox_id, TASK)) is not None
 
 
@@ -206,12 +206,12 @@ def unanswered(reader: Reader, session_key: str | None = None) -> list[InboxRow]
 
 
 def hold(tx: Transaction, inbox_id: int) -> None:
-    """Holds a message, so that it is answered only when somebody asks for it."""
+    """Holds a message, so that it is answered only on request."""
     tx.run("update inbox set held = 1 where id = ? and state = 'pending'", (inbox_id,))
 
 
 def expire_held(tx: Transaction, *, before: int, now: int) -> None:
-    """Ends held messages received before `before` (milliseconds UTC) for whose answer nobody has asked.
+    """Ends held messages received before `before` (milliseconds UTC) whose answer nobody requested.
 
     Also drops the words of messages that failed before that time, and the older files of unknown fate that nobody
     asked to see again.
@@ -267,7 +267,7 @@ def reword(tx: Transaction, inbox_id: int, payload: str) -> None:
 
 
 def claim(tx: Transaction, inbox_ids: Sequence[int], turn_id: int) -> dict[int, Claimed]:
-    """Claims messages for a turn. Returns those, by inbox id, that nobody has ended and no turn has claimed before."""
+    """Claims messages for a turn. Returns the open ones, by inbox id, that no turn has claimed before."""
     rows = tx.all(
         "update inbox set state = 'claimed', turn_id = ? where state = 'pending'"
         " and id in (select value from json_each(?)) returning id, bot_id,"
@@ -347,7 +347,7 @@ def shown_placeholder(reader: Reader, turn_id: int) -> str | None:
 
 
 def lost_placeholder(reader: Reader, turn_id: int) -> OutboxRow | None:
-    """Returns the turn's placeholder if nobody knows whether it was shown, otherwise None."""
+    """Returns the turn's placeholder if it is unknown whether it was shown, otherwise None."""
     row = reader.one(
         f"select {_OUTBOX} from outbox where turn_id = ? and kind = 'placeholder'"
         " and (state = 'unknown' or error = 'orphan') order by id desc limit 1",
@@ -385,7 +385,7 @@ def in_doubt(reader: Reader, session_key: str) -> list[OutboxRow]:
 def repost(tx: Transaction, outbox_id: int, *, now: int) -> bool:
     """Queues a row of unknown fate again, as if it were new. Returns False if its fate is not unknown."""
     row = tx.one(
-        # No longer offered: if its fate becomes unknown once more, that is a new question.
+        # No longer offered: if its fate becomes unknown once more, the person is asked anew.
         "update outbox set state = 'pending', offered = 0, not_before = 0, created_at = ?"
         " where id = ? and state = 'unknown' returning id",
         (now, outbox_id),
@@ -430,7 +430,7 @@ def take(tx: Transaction, now: int, session_key: str) -> OutboxRow | None:
 
 
 def due(reader: Reader, now: int, session_key: str) -> int | None:
-    """Returns when the session's next row may be sent, in milliseconds UTC, or None without one."""
+    """Returns the time from which the session's next row may be sent, in milliseconds UTC, or None without one."""
     row = reader.one(
         "select case when created_at > ?1 then 0 else not_before end as not_before from outbox"
         f" where {_UNSENT} and session_key = ?2 and state = 'pending' order by id limit 1",
@@ -506,7 +506,7 @@ def dead(reader: Reader, channel: str, *, limit: int) -> list[DeadLetter]:
 
 
 def purge(tx: Transaction, channel: str) -> int:
-    """Drops a channel's rows that were given up, and returns how many. Rows that people can still ask for stay."""
+    """Drops a channel's rows that were given up, and returns their number. Rows that people can still ask for stay."""
     rows = tx.all(f"delete from outbox where state = 'dead' and {_CHANNEL} = ? returning kind", (channel,))
     return sum(row["kind"] != "placeholder" for row in rows)
 
@@ -525,7 +525,7 @@ def revive(tx: Transaction, now: int, channel: str, outbox_id: int) -> str | Non
 
 
 def drop_dead(tx: Transaction, channel: str, outbox_id: int) -> bool:
-    """Drops one row of a channel that was given up, or whose fate is unknown. Returns False if there is none."""
+    """Drops a channel's row that was given up, or whose fate is unknown. Returns False if there is none."""
     row = tx.one(
         f"delete from outbox where id = ? and {_CHANNEL} = ? and {_GIVEN_UP} returning id", (outbox_id, channel)
     )
@@ -533,7 +533,7 @@ def drop_dead(tx: Transaction, channel: str, outbox_id: int) -> bool:
 
 
 def backlog(reader: Reader, session_key: str) -> tuple[int, int]:
-    """Returns how many inbox rows of a session wait for an answer, and how many outbox rows wait to be shown."""
+    """Returns the numbers of a session's inbox rows that wait for an answer and outbox rows that wait to be shown."""
     row = reader.one(
         "select (select count(*) from inbox where state in ('pending', 'claimed') and session_key = ?1) as inbound,"
         " (select count(*) from outbox where state in ('pending', 'sending', 'unknown') and offered = 0"
@@ -545,9 +545,9 @@ def backlog(reader: Reader, session_key: str) -> tuple[int, int]:
 
 
 def oldest(reader: Reader, now: int, channels: Collection[str]) -> tuple[int | None, int | None]:
-    """Returns since when these channels' oldest open inbox row and oldest row to send wait, in milliseconds UTC.
+    """Returns the times (milliseconds UTC) since which these channels' oldest open inbox row and row to send wait.
 
-    Held and offered rows wait for a person and don't count. Neither do places where the platform has asked to wait.
+    Held and offered rows wait for a person and don't count. Neither do places where the platform demands a pause.
     Channels are named as in session keys.
     """
     marks = ", ".join("?" for _ in channels)
@@ -609,7 +609,7 @@ def last_reminder(reader: Reader, session_key: str) -> int | None:
 
 
 def unanswered_in(reader: Reader, session_ids: Collection[int], identity_ids: Sequence[int]) -> list[Row]:
-    """Returns inbox rows of these sessions that never came to a turn, with files and whether one of these sent them."""
+    """Returns inbox rows of these sessions without a turn, with files and whether one of the identities sent them."""
     return reader.all(
         "select i.id, s.id as session_id, s.chat_id, c.kind = 'private' as private,"
         " coalesce(case when json_valid(i.payload) then i.payload ->> '$.text' else i.payload end, '') as text,"
@@ -652,7 +652,7 @@ def drop(tx: Transaction, outbox_ids: Sequence[int]) -> None:
 
 
 def drop_of_turns(tx: Transaction, turn_ids: Sequence[int]) -> None:
-    """Deletes what these turns have yet to show, and empties what they have shown."""
+    """Deletes the rows that these turns have yet to show, and empties those that they have shown."""
     these = (turn_ids,)
     tx.run("delete from outbox where state <> 'sent' and turn_id in (select value from json_each(?))", these)
     tx.run(f"update outbox set {_EMPTY} where turn_id in (select value from json_each(?)) and {_HOLDING}", these)
@@ -699,12 +699,12 @@ def mark_dead(tx: Transaction, outbox_id: int, error: str) -> None:
 #: Exactly the conditions of the indexes of open rows; with other wording SQLite does not use these indexes.
 _OPEN = "state in ('pending', 'claimed')"
 _UNSENT = "state in ('pending', 'sending', 'unknown')"
-#: A file may hold everything that is remembered about somebody, so it stays here only as long as it may be shown.
+#: A file may hold all memories about a person, so it stays here only as long as it may be shown.
 _NO_FILE = "file_name = '', file = null"
 _EMPTY = erasure.emptied("outbox")
 _HOLDING = erasure.holding("outbox")
 _GIVEN_UP = "(state = 'dead' and kind <> 'placeholder' or state = 'unknown')"
-#: A row whose fate was unknown may have been shown, whatever comes of it now.
+#: A row whose fate was unknown may have been shown, even if it fails now.
 _NO_ERROR = "error = case when state = 'unknown' then 'unknown' end"
 #: The platform's id of the placeholder that a turn has shown.
 _SHOWN = (

@@ -1,8 +1,8 @@
 """Rows of every kind of memory, with their sources, dates and successors.
 
 Invariants: Every read and change is confined by a scope's predicate or by ids that such a read returned. Nothing is
-overwritten: a replaced row keeps its dates and names its successor. Each write leaves a line in the change log, from
-which the indexes are fed.
+overwritten: a replaced row keeps its dates and names its successor. Each write leaves a line in the change log, which
+feeds the indexes.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from memory.store import documents, entities
 from memory.store.database import Parameter, Reader, Row, Transaction, Value, walled
 
 Kind: TypeAlias = Literal["profile", "directive", "fact", "style", "reflection", "event"]
-#: The tables that link a memory with the messages it was learned from, and the rows it was made from.
+#: The tables that link a memory with its source messages, and with the rows it was made from.
 Links: TypeAlias = Literal["memory_sources", "memory_parents"]
 Origin: TypeAlias = Literal["extracted", "told", "admin", "imported", "derived"]
 
 
-#: The uses that count when memories are put in order.
+#: The most uses that count when memories are put in order.
 _MOST_USES: Final = 5
 #: The confidence from which a memory counts as sure. Below it, it is shown as unsure and closes no other.
 SURE: Final = 0.6
@@ -36,7 +36,7 @@ LIVE: Final = "m.superseded_by is null and m.archived_at is null and m.valid_unt
 class Memory:
     """A memory. Times are milliseconds UTC; `local_date` is the person's date when it was said.
 
-    `subject_name` is the platform's name of the person it is about; `flags` is what the guard noticed in the value.
+    `subject_name` is the platform's name of the person it is about; `flags` are the guard's findings in the value.
     """
 
     id: int
@@ -75,7 +75,7 @@ class Memory:
 
     @property
     def unsure(self) -> bool:
-        """True if what was said may not mean this, and nobody has confirmed it."""
+        """True if the words may not mean this, and nobody has confirmed it."""
         return self.confidence < SURE and not self.confirmed
 
     @property
@@ -86,9 +86,9 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Figures of memories without what is made for every prompt: live ones by `kinds`, and `past` ones.
+    """The numbers of memories, except those made for every prompt: live ones by `kinds`, and `past` ones.
 
-    `since` is when the oldest live one was told, in milliseconds UTC.
+    `since` is the time at which the oldest live one was told, in milliseconds UTC.
     """
 
     kinds: dict[str, int]
@@ -166,7 +166,7 @@ def close(tx: Transaction, memory_id: int, *, at: int) -> None:
 
 
 def reopen(tx: Transaction, scope: Scope, *, at: int) -> list[Memory]:
-    """Makes the rows of the scope's speaker hold again that ended at `at` without a successor; returns these."""
+    """Reopens the rows of the scope's speaker that ended at `at` without a successor, and returns them."""
     ended = _seen(tx, scope, "m.valid_until = ? and m.superseded_by is null", (at,))
     own = [one.id for one in ended if one.owner_id in scope.own or one.author_id in scope.speakers]
     for memory_id in own:
@@ -177,7 +177,7 @@ def reopen(tx: Transaction, scope: Scope, *, at: int) -> list[Memory]:
 
 
 def reinforce(tx: Transaction, memory_id: int, *, at: int, confidence: float = 0.0) -> None:
-    """Counts a memory that was told again: it becomes fresh, as sure as it was told, and leaves the archive."""
+    """Counts a repeated telling: the memory becomes fresh, as sure as this telling, and leaves the archive."""
     tx.run(
         "update memories set reinforced_count = reinforced_count + 1, confidence = case when confidence < ?1 then ?1"
         " else confidence end,"
@@ -188,7 +188,7 @@ def reinforce(tx: Transaction, memory_id: int, *, at: int, confidence: float = 0
 
 
 def stand_for(tx: Transaction, memory_id: int, merged: Sequence[Memory]) -> None:
-    """Makes a merged row stand for the rows it was made from: it counts as told as often and as lately as they were."""
+    """Makes a merged row stand for its parts: it counts as told as often and as recently as they were."""
     set_parents(tx, memory_id, [memory.id for memory in merged])
     tx.run(
         "update memories set reinforced_count = ?, last_reinforced_at = ? where id = ?",
@@ -228,8 +228,8 @@ def part(tx: Transaction, merged: Sequence[Memory]) -> None:
 def outdate(tx: Transaction, memory: Memory, *, kinds: Collection[Kind], by: int | None, at: int) -> list[Memory]:
     """Ends the rows of `kinds` derived from a row, in turn, because that row was corrected or stands by itself again.
 
-    `by` becomes their successor, if given. Rows that a person has pinned or confirmed stay. The other parents of the
-    ended rows, which had been archived for them, stand by themselves again; events among them are compressed anew.
+    `by` becomes their successor, if given. Rows that a person has pinned or confirmed stay. The other parents, which
+    were archived when the ended rows were made, stand by themselves again; events among them are compressed anew.
     Returns all changed rows in their earlier state.
     """
     ended: dict[int, Memory] = {}
@@ -269,7 +269,7 @@ def outdate(tx: Transaction, memory: Memory, *, kinds: Collection[Kind], by: int
 
 
 def pin(tx: Transaction, memory_id: int, *, pinned: bool) -> None:
-    """Pins a row, or not: a pinned row never fades and leads the known facts; it comes back from the archive."""
+    """Pins or unpins a row: a pinned row never fades, leads the known facts, and comes back from the archive."""
     tx.run(
         "update memories set pinned = ?1, archived_at = case when ?1 = 0 then archived_at end where id = ?2",
         (int(pinned), memory_id),
@@ -278,7 +278,7 @@ def pin(tx: Transaction, memory_id: int, *, pinned: bool) -> None:
 
 
 def archive(tx: Transaction, memory_ids: Sequence[int], *, now: int) -> None:
-    """Archives rows: they are found if nothing current answers, and come back when told again."""
+    """Archives rows: they are found only if nothing current answers, and come back when told again."""
     for memory_id in memory_ids:
         tx.run("update memories set archived_at = ? where id = ?", (now, memory_id))
         _changed(tx, memory_id)
@@ -286,7 +286,7 @@ def archive(tx: Transaction, memory_ids: Sequence[int], *, now: int) -> None:
 
 @walled
 def mark_compressed(tx: Transaction, scope: Scope, memory_ids: Collection[int], *, now: int) -> None:
-    """Marks events as read for what lasts."""
+    """Marks events as searched for lasting facts."""
     within = scope.predicate("m")
     tx.run(
         f"update memories as m set compressed_at = ? where m.id in (select value from json_each(?)) and {within.sql}",
@@ -295,7 +295,7 @@ def mark_compressed(tx: Transaction, scope: Scope, memory_ids: Collection[int], 
 
 
 def mark_enriched(tx: Transaction, memory_ids: Sequence[int], *, now: int) -> None:
-    """Marks rows as read for names."""
+    """Marks rows as searched for names."""
     tx.run("update memories set enriched_at = ? where id in (select value from json_each(?))", (now, memory_ids))
 
 
@@ -316,8 +316,8 @@ def touch(tx: Transaction, memory_ids: Iterable[int], *, now: int) -> None:
 def delete(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
     """Deletes rows and everything derived from them; returns the ids of all deleted rows.
 
-    A row that a deleted one had replaced stays closed and takes over its successor, if any: forgetting a new home must
-    not move anybody back into the old one.
+    A row that a deleted one had replaced stays closed and takes over its successor, if any: a person whose new home is
+    forgotten must not move back into the old one.
     """
     rows = tx.all(_GOING + " select id from going", (memory_ids,))
     doomed = [int(row["id"]) for row in rows]
@@ -336,7 +336,7 @@ def delete(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
 
 
 def take_apart(tx: Transaction, memory_ids: Sequence[int], *, forgotten: Collection[int] = ()) -> list[int]:
-    """Deletes rows and everything derived from them, and brings the other parents of the latter back, to compress anew.
+    """Deletes rows and everything derived from them, and brings other parents of derived rows back, to compress anew.
 
     No row is archived for a profile slot, directive or reflection, so nothing comes back for them. Nor do the events
     behind an event in `forgotten`: they would tell the same again. Returns the ids of all deleted rows.
@@ -353,7 +353,7 @@ def take_apart(tx: Transaction, memory_ids: Sequence[int], *, forgotten: Collect
 
 
 def made_of(reader: Reader, memory_ids: Sequence[int]) -> tuple[list[Memory], list[Memory]]:
-    """Returns the derived rows that are deleted with rows to be forgotten, and their other parents, which come back."""
+    """Returns the derived rows that are deleted with forgotten rows, and their other parents, which come back."""
     rows = reader.all(_GOING + " select id from going", (memory_ids,))
     derived = [row["id"] for row in rows if row["id"] not in set(memory_ids)]
     others = _other_parents(reader, memory_ids, forgotten=memory_ids)
@@ -374,7 +374,7 @@ def _other_parents(reader: Reader, memory_ids: Sequence[int], *, forgotten: Coll
 
 
 def retract(tx: Transaction, memory_ids: Sequence[int]) -> None:
-    """Removes rows that should never have been written; what they had replaced holds for as long as they would."""
+    """Removes rows that should never have been written; the rows they replaced hold for as long as they would have."""
     for memory_id in memory_ids:
         reopened = tx.all(
             "update memories set (valid_until, superseded_by) ="
@@ -401,12 +401,12 @@ def _join(tx: Transaction, memory_id: int) -> None:
 
 
 def of_owner(reader: Reader, owner_id: int) -> list[int]:
-    """Returns all memories of an owner, regardless of scope: for what is erased."""
+    """Returns all memories of an owner, regardless of scope: for erasing."""
     return reader.ids("select id from memories where owner_id = ?", (owner_id,))
 
 
 def learned_until(reader: Reader, memory_ids: Sequence[int], at: int) -> list[int]:
-    """Returns those of the rows that were written by `at` (milliseconds UTC)."""
+    """Returns the rows among these that were written by `at` (milliseconds UTC)."""
     return reader.ids(
         "select id from memories where created_at <= ? and id in (select value from json_each(?))", (at, memory_ids)
     )
@@ -418,7 +418,7 @@ def count_all(reader: Reader) -> int:
 
 
 def some_imported(reader: Reader, import_id: int, *, limit: int) -> list[int]:
-    """Returns the newest rows that an import brought and that are still there."""
+    """Returns the newest remaining rows of an import."""
     return reader.ids("select id from memories where import_id = ? order by id desc limit ?", (import_id, limit))
 
 
@@ -455,7 +455,7 @@ def with_key(reader: Reader, scope: Scope, draft: Draft) -> list[Row]:
 
 
 def has_heir(reader: Reader, memory_id: int, *, besides: Collection[int]) -> bool:
-    """Returns whether another live row, except `besides`, says what holds in the place of this one."""
+    """Returns whether another live row, except `besides`, holds in the place of this one."""
     row = reader.one(
         "select 1 from memories old join memories m on m.owner_id = old.owner_id and m.kind = old.kind"
         " and m.key = old.key and m.agent_id is not distinct from old.agent_id and m.subject = old.subject"
@@ -474,7 +474,7 @@ def unlink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -
 
 
 def relink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -> None:
-    """Puts back links of rows to what is still there."""
+    """Puts back links of rows whose other side still exists."""
     for pair in pairs:
         tx.run(
             f"insert into {table} select ?, id from {_LINKED[table][1]} where id = ? on conflict do nothing",
@@ -483,7 +483,7 @@ def relink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -
 
 
 def of_ids(reader: Reader, memory_ids: Sequence[int]) -> list[Memory]:
-    """Returns these rows regardless of scope: for what is erased and shown to nobody."""
+    """Returns these rows regardless of scope: for erasing, not for showing."""
     rows = reader.all(
         f"select {COLUMNS} from memories m where m.id in (select value from json_each(?)) order by m.id", (memory_ids,)
     )
@@ -519,7 +519,7 @@ def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memo
 def current(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, limit: int, offset: int = 0) -> list[Memory]:
     """Returns live rows, the ones that matter most first: pinned, then important, then used, then freshly told.
 
-    A few uses count, and no more: what is in every prompt anyway must not stay there for that.
+    Only a few uses count: a memory that is in every prompt anyway must not stay there for that reason.
     """
     marks = ", ".join("?" for _ in kinds)
     return _seen(
@@ -549,7 +549,7 @@ def count(reader: Reader, scope: Scope) -> int:
 
 @walled
 def held(reader: Reader, scope: Scope) -> Held:
-    """Returns the figures of what this scope sees."""
+    """Returns the figures of the memories that this scope sees."""
     within = scope.predicate("m")
     rows = reader.all(
         f"select m.kind, {LIVE} as live, count(*) as n, min(m.learned_at) as at from memories m where {within.sql}"
@@ -579,7 +579,7 @@ def older_reflections(reader: Reader, scope: Scope) -> list[int]:
 
 @walled
 def last_reflection(reader: Reader, scope: Scope) -> int | None:
-    """Returns when a job last made a reflection that still exists in a scope, in milliseconds UTC."""
+    """Returns the time (milliseconds UTC) at which a job made the newest reflection that still exists in a scope."""
     within = scope.predicate("m")
     row = reader.one(
         "select max(m.learned_at) as at from memories m where m.kind = 'reflection' and m.origin = 'derived'"
@@ -608,7 +608,7 @@ def same_subject(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
 
 
 def derived_beside(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
-    """Returns the live derived facts with the same owner, category and key, whoever they are about."""
+    """Returns the live derived facts with the same owner, category and key, about any person."""
     return _seen(
         reader,
         scope,
@@ -641,7 +641,7 @@ def containing(
 
     With a `limit` of -1 returns all of them. Rows with an id in `besides` are left out.
     """
-    # What is in lower case here finds all others, and the shorter of two the longer.
+    # The lower-case spelling of a word finds the others, and a word finds the longer ones that contain it.
     folded = {word.translate(_ASCII_LOWER) for word in words}
     least = [word for word in folded if not any(other in word for other in folded - {word})]
     if not least:
@@ -661,7 +661,7 @@ def containing(
 def _seen(
     reader: Reader, scope: Scope, chosen: str, parameters: Sequence[Parameter], *, by_id: bool = False
 ) -> list[Memory]:
-    """Returns the rows that a scope sees and that `chosen` chooses: a condition on m, perhaps with an order."""
+    """Returns the rows that a scope sees and `chosen`, a condition on m with an optional order, selects."""
     within = scope.predicate("m", by_id=by_id)
     rows = reader.all(
         f"select {COLUMNS} from memories m where {within.sql} and {chosen}", (*within.parameters, *parameters)
@@ -679,9 +679,9 @@ def _taken(reader: Reader, short_id: str) -> bool:
 
 #: Folds letters as the lower() of SQL does.
 _ASCII_LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
-#: The later of when a row was last told and of another time.
+#: The later of two times: that of a row's last telling, and another.
 _LATER: Final = "case when last_reinforced_at < {0} then {0} else last_reinforced_at end"
-#: The order of what a profile is made of: using a fact must not make the profile anew.
+#: The order of a profile's facts, which uses don't change: using a fact must not make the profile anew.
 _STEADY: Final = "m.pinned desc, m.importance desc, m.last_reinforced_at desc, m.id desc"
 _WEIGHTIEST: Final = (
     "m.pinned desc, m.importance desc, case when m.access_count + m.reinforced_count"

@@ -1,7 +1,7 @@
-"""Copies rows from one store to another: pages of rows in the order of their keys, and how far a copy has got.
+"""Copies rows from one store to another: pages of rows in the order of their keys, and the progress of a copy.
 
-Invariants: A copy under way bears a mark, which is written with the rows that it counts, so that what is marked as
-copied is there. A store with a mark is refused for use: it is not whole yet.
+Invariants: A copy under way bears a mark, which is written with the rows that it counts, so that rows marked as copied
+exist. A store with a mark is refused for use: it is not whole yet.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memory.store.sqlite import health
 from memory.store.sqlite.migrate import migrations
 from memory.store.sqlite.tables import StoreTable, tables
 
-#: Where a store is kept.
+#: The place of a store.
 Place: TypeAlias = Literal["file", "postgres"]
 Values: TypeAlias = tuple[Value, ...]
 
@@ -29,17 +29,17 @@ LEFT: Final = {
     **dict.fromkeys(health.WORDS, "are made again at the end"),
     **dict.fromkeys(("replicas", "lanes", "duties"), "tell of processes that are at work"),
 }
-#: Tables of which any row shows that somebody used the store. A start alone makes rows in others.
+#: Tables whose rows show that a store was used. A start alone makes rows in others.
 USED: Final = ("people", "chats", "memories", "access", "pairings")
 #: The setting that holds the mark.
 MARK: Final = "move"
-#: Rows of a page, and of one from a table with bytes that people sent, which may be some megabytes each.
+#: The rows of a page, and of a page from a table with bytes that people sent, which may be some megabytes each.
 _ROWS, _ROWS_WITH_BYTES = 1_000, 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """How far a copy has got: the step, the last key it has copied in it, and the rows of all steps so far.
+    """The progress of a copy: the step, the last key copied in it, and the rows of all steps so far.
 
     `origin` identifies the store that it is a copy of. `nuls` counts the NUL characters that were replaced.
     """
@@ -53,7 +53,7 @@ class Mark:
 
 
 def carried() -> tuple[StoreTable, ...]:
-    """Returns the tables that are copied, each after those that it refers to."""
+    """Returns the tables to copy, each after those that it refers to."""
     return tuple(table for table in tables() if table.name not in LEFT)
 
 
@@ -69,7 +69,7 @@ def page(reader: Reader, table: StoreTable, *, after: Values | None) -> list[Val
 
 
 def put(tx: Transaction, table: StoreTable, rows: Sequence[Values]) -> None:
-    """Inserts rows, without what refers to rows of the same table, which may not be there yet."""
+    """Inserts rows, without their references to rows of the same table, which may be missing yet."""
     own = {table.columns.index(column) for column in table.within}
     if own:
         rows = [tuple(None if n in own else value for n, value in enumerate(row)) for row in rows]
@@ -77,7 +77,7 @@ def put(tx: Transaction, table: StoreTable, rows: Sequence[Values]) -> None:
 
 
 def connect(tx: Transaction, table: StoreTable, rows: Iterable[Values]) -> None:
-    """Sets in rows that are there what refers to rows of the same table."""
+    """Sets the references of existing rows to rows of the same table."""
     own, key = ([table.columns.index(column) for column in columns] for columns in (table.within, table.key))
     statement = (
         f"update {table.name} set {', '.join(f'{column} = ?' for column in table.within)}"
@@ -92,13 +92,13 @@ def count(reader: Reader, table: StoreTable) -> int:
 
 
 def used(reader: Reader) -> dict[str, int]:
-    """Returns how many rows the store holds in those of the tables `USED` that hold any."""
+    """Returns the number of rows in each of the tables `USED` that holds any."""
     counts = {name: reader.number(f"select count(*) from {name}") for name in USED}
     return {name: counted for name, counted in counts.items() if counted}
 
 
 def origin(reader: Reader) -> str:
-    """Returns what identifies a store: when its migrations were applied, in milliseconds."""
+    """Returns the identity of a store: the times at which its migrations were applied, in milliseconds."""
     return repr([tuple(row) for row in reader.all("select version, applied_at from migrations order by version")])
 
 
@@ -108,7 +108,7 @@ def is_current(reader: Reader) -> bool:
 
 
 def clear(tx: Transaction) -> None:
-    """Removes all rows that a copy brings, and those made of them."""
+    """Removes all rows that a copy brings, and those derived from them."""
     for table in reversed(tables()):
         if table.name != "migrations":
             tx.run(f"delete from {table.name}")

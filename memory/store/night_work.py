@@ -1,8 +1,8 @@
 """Selects the owners and rows that each night job still has to go through.
 
 Invariants: One short read finds a job's owners, whatever the size of the store; the rows of each are a read of their
-own, confined by that owner's scope. What comes out are ids, times and figures, except the values in which names are
-looked for.
+own, confined by that owner's scope. The results are ids, times and figures, except the values that are searched for
+names.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def unread(
 ) -> list[Row]:
     """Returns the newest rows with ids below `below` and few names that were not read for names yet.
 
-    They are rows of id, owner_id and value. What is committed meanwhile under a higher id is read the next night.
+    They are rows of id, owner_id and value. A row committed meanwhile under a higher id is read the next night.
     """
-    # Rows are read in the order of their ids: the index of waiting rows, which the sign keeps away, has them by owner.
+    # Rows are read in the order of their ids: `+` keeps the index of waiting rows, which is ordered by owner, unused.
     return reader.all(
         "select m.id, m.owner_id, m.value from memories m where m.id < ?1 and +m.enriched_at is null"
         f" and m.kind in ('fact', 'event', 'reflection') and {LIVE} and (m.agent_id is null or m.agent_id = ?2)"
@@ -71,7 +71,7 @@ def unread(
 
 
 def owners_to_merge(reader: Reader, owner_ids: Sequence[int], *, agent_id: int, job: str, spent_by: int) -> list[int]:
-    """Returns those of the owners with groups of facts in which something is new, or with spent events."""
+    """Returns the owners among these with spent events or with groups of facts that have a new member."""
     return reader.ids(
         "with done(owner_id, at) as (select i.owner_id, max(r.started_at) from job_items i"
         " join job_runs r on r.id = i.run_id where r.job = ?3 and i.state in ('done', 'undone') group by i.owner_id),"
@@ -103,7 +103,7 @@ def mergeable(reader: Reader, scope: Scope) -> list[Row]:
 
 
 def owners_to_compare(reader: Reader, owner_ids: Sequence[int], *, agent_id: int) -> list[int]:
-    """Returns those of the owners with a fact that waits to be compared."""
+    """Returns the owners among these with a fact that waits to be compared."""
     return reader.ids(
         "select o.value from json_each(?) o where exists (select 1 from memories m where m.owner_id = o.value"
         f" and {_UNCOMPARED} and (m.agent_id is null or m.agent_id = ?)) order by 1",
@@ -134,7 +134,7 @@ def spent_events(reader: Reader, scope: Scope, *, by: int) -> list[int]:
 def owners_to_reflect_on(
     reader: Reader, owner_ids: Sequence[int], *, agent_id: int, learned: tuple[int, int], facts: int, last_before: int
 ) -> list[int]:
-    """Returns those of the owners with so many `facts` learned in a time and no reflection made after `last_before`."""
+    """Returns the owners among these with so many `facts` learned in a time and no reflection after `last_before`."""
     return reader.ids(
         "select m.owner_id from memories m where m.owner_id in (select value from json_each(?1)) and m.kind = 'fact'"
         f" and m.learned_at >= ?3 and m.learned_at <= ?4 and {LIVE} and (m.agent_id is null or m.agent_id = ?2)"
@@ -146,7 +146,7 @@ def owners_to_reflect_on(
 
 
 def owners_with_style(reader: Reader, agent_id: int) -> list[int]:
-    """Returns the people and groups who have told an agent how to talk to them, and in whose chat the bot still is."""
+    """Returns the people and groups who have told an agent how to talk to them and whose chat the bot has not left."""
     return reader.ids(
         "select o.id from owners o where o.kind <> 'agent' and exists (select 1 from memories m"
         f" where m.owner_id = o.id and m.kind in ('style', 'directive') and m.agent_id = ? and {LIVE})"

@@ -1,8 +1,8 @@
-"""Opt-outs: people's wishes that nothing be learned from what they say, or about them from what others say.
+"""Opt-outs: people's wishes that nothing be learned from their own words, or about them from the words of others.
 
 Invariants: An opt-out belongs to the person, so it holds for all linked identities and in every place, and it outlives
-the erasure of their data. A name alone never shows or changes anything: it can only keep something from being learned,
-about the one person who has borne that name for a while, about nobody else and about no thing of the same name.
+the erasure of their data. A name alone never shows or changes anything: it can only keep a memory from being learned
+about the one person who has borne that name for a while, not about another person or a thing of the same name.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from memory.store import history, people
 from memory.store.database import Reader, Row, Transaction
 from memory.store.entities import Named, normal_form
 
-#: The time that somebody must have borne a name before it counts, in milliseconds: a week.
+#: The time for which a person must have borne a name before it counts, in milliseconds: a week.
 A_WHILE_MS: Final = 7 * 86_400_000
 
 
 def learn_from(tx: Transaction, person_id: int, learning: bool) -> None:
-    """Sets whether anything is learned from what a person says from now on.
+    """Sets whether anything is learned from a person's words from now on.
 
     If not, their earlier messages that are still unread are not learned from either.
     """
@@ -38,12 +38,12 @@ def may_be_told_of(
     names: Sequence[Named] = (),
     now: int,
 ) -> bool:
-    """Returns whether something that `author_id` tells about somebody may be kept; False if that person opted out.
+    """Returns whether a statement by `author_id` about a person may be kept; False if that person opted out.
 
     The person is recognised by identity or, in a group where they have spoken, by their name on the platform. The name
-    must be theirs (see `_is_theirs`), and `subject` must be somebody's name: it is listed as a person among `names`,
-    the names found where it was said, or it is not listed there and is spelled like a name. What people say of
-    themselves, and what is in a person's own private memory, does not count as told by others.
+    must be theirs (see `_is_theirs`), and `subject` must be a person's name: it is listed as a person among `names`,
+    the names found in the statement's context, or it is not listed there and is spelled like a name. People's own
+    statements about themselves, and rows of a person's private memory, do not count as told by others.
     """
     if subject_id is None and not subject:
         return True
@@ -64,16 +64,16 @@ def may_be_told_of(
 
 
 def _is_a_name(subject: str, names: Sequence[Named]) -> bool:
-    """Returns whether `subject` names a person, not a thing that somebody may have named themselves after."""
+    """Returns whether `subject` names a person, not a thing that a person may have taken a name from."""
     types = {named.type for named in names if named.normal == normal_form(subject)}
     return "person" in types if types else bool(subject) and not subject.islower()
 
 
 def _is_theirs(reader: Reader, identity: Row, name: str, chat_id: int | None, *, now: int) -> bool:
-    """Returns whether a name is this identity's in a chat: borne for a while, there, and by nobody else there.
+    """Returns whether a name is this identity's in a chat: borne there for a while, and by nobody else there.
 
-    A rival must have borne the name for a while, too: otherwise whoever took it today would take it away from its
-    bearer.
+    A rival must have borne the name for a while, too: otherwise a person who took it today would take it away from
+    its bearer.
     """
     if not (_has_borne(identity, name, now=now) and _spoke_in(reader, identity, chat_id)):
         return False
@@ -82,7 +82,7 @@ def _is_theirs(reader: Reader, identity: Row, name: str, chat_id: int | None, *,
 
 
 def _has_borne(identity: Row, name: str, *, now: int) -> bool:
-    """Returns whether an identity has been called this for a while, by its full name or the first word of it."""
+    """Returns whether an identity has had this name for a while, as its full name or as the first word of it."""
     said, known = " ".join(name.casefold().split()), identity["name"].casefold().split()
     return bool(said and known) and said in (" ".join(known), known[0]) and identity["named_at"] <= now - A_WHILE_MS
 

@@ -1,7 +1,7 @@
 """Messages for recall: found within a scope, each with its neighbours in the sitting.
 
-Invariants: Every read here is confined by `Scope.owned`. What was erased, or may not be found again, is never returned,
-neither as a hit nor as a neighbour. A passage never crosses a sitting.
+Invariants: Every read here is confined by `Scope.owned`. A message that was erased, or may not be found again, is never
+returned, neither as a hit nor as a neighbour. A passage never crosses a sitting.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PARAMETERS = 900
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A message and what was said around it. `before` and `after` are in the order of the conversation.
+    """A message and its neighbours. `before` and `after` are in the order of the conversation.
 
     `outdated` is True if everything learned from the message has been replaced since.
     """
@@ -66,7 +66,7 @@ def with_neighbours(reader: Reader, scope: Scope, message_ids: Sequence[int]) ->
     """Returns the messages among `message_ids` that this scope may find as passages, in the order asked for."""
     within = scope.owned("m")
     rows = reader.all(
-        # The few that are asked for come first: PostgreSQL would sooner go through all that the scope's owners have.
+        # The few requested messages come first: PostgreSQL would rather go through all messages of the scope's owners.
         f"select {history.COLUMNS}, {_OUTDATED} as outdated from"
         " (select distinct n.id as found_id from json_each(?) asked join messages hit on hit.id = asked.value"
         "   join messages n on n.session_id = hit.session_id and n.sitting = hit.sitting"
@@ -111,7 +111,7 @@ def passages(reader: Reader, scope: Scope, messages: Sequence[Message]) -> list[
 
 
 def _together(messages: Sequence[Message], said: Iterable[Message], outdated_ids: Collection[int]) -> list[Passage]:
-    """Returns each of the messages with its neighbours among all that was `said`."""
+    """Returns each of the messages with its neighbours among the messages `said`."""
     places = {(message.session_id, message.sitting, message.nth): message for message in said}
 
     def neighbours(message: Message, offsets: Iterable[int]) -> tuple[Message, ...]:
@@ -180,7 +180,7 @@ def count(reader: Reader, scope: Scope) -> int:
 
 
 def outdated(reader: Reader, message_ids: Sequence[int]) -> set[int]:
-    """Returns those of these messages, found by this scope before, that taught only what has been replaced since."""
+    """Returns the messages among these, found by this scope before, whose memories have all been replaced since."""
     found: set[int] = set()
     for ids in _portions(message_ids):
         rows = reader.all(

@@ -1,10 +1,10 @@
 """The processes that write one store at the same time, among which its sessions and duties are shared out.
 
-A session belongs to one process at a time, which answers it and shows what is said there. A duty, such as the work of
-the night or the polling of a bot, is done by one process at a time.
+A session belongs to one process at a time, which answers it and shows its messages. A duty, such as the night's work or
+a bot's polling, is done by one process at a time.
 
-Invariants: what a process holds stays its own until it leaves it or is taken for dead. Whoever is taken for dead can
-commit nothing any more. A store that is a file has one process, which holds everything (`Alone`).
+Invariants: a process keeps its sessions and duties until it leaves them or is taken for dead. A process taken for dead
+can commit nothing any more. A store that is a file has one process, which holds everything (`Alone`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-#: "taken": nobody held the session until now, so what an earlier holder left undone there is to be taken up.
+#: "taken": nobody held the session until now, so the work that an earlier holder left undone there is to be taken up.
 Held: TypeAlias = Literal["held", "taken", "elsewhere"]
 
 
@@ -61,34 +61,34 @@ class Peers(Protocol):
         ...
 
     def held(self) -> Collection[str]:
-        """Returns the keys of the sessions that this process holds, as far as others may want them."""
+        """Returns the keys of the sessions that this process holds and others may want."""
         ...
 
     async def hold(self, session_key: str, *, spread: bool = False) -> Held:
         """Takes the session if nobody holds it; otherwise tells its holder to look at it.
 
-        With `spread` the session may go to any of the processes, so that they share the work of what one receives.
+        With `spread` the session may go to any of the processes, so that they share the work that one of them receives.
         Raises `StorageError`.
         """
         ...
 
     async def adopt(self, may: Callable[[str], bool], *, unread: bool) -> list[str]:
-        """Takes its share of the sessions that nobody holds and in which something is left to answer or to show.
+        """Takes this process's share of the sessions without a holder in which messages are left to answer or to show.
 
-        With `unread` also those in which something is left to read. `may` says by its key whether this process can
-        answer a session. Returns the keys. Raises `StorageError`.
+        With `unread`, also takes those with messages left to read. `may` tells by a session's key whether this process
+        can answer it. Returns the keys. Raises `StorageError`.
         """
         ...
 
     async def leave(self, session_keys: Collection[str], *, asked: bool = False) -> None:
-        """Leaves those of the sessions in which nothing is left to do; if `asked` by another process, all of them.
+        """Leaves the sessions among these in which nothing is left to do; if `asked` by another process, all of them.
 
         Raises `StorageError`.
         """
         ...
 
     def on(self, topic: str, act: Callable[[str], None]) -> None:
-        """Has `act` called with the data of each signal under `topic`."""
+        """Calls `act` with the data of each signal under `topic` from now on."""
         ...
 
     async def tell(self, topic: str, data: str, *, session_key: str | None = None) -> None:
@@ -96,7 +96,7 @@ class Peers(Protocol):
         ...
 
     def duty(self, name: str) -> AbstractAsyncContextManager[None]:
-        """Waits until no other process has the duty, and has it while the block runs."""
+        """Waits until no other process has the duty, and holds it while the block runs."""
         ...
 
 

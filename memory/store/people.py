@@ -1,4 +1,4 @@
-"""People and their identities: names, settings, opt-outs, and who is one person.
+"""People and their identities: names, settings, opt-outs, and links between identities of one person.
 
 Invariant: people are identified by (platform, user id), never by name.
 """
@@ -18,8 +18,8 @@ from memory.store.database import Reader, Row, Transaction
 class Speaker:
     """The identity that speaks and the settings of its person.
 
-    `learning` says whether anything is learned from what they say, `about` whether anything about them is learned from
-    what others say, and `manner` whether a manner of talking to them is learned. `follow_ups` are the hours between
+    `learning` says whether anything is learned from their words, `about` whether anything about them is learned from
+    the words of others, and `manner` whether a manner of talking to them is learned. `follow_ups` are the hours between
     which they want to be asked how their plans went, such as "10-20"; "" for never.
     """
 
@@ -36,7 +36,7 @@ class Speaker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """An identity as its person knows it. `language` is what the person has set, or None."""
+    """An identity as its person knows it. `language` is the person's own setting, or None."""
 
     id: int
     platform: str
@@ -71,7 +71,7 @@ def speaker(tx: Transaction, *, platform: str, user_id: str, name: str, now: int
 
 
 def known_speaker(reader: Reader, *, platform: str, user_id: str) -> Speaker | None:
-    """Returns the identity behind a platform's user id; None if nobody has spoken under it."""
+    """Returns the identity behind a platform's user id; None if it has never spoken."""
     row = reader.one(_SPEAKER + " where i.platform = ? and i.user_id = ?", (platform, user_id))
     return None if row is None else _speaker(row, row["name"])
 
@@ -166,9 +166,9 @@ def unlink(tx: Transaction, identity_id: int) -> list[int]:
 
 
 def keep_with(tx: Transaction, identity_id: int, other_id: int) -> None:
-    """Makes an account that stands for another, as its programs' or the page's, one person with that one.
+    """Makes an account that stands for another, such as its programs' or the page's, one person with that other one.
 
-    It leaves whomever it was left with when that one was separated from them, and all that they have set.
+    If the other one was separated from a person, the account leaves that person, too, and all their settings.
     """
     person_id, before_id = (speaker_by_id(tx, each).person_id for each in (identity_id, other_id))
     if person_id != before_id:
@@ -179,7 +179,7 @@ def keep_with(tx: Transaction, identity_id: int, other_id: int) -> None:
 
 
 def begin_anew(tx: Transaction, identity_id: int) -> None:
-    """Separates all identities of an erased person and resets their language, their time zone and what they wanted.
+    """Separates all identities of an erased person and resets their language, time zone and wishes.
 
     Opt-outs stay, or the next message would be learned from again.
     """
@@ -193,7 +193,7 @@ def begin_anew(tx: Transaction, identity_id: int) -> None:
 
 
 def _of_both_sides(tx: Transaction, leaves: Mapping[int, bool]) -> list[int]:
-    """Returns memories that hold something of both sides: through their own owner or the owners of their parents."""
+    """Returns the memories that belong to both sides, by their own owner or the owners of their parents."""
     marks = ", ".join("?" for _ in leaves)
     rows = tx.all(
         "select p.memory_id, d.owner_id as own, m.owner_id as made_of from memories m"
@@ -208,22 +208,22 @@ def _of_both_sides(tx: Transaction, leaves: Mapping[int, bool]) -> list[int]:
 
 
 def learn_from(tx: Transaction, person_id: int, learning: bool) -> None:
-    """Sets whether anything is learned from what a person says; see `opt_outs.learn_from`."""
+    """Sets whether anything is learned from a person's words; see `opt_outs.learn_from`."""
     tx.run("update people set learning = ? where id = ?", (int(learning), person_id))
 
 
 def learn_about(tx: Transaction, person_id: int, about: bool) -> None:
-    """Sets whether anything is learned about a person from what others say."""
+    """Sets whether anything is learned about a person from the words of others."""
     tx.run("update people set about = ? where id = ?", (int(about), person_id))
 
 
 def set_follow_ups(tx: Transaction, person_id: int, hours: str) -> None:
-    """Sets between which hours a person wants to be asked how their plans went, such as "10-20"; "" for never."""
+    """Sets the hours between which a person wants to be asked how their plans went, such as "10-20"; "" for never."""
     tx.run("update people set follow_ups = ? where id = ?", (hours, person_id))
 
 
 def followed_up(reader: Reader) -> list[int]:
-    """Returns an identity, the one that spoke last, of each person who wants to be asked how their plans went."""
+    """Returns the identity that spoke last of each person who wants to be asked how their plans went."""
     rows = reader.all(
         "select id from (select i.id, i.person_id,"
         " row_number() over (partition by i.person_id order by i.last_seen_at desc, i.id) as n"
@@ -234,18 +234,18 @@ def followed_up(reader: Reader) -> list[int]:
 
 
 def asked_on(reader: Reader, person_id: int) -> str:
-    """Returns the date on which a person was asked something last; "" if they never were."""
+    """Returns the date on which a person was last asked how a plan went; "" if they never were."""
     row = reader.one("select followed_up_on from people where id = ?", (person_id,))
     return "" if row is None else str(row["followed_up_on"])
 
 
 def note_follow_up(tx: Transaction, person_id: int, day: str) -> None:
-    """Notes that a person was asked something on a day of theirs."""
+    """Notes that a person was asked how a plan went on a day by their clock."""
     tx.run("update people set followed_up_on = ? where id = ?", (day, person_id))
 
 
 def follow_ups_since(reader: Reader) -> list[Row]:
-    """Returns when people want to be asked something, and when they were, for `take_over_follow_ups`."""
+    """Returns the hours in which people want to be asked, and the day they last were, for `take_over_follow_ups`."""
     return reader.all(
         "select i.platform, i.user_id, p.follow_ups, p.followed_up_on from identities i"
         " join people p on p.id = i.person_id"
@@ -253,7 +253,7 @@ def follow_ups_since(reader: Reader) -> list[Row]:
 
 
 def take_over_follow_ups(tx: Transaction, rows: Iterable[Row]) -> None:
-    """Has nobody asked who was asked or has declined since, by another copy of the store."""
+    """Takes over who was asked or has declined since, by another copy of the store, so that nobody is asked again."""
     for row in rows:
         tx.run(
             "update people set follow_ups = case when ?1 = '' then '' else follow_ups end,"
@@ -264,7 +264,7 @@ def take_over_follow_ups(tx: Transaction, rows: Iterable[Row]) -> None:
 
 
 def set_language(tx: Transaction, speaker: Speaker, language: str | None) -> None:
-    """Sets the language a person wants to be addressed in; None leaves it to what they write."""
+    """Sets the language a person wants to be addressed in; None follows their messages."""
     tx.run("update people set language = ? where id = ?", (language, speaker.person_id))
 
 
@@ -274,7 +274,7 @@ def set_timezone(tx: Transaction, speaker: Speaker, timezone: str | None) -> Non
 
 
 def set_timezone_of(tx: Transaction, owner_id: int, timezone: str | None) -> None:
-    """Sets the time zone of the person whose account an owner is; None leaves it to the agent's."""
+    """Sets the time zone of the person behind an owner that is an account; None leaves it to the agent's."""
     tx.run(
         "update people set timezone = ? where id = (select i.person_id from owners o"
         " join identities i on i.id = o.identity_id where o.id = ?)",
@@ -296,7 +296,7 @@ def unname(tx: Transaction, identity_ids: Sequence[int]) -> None:
 
 
 def unname_silent(tx: Transaction, identity_ids: Sequence[int]) -> None:
-    """Blanks the names of those of the identities of whose words nothing is left."""
+    """Blanks the names of the identities among these that have no words left."""
     tx.run(
         f"update identities set {_UNNAMED} where id in (select value from json_each(?))"
         " and not exists (select 1 from messages m where m.author_id = identities.id and m.erased_at is null)",
@@ -305,7 +305,7 @@ def unname_silent(tx: Transaction, identity_ids: Sequence[int]) -> None:
 
 
 def linked(reader: Reader, identity_ids: Sequence[int]) -> list[int]:
-    """Returns all identities of the people behind these, on any platform."""
+    """Returns all identities of the people behind these identities, on any platform."""
     return reader.ids(
         "select id from identities where person_id in"
         " (select person_id from identities where id in (select value from json_each(?)))",
@@ -314,7 +314,7 @@ def linked(reader: Reader, identity_ids: Sequence[int]) -> list[int]:
 
 
 def seen_until(reader: Reader, identity_ids: Sequence[int], at: int) -> list[int]:
-    """Returns those of the identities that were first seen by `at` (milliseconds UTC)."""
+    """Returns the identities among these that were first seen by `at` (milliseconds UTC)."""
     return reader.ids(
         "select id from identities where first_seen_at <= ? and id in (select value from json_each(?))",
         (at, identity_ids),
@@ -346,10 +346,10 @@ def take_over_opt_outs(tx: Transaction, rows: Iterable[Row]) -> None:
 
 
 def unname_imported(tx: Transaction, import_id: int, identity_id: int | None, *, first: int, last: int) -> None:
-    """Blanks the names of those whom nothing but an import has brought, that of `identity_id` among them.
+    """Blanks the names of people known from an import only, including that of `identity_id`.
 
-    They were seen once, from `first` to `last` (milliseconds UTC), or said something in the import. People keep their
-    names if they said something else, are known of, have a private chat or are linked with another identity.
+    They were seen once, from `first` to `last` (milliseconds UTC), or have messages in the import. People keep their
+    names if they have other messages, have memories, have a private chat or are linked with another identity.
     """
     tx.run(
         f"update identities set {_UNNAMED} where name <> '' and last_seen_at = first_seen_at"

@@ -1,7 +1,7 @@
-"""The tables of the word index: which documents hold a term, by partition, and which tokens a document has.
+"""The tables of the word index: the documents that hold a term, by partition, and the tokens of a document.
 
-Invariants: A document's postings are written and removed together with its row of `indexed_documents`, which says what
-they are. A search reads the postings of the scope's partitions alone.
+Invariants: A document's postings are written and removed together with its row of `indexed_documents`, which lists
+them. A search reads only the postings of the scope's partitions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DAMAGED: Final = "The word index is damaged. Nothing is lost: it is rebuilt fro
 
 
 def create(tx: Transaction) -> None:
-    """Creates the tables that are missing, by the very statements of the migration, and empties the others."""
+    """Creates missing tables, by the very statements of the migration, and empties the others."""
     (migration,) = (one for one in migrations() if one.version == _MIGRATION)
     for definition in migration.sql.split("create table if not exists ")[1:]:
         tx.run(f"create table if not exists {definition.partition(';')[0]}")
@@ -92,8 +92,8 @@ def matching(reader: Reader, scope: Scope, terms: Sequence[str], *, limit: int) 
     """
     memories, messages = scope.predicate("m"), scope.owned("s")
     return reader.all(
-        # Divided inside: PostgreSQL finds no row by a division before its policy has looked at it, so it would look at
-        # every message there is.
+        # Divided inside: PostgreSQL uses no division to find a row before its policy has looked at the row, so it would
+        # look at every message.
         "select d.doc, d.tokens, s.session_id, s.sitting, s.nth, s.role,"
         " coalesce(s.author_id, m.subject_id) as about, coalesce(s.said_at, m.learned_at) as at,"
         " (select name from identities i where i.id = coalesce(s.author_id, m.subject_id)) as name,"
@@ -118,7 +118,7 @@ def frequencies(reader: Reader, scope: Scope, terms: Sequence[str]) -> dict[str,
 
 
 def tokens_of(row: Row) -> list[str]:
-    """Returns the tokens of a document's row. Raises `IndexDamaged` if damage has left something else there."""
+    """Returns the tokens of a document's row. Raises `IndexDamaged` if they are no text because of damage."""
     if not isinstance(row["tokens"], str):
         raise IndexDamaged(_DAMAGED)
     return row["tokens"].split()
@@ -127,7 +127,7 @@ def tokens_of(row: Row) -> list[str]:
 def check(reader: Reader, *, thorough: bool) -> None:
     """Raises `IndexDamaged` if the tables contradict each other.
 
-    Compares sums, in some 0.1 s per 100,000 documents. If `thorough`, each posting must be told by its document, too,
+    Compares sums, in some 0.1 s per 100,000 documents. If `thorough`, also compares each posting with its document,
     which takes about a second.
     """
     is_sound = reader.number(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from memory.store.database import Reader, Row, Transaction
 
 LIFETIME_MS = 10 * 60 * 1000
-#: For this time after a question has expired it is worth telling that it was not answered in time.
+#: The time after a question has expired during which the person is told that the answer came too late.
 _WORTH_TELLING_MS = 24 * 60 * 60 * 1000
 
 
@@ -21,7 +21,7 @@ _WORTH_TELLING_MS = 24 * 60 * 60 * 1000
 class Question:
     """An open question. `preset` is the choice that a plain "yes" takes.
 
-    `asked_again` is set once the person was asked a second time because their answer was unclear.
+    `asked_again` is set once the person was asked a second time after an unclear answer.
     """
 
     id: int
@@ -62,7 +62,7 @@ def ask(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenQuestion:
-    """An open question with the private chat and the account in which it was put, and until when it can be answered."""
+    """An open question with the private chat and the account in which it was put, and its expiry."""
 
     question: Question
     session_key: str
@@ -72,7 +72,7 @@ class OpenQuestion:
 
 
 def open_to_any(reader: Reader, asker_ids: Sequence[int], *, now: int) -> list[OpenQuestion]:
-    """Returns the questions that wait for one of these identities in private chats, the oldest first."""
+    """Returns the questions to these identities that are open in private chats, oldest first."""
     rows = reader.all(
         f"select {_FIELDS}, s.key as session_key, i.user_id, i.name, q.expires_at from questions q"
         " join sessions s on s.id = q.session_id join chats c on c.id = s.chat_id"
@@ -122,7 +122,7 @@ def ask_again(tx: Transaction, question_id: int) -> bool:
 
 
 def withdraw(tx: Transaction, turn_id: int) -> None:
-    """Cancels questions of a turn that never reached the person: nobody may say yes to them unawares."""
+    """Cancels a turn's questions that never reached the person, so that nobody says yes to them unawares."""
     tx.run(
         "update questions set state = 'cancelled' where state = 'open' and session_id ="
         " (select session_id from turns where id = ?1) and created_at >= (select started_at from turns where id = ?1)",
@@ -131,7 +131,7 @@ def withdraw(tx: Transaction, turn_id: int) -> None:
 
 
 def withdraw_naming(tx: Transaction, identity_ids: Collection[int]) -> None:
-    """Cancels each question whose payload lists one of these identities as `accounts`: they have changed since."""
+    """Cancels each question whose payload lists one of these identities in `accounts`: these have changed since."""
     tx.run(
         "update questions set state = 'cancelled' where state = 'open' and exists (select 1"
         " from json_each(payload, '$.accounts') a where cast(a.value as bigint) in (select value from json_each(?)))",
@@ -167,8 +167,8 @@ def lapse(
 ) -> bool:
     """Closes the expired questions for `purpose`; returns whether any of them expired within the last day.
 
-    They are those put to the identity `asker_id` and those whose payload has `account_id` as its `account`. A second
-    call returns False.
+    The questions are those put to the identity `asker_id` and those whose payload has `account_id` as its `account`. A
+    second call returns False.
     """
     rows = tx.all(
         "update questions set state = 'expired' where state = 'open' and purpose = ?1 and expires_at <= ?2"

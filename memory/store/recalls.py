@@ -1,6 +1,6 @@
-"""Recalls: the ids and scores of what entered each reply.
+"""Recalls: the ids and scores of the memories and messages that entered each reply.
 
-The text is looked up on demand, and is gone once it was forgotten.
+Their text is looked up on demand, and is gone once it was forgotten.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from memory.store.chats import Session
 from memory.store.database import Reader, Transaction
 
 Item: TypeAlias = Literal["memory", "message"]
-#: Rows of one statement, which in older versions of SQLite takes 999 parameters.
+#: The rows of one statement, which takes 999 parameters in older versions of SQLite.
 _AT_ONCE: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecalledEntry:
-    """A memory or message that bore on a turn. `score` is None for what is in every prompt."""
+    """A memory or message that bore on a turn. `score` is None for one that is in every prompt."""
 
     item: Item
     item_id: int
@@ -45,7 +45,7 @@ def answered(
 
     With `turn_id` it is that turn.
 
-    Returns None if this session has no such turn: what was shown then answers nobody's message here.
+    Returns None if this session has no such turn: the message with that id then answers nobody's message here.
     """
     if turn_id is not None:
         row = reader.one(_OVER + " and t.session_id = ? and t.id = ?", (session.id, turn_id))
@@ -95,12 +95,12 @@ _OVER = (
 
 
 def drop(tx: Transaction, turn_ids: Sequence[int]) -> None:
-    """Deletes what is recorded of these turns."""
+    """Deletes the recalls of these turns."""
     tx.run("delete from recalls where turn_id in (select value from json_each(?))", (turn_ids,))
 
 
 def drop_of_sessions(tx: Transaction, session_ids: Sequence[int]) -> None:
-    """Deletes what is recorded of all turns of these sessions."""
+    """Deletes the recalls of all turns of these sessions."""
     tx.run(
         "delete from recalls where turn_id in (select id from turns where session_id in"
         " (select value from json_each(?)))",

@@ -1,9 +1,9 @@
-"""Reminders: words of a person that are shown, or a task that is answered, at a time.
+"""Reminders: a person's words that are shown, or a task that is answered, at a set time.
 
-Invariants: A reminder belongs to the identity that asked for it. `ReminderReach` is the only way to somebody's
-reminders: in private all of a person's, in a group those that the person asked for in that very place. A row is deleted
-when it is done or cancelled, so nothing keeps its words. Times are in milliseconds UTC; `first` is the local wall clock
-in `zone`.
+Invariants: A reminder belongs to the identity that asked for it. `ReminderReach` is the only way to a person's
+reminders: in private all of them, in a group those that the person asked for in that very place. A row is deleted when
+it is done or cancelled, so nothing keeps its words. Times are in milliseconds UTC; `first` is the local wall clock in
+`zone`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST: Final = 100
 class ReminderTimes:
     """The times of a reminder: due first at `first` (local wall clock, ISO 8601) in `zone`, which is `at` in UTC.
 
-    `rule` says how it repeats, and `until` is its last local day; both are empty where there is none.
+    `rule` is its repetition and `until` its last local day; both may be empty.
     """
 
     first: str
@@ -38,7 +38,7 @@ class ReminderTimes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewReminder:
-    """A reminder that is to be stored; it has attributes of `Reminder` and the language it is told in."""
+    """A reminder to store: attributes of `Reminder` and the language in which it is shown."""
 
     identity_id: int
     text: str
@@ -50,11 +50,11 @@ class NewReminder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reminder:
-    """A reminder. `number` is what its person calls it.
+    """A reminder. `number` is its name for its person.
 
-    `first` is empty while the person is being asked for the time. `private` has it shown in private wherever it was
-    asked for. `asked_ref` is the platform's id of the message that asked. `due_at` is the next time by the rule and
-    `snoozed_to` another time at which it is shown once more. `shown_at` is when it was shown last.
+    `first` is empty while the person is being asked for the time. A `private` one is shown in private, wherever it was
+    requested. `asked_ref` is the platform's id of the requesting message. `due_at` is the next time by the rule and
+    `snoozed_to` another time at which it is shown once more. `shown_at` is the time of the last showing.
     """
 
     id: int
@@ -79,19 +79,19 @@ class Reminder:
 
     @property
     def next_at(self) -> int | None:
-        """The next time at which it is shown; None if it waits for its time or for a word that it is done."""
+        """The next time at which it is shown; None if it has no time yet or waits for word that it is done."""
         return min((at for at in (self.due_at, self.snoozed_to) if at is not None), default=None)
 
 
 class ReminderReach(NamedTuple):
-    """The reminders that somebody can reach: those of `identities`, in a group only those of the place `session_id`."""
+    """The reminders that a person can reach: those of `identities`, in a group only those of the place `session_id`."""
 
     identities: Sequence[int]
     session_id: int | None
 
 
 def reach(scope: Scope, session: Session) -> ReminderReach:
-    """Returns what the speaker of a scope can reach in a session."""
+    """Returns the reminders that the speaker of a scope can reach in a session."""
     return ReminderReach(scope.speakers, None if scope.private else session.id)
 
 
@@ -111,7 +111,7 @@ def add(tx: Transaction, session: Session, within: ReminderReach, wanted: NewRem
 
 
 def set_due(tx: Transaction, reminder_id: int, due: ReminderTimes) -> Reminder:
-    """Sets when a reminder is due, in the place of what was set before."""
+    """Sets the times of a reminder, in place of earlier ones."""
     tx.run(
         "update reminders set first = ?, zone = ?, rule = ?, until = ?, due_at = ?, snoozed_to = null, shown_at = null,"
         " failures = 0 where id = ?",
@@ -121,13 +121,13 @@ def set_due(tx: Transaction, reminder_id: int, due: ReminderTimes) -> Reminder:
 
 
 def set_text(tx: Transaction, reminder_id: int, text: str) -> Reminder:
-    """Sets what a reminder says, in the place of what it said before."""
+    """Sets the text of a reminder, in place of its earlier one."""
     tx.run("update reminders set text = ? where id = ?", (text, reminder_id))
     return _of_id(tx, reminder_id)
 
 
 def snooze(tx: Transaction, reminder_id: int, to: int) -> Reminder:
-    """Has a reminder shown once more at a time, beside those of its rule."""
+    """Sets an additional time at which a reminder is shown once more, beside those of its rule."""
     tx.run("update reminders set snoozed_to = ? where id = ?", (to, reminder_id))
     return _of_id(tx, reminder_id)
 
@@ -141,7 +141,7 @@ def shown(tx: Transaction, reminder_id: int, *, due_at: int | None, snoozed_to: 
 
 
 def end_task(tx: Transaction, reminder_id: int, *, failed: bool) -> int:
-    """Notes whether a task's turn has failed. Returns how often it failed in a row."""
+    """Notes whether a task's turn has failed. Returns the number of failures in a row."""
     return tx.number(
         "update reminders set failures = case when ? = 1 then failures + 1 else 0 end where id = ? returning failures"
         " as n",
@@ -150,18 +150,22 @@ def end_task(tx: Transaction, reminder_id: int, *, failed: bool) -> int:
 
 
 def drop(tx: Transaction, reminder_ids: Collection[int]) -> int:
-    """Deletes reminders. Returns how many there were."""
+    """Deletes reminders and returns their number."""
     gone = tx.ids("delete from reminders where id in (select value from json_each(?)) returning id", (reminder_ids,))
     return len(gone)
 
 
 def drop_made_until(tx: Transaction, reminder_ids: Collection[int], at: int) -> None:
-    """Deletes those of the reminders that were made up to a time: later ones are others under the same ids."""
+    """Deletes the reminders among these that were made up to a time: later ones are others under the same ids."""
     tx.run("delete from reminders where id in (select value from json_each(?)) and created_at <= ?", (reminder_ids, at))
 
 
 def drop_old(tx: Transaction, *, unasked_before: int, shown_before: int) -> int:
-    """Deletes reminders whose time nobody told, and those shown once whose person never said that they are done."""
+    """Deletes reminders that never got a time, and those whose person never said after the last showing that they are
+    done.
+
+        Returns the number of deleted ones.
+    """
     return len(
         tx.ids(
             "delete from reminders where due_at is null and snoozed_to is null"
@@ -194,12 +198,12 @@ def of_reach(reader: Reader, within: ReminderReach) -> list[Reminder]:
 
 
 def of_session(reader: Reader, session_id: int) -> list[Reminder]:
-    """Returns all reminders that were asked for in a place, by anybody."""
+    """Returns everybody's reminders that were requested in a place."""
     return [_reminder(row) for row in reader.all(f"{_REMINDER} where session_id = ? order by id", (session_id,))]
 
 
 def of_chat(reader: Reader, chat_id: int) -> list[Reminder]:
-    """Returns all reminders that were asked for in a chat, by anybody."""
+    """Returns everybody's reminders that were requested in a chat."""
     rows = reader.all(
         f"{_REMINDER} where session_id in (select id from sessions where chat_id = ?) order by id", (chat_id,)
     )
@@ -214,7 +218,7 @@ def moved_on(reader: Reader) -> list[Row]:
 def take_over(tx: Transaction, rows: Iterable[Row]) -> int:
     """Gives the reminders of a restored store the times and rules that another copy of it has given them since.
 
-    Those that are gone there are deleted. Returns how many.
+    Those that are gone there are deleted. Returns their number.
     """
     there = {(row["id"], row["created_at"]): row for row in rows}
     gone = []

@@ -1,7 +1,7 @@
 """The processes of a store, the sessions that they hold, and their duties.
 
-Invariants: a session has one holder. When a process is removed, what it held is free at once. Whoever takes a session
-marks as `unknown` what its last holder was sending.
+Invariants: a session has one holder. When a process is removed, its sessions and duties are free at once. A process
+that takes a session marks as `unknown` the messages that its last holder was sending.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ def join(tx: Transaction, replica: str) -> None:
 
 
 def answer(tx: Transaction, replica: str) -> None:
-    """Has a process take part in answering."""
+    """Marks a process as taking part in answering."""
     tx.run("update replicas set answers = 1 where id = ?", (replica,))
 
 
 def part(tx: Transaction, replica: str) -> None:
-    """Removes a process. All that it held is free."""
+    """Removes a process, which frees its sessions and duties."""
     tx.run("delete from replicas where id = ?", (replica,))
 
 
 def peers(reader: Reader) -> list[Peer]:
-    """Returns all processes of the store, with what they hold."""
+    """Returns all processes of the store, with their duties and the numbers of their sessions."""
     rows = reader.all(
         "select r.id, r.beat, r.answers, (select count(*) from lanes l where l.holder = r.id) as lanes from replicas r"
         " order by r.id"
@@ -49,12 +49,12 @@ def peers(reader: Reader) -> list[Peer]:
 
 
 def answering(reader: Reader) -> int:
-    """Returns how many processes answer."""
+    """Returns the number of processes that answer."""
     return reader.number("select count(*) from replicas where answers = 1")
 
 
 def chosen(reader: Reader, session_keys: Sequence[str]) -> dict[str, str]:
-    """Returns which of the answering processes each session falls to, by rendezvous hashing.
+    """Returns the answering process that each session falls to, by rendezvous hashing.
 
     All processes choose alike, and few sessions move when one comes or goes (Thaler and Ravishankar, 1998).
     """
@@ -80,13 +80,13 @@ def hold(tx: Transaction, session_key: str, replica: str) -> str:
 
 
 def holder(reader: Reader, session_key: str) -> str | None:
-    """Returns the process that holds a session; None if nobody does."""
+    """Returns the process that holds a session; None if no process does."""
     row = reader.one("select holder from lanes where session_key = ?", (session_key,))
     return None if row is None else str(row["holder"])
 
 
 def left_alone(reader: Reader, *, unread: bool) -> list[str]:
-    """Returns the sessions that nobody holds and in which something is left to answer or to show; or also to read."""
+    """Returns the sessions without a holder that have messages left to answer or show; if `unread`, also to read."""
     rows = reader.all(
         "select w.session_key from (select session_key from inbox where state in ('pending', 'claimed') and held = 0"
         " union select session_key from outbox where state in ('pending', 'sending', 'unknown') and offered = 0"
@@ -96,7 +96,7 @@ def left_alone(reader: Reader, *, unread: bool) -> list[str]:
 
 
 def leave(tx: Transaction, session_keys: Collection[str], replica: str, *, asked: bool) -> list[str]:
-    """Frees those of a process's sessions in which nothing is left to do; if it was `asked` to, all of them."""
+    """Frees the sessions among a process's in which nothing is left to do; if it was `asked` to, all of them."""
     done = "" if asked else _DONE
     rows = tx.all(
         "delete from lanes where holder = ? and session_key in (select value from json_each(?))"
@@ -112,7 +112,7 @@ def drop(tx: Transaction, session_key: str) -> None:
 
 
 def has_duty(reader: Reader, name: str) -> str | None:
-    """Returns the process that has a duty; None if nobody has."""
+    """Returns the process that has a duty; None if no process has it."""
     row = reader.one("select holder from duties where name = ?", (name,))
     return None if row is None else str(row["holder"])
 

@@ -1,6 +1,6 @@
 """Agents, the owners of memories, and the scope of a night job.
 
-Invariant: every identity, chat and agent that is written has its owner row.
+Invariant: every stored identity, chat and agent has its owner row.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 from memory.scope import Scope
 from memory.store.database import Reader, Row, Transaction
 
-#: Who finds names in what an agent learns: patterns alone, or also its models, or spaCy at night, or all that are
-#: there ("auto"), or nobody.
+#: The finder of names in an agent's memories: patterns alone, or also its models, or spaCy at night, or all that are
+#: available ("auto"), or none.
 NameFinder: TypeAlias = Literal["auto", "spacy", "model", "patterns", "none"]
 
 
@@ -27,17 +27,17 @@ def agent(tx: Transaction, name: str, *, now: int) -> int:
 
 
 def own(tx: Transaction, kind: Literal["agent", "identity", "chat"], own_id: int) -> None:
-    """Creates the owner of what is kept for an agent, an identity or a chat."""
+    """Creates the owner row of an agent, an identity or a chat."""
     tx.run(f"insert into owners (kind, {kind}_id) values (?, ?)", (kind, own_id))
 
 
 def find_names(tx: Transaction, agent_id: int, by: NameFinder) -> None:
-    """Sets who finds names in what an agent learns from now on."""
+    """Sets the finder of names in an agent's future memories."""
     tx.run("update agents set entities = ?1 where id = ?2 and entities <> ?1", (by, agent_id))
 
 
 def name_finder(reader: Reader, agent_id: int) -> NameFinder:
-    """Returns who finds names in what an agent learns."""
+    """Returns the finder of names in an agent's memories."""
     row = reader.one("select entities from agents where id = ?", (agent_id,))
     assert row is not None, f"no agent {agent_id}"
     found: NameFinder = row["entities"]
@@ -45,7 +45,7 @@ def name_finder(reader: Reader, agent_id: int) -> NameFinder:
 
 
 def agents(reader: Reader) -> list[int]:
-    """Returns all agents, those that are no longer configured included."""
+    """Returns all agents, including those that are no longer configured."""
     return reader.ids("select id from agents")
 
 
@@ -55,7 +55,7 @@ def agent_name(reader: Reader, agent_id: int) -> str:
 
 
 def agent_owner(reader: Reader, agent_id: int) -> int:
-    """Returns the owner of what an agent holds for everybody."""
+    """Returns the owner of an agent's memories that are shared with everybody."""
     return reader.number("select id from owners where kind = 'agent' and agent_id = ?", (agent_id,))
 
 
@@ -67,7 +67,7 @@ def owner(reader: Reader, owner_id: int) -> Row:
 
 
 def agent_since(reader: Reader, agent_id: int) -> int:
-    """Returns when an agent was first served by this store, in milliseconds UTC."""
+    """Returns the time at which this store first served an agent, in milliseconds UTC."""
     row = reader.one("select created_at from agents where id = ?", (agent_id,))
     assert row is not None, f"no agent {agent_id}"
     return int(row["created_at"])
@@ -87,12 +87,12 @@ def own_thread(tx: Transaction, chat_id: int, thread: str | None) -> None:
 
 
 def owners_of_chat(reader: Reader, chat_id: int) -> list[int]:
-    """Returns the owners of what is kept in a chat and its threads."""
+    """Returns the owners of a chat and its threads."""
     return reader.ids("select id from owners where chat_id = ? order by id", (chat_id,))
 
 
 def scope_of_owner(reader: Reader, owner_id: int, *, agent_id: int) -> Scope:
-    """Returns the scope of an agent's job for one owner: the owner's own rows and nobody else's."""
+    """Returns the scope of an agent's job for one owner: that owner's rows only."""
     row = owner(reader, owner_id)
     personal = row["kind"] == "identity"
     return Scope(
@@ -140,7 +140,7 @@ def learns_manner(reader: Reader, owner_id: int) -> bool:
 
 
 def learned_of(reader: Reader, owner_ids: Collection[int]) -> list[int]:
-    """Returns the owners that anything is learned about: people and groups with learning on.
+    """Returns the owners among these about which memories are learned: people and groups with learning on.
 
     A person counts if they have not opted out and have learning on in a private chat of theirs. While nothing is
     learned about an owner, nothing is concluded from existing rows either.
@@ -155,7 +155,7 @@ def learned_of(reader: Reader, owner_ids: Collection[int]) -> list[int]:
 
 
 def places(reader: Reader, owner_ids: Sequence[int]) -> list[int]:
-    """Returns those of the owners that are groups or threads."""
+    """Returns the owners among these that are groups or threads."""
     return reader.ids(
         "select id from owners where kind in ('chat', 'thread') and id in (select value from json_each(?))",
         (owner_ids,),

@@ -1,8 +1,8 @@
-"""The key that lies beside a store, under which hashes of what was forgotten are sealed.
+"""The key beside a store that seals the hashes of forgotten statements.
 
-Invariants: the key is in no database, backup or list, so that none of them alone tells what was forgotten, not even to
-who tries guesses; a key that is in the file stays in it. Who has the file and a database can try guesses, as who has
-the rights to read both could read the talk as well.
+Invariants: the key is in no database, backup or list, so that none of them alone reveals a forgotten statement, not
+even by guessing; a key that is in the file stays in it. A person with the file and a database can try guesses, but
+could read the talk as well with the rights to read both.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ _KEY = re.compile("[0-9a-f]{64}")
 
 
 class Seal:
-    """The keys in one file, a line each; the first of them seals. The file is made when something is to be sealed."""
+    """The keys in one file, a line each; the first of them seals. The file is made for the first hash to be sealed."""
 
     def __init__(self, path: Path) -> None:
-        """Raises `StoreUnwritable` where there is a file that can't be read."""
+        """Reads the keys. Raises `StoreUnwritable` if the file exists and can't be read."""
         self._path = path
         self._read_at = _stamp(path)
-        #: By the short hash by which rows name them.
+        #: The keys by their short hashes, by which rows name them.
         self._keys = {_name(key): key for key in keys_in(path)}
-        #: Keys that rows name and that the file does not hold: what they have sealed can't be compared.
+        #: Keys that rows name and that the file does not hold: hashes sealed with them can't be compared.
         self.lost: Collection[str] = ()
         self._making = threading.Lock()
 
     def expect(self, names: Iterable[str]) -> None:
-        """Rows name these keys; those that the file does not hold are lost."""
+        """Notes as lost the keys among these, which rows name, that the file does not hold."""
         self.lost = self.missing(names)
 
     def missing(self, names: Iterable[str]) -> set[str]:
-        """Those of these keys that the file does not hold."""
+        """Returns the keys among these that the file does not hold."""
         self._look_again()
         return set(names).difference(self._keys)
 
     def sealed(self, hashed: bytes) -> tuple[str, bytes]:
-        """A hash under the first key, with the name of that. Raises `StoreUnwritable`."""
+        """Returns the name of the first key, and the hash sealed with it. Raises `StoreUnwritable`."""
         self._look_again()
         with self._making:
             if not self._keys:
@@ -53,12 +53,12 @@ class Seal:
         return name, hmac.digest(key, hashed, "sha256")
 
     def all_of(self, hashed: bytes) -> list[bytes]:
-        """A hash under each key."""
+        """Returns the hash sealed with each key."""
         self._look_again()
         return [hmac.digest(key, hashed, "sha256") for key in self._keys.values()]
 
     def _look_again(self) -> None:
-        """Takes keys that another process on the same folder has added."""
+        """Takes over keys that another process on the same folder has added."""
         with self._making:
             stamp = _stamp(self._path)
             if stamp is None or stamp == self._read_at:
@@ -73,7 +73,7 @@ def path_of(store: Path) -> Path:
 
 
 def keys_in(path: Path) -> list[bytes]:
-    """The keys in a file; none where there is no file. Raises `StoreUnwritable`."""
+    """Returns the keys in a file; none without a file. Raises `StoreUnwritable`."""
     try:
         return [bytes.fromhex(line) for line in path.read_text("ascii", "replace").split() if _KEY.fullmatch(line)]
     except FileNotFoundError:
@@ -83,7 +83,7 @@ def keys_in(path: Path) -> list[bytes]:
 
 
 def add(path: Path, keys: Sequence[bytes]) -> None:
-    """Put keys behind those in a file, on the disk when this returns. Raises `StoreUnwritable`.
+    """Appends keys to those in a file; they are on the disk when this returns. Raises `StoreUnwritable`.
 
     Several processes may add to one file.
     """
@@ -97,7 +97,7 @@ def add(path: Path, keys: Sequence[bytes]) -> None:
 
 
 def _made(path: Path) -> list[bytes]:
-    """The keys in a file, which gets one if it has none. Raises `StoreUnwritable`."""
+    """Returns the keys in a file, which gets one if it has none. Raises `StoreUnwritable`."""
     try:
         with alone_with(path):
             keys = keys_in(path)
@@ -110,12 +110,12 @@ def _made(path: Path) -> list[bytes]:
 
 
 def _write(path: Path, keys: Sequence[bytes]) -> None:
-    # It must be on the disk: what is committed next is sealed with it.
+    # It must be on the disk: the next commits are sealed with it.
     replace_file(path, "".join(f"{key.hex()}\n" for key in keys).encode("ascii"))
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """Returns what changes with a file, or None where there is none."""
+    """Returns values that change whenever a file does; None without a file."""
     try:
         held = path.stat()
     except OSError:

@@ -1,6 +1,6 @@
 """A database server with its standbys, and the processes that use a store on it.
 
-Invariant: only settings and figures, nothing of what a store holds.
+Invariant: only settings and figures, no content of a store.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Standby:
 class ServerState:
     """The state of a server.
 
-    `vectors` is the version of pgvector. `most_connections` is how many the bot's role may have open.
+    `vectors` is the version of pgvector. `most_connections` is the number that the bot's role may have open.
     """
 
     vectors: str
@@ -42,7 +42,7 @@ class ServerState:
 class Deployment:
     """The engine of a store, and the processes on it as the process `own` sees them.
 
-    `own` is empty for whoever is none of them, and also if a store has one process only: then there are no `peers`.
+    `own` is empty for a caller that is none of them, and if a store has one process only: then there are no `peers`.
     `silent_seconds` is the time since this process last gave the others a sign of life; `is_lost` is true once they
     have taken it for dead.
     """

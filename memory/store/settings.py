@@ -1,4 +1,4 @@
-"""Settings of a store: values by name, such as what its indexes were made of."""
+"""Settings of a store: values by name, such as the versions and models of its indexes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Private conversations as their person reads them again: which there are, and what was said in one.
+"""Private conversations as their person reads them again: the list of them, and the messages of each.
 
-Invariant: only private sessions of the scope's own people are read. What was erased is not there.
+Invariant: only private sessions of the scope's own people are read. Erased messages are left out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ConversationLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entered:
-    """An answer that a memory entered: its turn, when it was given, and the message it answered (None if erased)."""
+    """An answer that a memory entered: its turn, its time, and the message it answered (None if erased)."""
 
     turn_id: int
     answered_at: int
@@ -48,13 +48,13 @@ _THEIRS = (
 )
 
 _LINE = "m.id, m.turn_id, m.role, m.text, m.said_at, m.platform_ref"
-#: What people saw and is still there.
+#: The condition for messages that people saw and that were not erased.
 _SEEN = "m.role in ('user', 'assistant') and m.nth is not null and m.erased_at is null"
 
 
 @walled
 def talks(reader: Reader, scope: Scope, *, platform: str, limit: int) -> list[Conversation]:
-    """Returns the conversations on a platform in which anything is left, the latest first."""
+    """Returns the conversations on a platform that still have messages, latest first."""
     within, opened = scope.owned("m"), scope.owned("f")
     rows = reader.all(
         "select s.key as session_key, max(m.said_at) as last_at, (select text from messages f where f.session_id = s.id"
@@ -97,7 +97,7 @@ def entered(reader: Reader, scope: Scope, memory_id: int, *, limit: int) -> list
 
 
 def session_of_turn(reader: Reader, scope: Scope, turn_id: int) -> int | None:
-    """Returns the private session of the scope's people in which a turn was; None if it was elsewhere."""
+    """Returns the private session of the scope's people that holds a turn; None if another session does."""
     row = reader.one(
         f"select session_id from turns where id = ? and session_id in {_THEIRS}",
         (turn_id, scope.speakers, scope.agent_id),
@@ -107,7 +107,7 @@ def session_of_turn(reader: Reader, scope: Scope, turn_id: int) -> int | None:
 
 @walled
 def of_turn(reader: Reader, scope: Scope, turn_id: int) -> list[ConversationLine]:
-    """Returns what was said in a turn of the person's private conversations, oldest first."""
+    """Returns the messages of a turn in the person's private conversations, oldest first."""
     within = scope.owned("m")
     rows = reader.all(
         f"select {_LINE} from messages m where m.turn_id = ? and m.session_id in {_THEIRS} and {_SEEN}"

@@ -38,7 +38,7 @@ def add(
     session_id: int | None = None,
     identity_id: int | None = None,
 ) -> None:
-    """Books a call. `identity_id` is who was answered."""
+    """Books a call. `identity_id` is the identity that was answered."""
     tx.run(
         "insert into usage (turn_id, session_id, agent_id, identity_id, purpose, model, input_tokens, output_tokens,"
         " cached_tokens, estimated, cost, created_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -76,8 +76,7 @@ def used(reader: Reader, agent_id: int, *, session_id: int | None, since: int) -
 def last(reader: Reader) -> int:
     """Returns the moment of the last booking, for `between`.
 
-    With one writer no booking appears later under a lower id. With several, a figure might miss one, which decides
-    nothing.
+    With one writer no booking appears later under a lower id. With several, a figure might miss one, which is harmless.
     """
     row = reader.one("select coalesce(max(id), 0) as id from usage")
     assert row is not None
@@ -85,7 +84,7 @@ def last(reader: Reader) -> int:
 
 
 def between(reader: Reader, since: int, until: int) -> list[Used]:
-    """Returns what was booked after a moment and until another."""
+    """Returns the sums of the bookings after one moment and up to another."""
     rows = reader.all(
         "select purpose, model, count(*) as calls, sum(input_tokens) as input_tokens,"
         " sum(output_tokens) as output_tokens, sum(cost) as cost from usage"
@@ -107,7 +106,7 @@ class UsedQuarter:
 
 
 def by_quarter(reader: Reader, agent_id: int, *, since: int) -> list[UsedQuarter]:
-    """Returns an agent's usage by quarters of an hour, the unit of which days consist in every time zone."""
+    """Returns an agent's usage by quarters of an hour, a unit that divides days evenly in every time zone."""
     rows = reader.all(
         "select created_at / 900000 * 900000 as at, purpose, count(*) as calls,"
         " sum(input_tokens + output_tokens) as tokens, sum(cost) as cost from usage"
@@ -128,7 +127,7 @@ class Taken:
 def answers_since(
     reader: Reader, agent_id: int, *, since: int, people: Sequence[int] | None = None, chat_id: int | None = None
 ) -> Taken:
-    """Returns what an agent's answers have taken since a time: those to some people, in a chat, or all."""
+    """Returns the usage of an agent's answers since a time: those to some people, in a chat, or all."""
     whose = " and identity_id in (select value from json_each(?))" if people is not None else ""
     where = " and session_id in (select id from sessions where chat_id = ?)" if chat_id is not None else ""
     row = reader.one(

@@ -23,10 +23,10 @@ from memory.errors import IndexDamaged
 from memory.store import settings
 from memory.store.database import Reader, Row, Transaction, Value
 
-#: The result of `text_of`: the partitions of a document and its text, or None if it is not to be found (any more).
+#: The result of `text_of`: the partitions of a document and its text, or None if it may not be found (any more).
 Found: TypeAlias = tuple[tuple[int, ...], str] | None
 
-#: Up to this many vectors of a partition are all compared, at some 1.5 µs each.
+#: The most vectors of a partition that are all compared, at some 1.5 µs each.
 COMPARED: Final = 10_000
 #: In a larger partition, the number of vectors nearest by their signs that are compared: at least the first number, or
 #: the second number for each requested document.
@@ -47,14 +47,14 @@ V = TypeVar("V", int, bytes)
 #: `signs <~> ?4`.
 _FAR: Final = "vec_distance_cosine(vec_int8(v.vector), vec_int8(?1))"
 _SIGNS_FAR: Final = "vec_distance_hamming(vec_bit(signs), vec_bit(?4))"
-#: A vector that damage has left with another length is passed over.
+#: Vectors of another length, which only damage leaves, are passed over.
 _HERE: Final = "v.partition = ?2 and length(v.vector) = length(?1)"
 _BEST: Final = f"select v.doc, 1 - min({_FAR}) as cosine"
 _FIRST: Final = "group by v.doc order by cosine desc nulls last, v.doc limit ?3"
 
 
 def hashes(reader: Reader, docs: Collection[int]) -> dict[int, bytes]:
-    """Returns the hashes of what was embedded of those of the documents that were."""
+    """Returns the hashes of the embedded texts, for the documents among these that were embedded."""
     rows = reader.all("select doc, hash from embedded where doc in (select value from json_each(?))", (docs,))
     return {row["doc"]: row["hash"] for row in rows}
 
@@ -104,7 +104,7 @@ def count_embedded(reader: Reader) -> int:
 
 
 def count_refused(reader: Reader) -> int:
-    """Returns how many documents the embedder could not read."""
+    """Returns the number of documents that the embedder could not read."""
     return _count(reader, "embedded where refused = 1")
 
 
@@ -142,8 +142,8 @@ def cached(reader: Reader, hashes: Sequence[bytes]) -> dict[bytes, Vector]:
 def neighbours(reader: Reader, partition: int, docs: Sequence[int], *, each: int) -> dict[int, list[int]]:
     """Returns for each of these documents of a partition the `each` others that are nearest to it, nearest first.
 
-    It is computed here, not by sqlite-vec, so that a night job needs no extension. Documents without a vector are left
-    out, and so are long ones' later chunks.
+    The distances are computed here, not by sqlite-vec, so that a night job needs no extension. Documents without a
+    vector are left out, and so are later chunks of long documents.
     """
     rows = reader.all(
         "select doc, vector from vectors where partition = ? and chunk = 0"
@@ -182,7 +182,7 @@ class Vectors:
         self._token_bytes = token_dimension // 8
 
     def prepare(self, tx: Transaction) -> bool:
-        """Drops what other models than these made, and queues every document again. Returns whether that was needed."""
+        """Drops rows made by other models and then queues every document again. Returns whether that was needed."""
         anew = False
         for name, model, tables in (
             (_VECTORS, self._model, ("vectors", "vector_signs")),
@@ -255,7 +255,7 @@ class Vectors:
         return sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
     def bits(self, reader: Reader, partitions: Sequence[int], docs: Sequence[int]) -> dict[int, NDArray[np.uint8]]:
-        """Returns the token bits, of shape (tokens, token dimension / 8), of those `docs` that are in `partitions`."""
+        """Returns the token bits, of shape (tokens, token dimension / 8), of the `docs` that are in `partitions`."""
         if not self._token_model or not _made_by(reader, _TOKEN_BITS, self._token_model):
             return {}
         found: dict[int, NDArray[np.uint8]] = {}

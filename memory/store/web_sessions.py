@@ -1,9 +1,8 @@
 """Codes and sessions of the web page.
 
-Invariants: neither a code nor a session's token is stored, only their hashes, which are all that is compared. Both are
-random beyond guessing, so a plain hash serves. A code is for one session and ends when it is given or after
-`CODE_MS`. A session ends after `IDLE_MS` without a visit, and in any case after `LIFETIME_MS`. Times are milliseconds
-UTC.
+Invariants: neither a code nor a session's token is stored; only their hashes are stored and compared. Both are random
+beyond guessing, so a plain hash serves. A code is for one session and ends when it is given or after `CODE_MS`. A
+session ends after `IDLE_MS` without a visit, and in any case after `LIFETIME_MS`. Times are milliseconds UTC.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ IDLE_MS: Final = 14 * 24 * 3_600_000
 LIFETIME_MS: Final = 90 * 24 * 3_600_000
 #: Milliseconds after which a visit is noted anew.
 _NOTED_MS: Final = 5 * 60_000
-#: Open sessions of one account; one more ends the one that was used longest ago.
+#: The most open sessions of one account; one more ends the least recently used.
 _MOST: Final = 20
 
 
@@ -47,7 +46,7 @@ def open_code(tx: Transaction, now: int, code: str, *, channel: str, platform: s
 
 
 def sign_in(tx: Transaction, now: int, code: str, token: str) -> SignedIn | None:
-    """Spends a code on a session with this token; None if the code is not open."""
+    """Spends a code on a session with this token and returns it; None if the code is not open."""
     row = tx.one(
         "delete from web_codes where hash = ? returning channel, platform, user_id, agent, expires_at", (_hash(code),)
     )
@@ -84,7 +83,7 @@ def session(reader: Reader, now: int, token: str) -> SignedIn | None:
 
 
 def of_account(reader: Reader, now: int, channel: str, user_id: str) -> list[SignedIn]:
-    """Returns the open sessions of an account, the one used last first."""
+    """Returns the open sessions of an account, the most recently used first."""
     rows = reader.all(
         f"{_SESSION} where channel = ? and user_id = ? and expires_at > ? and seen_at > ? order by seen_at desc, id",
         (channel, user_id, now, now - IDLE_MS),
@@ -98,12 +97,12 @@ def visited(tx: Transaction, now: int, session_id: int) -> None:
 
 
 def is_noted(now: int, session: SignedIn) -> bool:
-    """Returns whether the session's last visit is noted closely enough."""
+    """Returns whether the session's noted visit is recent enough."""
     return now - session.seen_at < _NOTED_MS
 
 
 def choose_agent(tx: Transaction, session_id: int, agent: str) -> None:
-    """Opens the page of another agent."""
+    """Switches a session to another agent's page."""
     tx.run("update web_sessions set agent = ? where id = ?", (agent, session_id))
 
 
@@ -113,7 +112,7 @@ def sign_out(tx: Transaction, session_id: int) -> None:
 
 
 def sign_out_everywhere(tx: Transaction, channel: str, user_id: str) -> int:
-    """Ends all sessions of an account, and its code; returns how many sessions there were."""
+    """Ends all sessions of an account, and its code; returns the number of sessions."""
     tx.run("delete from web_codes where channel = ? and user_id = ?", (channel, user_id))
     gone = tx.all("delete from web_sessions where channel = ? and user_id = ? returning id", (channel, user_id))
     return len(gone)

@@ -1,7 +1,7 @@
 """Makes text safe to store: removes hidden characters and flags instruction-like phrases.
 
 Invariants: Everything here is pure and takes time linear in the text. `clean` is idempotent. A flag removes nothing: it
-tells the owner of a memory what was noticed in it.
+tells the owner of a memory about a suspicious phrase in it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-# --- what people see ---------------------------------------------------------------------------------------
+# --- visible text ---------------------------------------------------------------------------------------
 
 #: Characters that show nothing and can hide or reorder text: controls (except tab and newline), soft hyphen, combining
 #: grapheme joiner, zero-width space, bidi marks, embeddings, overrides and isolates (Unicode Annex 9), word joiner and
@@ -38,7 +38,7 @@ def clean(text: str) -> str:
     Windows and old Mac line ends, U+2028 and U+2029 become `\\n`; tab and newline stay. Characters that shape visible
     ones stay too: single joiners between them, emoji and ideographic variation selectors, the three flags made of tags.
     A surrogate pair becomes its character, a lone surrogate U+FFFD. Nothing is normalised (no NFC): composing changes
-    what a person typed in some scripts, and comparing is up to those who compare.
+    a person's input in some scripts, and comparisons normalise for themselves.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -71,8 +71,8 @@ def _shaped(match: re.Match[str]) -> str:
 
 # --- instruction-like text ---------------------------------------------------------------------------------
 
-#: Classes of text that tries to steer a model. Each has words of which one must be present, and the pattern itself,
-#: over lower-cased text. They flag and never remove: people talk about prompts, too.
+#: Classes of text that tries to steer a model. Each has words, at least one of which must be present, and the pattern
+#: itself, over lower-cased text. They flag and never remove: people talk about prompts, too.
 _INJECTIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "override",
@@ -290,7 +290,7 @@ def injection_flags(text: str) -> tuple[str, ...]:
 
     Classes: override, role, system prompt, chat markup, tool call, concealment, authority, carrying off. They are known
     in English and Chinese, the first class in Japanese, Korean, German, Spanish, French and Russian as well. A flag is
-    a hint for the memory's owner, not a verdict; what is remembered has no authority either way.
+    a hint for the memory's owner, not a verdict; a memory has no authority either way.
     """
     lower = re.sub(r"[ \t\u3000]+", " ", text).lower()
     return tuple(

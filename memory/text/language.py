@@ -1,4 +1,4 @@
-"""Tells the language of a short text: by its script, in Latin script by common words.
+"""Tells the language of a short text by its script, and in Latin script by common words.
 
 Invariants: pure. A text that shows no language, or several alike, has none.
 """
@@ -12,19 +12,19 @@ from typing import Any, Final
 
 from memory.text.shipped import shipped
 
-#: Characters read: a language shows at once.
+#: The characters of a text that are read: its language shows at once.
 _READ: Final = 2_000
 _KANA: Final = re.compile("[\u3040-\u30ff]")
 _HAN: Final = re.compile("[\u3400-\u9fff]")
-#: Characters that a Chinese sentence often has and a Japanese one has not.
+#: Characters that are frequent in Chinese sentences and absent from Japanese ones.
 _CHINESE: Final = re.compile("[你您吗嗎呢吧们們这這还给让说话时间过从对为么麼谢哪儿她它很]")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
-#: What a word that is enough by itself counts.
+#: The weight of a word that is enough by itself.
 _ALONE: Final = 6
-#: What another word counts, and a letter.
+#: The weights of any other listed word, and of a language's own letters.
 _COMMON: Final = 2
 _LETTER: Final = 1
-#: Words up to which one common word alone shows no language: "ta ra" is English.
+#: The most words of a text in which one common word alone shows no language: "ta ra" is English.
 _SHORT: Final = 2
 
 
@@ -43,9 +43,9 @@ def language_of(text: str) -> str | None:
 
 
 def last_language(codes: Iterable[tuple[str, str | None]]) -> str | None:
-    """Returns the language in which somebody wrote last, by texts with what `language_of` says, the oldest first.
+    """Returns the language in which a person last wrote, from pairs of a text and its `language_of`, oldest first.
 
-    Words without kana, such as "3/21 歯医者", are Japanese from those who wrote Japanese before.
+    Words without kana, such as "3/21 歯医者", count as Japanese if the person wrote Japanese before.
     """
     last: str | None = None
     for text, code in codes:
@@ -57,7 +57,7 @@ def last_language(codes: Iterable[tuple[str, str | None]]) -> str | None:
 def _scores(text: str) -> dict[str, int]:
     words, letters = _lists()
     said = _WORD.findall(text)
-    # One or two letters alone are an answer ("y", "ok") or a call ("yo"), and no word of any one language.
+    # One or two letters alone are an answer ("y", "ok") or a call ("yo"), not a word of any one language.
     said = [] if len("".join(said)) <= 2 else said
     scores = {code: _LETTER * (not own.isdisjoint(text)) for code, own in letters.items()}
     for word in said:
@@ -68,7 +68,7 @@ def _scores(text: str) -> dict[str, int]:
 
 @cache
 def _lists() -> tuple[dict[str, list[tuple[str, int]]], dict[str, frozenset[str]]]:
-    """Returns for each word what it counts in which languages, and each language's letters."""
+    """Returns the weights of each word by language, and each language's own letters."""
     data: dict[str, Any] = shipped("memory.text", "languages.yaml")
     letters = data.pop("letters")
     words: dict[str, list[tuple[str, int]]] = {}

@@ -28,7 +28,7 @@ from memory.text.words import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surface:
-    """The features of a text that show without understanding it; words are folded and stemmed."""
+    """The features of a text that are visible without understanding it; words are folded and stemmed."""
 
     #: Words and numbers in reading order, each once.
     order: tuple[str, ...]
@@ -37,9 +37,9 @@ class Surface:
     numbers: frozenset[str]
     #: The word that each negation denies, sorted, repeats kept.
     negated: tuple[str, ...]
-    #: The capitalised word at the very start if a verb seems to follow, else empty.
+    #: The capitalised word at the very beginning if a verb seems to follow, else empty.
     subject: str
-    #: Chinese characters in reading order, each once, without those that only colour.
+    #: Chinese characters in reading order, each once, without those that carry no meaning of their own.
     han: tuple[str, ...]
 
 
@@ -58,7 +58,7 @@ class Term:
 
 
 def jaccard(a: str, b: str) -> float:
-    """Returns the shared part of the distinct tokens of both, 0 to 1; texts without a token are alike only if equal."""
+    """Returns the share, 0 to 1, of distinct tokens that both have; texts without tokens are alike only if equal."""
     left, right = set(tokens(_spelled_out(a))), set(tokens(_spelled_out(b)))
     if not left and not right:
         return 1.0 if a.strip() == b.strip() else 0.0
@@ -75,13 +75,14 @@ def differs_in_substance(a: str, b: str) -> bool:
     - Names: capitalised words, except at the start of a sentence, that the other text holds in no spelling; a subject
       exchanged at the start ("Anna likes", "Marta likes"); any Latin word inside Chinese or Japanese text. Names and
       numbers in another order differ too ("from Paris to Rome").
-    - Negation: how often and of what, in English, Chinese, Japanese and the commonest words of other languages; an
-      opposite made by prefix (able, unable); common English opposites (before, after; likes, hates).
+    - Negation: the number of negations and the negated words, in English, Chinese, Japanese and the commonest words of
+      other languages; an opposite made by prefix (able, unable); common English opposites (before, after; likes,
+      hates).
     - Content words exchanged for others ("low salt diet", "low sugar diet"), unless they are known to mean the same;
       words merely added or left out are wording. The order of Chinese characters counts as well, because no surface
       feature tells a surname, a direction or an opposite (前, 后) from any other character.
 
-    Beyond their first 8,192 characters texts differ as soon as they are not equal.
+    Beyond their first 8,192 characters, texts differ unless they are equal.
     """
     if a == b:
         return False
@@ -101,7 +102,7 @@ def differs_in_substance(a: str, b: str) -> bool:
 def surface(text: str) -> Surface:
     """Returns the surface of the first 8,192 characters of a text."""
     folded = fold(text[:_COMPARED_CHARS], keep_case=True)
-    # Between Chinese or Japanese characters every Latin word is a name or a term.
+    # Among Chinese or Japanese characters every Latin word is a name or a term.
     all_names = UNIT.search(folded) is not None
     spelled: list[str] = []  # words as written, in order
     order: list[str] = []
@@ -215,7 +216,7 @@ _NO_NEGATION = re.compile(
     "不错|不錯|不过(?!敏)|不過(?!敏)|不仅|不僅|不管|不同|特别|特別|区别|別人|别人|性别|类别|级别|告别|个别|无论|無論"
     "|除非|非常|未来|未來"
 )
-#: Words between a negation and what it denies: "is no longer a member".
+#: Words between a negation and the negated word: "is no longer a member".
 _AFTER_NEGATION = listed("longer more any anymore really")
 #: Words that end the reach of a negation in English.
 _JOINING = listed("and but while though although whereas yet")
@@ -258,7 +259,7 @@ _EXCLUSIVE = """
     long | short
     breakfast | lunch | dinner supper
 """
-#: Characters that colour a Chinese sentence without changing what it says, and numerals, which are compared by value.
+#: Characters that don't change the statement of a Chinese sentence, and numerals, which are compared by value.
 _UNTELLING = frozenset("的地得了着著过過在是会會都就也还還很呢吧啊吗嗎把被之所一二三四五六七八九十百千万萬亿億两兩零〇")
 _HAN_CHARACTER = re.compile("[\u3400-\u9fff]")
 _CONTRACTED = re.compile(r"\b([a-z]{2,6})n['’]t\b", re.IGNORECASE)
@@ -369,7 +370,7 @@ def _subject_exchanged(left: Surface, right: Surface) -> bool:
 
 
 def _reordered(left: Surface, right: Surface) -> bool:
-    """Returns whether the names and numbers that both hold are in a different order."""
+    """Returns whether the names and numbers in both texts are in a different order."""
     telling = left.names | right.names | left.numbers | right.numbers
     shared = telling.intersection(left.order).intersection(right.order)
     return [item for item in left.order if item in shared] != [item for item in right.order if item in shared]
@@ -396,7 +397,7 @@ def _exchanged(left: Surface, right: Surface) -> bool:
 
 
 def _telling(this: Surface, other: Surface) -> set[str]:
-    """Returns the content words that only `this` holds, without those for which `other` has one that means the same."""
+    """Returns the content words that only `this` holds, except those with a synonym in `other`."""
     groups = _groups()
     meant = {groups[word] for word in other.words if word in groups}
     return {
@@ -407,7 +408,7 @@ def _telling(this: Surface, other: Surface) -> set[str]:
 
 
 def _exclude_each_other(only_left: frozenset[str], only_right: frozenset[str]) -> bool:
-    """Returns whether a word of each belongs to the same line of `_EXCLUSIVE`, but to another meaning."""
+    """Returns whether both sides have words from the same line of `_EXCLUSIVE`, but with different meanings."""
     groups = _groups()
     meanings = {groups[word] for word in only_left if word in groups}
     others = {groups[word] for word in only_right if word in groups}

@@ -1,14 +1,14 @@
-"""Makes web addresses harmless that could carry somebody's words away.
+"""Makes web addresses that could carry a person's words away harmless.
 
-Text that a model wrote may hold an address that the model was talked into by what it read. Whoever opens it, or a
-preview that fetches it, tells the owner of the address everything that was put into it. An address that carries more
-than an ordinary one is shown as code with its scheme and dots broken (`hxxps[:]//host[.]example/…`): it can still be
-read and copied, but it is no link, not even in a terminal. Pictures become plain links, because a picture is fetched
-without being opened.
+A model's text may hold an address that the model was talked into by a text it read. A person who opens it, or a preview
+that fetches it, tells the owner of the address everything that was put into it. An address that carries more than an
+ordinary one is shown as code with its scheme and dots broken (`hxxps[:]//host[.]example/…`): it can still be read and
+copied, but it is no link, not even in a terminal. Pictures become plain links, because a picture is fetched without
+being opened.
 
-Invariants: Pure, linear, idempotent. Outside of such addresses and of `![` nothing changes. What is certainly code
-stays as it is, because Telegram and Discord make no links in code (a code entity holds no other; backticks are how
-Discord's users post addresses without a link). If it is not certain that the renderer sees code as well, it is not
+Invariants: Pure, linear, idempotent. Outside of such addresses and of `![` nothing changes. Text that is certainly code
+stays as it is, because Telegram and Discord make no links in code (a code entity holds no other; Discord's users post
+addresses in backticks to avoid a link). If it is not certain that the renderer sees code as well, the text is not
 treated as code here.
 """
 
@@ -23,11 +23,11 @@ from typing import Final
 from urllib.parse import unquote
 
 #: Characters that an address may carry besides host and path. Videos with a playlist and a time, searches, translations
-#: and permanent links of forges need up to about 80, most need none; 100 are a sentence, or 75 bytes in base64.
+#: and permanent links of forges need up to about 80, most addresses none; 100 are a sentence, or 75 bytes in base64.
 LONGEST_QUERY: Final = 100
 #: Characters of a whole path: titles of articles and places on maps reach about 160.
 LONGEST_PATH: Final = 200
-#: Characters of a path without a break that a word would have: two commits, a document's id (44) or a digest (64) are
+#: Characters of a path without a break such as between words: two commits, a document's id (44) or a digest (64) are
 #: shorter.
 LONGEST_RUN: Final = 64
 #: The amount that all addresses of a text may carry together (`_carried`): four searches, or ten articles with a query
@@ -39,7 +39,7 @@ _SHOWN: Final = 300
 #: well.
 LONGEST_HOST: Final = 80
 
-#: Texts longer or deeper than this are shown without formatting, and what is code here would be a link there
+#: Texts longer or deeper than this are shown without formatting, so code would become a link there
 #: (channels/markup.py). The same goes for code beyond the hundred formats that Telegram takes.
 _FORMATTED: Final = 30_000
 _DEEP = re.compile(r"^[ \t]*(?:(?:[>*+-]|[0-9]{1,9}[.)])[ \t]*){7}|^[ \t]{13}", re.MULTILINE)
@@ -47,7 +47,7 @@ _FORMATS = re.compile(r"[*_~]{1,3}|`+|^[ ]{0,3}[#>]|\]\(", re.MULTILINE)
 _MOST_FORMATS: Final = 100
 
 _FENCE = re.compile(r"^( {0,3})(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
-#: Three backticks or tildes of which only a renderer can say whether they begin code: in a list, in a quote.
+#: Three backticks or tildes that begin code for some renderers only: in a list, in a quote.
 _DOUBTFUL = re.compile(r"^(?:[ \t]{4,}|[ \t]*(?:[>*+-]|[0-9]{1,9}[.)])[ \t>*+0-9.)-]*)(?:`{3}|~{3})", re.MULTILINE)
 _TICKS = re.compile(r"`+")
 _TROUBLE = re.compile(r"\]\(|<[A-Za-z!?/]|[$\\]")
@@ -92,10 +92,10 @@ def defang(text: str, *, growing: bool = False) -> str:
     An address carries much if it has more than 100 characters of query, fragment and user together, a path of more than
     200 or with an unbroken run of more than 64, or a host of more than 80. Percent-encoding is undone before counting,
     so that titles in any script count by their letters. All addresses of a text together may carry `MOST_TOGETHER`;
-    those that exceed it are made unclickable as well. Recognised are bare addresses with and without a scheme (`www.`,
-    `host.tld/…`, names in any script, IP numbers), `<…>`, links and pictures of Markdown, and definitions of
-    references, also if Markdown's escapes, entities or emphasis hide them. Of a long address behind words only the
-    beginning is shown.
+    those that exceed it are made unclickable as well. The function recognises bare addresses with and without a scheme
+    (`www.`, `host.tld/…`, names in any script, IP numbers), `<…>`, links and pictures of Markdown, and definitions of
+    references, even if Markdown's escapes, entities or emphasis hide them. A long address behind words is shortened to
+    its beginning.
 
     `growing` is for a text whose end is still being written: an address that touches the end is held back, because its
     length is not known yet; the next draft shows it whole. Pass the finished text without it.
@@ -105,7 +105,7 @@ def defang(text: str, *, growing: bool = False) -> str:
     if "![" in text:
         text = _without_pictures(text)
     if len(text) > _SHORT and (":" in text or "." in text or "//" in text or "&" in text):
-        # The backticks around one address may make what follows less certainly code; each pass leaves less to do.
+        # The backticks around one address may make later text less certainly code; each pass leaves less to do.
         for _ in range(_PASSES):
             before, text = text, "".join(_defanged(text))
             if text == before:
@@ -194,7 +194,7 @@ def _in_run(
             return
         first = start
         if text[at:start].endswith((":", "/")) or _plain(text[at:start]) != text[at:start]:
-            # The address's own beginning is hidden before it.
+            # The real beginning of the address is hidden before the match.
             first = at
         apart = nth < _APART
         if apart and text[start - 1 : start] == "<" and (close := text.find(">", start, end)) > 0:
@@ -209,7 +209,7 @@ def _in_run(
         if much(text[start:at]):
             yield first, at, _broken(text[first:at])
         else:
-            # Writing without blanks goes on behind the address, and platforms would take all of it for the address.
+            # Text of a script without blanks follows the address, and platforms would take all of it for the address.
             yield at, at, " "
 
 
@@ -233,7 +233,7 @@ def _plain(address: str) -> str:
 
 
 def _counting() -> Callable[[str], bool]:
-    """Returns a function that, called with each address in turn, tells whether it or all so far carry too much."""
+    """Returns a function that, called with each address in turn, tells whether it, or all so far, carry too much."""
     left = MOST_TOGETHER
     counted: set[str] = set()
 
@@ -268,10 +268,10 @@ def _carries_much(address: str) -> bool:
 
 
 def _carried(address: str) -> int:
-    """Returns how much an address tells, in characters.
+    """Returns the amount that an address tells, in characters.
 
-    What follows the path and what is no word in it counts fully. Words and hosts, which every address needs, count a
-    quarter.
+    The part after the path, and characters outside words in it, count fully. Words and hosts, which every address
+    needs, count a quarter.
     """
     parts = _parts(address)
     if parts is None:
@@ -281,12 +281,12 @@ def _carried(address: str) -> int:
 
 
 def _wordless(path: str) -> int:
-    """Returns the number of characters of a path that are in no word."""
+    """Returns the number of characters of a path that are outside words."""
     return sum(map(len, _WORDLESS.findall(path)))
 
 
 def _parts(address: str) -> tuple[str, str, str] | None:
-    """Returns host, path, and what the address carries besides: user, query, fragment. None if it is no address."""
+    """Returns the host, the path, and the rest: user, query and fragment. None if it is no address."""
     address = _plain(address)
     begins = re.match(r"([A-Za-z][A-Za-z0-9+.-]{0,20}:)?(/{0,3})", address)
     scheme, slashes = (begins[1] or "", begins[2]) if begins else ("", "")
@@ -312,7 +312,7 @@ def _broken(address: str) -> str:
     return f"{ticks}{gap}{shown}{gap}{ticks}"
 
 
-# --- what is code ------------------------------------------------------------------------------------------
+# --- code ------------------------------------------------------------------------------------------
 
 
 def _code(text: str) -> list[tuple[int, int]]:
@@ -337,8 +337,8 @@ def _code(text: str) -> list[tuple[int, int]]:
 def _fences(text: str) -> tuple[list[tuple[int, int]], int]:
     """Returns the fenced blocks, and the position from which on nothing is certain (CommonMark 0.31, 4.5).
 
-    A fence is certain at the margin, or at most three blanks from it if its lines are indented as far: then it makes no
-    difference whether it belongs to a list.
+    A fence is certain at the margin, or at most three blanks from it if its lines have at least the same indent: then
+    it makes no difference whether it belongs to a list.
     """
     found: list[tuple[int, int]] = []
     doubt = _DOUBTFUL.search(text)
@@ -366,7 +366,7 @@ def _fences(text: str) -> tuple[list[tuple[int, int]], int]:
 def _spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yields the code spans between two positions, up to the first that some renderer may not see.
 
-    A code span is certain if it lies within a line, has no column's edge in it, and nothing before it could have taken
+    A code span is certain if it lies within a line, has no column's edge in it, and nothing before it could have used
     its backticks: no unmatched backtick, link, tag, formula or escape.
     """
     at = start

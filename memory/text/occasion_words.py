@@ -1,6 +1,6 @@
-"""Words of six languages by which a plan or a message shows an occasion, and by which it shows that it is none.
+"""Words of six languages that show an occasion in a plan or a message, and words that rule one out.
 
-Invariants: data, and one question put to it.
+Invariant: only data, and one function that queries it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def _any(latin: str, unspaced: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{latin})|{unspaced}", re.IGNORECASE)
 
 
-#: What is unsure, off, repeated, or an end rather than an occasion.
+#: Words for things that are unsure, called off, repeated, or a deadline rather than an occasion.
 NO_OCCASION: Final = _any(
     # English
     r"not\b|never\b|no\b|\w+n't\b|cancel|called off|postpon|reschedul|instead|maybe|might|perhaps|probabl|if\b|unless"
@@ -35,11 +35,11 @@ NO_OCCASION: Final = _any(
     r"不|没|房租|还款|还贷|缴费|付款|取消|推迟|改期|也许|可能|如果|要是|或者|希望|想|截止|之前|到期|每[天周个月年]"
     r"|ない|ません|中止|キャンセル|延期|かも|もし|たい(?:な|と|です|。|$)|締め?切|まで|毎|たら|れば|支払",
 )
-#: What makes a plan depend on something, in the message that tells it; what is kept of the plan may not say so.
+#: Words that make a plan conditional in the message that tells it; the memory of the plan may lack them.
 CONDITION: Final = _any(
     r"if\b|unless|depend|falls\b|wenn\b|sofern|si\b|s'ils?\b|depende|dépend", r"如果|要是|假如|看情况|たら|れば|次第"
 )
-#: What people should not be asked about unless they speak of it themselves.
+#: Words for subjects about which people should not be asked unless they speak of them first.
 TENDER: Final = _any(
     r"funeral|burial|memorial|cremat|died|dying|death|dead\b|grave|hospice|diagnos|biops|chemo|radiat|cancer|tumou?r"
     r"|hiv\b|std\b|abortion|miscarr|surger|operation|operate|transplant|scan\b|mri\b|results?\b|therap|psych|rehab|detox"
@@ -56,7 +56,7 @@ TENDER: Final = _any(
     r"|離婚|分手|分居|抚养|开庭|法院|律师|坐牢|裁员|产检|怀孕|通夜|法事|亡|生検|抗がん|がん|腫瘍|流産|中絶|依存|別れ"
     r"|別居|親権|裁判|法廷|弁護士|刑務|解雇|クビ|妊娠|産婦人科",
 )
-#: The beginning of what somebody else plans.
+#: The beginning of another person's plan.
 OTHERS: Final = re.compile(
     rf"(?:(?:my|our) )?(?:\w+ )?(?:{'|'.join(sorted(keys.RELATIONS - {'dentist', 'doctor'}))}|mom|mum|dad|kids?"
     r"|parents|grandma|grandpa)(?: (?:has|have|is|are|will|gets?|starts?|goes|go|needs?)\b"
@@ -75,7 +75,7 @@ VISIT: Final = _any(
     r"|rendez-vous",
     r"牙医|看牙|牙科|医生|看病|体检|歯医者|歯科|医者|病院|健診|健康診断",
 )
-#: Occasions by which a note is known for a plan.
+#: Occasions that mark a note as a plan.
 EVENT: Final = _any(
     r"meeting|exam|interview|flight|trip|party|wedding|concert|dinner|lunch|match|game|race|marathon|presentation|visit"
     r"|treffen|prüfung|vorstellungsgespräch|flug|reise|feier|hochzeit|konzert|abendessen|spiel|vortrag|besuch"
@@ -84,7 +84,7 @@ EVENT: Final = _any(
     r"约会|会议|开会|考试|面试|航班|旅行|聚会|婚礼|演唱会|音乐会|晚饭|比赛|会議|試験|面接|フライト|パーティー|結婚式"
     r"|コンサート|食事|試合",
 )
-#: Words by which a plan is called off or moved in a message.
+#: Words that call off or move a plan in a message.
 CALLED_OFF: Final = _any(
     r"cancel|called off|call(?:ing)? off|postpon|reschedul|moved?\b|instead|not going|isn't happening|won't|can't make"
     r"|abgesagt|abgeblasen|verschob|verlegt|fällt (?:\w+ )?aus|wird nichts|doch nicht|anul|aplaz|pospu|cambiad|ya no"
@@ -94,6 +94,6 @@ CALLED_OFF: Final = _any(
 
 
 def is_occasion(text: str) -> bool:
-    """Returns whether a text names an occasion such as a visit or an exam, sure to happen, of whoever says it."""
+    """Returns whether a text names a definite occasion of its speaker, such as a visit or an exam."""
     named = VISIT.search(text) or EVENT.search(text)
     return named is not None and not NO_OCCASION.search(text) and not OTHERS.search(text)

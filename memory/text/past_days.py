@@ -1,7 +1,7 @@
-"""Says days, weeks, months and seasons of German, Spanish, French and Japanese in English or Chinese, word by word.
+"""Translates German, Spanish, French and Japanese days, weeks, months and seasons to English or Chinese, word by word.
 
-Invariants: pure. For values that are known to name a time, such as that of a filter: in a sentence "mars" may be a
-planet. What is not such a word stays as it is.
+Invariants: pure. For values that are known to name a time, such as a filter's: in a sentence "mars" may be a planet.
+Other words stay as they are.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-#: Each line begins with the English word.
+#: The words, each line beginning with the English one.
 _WORDS: Final = """
 today heute hoy aujourd'hui
 yesterday gestern ayer hier
@@ -93,7 +93,7 @@ _DAY: Final = re.compile(r"(\d{1,2})(?:\.|er|º|°)?")
 
 
 def in_known_words(value: str) -> str:
-    """Returns a time as English or Chinese would say it, as far as its words are known here."""
+    """Returns a time in English or Chinese words, as far as its words are known here."""
     if (weekday := _WEEKDAY.fullmatch(value)) is not None:
         return f"{'上' if weekday['last'] else ''}周{_WEEKDAYS[weekday['day']]}"
     if value in _JAPANESE:

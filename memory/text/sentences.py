@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-#: An end with its closing marks. A full stop must be followed by a blank, or it may be part of a number or name. None
-#: ends after a title ("Dr. Haas") or before a month ("14. September").
+#: An end with its closing marks. A full stop must be followed by a blank, or it may be part of a number or name. No
+#: sentence ends after a title ("Dr. Haas") or before a month ("14. September").
 _END = re.compile(
     r"(?:(?<!\bDr)(?<!\bFr)(?<!\bHr)(?<!\bSt)(?<!\bMr)(?<!\bMrs)(?<!\bSra)(?<!\bSr)"
     r"(?:\.(?!\s(?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)|[!?…])(?![.!?…\w])|…+(?=[\u3041-\u9fff])|[。！？])"

@@ -1,6 +1,6 @@
 """Reads the word lists and patterns that are shipped as YAML beside the code.
 
-libyaml reads them eight times as fast as PyYAML's own parser, which would be half a second of each start.
+libyaml reads them eight times as fast as PyYAML's own parser, which would take half a second of each start.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Brings Chinese text into simplified characters, one for one, so that no pattern is written twice.
+"""Converts Chinese text to simplified characters, one for one, so that no pattern is written twice.
 
 Invariants: pure. The result is as long as the text, so a match in it can be cut from the text as it was written.
 """
@@ -25,7 +25,7 @@ def simplified(text: str) -> str:
 
 @cache
 def _opencc() -> OpenCC:
-    # 15 ms and 7 MB, for whoever writes Chinese.
+    # The import costs 15 ms and 7 MB, so it waits for Chinese text.
     from opencc import OpenCC
 
     return OpenCC("t2s")

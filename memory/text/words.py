@@ -1,7 +1,7 @@
 """Turns text of any script into index words.
 
 Invariants: Everything here is pure and deterministic. Document and query go through the same folding, so texts written
-the same way match. A token holds no blank: blanks part the tokens of a document in the index. Work is linear in the
+the same way match. A token holds no blank: blanks separate a document's tokens in the index. Work is linear in the
 length of the text, and the number of tokens is bounded. A change that gives other tokens for the same text raises
 `TOKENS_VERSION`, and the index is rebuilt.
 """
@@ -36,7 +36,7 @@ def tokens(text: str, *, limit: int = DOCUMENT_TOKENS) -> list[str]:
     - Words of spaced scripts are stemmed (Snowball: Porter for Latin script, Russian for Cyrillic, Greek and Hindi for
       theirs; Arabic script by light stemming).
     - Scripts written without spaces (Chinese, Japanese, Thai, Lao, Khmer, Myanmar ...), and Hangul, whose particles are
-      glued to the noun, give for each run every character and every pair of neighbours. A character is a letter with
+      attached to the noun, give for each run every character and every pair of neighbours. A character is a letter with
       its vowel signs and tones.
     - "iPhone15" gives the whole and both halves, "R2D2" the whole only. "3.11" and "10:30" give the whole and the
       numbers; "1,000" is 1000. A date (2026-03-05, 2026/3/5, 2026年3月5日) gives 20260305 and the parts.
@@ -65,7 +65,7 @@ def query_terms(text: str, *, limit: int = QUERY_TERMS) -> list[str]:
     Function and question words of English, Chinese and Japanese are left out unless nothing else remains (a short list:
     it measured better than none, and as good as a long one). If too many tokens are left, whole words are preferred to
     the pairs and characters of unspaced scripts; then the most frequent, as the topic; then pairs to characters; then
-    the latest, because a long message ends with its question. Of a very long text only both ends are read.
+    the latest, because a long message ends with its question. A very long text is read at both ends only.
     """
     if len(text) > 2 * _QUERY_END_CHARS:
         text = f"{text[:_QUERY_END_CHARS]} {text[-_QUERY_END_CHARS:]}"
@@ -106,7 +106,7 @@ _DROPPED_MARKS = (
 )
 #: Letters to Unicode that are treated as vowel signs: New Tai Lue vowels, two Vedic signs.
 _LIKE_VOWEL_SIGNS = frozenset([*range(0x19B0, 0x19C1), 0x19C8, 0x19C9, 0x1CF2, 0x1CF3])
-#: Letters that people interchange though Unicode sees no diacritic in them, and signs that stand for ASCII ones.
+#: Letters that people interchange though Unicode sees no diacritic in them, and signs that replace ASCII ones.
 _FOLDED_BY_HAND = {
     "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ł": "l", "Ł": "L", "ħ": "h", "Ħ": "H",
     "ŧ": "t", "Ŧ": "T", "ı": "i",
@@ -291,7 +291,7 @@ def _stemmer(name: str) -> snowballstemmer.stemmer:
 
 
 _QUERY_END_CHARS = 4_096
-#: A word that its stem of one or two letters does not stand for.
+#: A word that is too long for a stem of one or two letters to represent.
 _LONGER = re.compile(r"\b[a-z]{4,}\b")
 _STOP_WORDS = """
 a an the and or but if of at by for with about to from in on as than then so

@@ -1,4 +1,4 @@
-"""Time zones by the names that people type: "Europe/Lisbon", "lisbon", "New York".
+"""Time zones by typed names: "Europe/Lisbon", "lisbon", "New York".
 
 Invariants: pure; the zones are those of the system.
 """
@@ -20,7 +20,7 @@ def zone_named(typed: str) -> str | None:
 
 
 def zones_like(typed: str, *, limit: int) -> list[str]:
-    """Returns timezones whose name begins with or holds what is typed, or is spelled nearly so, likeliest first."""
+    """Returns timezones whose name begins with, holds or nearly equals the typed text, likeliest first."""
     name = _folded(typed)
     zones = _zones()
     held = sorted((folded for folded in zones if name in folded), key=lambda one: (not _begins(one, name), one))
@@ -39,5 +39,5 @@ def _folded(typed: str) -> str:
 
 @cache
 def _zones() -> dict[str, str]:
-    """Returns the system's timezones by their folded names, without those that stand for the machine's own clock."""
+    """Returns the system's timezones by their folded names, without those for the machine's own clock."""
     return {zone.casefold(): zone for zone in sorted(available_timezones() - {"localtime", "Factory", "posixrules"})}

@@ -1,8 +1,8 @@
 """Backups of a store: copied in one read while the store is in use, checked against that read, and dropped when old.
 
 Invariants: a backup bears its name only once it is complete, checked and on the disk. It holds one committed state and
-no byte of a removed row. Whatever goes wrong leaves the store and the older backups as they were. Only files named like
-our backups are ever dropped.
+no byte of a removed row. A failure leaves the store and the older backups as they were. Only files named like our
+backups are ever dropped.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ DAY_MS: Final = 24 * 3_600_000
 _ROOM: Final = 32 * 1024 * 1024
 _STAMP: Final = "%Y%m%dT%H%M%SZ"
 _STAMPED: Final = r"(\d{8}T\d{6}Z)"
-#: The remains of a copy that was cut off are dropped after this many milliseconds.
+#: Milliseconds after which the remains of an interrupted copy are dropped.
 _LEFT_OVER_MS: Final = DAY_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backup:
-    """A copy of a store as of `made_at` (milliseconds UTC), its `size` in bytes, and how many rows it holds."""
+    """A copy of a store as of `made_at` (milliseconds UTC), with its `size` in bytes and the numbers of its rows."""
 
     path: Path
     made_at: int
@@ -54,13 +54,13 @@ def name_of(store: Path, made_at: int) -> str:
 
 
 def store_of(backup: Path) -> str | None:
-    """Returns the file name of the store a backup was made of, from the backup's name; None for any other name."""
+    """Returns the file name of a backup's store, from the backup's name; None for any other name."""
     found = re.fullmatch(rf"(.+)-{_STAMPED}\.db", backup.name)
     return None if found is None else f"{found[1]}.db"
 
 
 def aside_of(store: Path, at: int) -> Path:
-    """Returns the path under which a store that a backup replaces is kept."""
+    """Returns the path under which a replaced store is kept."""
     return store.with_name(f"{store.name}.before-restore-{stamp(at)}")
 
 
@@ -83,12 +83,12 @@ def made(store: Path, folder: Path) -> list[tuple[Path, int]]:
 
 
 def newest(store: Path, folder: Path) -> int | None:
-    """Returns when the newest backup of `store` in `folder` was made (milliseconds UTC); None if there is none."""
+    """Returns the time (milliseconds UTC) of the newest backup of `store` in `folder`; None if there is none."""
     return next((made_at for path, made_at in made(store, folder) if store_of(path) is not None), None)
 
 
 def drop_old(store: Path, folder: Path, *, before: int, now: int) -> list[Path]:
-    """Removes what was made before a time (milliseconds UTC), and the remains of copies that were cut off.
+    """Removes backups made before a time (milliseconds UTC), and the remains of interrupted copies.
 
     Raises `StoreUnwritable`.
     """
@@ -110,7 +110,7 @@ def make(store: Path, target: Path, *, driver: Driver, newest: int, progress: Pr
     `StoreUnwritable`, `StoreDamaged`, `StoreBusy`, `SchemaTooNew` or `StorageError`, and what `progress` raises;
     nothing is left behind then.
     """
-    # The process id keeps apart a backup made from the command line and one made in the chat.
+    # The process id separates a backup made from the command line from one made in the chat.
     raw, partial = (target.with_name(f"{target.name}.{os.getpid()}.{what}") for what in ("copy", "partial"))
     try:
         with _told(store, driver):
@@ -134,7 +134,7 @@ def make(store: Path, target: Path, *, driver: Driver, newest: int, progress: Pr
 
 
 def check(file: Path, *, of: Path, driver: Driver, newest: int) -> Contents:
-    """Checks a whole copy `of` a store or backup. Damaged indexes are accepted, because they are rebuilt.
+    """Checks a whole copy `of` a store or backup. Accepts damaged indexes, because they are rebuilt.
 
     Raises `StoreDamaged` for a damaged store or a file that isn't one of ours, `SchemaTooNew` for one of a later
     version.
@@ -171,7 +171,7 @@ def on_disk(path: Path) -> None:
 
 
 def _snapshot(store: Path, raw: Path, driver: Driver, progress: Progress) -> Contents:
-    """Copies the pages. Returns what the same read counts."""
+    """Copies the pages. Returns the contents that the same read counts."""
     with files.opened(store, driver) as source:
         if not files.is_store(source):
             raise StoreDamaged(f"{store} is not a Remora database. Nothing was changed.")
@@ -188,7 +188,7 @@ def _write_anew(raw: Path, partial: Path, driver: Driver) -> None:
     except driver.module.Error as exc:
         if not health.is_damage(exc):
             raise
-        # Only an index may be damaged: the check finds out.
+        # Only an index may be damaged: the later check finds out.
         remove(partial)
         raw.replace(partial)
 
@@ -207,7 +207,7 @@ def _make_room(store: Path, target: Path) -> None:
 
 @contextmanager
 def _told(file: Path, driver: Driver) -> Iterator[None]:
-    """Translates failures into errors that say what they mean for a copy. The driver's texts are SQLite's."""
+    """Translates failures to errors that explain them for a copy. The driver's texts are SQLite's."""
     try:
         yield
     except OSError as exc:

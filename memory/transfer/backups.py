@@ -1,7 +1,7 @@
 """The gateway's interface to backups: makes one of an open store, tells when the last is gone, and restores one.
 
 Invariants: erasures are in the ledger before a backup is made and at each start. A backup is dropped `keep_days` days
-after it was made, whether or not there is a newer one, because people who had something forgotten are told so.
+after it was made, whether or not there is a newer one, because people are told so when they forget something.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
-#: A backup younger than this, whoever made it, counts as today's. It is less than a day because no hour is met exactly.
+#: The age up to which any backup counts as today's. It is less than a day because no hour is met exactly.
 _FRESH_MS: Final = 20 * 3_600_000
 
 
@@ -45,7 +45,7 @@ _FRESH_MS: Final = 20 * 3_600_000
 class Retention:
     """The folder of the backups, the days each is kept, and whether one is made each day.
 
-    A database server's own log, archives and backups hold for `server_days` what was in the database; 0 if nobody says.
+    A database server's own log, archives and backups keep data for `server_days`; 0 if that is not configured.
     """
 
     folder: Path
@@ -75,11 +75,11 @@ class Backups:
 
     @property
     def server_days(self) -> int:
-        """The days after which those hold nothing any more of what was erased; 0 if nobody says."""
+        """The days after which erased data is gone from these, too; 0 if that is not configured."""
         return self._retention.server_days
 
     async def begin(self) -> None:
-        """Lists what an earlier run erased without listing it, and seals what an earlier version listed.
+        """Lists the unlisted erasures of an earlier run, and seals the entries of an earlier version.
 
         Raises `StoreBehind` if a store on a server was replaced by an older copy of it.
         """
@@ -92,10 +92,10 @@ class Backups:
         await self.list_erased()
 
     async def _stand_by_list(self, listed: Path) -> None:
-        """Erases again what the list names and the store does not know of. Raises `StoreBehind` on a server.
+        """Repeats the listed erasures that the store does not know of. Raises `StoreBehind` on a server.
 
         A file lies beside its list, so the list is its own: an older copy was put there, or the machine lost its power
-        before the erasure was on the disk. A database on a server may be another one than the list is of.
+        before the erasure was on the disk. On a server, the list may be that of another database.
         """
         try:
             entries, _ = await asyncio.to_thread(ledger.read, listed)
@@ -126,7 +126,7 @@ class Backups:
         )
 
     async def make(self) -> Backup:
-        """Makes a backup now and drops those that are too old. Nobody but the caller waits for it.
+        """Makes a backup now and drops those that are too old. Only the caller waits for it.
 
         Raises `StoreUnwritable`, `StoreDamaged` or another `StorageError`; the older backups are then untouched.
         """
@@ -142,20 +142,20 @@ class Backups:
             return one
 
     async def make_daily(self) -> Backup | None:
-        """Makes a backup, unless that is switched off or there is one of today; for a quiet hour of each day.
+        """Makes a backup, unless daily backups are switched off or today's exists; for a quiet hour of each day.
 
         Raises the same errors as `make`.
         """
         if not self._retention.daily or self._database.driver is None:
             return None
         newest = await asyncio.to_thread(backup.newest, self._database.path, self._retention.folder)
-        # A backup from the future was made while the clock was ahead, and says nothing about today.
+        # A backup from the future was made while the clock was ahead, and does not count as today's.
         if newest is not None and 0 <= self._now() - newest < _FRESH_MS:
             return None
         return await self.make()
 
     async def drop_old(self) -> int:
-        """Drops backups older than `keep_days` and returns how many; for a quiet hour of each day, too.
+        """Drops backups older than `keep_days` and returns their number; for a quiet hour of each day, too.
 
         Raises `StoreUnwritable`.
         """
@@ -163,9 +163,9 @@ class Backups:
         return len(dropped)
 
     async def until(self) -> int | None:
-        """Returns when the last copy of what the store holds now will be gone (milliseconds UTC).
+        """Returns the time (milliseconds UTC) at which the last copy of the store's present content will be gone.
 
-        None without any, and for a store on a server if nobody says how long that keeps copies.
+        None without any copy, and for a store on a server if `server_days` is not configured.
         """
         if self.on_server:
             return self._now() + self.server_days * DAY_MS if self.server_days else None
@@ -173,9 +173,9 @@ class Backups:
         return found[0][1] + self.keep_days * DAY_MS if found else None
 
     async def list_erased(self) -> int:
-        """Adds the erasures to the ledger and returns how many were added.
+        """Adds the erasures to the ledger and returns the number of new ones.
 
-        If that fails, it is done later: the erasing itself has happened.
+        After a failure they are added later: the erasing itself has happened.
         """
         async with self._listing:
             try:
@@ -229,7 +229,7 @@ async def copy(
 
 
 async def examine(store: Path, *, driver: Driver | None = None) -> Contents:
-    """Returns what stands in `store`, which another process may have open, once all of it was found sound.
+    """Returns the contents of `store`, which another process may have open, after checking all of it.
 
     Takes as long as reading the file does. Raises `StoreDamaged`, `SchemaTooNew` or another `StorageError`.
     """
@@ -238,7 +238,7 @@ async def examine(store: Path, *, driver: Driver | None = None) -> Contents:
 
 
 async def drop_old(store: Path, retention: Retention, *, now: int) -> int:
-    """Drops old backups as `Backups.drop_old` does, of a store that need not be open."""
+    """Drops old backups of a store that need not be open, as `Backups.drop_old` does."""
     return len(await asyncio.to_thread(_drop_old, store, retention, now))
 
 
@@ -252,7 +252,7 @@ async def restore(
     driver: Driver | None = None,
     progress: Progress = lambda done, of: None,
 ) -> Restored:
-    """Puts the backup `file` in the place of `store`, as `memory/transfer/restore.py` does; nobody may have it open."""
+    """Replaces `store`, which must not be open anywhere, with the backup `file`; see `memory/transfer/restore.py`."""
     return await restoring.restore(
         file, store, driver=driver or drivers.best(), now=now, keep=keep, say=say, progress=progress
     )
@@ -263,7 +263,7 @@ def _drop_old(store: Path, retention: Retention, now: int) -> list[Path]:
 
 
 async def _in_thread(act: Callable[[Callable[[], bool]], T]) -> T:
-    """Runs `act` in a thread. The callable passed to `act` returns True once nobody waits for the result any more."""
+    """Runs `act` in a thread. The callable passed to `act` returns True once the caller has stopped waiting."""
     stop = threading.Event()
     try:
         return await asyncio.to_thread(act, stop.is_set)

@@ -1,7 +1,7 @@
-"""Erases again what a store holds again of what was forgotten, after somebody put an older copy of it in its place.
+"""Erases forgotten data again that is back in a store because an older copy was put in its place.
 
 Invariants: the lists are the ledgers beside the store and those of other machines. Running it twice, or without need,
-changes nothing. It ends only when no byte of what it erased is left in the store's own files.
+changes nothing. It ends only when no byte of the erased data is left in the store's own files.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from memory.store.sqlite.database import SqliteDatabase
 class ErasedAgain:
     """The outcome: the erasures that the lists hold, and those that were repeated with their rows.
 
-    `bad_lines` counts unreadable lines of the lists. `lost_key` is set if a key is missing under which it was noted
-    what was forgotten.
+    `bad_lines` counts unreadable lines of the lists. `lost_key` is set if a key that sealed forgotten statements is
+    missing.
     """
 
     listed: int
@@ -35,13 +35,13 @@ class ErasedAgain:
 
 
 def lists_of(store: Path, others: Sequence[Path] = ()) -> list[Path]:
-    """Returns the list beside a store, if it is there, and the `others`."""
+    """Returns the list beside a store, if it exists, and the `others`."""
     beside = ledger.path_of(store)
     return list(dict.fromkeys([*([beside] if beside.exists() else []), *others]))
 
 
 async def erase_again(store: Path, lists: Sequence[Path], *, now: int, database_url: str = "") -> ErasedAgain:
-    """Erases from a store what these lists name. The key beside each list is taken over.
+    """Erases the data named in these lists from a store. The key beside each list is taken over.
 
     Raises `StoreInUse`, `StoreUnwritable` or another `StorageError`.
     """
@@ -52,7 +52,7 @@ async def erase_again(store: Path, lists: Sequence[Path], *, now: int, database_
     try:
         again = await database.write(lambda tx: ledger.replay(tx, entries, now=now))
         await database.write(lambda tx: erasure.seal_all(tx, now=now))
-        # What another machine has listed must be on this one's list, too: this store may be put back once more.
+        # Entries from another machine's list must be on this one's, too: this store may be put back once more.
         beside, _ = ledger.read(ledger.path_of(store))
         known = {(entry.erased_at, entry.what) for entry in beside}
         others = [entry for entry in entries if (entry.erased_at, entry.what) not in known]
@@ -81,7 +81,7 @@ async def erase_again(store: Path, lists: Sequence[Path], *, now: int, database_
 async def _opened(store: Path, database_url: str, *, now: int) -> Database:
     if not database_url:
         return await SqliteDatabase.open(store, now=now)
-    from memory.store.postgres.database import PostgresDatabase  # an extra, which few need
+    from memory.store.postgres.database import PostgresDatabase  # an extra that few need
 
     return await PostgresDatabase.open(database_url, store, now=now)
 

@@ -1,8 +1,8 @@
-"""Exports everything a scope holds, as the rows that go out to whom it belongs.
+"""Exports everything a scope holds, as the rows that go out to its owner.
 
-Invariants: every row comes through the scope's own condition. What an agent shares with everybody goes out only with
-that agent. Erased words are left out. With memories of what somebody said of themselves in a group, only their own
-words go out.
+Invariants: every row comes through the scope's own condition. Memories that an agent shares with everybody go out only
+with that agent. Erased words are left out. With memories of a person's statements about themselves in a group, only
+their own words go out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KINDS: Final = ("profile", "directive", "fact", "style", "reflection", "event")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """An export: `data` for another Remora and `page` for people. `memories` and `messages` count what it contains."""
+    """An export: `data` for another Remora and `page` for people. `memories` and `messages` count its content."""
 
     data: bytes
     page: str
@@ -34,11 +34,11 @@ class Exported:
 
 
 def export(reader: Reader, scope: Scope, *, shared: bool, transcript: bool, now: int) -> Exported:
-    """Returns all that the scope holds, with the messages it was learned from or, with `transcript`, all messages.
+    """Returns all memories of the scope, with their source messages or, with `transcript`, all messages.
 
-    In private the person's reminders are with it.
+    In private, the person's reminders are included.
 
-    With `shared` it returns what an agent holds for everybody, which is left out otherwise.
+    With `shared`, returns the memories that an agent shares with everybody, which are left out otherwise.
     """
     memories = _memories(reader, scope, shared=shared)
     wanted = {message_id for one in memories for message_id in one["sources"]}
@@ -129,7 +129,7 @@ def _reminder(one: Reminder) -> Fields:
 
 
 def _of(reader: Reader, scope: Scope, *, shared: bool) -> Fields:
-    """Returns whom the export belongs to."""
+    """Returns the owner of the export."""
     if shared:
         return {"kind": "agent", "name": scopes.agent_name(reader, scope.agent_id)}
     if scope.private:

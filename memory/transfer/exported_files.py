@@ -1,7 +1,7 @@
-"""Finds the exports of a person that lie beside the store, so that they can go with what the person has forgotten.
+"""Finds a person's exports beside the store, so that they can be removed when the person forgets their memories.
 
-Invariant: a file is the person's only if it says so itself: a data file by whose memory it holds, a page by its second
-line or, if it is an older one, by the data file beside it.
+Invariant: a file is the person's only if it says so itself: a data file by its owner, a page by its second line or, if
+it is an older one, by the data file beside it.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from memory.transfer.formats import remora
 
 #: The folder of exports beside the database.
 FOLDER: Final = "exports"
-#: Characters of a page that tell whose it is.
+#: The characters of a page that name its owner.
 _HEAD: Final = 2_000
 
-#: A platform and a user id there.
+#: A platform and a user id on it.
 Account: TypeAlias = tuple[str, str]
 
 
 def of_person(folder: Path, accounts: Collection[Account]) -> dict[int, Path]:
-    """Returns the exports of the person with these accounts, by name, under their inode numbers.
+    """Returns the exports of the person with these accounts, ordered by name, under their inode numbers.
 
     Files that can't be read are passed over.
     """
@@ -40,7 +40,7 @@ def of_person(folder: Path, accounts: Collection[Account]) -> dict[int, Path]:
 
 
 def drop_old(folder: Path, *, before: int) -> int:
-    """Removes the exports in a folder that were last written before a time in milliseconds UTC. Returns how many.
+    """Removes the exports in a folder last written before a time in milliseconds UTC. Returns their number.
 
     Files that are no exports stay.
     """
@@ -64,7 +64,7 @@ def _is_export(path: Path) -> bool:
 
 
 def _account_in(path: Path) -> Account | None:
-    """Returns whose memory a data file holds; None if it is not one person's export."""
+    """Returns the account whose memory a data file holds; None if it is not one person's export."""
     try:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):

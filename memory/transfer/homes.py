@@ -1,4 +1,4 @@
-"""The owners of imports: who they are in the platform's terms, and where what is imported for them goes.
+"""The owners of imports: their identities in the platform's terms, and the destinations of their imports.
 
 Invariants: nothing is begun for an owner who has learning switched off. Looking an owner up creates nothing.
 """
@@ -24,7 +24,7 @@ class OptedOut(MemoryFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """The intended owner of an import in the platform's terms: a person by user id, a group by chat id, an agent."""
+    """The intended owner of an import in the platform's terms: a person by user id, a group by chat id, or an agent."""
 
     kind: Ownership
     agent: str
@@ -38,7 +38,7 @@ class Owner:
 class Home:
     """The destination of an import: its owner's row and scope.
 
-    `identity_id` is the person, if the owner is one; `named` is that person's platform and user id there.
+    `identity_id` is the person, if the owner is one; `named` is that person's platform and user id on it.
     """
 
     owner_id: int
@@ -119,7 +119,7 @@ def known_home(reader: Reader, owner: Owner, *, agent_id: int, timezone: str) ->
 
 
 def agent_home(reader: Reader, agent_id: int, *, timezone: str) -> Home:
-    """Returns the home of what an agent holds for everybody it talks with."""
+    """Returns the home of an agent's memories that are shared with everybody."""
     owner_id = scopes.agent_owner(reader, agent_id)
     scope = scopes.scope_of_owner(reader, owner_id, agent_id=agent_id)
     return Home(owner_id=owner_id, scope=scope, agent_id=agent_id, identity_id=None, chat_id=None, timezone=timezone)
@@ -158,5 +158,5 @@ def known(reader: Reader) -> list[Known]:
 
 
 def _session_like(agent_id: int, *, private: bool, chat_id: int = 0, thread: str | None = None) -> Session:
-    """Returns a session from which an owner's scope can be derived even if nobody ever spoke there."""
+    """Returns a session from which an owner's scope can be derived even if it has no messages yet."""
     return Session(id=0, key="", chat_id=chat_id, thread=thread, agent_id=agent_id, private=private)

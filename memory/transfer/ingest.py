@@ -1,9 +1,9 @@
 """Writes one import's messages and memories, batch by batch.
 
 Invariants: everything in an import becomes its owner's, whatever the file says. Memories go through `learn.keep`, so
-what is known already, was forgotten or is not wished stays out, and a value closes an older one by date. An import does
-not count as telling: it reinforces nothing. What it wrote carries its number. Messages go into history at the times
-they were said; they can be recalled and are never answered.
+known, forgotten and unwished ones stay out, and a value closes an older one by date. An import does not count as
+telling: it reinforces nothing. The rows that it wrote carry its number. Messages go into history at the times they were
+said; they can be recalled and are never answered.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ SHOWN: Final = 20
 
 @dataclass(slots=True, kw_only=True)
 class ImportRun:
-    """A running import's findings. Kept between its transactions, and built anew by the next run.
+    """The findings of a running import. They are kept between its transactions, and built anew by the next run.
 
-    `before` is what earlier runs of it, cut short, had done. `held` is what history has of this owner: (second, author
-    or 0 for the bot, words) → (message, its import).
+    `before` counts the work of earlier, interrupted runs. `held` is the owner's history: (second, author or 0 for the
+    bot, words) → (message, its import).
     """
 
     import_id: int
@@ -66,7 +66,7 @@ class ImportRun:
     sessions: dict[str | None, int] = field(default_factory=dict)
 
     def copy(self) -> ImportRun:
-        """Returns a copy to work on: a transaction that is run again must find what it found the first time."""
+        """Returns a copy to work on: a repeated transaction must find the same state as the first time."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         grown: dict[str, Any] = {
             name: copy(value) for name, value in values.items() if isinstance(value, (dict, list, set))
@@ -81,7 +81,7 @@ class ImportRun:
 
 
 def finish(tx: Transaction, run: ImportRun, *, now: int, new_id: Callable[[], str]) -> ImportCounts:
-    """Links versions, fills the profile from what holds now, and closes the import."""
+    """Links versions, fills the profile from current memories, and closes the import."""
     for memory_id, successor in run.links.items():
         if (next_id := run.placed.get(successor)) is not None and next_id != memory_id:
             memories.name_successor(tx, memory_id, next_id)
@@ -92,7 +92,7 @@ def finish(tx: Transaction, run: ImportRun, *, now: int, new_id: Callable[[], st
 
 
 def so_far(tx: Transaction, run: ImportRun) -> None:
-    """Notes the progress in the import, so that an import cut short can be seen and undone."""
+    """Notes the progress in the import, so that an interrupted import can be seen and undone."""
     done, before = run.counts(), run.before
     kinds = {kind: before.new.get(kind, 0) + done.new.get(kind, 0) for kind in {**before.new, **done.new}}
     counts = replace(done, new=kinds, messages=before.messages + done.messages)
@@ -128,7 +128,7 @@ def record(
         return
     session = _session(tx, run, thread, session_key, now=now)
     sitting, last = run.sittings.get(session.id, (0, 0))
-    # A sitting of messages said here never goes on with imported lines, nor the other way round.
+    # A sitting of native messages never continues with imported lines, nor the other way round.
     goes_on = sitting == session.sitting - 1
     begun = replace(
         session, sitting=sitting if goes_on else session.sitting + 1, last_message_at=last if goes_on else None
@@ -146,7 +146,7 @@ def record(
     made = chats.session_by_id(tx, session.id)
     run.sittings[session.id] = (made.sitting, new[-1].said_at)
     chats.end_import(tx, session.id, session.last_message_at)
-    # The newest rows are not what was said last. They can be recalled but are in no window.
+    # The newest rows are not the last messages. They can be recalled but are in no window.
     chats.trim_window(tx, session.id, after=ids[-1])
     for line, message_id in zip(new, ids, strict=True):
         run.messages[line.number] = message_id
@@ -154,9 +154,10 @@ def record(
 
 
 def sort_out(reader: Reader, run: ImportRun, line: ImportedLine, author_id: int) -> str | None:
-    """Returns "repeated" or "erased" if a line stays out, else None. Counts it, and notes where the next one stands.
+    """Returns "repeated" or "erased" if a line stays out, else None. Counts it, and notes the result for the answer to
+    it.
 
-    An answer to a line that is there counts as there, too: platforms record its time differently than we do.
+    An answer to a known line counts as known, too: platforms record its time differently than we do.
     """
     assert run.held is not None
     second = line.said_at // 1_000
@@ -171,7 +172,7 @@ def sort_out(reader: Reader, run: ImportRun, line: ImportedLine, author_id: int)
     else:
         erased = found is None and ((second, author_id) in run.blanked or _was_forgotten(reader, run, line))
         what = "repeated" if found is not None else "erased" if erased else ""
-        # Lines that this import itself brought before it was cut short say nothing about the answer.
+        # Lines from an interrupted run of this import say nothing about the answer.
         run.following[line.thread] = "" if found is not None and found[1] == run.import_id else what
     if not what and (second, author_id) in run.blanked:
         what = "erased"
@@ -186,7 +187,7 @@ def sort_out(reader: Reader, run: ImportRun, line: ImportedLine, author_id: int)
 
 
 def _was_forgotten(reader: Reader, run: ImportRun, line: ImportedLine) -> bool:
-    """Returns whether a line is noted as forgotten though history lacks its place: the store is an older one."""
+    """Returns whether a line is noted as forgotten although history has no row of it, as in an older store."""
     if line.author == OWNER:
         named = run.home.named
     else:
@@ -195,7 +196,7 @@ def _was_forgotten(reader: Reader, run: ImportRun, line: ImportedLine) -> bool:
 
 
 def author_of(reader: Reader, run: ImportRun, line: ImportedLine) -> int:
-    """Returns the number by which `look` knows a line's author: 0 for the bot, negative if unknown. Creates no rows."""
+    """Returns the number of a line's author as in `look`: 0 for the bot, negative if unknown. Creates no rows."""
     if line.author is None:
         return 0 if line.role == "assistant" else -1
     if line.author == OWNER:
@@ -205,7 +206,7 @@ def author_of(reader: Reader, run: ImportRun, line: ImportedLine) -> int:
 
 
 def look(reader: Reader, run: ImportRun) -> None:
-    """Reads what history has of the owner, before lines are sorted out; once a run."""
+    """Reads the owner's history, once a run, before lines are sorted out."""
     if run.held is not None:
         return
     run.held = {}
@@ -230,7 +231,7 @@ def _author_id(run: ImportRun, line: ImportedLine) -> int:
 
 
 def _meet(tx: Transaction, run: ImportRun, lines: Sequence[ImportedLine], *, now: int) -> None:
-    """Creates the speakers of `lines`: people are rows before their words are, and are seen no earlier."""
+    """Creates the speakers of `lines`, whose rows must exist before their words; they count as first seen now."""
     for line in lines:
         one = line.author
         if one is None or one == OWNER or (one.platform, one.user_id) in run.people:
@@ -268,7 +269,7 @@ def _speaker(tx: Transaction, run: ImportRun, line: ImportedLine) -> people.Spea
 def _session(
     tx: Transaction, run: ImportRun, thread: str | None, session_key: Callable[[str | None], str], *, now: int
 ) -> Session:
-    """Returns the session for the owner's messages. Raises `NotFound` if there is none and none can be made."""
+    """Returns the session for the owner's messages. Raises `NotFound` if none exists and none can be made."""
     home = run.home
     if thread in run.sessions:
         return chats.session_by_id(tx, run.sessions[thread])
@@ -309,7 +310,7 @@ def _private_session(tx: Transaction, home: Home, identity_id: int, key: str, *,
 def bring(
     tx: Transaction, run: ImportRun, items: Sequence[ImportedItem], *, now: int, new_id: Callable[[], str]
 ) -> None:
-    """Keeps what the items say, as far as it is new, wished and not forgotten."""
+    """Keeps the items that are new, wished and not forgotten."""
     for item in items:
         draft = _draft(tx, run, item, now=now)
         told = f"{draft.key}: {draft.value}"
@@ -333,7 +334,7 @@ def _keep(
     tx: Transaction, run: ImportRun, item: ImportedItem, draft: Draft, told: str, *, now: int, new_id: Callable[[], str]
 ) -> None:
     sources = [run.messages[n] for n in (item.standing.sources if item.standing else ()) if run.messages.get(n)]
-    # Telling it again would refresh it, but a file doesn't count as telling.
+    # A repeated telling would refresh it, but a file doesn't count as telling.
     memory_id, is_new = keep.keep_new(tx, run.home.scope, draft, source_ids=sources, now=now, new_id=new_id)
     if memory_id is None:
         run.count("unwished")
@@ -426,7 +427,7 @@ def _draft(tx: Transaction, run: ImportRun, item: ImportedItem, *, now: int) -> 
 
 
 def _identity(tx: Transaction, run: ImportRun, one: Person | None, *, now: int) -> int | None:
-    """Returns the identity a memory names: in private only the owner's, who owns it all; in a group anybody's."""
+    """Returns the identity that a memory names: in private only the owner's, in a group anybody's."""
     if one is None or one == OWNER:
         return None if one is None else run.home.identity_id
     if run.home.chat_id is None:

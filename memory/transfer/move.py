@@ -1,8 +1,8 @@
 """Moves a store from a file to a PostgreSQL server, or from a server to a file.
 
-Invariants: The store that is copied is only read, and nobody else uses either of the two meanwhile. After an
-interruption at any moment the same call goes on where the copy stopped. A copy is usable only once it was compared with
-the original, row by row. A store that somebody has used is never overwritten.
+Invariants: The original store is only read, and no other process uses either of the two meanwhile. After an
+interruption at any moment the same call continues where the copy stopped. A copy is usable only once it was compared
+with the original, row by row. A store that was used is never overwritten.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.database import look as look_at_file
 from memory.store.sqlite.tables import StoreTable
 
-#: Settings that a copy makes itself: its mark, and what its word index is made of.
+#: Settings that a copy makes itself: its mark, and the version of its word index.
 _OWN_SETTINGS: Final = (moving.MARK, index.VERSION)
 
 
 class NotMoved(MemoryFault):
-    """The store can't be moved as it is; the text says why and what to do."""
+    """The store can't be moved as it is; the text gives the reason and the remedy."""
 
     code = "not_moved"
 
@@ -46,17 +46,17 @@ class Differs(NotMoved):
     code = "differs"
 
 
-#: Called with the number of rows that were done, and the table they are in.
+#: A function called with the number of finished rows, and their table.
 Advance: TypeAlias = Callable[[int, str], None]
-#: Shows the progress of so many rows under a heading.
+#: A function that shows the progress of a number of rows under a heading.
 Show: TypeAlias = Callable[[int, str], AbstractContextManager[Advance]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovedStore:
-    """The result of a move: rows in all tables and in some, and NUL characters that were replaced.
+    """The result of a move: the rows in all tables and in some, and the NUL characters that were replaced.
 
-    `is_new` is False if the store had been moved there before and is still equal.
+    `is_new` is False if the store had been moved before and the copy is still equal.
     """
 
     rows: int
@@ -69,7 +69,7 @@ class MovedStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ends:
-    """A store that can be the file `path` or in the PostgreSQL database at `url`, and how it is written."""
+    """A store that can be the file `path` or in the PostgreSQL database at `url`, and the durability of its writes."""
 
     path: Path
     url: str
@@ -85,7 +85,7 @@ class Ends:
 
         def act(reader: Reader) -> tuple[Mark | None]:
             if not moving.is_current(reader):
-                # A newer version may have added columns with which this one works, but which it would leave behind.
+                # A newer version may have added columns that this one works with but would not copy.
                 raise NotMoved(
                     f"{self.name(place)} was written by a newer Remora. Nothing was changed; move it with that version."
                 )
@@ -94,7 +94,7 @@ class Ends:
         if place == "file":
             found = await look_at_file(self.path, act)
         else:
-            from memory.store.postgres.database import look as look_at_server  # an extra, which few need
+            from memory.store.postgres.database import look as look_at_server  # an extra that few need
 
             found = await look_at_server(self.url, self.path, act)
         if found is None:
@@ -105,13 +105,13 @@ class Ends:
         """Opens the store in a place for this process alone. Makes it if it is missing."""
         if place == "file":
             return await SqliteDatabase.open(self.path, now=self.now, durability=self.durability)
-        from memory.store.postgres.database import PostgresDatabase  # an extra, which few need
+        from memory.store.postgres.database import PostgresDatabase  # an extra that few need
 
         return await PostgresDatabase.open(self.url, self.path, now=self.now, durability=self.durability, alone=True)
 
 
 async def move(ends: Ends, to: Place, *, anew: bool, show: Show) -> MovedStore:
-    """Copies the store to a place from the other one, and compares both. `anew` begins an unfinished copy once more.
+    """Copies the store to a place from the other one, and compares both. `anew` restarts an unfinished copy.
 
     Raises `NotMoved`, or `memory.errors.StorageError` or a subclass.
     """
@@ -172,8 +172,8 @@ class _Move:
         return _moved(counts, rows=rows, nuls=nuls, is_new=True)
 
     async def _refuse_unless_equal(self, used: dict[str, int], counts: dict[str, int]) -> int:
-        """Returns the number of rows. Raises `NotMoved` if the target, which somebody used, differs from the source."""
-        # Whoever made an index since has changed what is derived.
+        """Returns the number of rows. Raises `NotMoved` if the target, which was used, differs from the source."""
+        # Derived tables change when an index is made anew.
         canonical = tuple(table for table in self._tables if table.name not in health.DERIVED)
         try:
             return await self._compare(canonical, counts)
@@ -182,7 +182,7 @@ class _Move:
             raise NotMoved(f"{self._ends.name(self._to)} holds another store ({held}). {self._make_room()}") from exc
 
     def _make_room(self) -> str:
-        """Returns what to do with a store that is in the way."""
+        """Returns the advice for a store that is in the way."""
         if self._to == "postgres":
             from memory.store.postgres import schema
 
@@ -197,7 +197,7 @@ class _Move:
         )
 
     async def _copy(self, mark: Mark, *, total: int) -> int:
-        """Copies what is not copied yet. Returns how many NUL characters were replaced in all."""
+        """Copies the rows that are not copied yet. Returns the number of all replaced NUL characters."""
         steps = [(table, moving.put) for table in self._tables]
         steps += [(table, moving.connect) for table in self._tables if table.within]
         with self._show(total, f"Copying {self._ends.path.name}") as advance:
@@ -206,7 +206,7 @@ class _Move:
                 table, carry = steps[mark.step]
                 rows = await self._source.read(_paging(table, mark.after))
                 if rows:
-                    # What a step after the copying only connects was counted before.
+                    # The steps after the copying only connect rows that were counted before.
                     new = len(rows) if carry is moving.put else 0
                     nuls = sum(_nuls(row) for row in rows) if carry is moving.put and self._to == "postgres" else 0
                     mark = replace(mark, after=_key(table, rows[-1]), rows=mark.rows + new, nuls=mark.nuls + nuls)
@@ -217,7 +217,7 @@ class _Move:
         return mark.nuls
 
     async def _make_index(self) -> None:
-        """Makes the word index, so that nobody waits for it when the bot is started."""
+        """Makes the word index, so that nobody waits for it at the bot's first start."""
         mending = index.Mending(self._target)
         with self._show(1, f"Making the word index of {self._ends.path.name}") as advance:
             try:
@@ -240,7 +240,7 @@ class _Move:
         return rows
 
     async def _difference(self, table: StoreTable, count: int, copied: int) -> str:
-        """Returns where a table differs first, and what to do."""
+        """Returns a message with the first difference of a table and the remedy."""
         key = await _first_difference(self._source, self._target, table)
         return (
             f"The copy is not equal to the original: {table.name} has {copied} rows there and {count} here, and the "
@@ -251,7 +251,7 @@ class _Move:
 
 
 def _begin(tx: Transaction, mark: Mark) -> None:
-    """Empties a store that nobody used, and marks it."""
+    """Empties an unused store, and marks it."""
     moving.clear(tx)
     moving.mark(tx, mark)
 
@@ -307,13 +307,13 @@ async def _rows(database: Database, table: StoreTable, advance: Advance) -> Asyn
 
 
 def _canonical(row: Values) -> bytes:
-    """Returns the same bytes for the same row on both engines. PostgreSQL holds no NUL in a text."""
+    """Returns a row as bytes that are the same on both engines. PostgreSQL holds no NUL in a text."""
     values = (value.replace("\x00", "\ufffd") if isinstance(value, str) else value for value in row)
     return hashlib.sha256(repr(tuple(values)).encode("utf-8", "surrogatepass")).digest()
 
 
 async def _digest(database: Database, table: StoreTable, advance: Advance) -> tuple[int, int]:
-    """Returns how many rows a table has, and a sum over them that does not depend on their order."""
+    """Returns the number of a table's rows, and a sum over them that does not depend on their order."""
     count = total = 0
     async for row in _rows(database, table, advance):
         count += 1
@@ -322,7 +322,7 @@ async def _digest(database: Database, table: StoreTable, advance: Advance) -> tu
 
 
 async def _first_difference(source: Database, target: Database, table: StoreTable) -> Values:
-    """Returns the key of the first row that is not in both, or not equal."""
+    """Returns the key of the first row that is missing or different in one of the stores."""
     ours, theirs = _rows(source, table, _nothing), _rows(target, table, _nothing)
     while True:
         one, other = await anext(ours, None), await anext(theirs, None)

@@ -1,10 +1,9 @@
 """Restores a backup: prepares it beside the store, then replaces the store in one step.
 
-Invariants: after a kill at any moment, the old store or the new one stands under the store's name, whole. What was
-erased after the backup was made is erased in it before anybody can read it. Nothing that had been answered or sent is
-answered or sent again: of the mail open in the backup, only mail that is open in the replaced store stays open, and
-reminders go on where the replaced store had got to. What people and admins decided since (access, opt-outs, cut links)
-holds.
+Invariants: after a kill at any moment, the old store or the new one stands under the store's name, whole. Erasures made
+after the backup are repeated in it before anybody can read it. No message is answered or sent again: the backup's open
+mail stays open only if it is open in the replaced store, too, and reminders continue from the replaced store's state.
+Later decisions of people and admins (access, opt-outs, cut links) hold.
 """
 
 from __future__ import annotations
@@ -49,7 +48,8 @@ from memory.transfer import backup
 
 log = structlog.get_logger(__name__)
 
-#: The step that is about to begin. If killed before "replacing" is over, the old store is there; after it, the new one.
+#: The step that is about to begin. A kill before the end of "replacing" leaves the old store, a later one the new
+#: store.
 Stage: TypeAlias = Literal["copying", "preparing", "erasing", "keeping", "replacing", "done"]
 
 #: Stored as the error of mail that a restored backup held open.
@@ -58,11 +58,11 @@ _RESTORED = "restored"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """The result of a restore: the backup's `contents`, what was `erased` in it again, mail ended, and links cut again.
+    """The result of a restore: the backup's `contents`, the repeated erasures, the ended mail, and the links cut again.
 
-    `kept` is the replaced store; None if there was none or it was not to be kept. `unread` says why nothing could be
-    taken over from it. `bad_lines` counts unreadable lines of the ledger. `lost_key` is set if a key is missing under
-    which it was noted what was forgotten.
+    `kept` is the replaced store; None if there was none or it was not to be kept. `unread` is the reason why nothing
+    could be taken over from it. `bad_lines` counts unreadable lines of the ledger. `lost_key` is set if a key that
+    sealed forgotten statements is missing.
     """
 
     store: Path
@@ -104,7 +104,7 @@ async def restore(
     say: Callable[[Stage], None],
     progress: Progress,
 ) -> Restored:
-    """Puts the backup `file` in the place of `store`. Blocks the loop at times: nothing else may run in this process.
+    """Replaces `store` with the backup `file`. Blocks the loop at times: nothing else may run in this process.
 
     With `keep` the replaced store stays beside it. Raises `StoreInUse`, `StoreUnwritable`, `StoreDamaged`,
     `SchemaTooNew` or `StorageError`; the store is then as it was.
@@ -119,7 +119,7 @@ async def restore(
             since, unread = _since(store, driver)
             listed, bad_lines = _list(store, file)
             say("preparing")
-            # A backup from another machine may have been sealed there.
+            # A backup from another machine may have been sealed with that machine's key.
             sealing.add(keys, sealing.keys_in(sealing.path_of(file.parent / store.name)))
             database = await SqliteDatabase.open(ready, now=now, driver=driver, keys=keys)
             try:
@@ -153,7 +153,7 @@ async def restore(
 
 
 def _since(store: Path, driver: Driver) -> tuple[_Since | None, str | None]:
-    """Returns what the replaced store can tell, or the reason why it can't be read."""
+    """Returns the replaced store's knowledge, or the reason why it can't be read."""
     if not store.exists():
         return None, None
     try:
@@ -166,7 +166,7 @@ def _since(store: Path, driver: Driver) -> tuple[_Since | None, str | None]:
 
 
 class _Older(SqliteReader):
-    """A store that may be of another version: tables and columns it doesn't have yet read as empty."""
+    """A store that may be of another version: missing tables and columns read as empty."""
 
     def __init__(self, connection: sqlite3.Connection, missing: type[Exception]) -> None:
         super().__init__(connection)
@@ -199,14 +199,14 @@ def _told(reader: Reader) -> _Since:
 
 
 def _update(row: Row) -> tuple[str, str, str]:
-    """Returns what names an inbox row in every copy of the store."""
+    """Returns the identity of an inbox row, which is the same in every copy of the store."""
     return row["platform"], row["bot_id"], row["update_key"]
 
 
 def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, int, int]:
-    """Ends mail that may have been dealt with, and applies what was decided since the backup.
+    """Ends mail that may have been handled, and applies the decisions made since the backup.
 
-    Returns how many inbox rows and outbox rows were ended, and how many links were cut.
+    Returns the numbers of inbox rows and outbox rows that were ended, and of links that were cut.
     """
     inbox, outbox = _end_mail(tx, since or _Since(), now=now)
     access.drop_pairings(tx)
@@ -215,7 +215,7 @@ def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, in
     # A key that was revoked since must not come back.
     api_keys.drop_all(tx)
     questions.expire_all(tx)
-    # The backup's channel positions are of no use now: what was said meanwhile would be answered twice.
+    # The backup's channel positions are useless now: later messages would be answered twice.
     channel_state.replace(tx, () if since is None else since.kept_by_channels)
     unlinked = 0
     if since is not None:
@@ -247,7 +247,7 @@ def _end_mail(tx: Transaction, since: _Since, *, now: int) -> tuple[int, int]:
 
 
 def _unlink(tx: Transaction, since: _Since) -> int:
-    """Separates identities that are one person here and no longer were in the replaced store."""
+    """Separates identities that are one person here but no longer were in the replaced store."""
     first: dict[int, int] = {}
     cut = 0
     for row in people.linked_identities(tx):
@@ -259,7 +259,7 @@ def _unlink(tx: Transaction, since: _Since) -> int:
 
 
 async def _leave_no_trace(database: Database) -> None:
-    # The backup's index may be another version's, or damaged.
+    # The backup's index may be of another version, or damaged.
     mending = index.Mending(database)
     await mending.begin()
     await mending.done()
@@ -299,7 +299,7 @@ def _append(store: Path, entries: Sequence[LedgerEntry]) -> None:
 def _swap(
     ready: Path, store: Path, *, driver: Driver, now: int, keep: bool, say: Callable[[Stage], None]
 ) -> Path | None:
-    """Puts `ready` in the place of `store`. Returns the path under which the old store is kept."""
+    """Replaces `store` with `ready`. Returns the path under which the old store is kept."""
     kept = None
     wal, shm = (store.with_name(store.name + ending) for ending in ("-wal", "-shm"))
     with _in_place(store):
@@ -314,7 +314,7 @@ def _swap(
                     if one.exists():
                         _double(one, kept.with_name(kept.name + one.name.removeprefix(store.name)))
                 backup.on_disk(store.parent)
-        # A log must never meet a database that is not its own.
+        # A log must never be used with another database.
         wal.unlink(missing_ok=True)
         shm.unlink(missing_ok=True)
         say("replacing")
@@ -324,7 +324,7 @@ def _swap(
 
 
 def _double(path: Path, other: Path) -> None:
-    """Gives a file a second name, so that it is never without one."""
+    """Gives a file a second name, so that it is never nameless."""
     try:
         os.link(path, other)
     except OSError:
@@ -334,7 +334,7 @@ def _double(path: Path, other: Path) -> None:
 
 
 def _clear(ready: Path) -> None:
-    """Removes what was made beside the store by this run or by one that was cut off."""
+    """Removes the files that this run, or an interrupted one, made beside the store."""
     for path in (ready, *ready.parent.glob(f"{ready.name}.*.copy"), *ready.parent.glob(f"{ready.name}.*.partial")):
         backup.remove(path)
     for ending in (".lock", ".pid"):

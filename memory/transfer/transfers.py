@@ -1,8 +1,8 @@
-"""The gateway's interface to memory in and out: exports, imports, and undoing an import.
+"""The gateway's interface to exports, imports, and undoing an import.
 
-Invariants: an export is confined to a scope. An import is previewed by doing it and rolling the transaction back, so
-the preview tells what would happen. It is written in short transactions that each leave whole rows; if it is cut short
-anywhere, the same call goes on. Nothing is doubled. Once undone, it has never been, down to the bytes of the file.
+Invariants: an export is confined to a scope. A preview runs the import and rolls the transaction back, so it tells what
+would happen. An import is written in short transactions that each leave whole rows; if it is interrupted anywhere, the
+same call continues it. Nothing is doubled. An undone import leaves no trace, down to the bytes of the file.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ __all__ = [
 
 #: Messages written in one transaction: some 20 ms with their words indexed.
 _LINES: Final = 200
-#: Memories written in one transaction: each is compared with what is known.
+#: Memories written in one transaction: each is compared with the known ones.
 _ITEMS: Final = 25
 #: Rows taken out in one transaction.
 _OUT: Final = 100
 
-#: Called with the number of messages and memories looked at since the last call.
+#: A function called with the number of messages and memories read since the last call.
 Progress: TypeAlias = Callable[[int], None]
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportPreview:
-    """A preview of an import. `first` and `duplicates` show some of what is new and of what is known already.
+    """A preview of an import. `first` and `duplicates` show some of the new and of the known items.
 
     `flags` are memories that read like instructions: they are kept, and have no authority. `before` is an earlier
     import of exactly the same files that was not undone.
@@ -71,7 +71,7 @@ class ImportPreview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brought:
-    """The result of an import, and the id by which it can be undone. `unread` messages wait to be read for memories."""
+    """The result of an import, and the id for undoing it. `unread` messages are still to be searched for memories."""
 
     short_id: str
     counts: ImportCounts
@@ -79,7 +79,7 @@ class Brought:
 
 
 class Transfer:
-    """One store's imports and exports. `heard` has imported messages read in a quiet moment."""
+    """The imports and exports of one store. `heard` queues imported messages to be read in a quiet moment."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class Transfer:
         return export.export(reader, scope, shared=False, transcript=transcript, now=self._now())
 
     async def export_of(self, owner: Owner, *, transcript: bool) -> Exported:
-        """Exports what an owner, given by name, can see; for the operator. Raises `NotFound`."""
+        """Exports everything that an owner, given by name, can see; for the operator. Raises `NotFound`."""
         agent_id = self._agents.ids[owner.agent]
 
         def act(reader: Reader) -> Exported:
@@ -125,14 +125,14 @@ class Transfer:
     async def files_of(self, context: Context) -> dict[int, Path]:
         """Returns the exports beside the store that hold the speaker's memory, under any of their accounts.
 
-        They are named by their inode numbers, with which a question can remember them.
+        Their keys are inode numbers, by which a question can remember them.
         """
         accounts = await self._database.read(lambda reader: _accounts(reader, anew(reader, context)))
         folder = self._database.path.parent / exported_files.FOLDER
         return await asyncio.to_thread(exported_files.of_person, folder, accounts)
 
     async def remove_files(self, context: Context, numbers: Collection[int]) -> int:
-        """Removes those of the person's exports that have one of these inode numbers. Returns how many are gone."""
+        """Removes the person's exports with these inode numbers. Returns the number of removed files."""
         removed = 0
         for number, path in (await self.files_of(context)).items():
             if number in numbers:
@@ -148,7 +148,7 @@ class Transfer:
     # In -----------------------------------------------------------------------------------------------------------
 
     async def preview(self, owner: Owner, material: Material, *, digest: str = "") -> ImportPreview:
-        """Returns what `bring` would do, and changes nothing. Raises `OptedOut`."""
+        """Returns the result that `bring` would have, without changing anything. Raises `OptedOut`."""
 
         def act(tx: Transaction) -> None:
             home = self._resolve(tx, owner)
@@ -188,10 +188,10 @@ class Transfer:
         digest: str = "",
         progress: Progress = lambda count: None,
     ) -> Brought:
-        """Makes the files' content the owner's memory. If cut short, a second call finds what was committed.
+        """Adds the files' content to the owner's memory. After an interruption, a second call finds the committed part.
 
-        `session_key` names the session of a thread if there is none yet. With `learn`, people's own words are read for
-        memories later. Raises `OptedOut`, and `NotFound` if messages have no place to go.
+        `session_key` names the session of a thread if there is none yet. With `learn`, people's own words are searched
+        for memories later. Raises `OptedOut`, and `NotFound` if messages have no place to go.
         """
 
         def begun(tx: Transaction) -> ImportRun:
@@ -225,10 +225,10 @@ class Transfer:
     imports = reads(imports.all_imports)
 
     async def undo(self, short_id: str, *, progress: Progress = lambda count: None) -> Import:
-        """Undoes an import: removes its memories and messages, and what was derived or learned from them alone.
+        """Undoes an import: removes its memories and messages, and all rows derived or learned from them alone.
 
-        The file is scrubbed of them, and what it replaced holds again. If cut short, the same call goes on. Raises
-        `NotFound`, also if it was undone already.
+        The file is scrubbed of them, and replaced memories hold again. After an interruption the same call continues.
+        Raises `NotFound`, also if the import was undone already.
         """
         one = await self._database.read(lambda reader: imports.by_short_id(reader, short_id))
         if one.state == "undone":
@@ -290,7 +290,7 @@ class _DoneError(Exception):
 
 
 def _in_order(lines: Sequence[ImportedLine], home: Home) -> list[ImportedLine]:
-    """Returns lines by thread, then by time. A person's have no threads; an agent's have no place and are dropped."""
+    """Returns lines by thread, then by time. Those of a person have no threads; those of an agent are dropped."""
     if home.chat_id is None:
         lines = [replace(line, thread=None) for line in lines] if home.identity_id is not None else []
     return sorted(lines, key=lambda line: (line.thread or "", line.said_at))
@@ -301,6 +301,6 @@ def _portions(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def _accounts(reader: Reader, context: Context) -> set[exported_files.Account]:
-    """Returns the accounts of the person speaking, linked ones included."""
+    """Returns the accounts of the speaker, including linked ones."""
     known = [people.account(reader, one) for one in people.linked(reader, context.scope.speakers)]
     return {(one.platform, one.user_id) for one in known if one is not None}

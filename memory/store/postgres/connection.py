@@ -1,7 +1,7 @@
-"""A connection to PostgreSQL on a thread of its own, and the values that come and go on it.
+"""A connection to PostgreSQL on a thread of its own, and the conversion of the values sent and received on it.
 
-Invariants: A lost connection is made again at its next use. It begins no transaction by itself: whoever needs one says
-so, together with what it asks first, since each statement is a way to the server and back.
+Invariants: A lost connection is made again at its next use. It begins no transaction by itself: callers begin one
+together with their first statement, since each statement is a way to the server and back.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from memory.store.database import Row
 #: Seconds between two attempts.
 PAUSE: Final = 0.1
 _CONNECT_SECONDS: Final = 5
-#: Seconds after which a transaction is ended in which nothing happens; whoever lives runs it again.
+#: Seconds after which the server ends an idle transaction; a process that is still alive runs it again.
 _STANDS_STILL: Final = 3
-#: Seconds after which another process still has the store open, and is not just ending.
+#: Seconds after which a held lock means that another process has the store open, and is not just ending.
 _ENDING: Final = 2.0
-#: The most statements whose plans the server keeps for a connection: more than a process asks in ordinary use.
+#: The most statements whose plans the server keeps for a connection: more than a process runs in ordinary use.
 _PLANS: Final = 400
 Lock: TypeAlias = Literal["shared", "exclusive"]
 T = TypeVar("T")
@@ -67,7 +67,7 @@ class PostgresRow(Row):
 
 
 class ServerConnection:
-    """A connection on a thread of its own, made at first use and again when it was lost."""
+    """A connection on a thread of its own, made at first use and again after it was lost."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class ServerConnection:
         return f"{number // 10_000}.{number % 10_000}"
 
     async def call(self, act: Callable[[psycopg.Connection[Row]], T]) -> T:
-        """Runs `act` on the connection's thread, after all functions requested before, to its end."""
+        """Runs `act` to its end on the connection's thread, after all functions requested before."""
 
         def run() -> T:
             try:
@@ -125,7 +125,7 @@ class ServerConnection:
         return await asyncio.shield(done)
 
     async def close(self) -> None:
-        """Closes the connection after what was requested before, also if the caller is cancelled meanwhile."""
+        """Closes the connection after all functions requested before, even if the caller is cancelled meanwhile."""
 
         def end() -> None:
             if self._made is not None:
@@ -145,7 +145,7 @@ class ServerConnection:
             made.execute(sql.SQL("set search_path = {}, public").format(sql.Identifier(self._store)))
             if self._lock is not None:
                 self._take_lock(made, self._lock)
-                # A process that stands still in a transaction must not hold up the others.
+                # A process that stops in a transaction must not hold up the others.
                 made.execute(f"set idle_in_transaction_session_timeout = '{_STANDS_STILL}s'".encode())
                 if self._synchronous:  # else the server's own setting holds
                     made.execute(b"set synchronous_commit = on")
@@ -186,7 +186,7 @@ async def once_free(writer: ServerConnection, act: Callable[[psycopg.Connection[
 
 @contextmanager
 def by_itself(connection: psycopg.Connection[Row], name: str) -> Iterator[None]:
-    """Keeps every other process out of what happens in the block, under this name."""
+    """Keeps every other process out of the blocks of this name while the block runs."""
     connection.execute(b"select pg_advisory_lock(%s)", (number_of(name),))
     try:
         yield
@@ -196,7 +196,7 @@ def by_itself(connection: psycopg.Connection[Row], name: str) -> Iterator[None]:
 
 
 def is_alone(connection: psycopg.Connection[Row], store: str) -> bool:
-    """Returns whether no other process has the store open, which this one shares."""
+    """Returns whether no other process shares the open store with this one."""
     number = number_of(f"remora {store}")
     row = connection.execute(b"select pg_try_advisory_lock(%s)", (number,)).fetchone()
     if row is not None and row[0]:
@@ -215,7 +215,7 @@ def _rows(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], Row]:
 
 
 class _WholeNumber(Dumper):
-    """Every whole number is a bigint, and a boolean is one, too."""
+    """Sends every whole number, and every boolean, as a bigint."""
 
     oid = psycopg.adapters.types["int8"].oid
 

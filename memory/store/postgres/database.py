@@ -1,8 +1,8 @@
 """The engine of PostgreSQL: one store in a schema of a database, with its lock, its single writer and its readers.
 
-Invariants: Transactions that write run one at a time, whichever process runs them, but for those that name different
-keys. Readers see one committed state. A transaction whose connection is lost is run again only if the server says that
-it was not committed, so a transaction has no effect outside the database.
+Invariants: Transactions that write run one at a time across all processes, except those that name different keys.
+Readers see one committed state. A transaction whose connection is lost is run again only if the server says that it was
+not committed, so a transaction has no effect outside the database.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ log = structlog.get_logger(__name__)
 _READERS: Final = 2
 #: The connections of a process to a store: the writer, the readers, and two for signals, one of which listens.
 CONNECTIONS: Final = _READERS + 3
-#: How long a read may take, in seconds.
+#: The longest time for a read, in seconds.
 READ_SECONDS: Final = 5.0
 #: Seconds after which the server is given up for this transaction: it may be restarting.
 _WAITED: Final = 10.0
-#: The constraints that are violated where something is given to a process that is not there any more.
+#: The constraints that are violated when a session or duty is given to a process that was removed.
 _HOLDERS: Final = ("lanes_holder_fkey", "duties_holder_fkey")
-#: What is wrong with a role that no policy holds, and the remedy.
+#: The description of a role that no policy holds, and the remedy.
 BYPASSED: Final = "the role in database_url is a superuser or has BYPASSRLS, so row-level security does not hold it"
 ORDINARY_ROLE: Final = (
     "Make an ordinary role the owner of the database, its schema and tables, and name that in database_url."
@@ -106,8 +106,8 @@ class PostgresDatabase(Database):
         Other processes may have the store open, too, unless this one is to be `alone`. `known` are the migrations, by
         default those that are shipped.
 
-        `path` is where the store would be if it were a file: its name is that of the schema, and beside it lie the
-        keys, exports and the list of what was erased.
+        `path` is the path that the store would have as a file: its name is that of the schema, and beside it lie the
+        keys, the exports and the list of erasures.
 
         Raises `StoreInUse`, `StoreUnwritable`, `SchemaTooNew` or `StorageError`, each saying what to do.
         """
@@ -173,17 +173,17 @@ class PostgresDatabase(Database):
                 log.info("store.collided", keys=sorted(keys), error=str(exc).strip(), again="by itself")
                 keys = None
             except psycopg.errors.ForeignKeyViolation as exc:
-                # The process to which something was to be given was removed meanwhile: another one is found.
+                # The process that was to get a session or duty was removed meanwhile: another one is found.
                 if exc.diag.constraint_name not in _HOLDERS or time.monotonic() > until:
                     raise storage_error(exc) from exc
             except psycopg.Error as exc:
-                # Nothing of it was committed. The server may be restarting.
+                # Nothing was committed. The server may be restarting.
                 if not self._writer.is_lost or time.monotonic() > until:
                     raise storage_error(exc) from exc
                 await asyncio.sleep(PAUSE)
 
     def _locks(self, keys: Keys | None, *, durable: bool) -> bytes:
-        """Returns the statement that takes the locks of a transaction, in an order that is the same for all."""
+        """Returns the statement that takes a transaction's locks, in the same order for all transactions."""
         numbers = sorted({number_of(f"remora {self._store} {key}") for key in keys or ()})
         whole = "pg_advisory_xact_lock" if keys is None else "pg_advisory_xact_lock_shared"
         taken = [f"{whole}({self._turn})", *(f"pg_advisory_xact_lock({one})" for one in numbers)]
@@ -191,7 +191,10 @@ class PostgresDatabase(Database):
         return f"{sooner}select {', '.join(taken)}".encode()
 
     def _transaction(self, act: Callable[[Transaction], T], locks: bytes) -> Callable[[psycopg.Connection[Row]], T]:
-        """Returns what runs `act` on a connection. Raises `TakenForDead` if the others have removed this process."""
+        """Returns a function that runs `act` on a connection.
+
+        It raises `TakenForDead` if the others have removed this process.
+        """
         replica = self._replica
 
         def run(connection: psycopg.Connection[Row]) -> T:
@@ -210,7 +213,7 @@ class PostgresDatabase(Database):
         return run
 
     async def _tell(self, topic: str, said: str) -> None:
-        """Sends a signal to all that listen to `topic`."""
+        """Sends a signal to all listeners of `topic`."""
 
         def send(connection: psycopg.Connection[Row]) -> None:
             connection.execute(b"select pg_notify(%s, %s)", (topic, said))
@@ -221,7 +224,7 @@ class PostgresDatabase(Database):
             raise storage_error(exc) from exc
 
     async def _was_committed(self, transaction: str, until: float) -> bool:
-        """Asks the server whether a transaction was committed whose end was not heard of."""
+        """Asks the server whether a transaction with an unknown end was committed."""
 
         def ask(connection: psycopg.Connection[Row]) -> str | None:
             row = connection.execute(b"select pg_xact_status(%s::text::xid8)", (transaction,)).fetchone()
@@ -255,7 +258,7 @@ class PostgresDatabase(Database):
                 await asyncio.sleep(PAUSE)
 
     async def examine(self, act: Callable[[Reader], T]) -> T:
-        """Runs `act` on one committed state, however long it takes; nobody but the caller waits for it."""
+        """Runs `act` on one committed state, however long it takes; only the caller waits for it."""
         connection = self._writer.another()
         try:
             return await connection.call(lambda one: consistent(one, act, self.seal))
@@ -327,21 +330,21 @@ class PostgresDatabase(Database):
         return f"PostgreSQL {self._writer.version}"
 
     def server(self, reader: Reader) -> ServerState | None:
-        """Returns how the server stands."""
+        """Returns the state of the server."""
         return standing.server(reader)
 
     @property
     def file_bytes(self) -> int:
-        """The size of the store's tables with their indexes, when it was checked last."""
+        """The size of the store's tables with their indexes, as of the last check."""
         return self._bytes
 
     @property
     def wal_bytes(self) -> int:
-        """0: the log is the server's."""
+        """0, because the log is the server's."""
         return 0
 
     async def close(self) -> None:
-        """Closes the store after what was requested before."""
+        """Closes the store after all requests made before."""
         if self._replica is not None:
             await self._replica.close()
         for connection in [*self._readers, self._signals, self._writer]:

@@ -1,6 +1,6 @@
-"""Says in PostgreSQL what the store says in the portable subset of SQL, statement by statement.
+"""Translates the store's statements from the portable subset of SQL to PostgreSQL, one by one.
 
-Invariants: Pure; a statement is translated once. What stands between quotes is left as it is. The meaning stays that of
+Invariants: Pure; a statement is translated once. Text between quotes is left as it is. The meaning stays that of
 SQLite: null is the smallest value, `like` ignores the case of ASCII letters, and its patterns have no escape sign
 unless the statement names one.
 """
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-#: A text in quotes, which is left as it is, or the rest of a line that is a comment.
+#: A text in quotes, which is left as it is, or a comment to the end of its line.
 _QUOTED: Final = re.compile(r"'(?:[^']|'')*'|--[^\n]*")
 _PARAMETER: Final = re.compile(r"\?(\d*)")
-#: Words for words, in this order.
+#: Patterns of words and their replacements, in this order.
 _WORDS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
     (re.compile(form), said)
     for form, said in (
@@ -35,7 +35,7 @@ _WORDS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         (r"(?<=[ (])\+(?=\w+\.\w+)", ""),
     )
 )
-#: Words of definitions, in this order. Texts compare byte by byte, as in SQLite.
+#: Patterns of words in definitions and their replacements, in this order. Texts compare byte by byte, as in SQLite.
 _DEFINITIONS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
     (re.compile(form), said)
     for form, said in (
@@ -47,12 +47,12 @@ _DEFINITIONS: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         (r"(?<=\s)text(?=\s*(?:,|\)|$|not null|default|primary|unique|check|references))", 'text collate "C"'),
         (r"\((case .*? end)\)", r"((\1))"),
         (r"\) strict(?:, without rowid)?\s*;?\s*$", ")"),
-        # A vector is of a type that SQLite has not.
+        # A vector has a type that SQLite lacks.
         (r"(\bvector\s+)bytea( not null,\s+primary key \(partition)", r"\1halfvec\2"),
     )
 )
 _ILIKE: Final = re.compile(r"(\bilike \S+)(?! escape)(?=\s|\)|$)")
-#: What ends a list of columns to order by.
+#: The beginning of a list of columns to order by; `_ORDER_ENDS` matches its end.
 _ORDER: Final = re.compile(r"\border by ")
 _ORDER_ENDS: Final = re.compile(r" (?:limit|offset|returning|rows|range)\b")
 _IS_NULL: Final = re.compile(r" is (?:not )?null")
@@ -63,8 +63,8 @@ _COLUMN: Final = re.compile(r"(?:\w+\.)?(\w+)(?: (?:asc|desc))?")
 class Translation:
     """A statement as psycopg takes it.
 
-    It names the parameter at place 0 `p0`, wherever it uses it, and `n0` where it asks whether it is null: these are
-    in `nulls`. `listed` are the places of lists that it goes through.
+    The parameter at place 0 is named `p0` wherever it is used, and `n0` in tests for null, whose places are in `nulls`.
+    `listed` are the places of lists that the statement goes through.
     """
 
     text: str
@@ -104,7 +104,7 @@ def translated(sql: str, never_null: Collection[str] = frozenset()) -> Translati
         if text.endswith("each_of(", 0, match.start()):
             listed.add(places[-1])
         if _IS_NULL.match(text, match.end()):
-            # Null has no type of its own, so what is only asked whether it is null is a text.
+            # Null has no type of its own, so a value that is only tested for null is a text.
             nulls.add(places[-1])
             return f"cast(%(n{places[-1]})s as text)"
         return f"%(p{places[-1]})s"

@@ -1,4 +1,4 @@
-"""Carries over to a copy of a store which ids were given before."""
+"""Carries over to a copy of a store the ids that were given before."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def given(reader: Reader) -> dict[str, int]:
 
 
 def go_on(tx: Transaction, given: Mapping[str, int]) -> None:
-    """Gives only greater ids from now on."""
+    """Makes all new ids greater than these from now on."""
     for row in tx.all(_SEQUENCES):
         last = max(given.get(row["name"], 0), tx.number(f"select coalesce(max(id), 0) from {row['name']}"))
         if last > (row["last"] or 0):

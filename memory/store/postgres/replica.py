@@ -1,12 +1,12 @@
-"""A process among others on a store in PostgreSQL: its signs of life, what it holds, and the signals between them.
+"""A process among others on a store in PostgreSQL: its signs of life, its sessions and duties, and the signals.
 
 A process gives a sign of life every `BEAT` seconds and looks at those of the others. One that gives none for `LEASE`
-seconds, or whose connection has been gone for `GONE`, is removed, and with it all that it held. The time is that of
-whoever looks, on a clock of its own, so the clocks of machines need not agree.
+seconds, or whose connection has been gone for `GONE`, is removed together with its holdings. Each process measures the
+time on its own clock, so the clocks of machines need not agree.
 
 Invariants: a process that was removed commits nothing any more, because each transaction locks the process's row at its
 end and fails without it. A pause in which this process could not look itself hardly counts. Signals only make things
-quicker: whatever they say is found by looking, too.
+quicker: their content is found by looking, too.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ log = structlog.get_logger(__name__)
 BEAT: Final = 1.0
 #: Seconds without a sign of life after which a process is taken for dead.
 LEASE: Final = 8.0
-#: Seconds after which a process is taken for dead whose connection is gone: one that lives makes it again before.
+#: Seconds after which a process without a connection is taken for dead: a live one reconnects sooner.
 GONE: Final = 3.0
-#: The most seconds that count between two looks: longer, this process could not look itself. A connection that comes
-#: back after the server was away needs a moment.
+#: The most seconds that count between two looks: in a longer pause this process could not look itself. A connection
+#: that comes back after the server was away needs a moment.
 _MOST_SILENT: Final = 2 * BEAT
 _MOST_GONE: Final = BEAT
 _CONNECT_SECONDS: Final = 5
@@ -73,10 +73,10 @@ class Watch:
         self._looked = float("-inf")
 
     def dead(self, beats: Mapping[str, int], connected: Collection[str], now: float) -> list[str]:
-        """Returns which of the others are dead, by what was seen of them until now.
+        """Returns the other processes that are dead, by the signs of life seen until now.
 
-        `beats` counts the signs of life of each, `connected` are those whose connection is there, and `now` is in
-        seconds on a clock that is never set.
+        `beats` counts the signs of life of each, `connected` are those with a connection, and `now` is in seconds on a
+        clock that is never set.
         """
         passed = now - self._looked
         self._looked = now
@@ -98,7 +98,7 @@ class Replica(Peers):
         self, database: Database, *, url: str, store: str, send: Callable[[str, str], Awaitable[object]]
     ) -> None:
         self.id = secrets.token_hex(6)
-        #: False before this process has joined the others and once it parts: then there is no row to look for.
+        #: False before this process has joined the others and once it parts: then it has no row to look for.
         self.is_there = False
         self.lost = asyncio.Event()
         self._database = database
@@ -128,7 +128,7 @@ class Replica(Peers):
         await self._connected.wait()
 
     async def close(self) -> None:
-        """Leaves all that this process holds to the others."""
+        """Leaves all sessions and duties of this process to the others."""
         if self._task is None:
             return
         self._task.cancel()
@@ -140,7 +140,7 @@ class Replica(Peers):
         await self.tell("gone", self.id)
 
     def fail(self) -> TakenForDead:
-        """Notes that the others have removed this process, and returns the error for whoever wants to write."""
+        """Notes that the others have removed this process, and returns the error for callers that want to write."""
         if not self.lost.is_set():
             log.critical("replica.taken_for_dead", replica=self.id, now="it begins anew; the others go on meanwhile")
         self.lost.set()
@@ -149,7 +149,7 @@ class Replica(Peers):
             "Nothing of this was saved. It begins anew by itself."
         )
 
-    # What it holds ------------------------------------------------------------------------------------------------
+    # Sessions and duties ------------------------------------------------------------------------------------------
 
     async def begin(self) -> None:
         await self._database.write(lambda tx: replicas.answer(tx, self.id))
@@ -190,7 +190,7 @@ class Replica(Peers):
 
     async def leave(self, session_keys: Collection[str], *, asked: bool = False) -> None:
         ours = self._held.intersection(session_keys)
-        # Whoever wants to hold one of them meanwhile asks the store, after this.
+        # A call that wants to hold one of them meanwhile asks the store, after this.
         self._held -= ours
         if ours:
             left = await self._database.write(
@@ -281,7 +281,7 @@ class Replica(Peers):
         )
         try:
             await connection.execute(sql.SQL("set search_path = {}, public").format(sql.Identifier(self._store)))
-            # A sign of life may get lost with the server. Nobody is waited for longer than for a beat.
+            # A sign of life may get lost with the server. No lock is waited for longer than a beat.
             await connection.execute(
                 f"set synchronous_commit = off; set lock_timeout = '{int(BEAT * 1_000)}ms'".encode()
             )
@@ -327,9 +327,9 @@ class Replica(Peers):
 
 
 def _named(session_keys: Collection[str]) -> Keys | None:
-    """Returns the names of sessions that change hands; None for too many, of which nothing else is done meanwhile.
+    """Returns the names of sessions that change hands; None for too many, which locks out every other transaction.
 
-    Whether a process is there is asked by the foreign key of their rows: whoever removes one takes no locks by name.
+    The foreign key of their rows checks that the process exists: removing a process takes no locks by name.
     """
     return [of_lane(key) for key in session_keys] if len(session_keys) <= _MOST_NAMED else None
 

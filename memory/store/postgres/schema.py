@@ -1,11 +1,11 @@
 """The schema of a store on PostgreSQL, made of the same migrations as that of SQLite.
 
-A new store gets the tables that all migrations together make in SQLite, read from an empty store in memory and said in
-PostgreSQL's types. Texts compare byte by byte, as in SQLite. A store that is there gets the migrations it lacks, one
-transaction each. Each store has a schema of its own in the database.
+A new store gets the tables that all migrations together make in SQLite, read from an empty store in memory and
+translated to PostgreSQL's types. Texts compare byte by byte, as in SQLite. An existing store gets the migrations it
+lacks, one transaction each. Each store has a schema of its own in the database.
 
-Invariants: a migration later than 29 is written in the portable subset, so that both engines read it. One later than 30
-says in its first line whether processes of the version before go on working after it ("Expands") or not ("Replaces"). A
+Invariants: a migration later than 29 is written in the portable subset, so that both engines read it. The first line of
+one later than 30 says whether processes of the version before go on working after it ("Expands") or not ("Replaces"). A
 store of a later version is left as it is.
 """
 
@@ -25,7 +25,7 @@ from memory.store.postgres.dialect import translated
 from memory.store.sqlite.migrate import Migration, migrations
 from memory.store.sqlite.tables import empty
 
-#: The end of a recorded migration's name if processes of the version before go on working after it.
+#: The end of a recorded migration's name if processes of the previous version go on working after it.
 _EXPANDS: Final = " (expands)"
 
 
@@ -60,7 +60,7 @@ def names() -> list[str]:
 
 @cache
 def never_null() -> frozenset[str]:
-    """Returns the names of the columns that hold no null in any table that has one of that name."""
+    """Returns the names of the columns that hold no null in any table with a column of that name."""
     connection = empty()
     try:
         rows = connection.execute(
@@ -76,8 +76,8 @@ def prepare(connection: Any, *, now: int, known: Sequence[Migration] | None = No
     """Makes the tables of a new store, or brings those of an older one up to date.
 
     `connection` is one of psycopg whose search path begins with the store's schema. A store of a later version is left
-    as it is, if this version can work on it. Raises `SchemaTooNew`, and `StoreInUse` if the update takes something away
-    that other processes need and this one is not alone.
+    as it is, if this version can work on it. Raises `SchemaTooNew`, and `StoreInUse` if the update would break other
+    processes and this one is not alone.
     """
     known = migrations() if known is None else known
     there = is_there(connection, connection.execute("select current_schema()").fetchone()[0])
@@ -112,13 +112,13 @@ def prepare(connection: Any, *, now: int, known: Sequence[Migration] | None = No
 
 
 def is_there(connection: Any, store: str) -> bool:
-    """Returns whether there is a store in a schema. Other programs have tables called migrations, too, in theirs."""
+    """Returns whether a schema holds a store. Other programs have a table called migrations in their schemas, too."""
     row = connection.execute("select to_regclass(quote_ident(%s) || '.migrations') is not null", (store,)).fetchone()
     return bool(row[0])
 
 
 def check_version(connection: Any, known: Sequence[Migration] | None = None) -> None:
-    """Raises `SchemaTooNew` if a later version of Remora wrote the store on which this one can't work."""
+    """Raises `SchemaTooNew` if this version can't work on the store because a later one wrote it."""
     newest = (migrations() if known is None else known)[-1].version
     later = connection.execute(
         "select version, name from migrations where version > %s order by version", (newest,)
@@ -131,9 +131,9 @@ def check_version(connection: Any, known: Sequence[Migration] | None = None) -> 
 
 
 def _without_samples(connection: Any) -> Iterator[str]:
-    """Yields the statements by which the planner keeps no samples of people's words, which no erasing reaches.
+    """Yields the statements that keep people's words out of the planner's samples, which no erasing reaches.
 
-    Nothing is found by the words themselves, and a term is looked for within its partition, so no plan needs them.
+    No search uses the words themselves, and terms are looked up within a partition, so no plan needs samples.
     """
     rows = connection.execute(
         "select c.relname, a.attname from pg_attribute a join pg_class c on c.oid = a.attrelid"

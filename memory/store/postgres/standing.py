@@ -1,4 +1,4 @@
-"""How a PostgreSQL server stands: its settings that matter to a store, its standbys, and who uses it.
+"""The state of a PostgreSQL server: its settings that matter to a store, its standbys, and its users.
 
 Invariant: everything here is read from the server's memory, so it may be asked every few seconds.
 """
@@ -11,7 +11,7 @@ from memory.store.server import Deployment, ServerState, Standby
 
 
 def deployment(reader: Reader) -> Deployment:
-    """Returns the server and the processes on a store, for whoever is none of them."""
+    """Returns the server and the processes on a store, for a caller that is none of them."""
     version = reader.one("select current_setting('server_version') as version")
     assert version is not None
     engine = f"PostgreSQL {str(version['version']).split()[0]}"
@@ -34,7 +34,7 @@ def server(reader: Reader) -> ServerState:
     )
 
 
-# Of the server's connections some are kept for superusers; a database and a role may have limits of their own.
+# Some of the server's connections are reserved for superusers; a database and a role may have limits of their own.
 _SERVER = (
     "select (select extversion from pg_extension where extname = 'vector') as vectors,"
     " current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,"

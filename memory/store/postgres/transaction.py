@@ -1,8 +1,7 @@
-"""A transaction on a connection to PostgreSQL: its statements, what it may see, and its end.
+"""A transaction on a connection to PostgreSQL: its statements, its walls, and its end.
 
-Invariants: Statements are those of every engine, said in PostgreSQL's words by `dialect`. A process that the others
-have taken for dead commits nothing: a transaction ends with a look at the process's row, which stays locked until the
-commit.
+Invariants: Statements are those of every engine, translated by `dialect`. A process that the others have taken for dead
+commits nothing: a transaction ends with a look at the process's row, which stays locked until the commit.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ class PostgresReader(Reader):
     """A connection inside a read or write transaction."""
 
     def __init__(self, connection: psycopg.Connection[Row], seal: Seal | None, *, begins: bytes = b"") -> None:
-        """A transaction that has not begun yet `begins` by this statement, together with the first wall."""
+        """Wraps a connection. A transaction that has not begun yet `begins` with this statement and the first wall."""
         self._connection = connection
         self._seal = seal
         self._begins = begins
-        #: The wall that stands, and the one that the next statement needs: most are followed by another of its kind.
+        #: The current wall, and the one that the next statement needs: mostly the same, so the server is rarely told.
         self._wall = self._wanted = walls.OPEN
 
     @property
     def seal(self) -> Seal:
-        """The seal of forgotten statements. Only there if the store was opened for use, not just looked at."""
+        """The seal of forgotten statements. It exists only if the store was opened for use, not only to be read."""
         assert self._seal is not None
         return self._seal
 
@@ -49,11 +48,11 @@ class PostgresReader(Reader):
         return self._execute(sql, parameters).fetchone()
 
     def confine(self, scope: Scope, *, session_id: int | None = None) -> None:
-        """Hides from the rest of this transaction what the scope may not see."""
+        """Hides rows that the scope may not see from the rest of this transaction."""
         self._wanted = walls.settings(scope, session_id=session_id)
 
     def within(self, scope: Scope, *, elsewhere: bool = False) -> AbstractContextManager[None]:
-        """Hides what the scope may not see until the end of the `with` block."""
+        """Hides rows that the scope may not see until the end of the `with` block."""
         stays = not elsewhere and walls.is_confined(self._wanted, scope)
         return self._behind(self._wanted if stays else walls.settings(scope, elsewhere=elsewhere))
 
@@ -83,7 +82,7 @@ class PostgresReader(Reader):
             raise
 
     def _raise_wall(self) -> None:
-        """Tells the server what the next statements may see, if it does not know yet."""
+        """Tells the server the wall of the next statements, if it does not know yet."""
         if self._begins or self._wanted != self._wall:
             told = walls.told(self._wanted) if self._wanted != self._wall else b""
             self._connection.execute(self._begins + told, prepare=False)
@@ -99,7 +98,7 @@ class PostgresTransaction(PostgresReader, Transaction):
 
     def run(self, sql: str, parameters: Sequence[Parameter] = ()) -> None:
         self._execute(sql, parameters)
-        if sql.startswith("create table"):  # of an index that is made again
+        if sql.startswith("create table"):  # a table of an index that is made again
             for statement in walls.definitions(self._connection):
                 self._connection.execute(statement.encode())
 
@@ -112,15 +111,15 @@ class PostgresTransaction(PostgresReader, Transaction):
         self._changes += max(cursor.rowcount, 0)
 
     def give_ids_behind(self, given: Mapping[str, int]) -> None:
-        """Gives only ids that are greater than these and than all that are there."""
+        """Makes new ids greater than these and than all existing ones."""
         ids.go_on(self, given)
 
     def watch(self) -> None:
-        """Begins to note what is done to memories, links and names; see `job_watch`."""
+        """Begins to note changes to memories, links and names; see `job_watch`."""
         watching.watch(self)
 
     def unwatch(self) -> None:
-        """Ends the watch and drops what it has noted."""
+        """Ends the watch and drops its notes."""
         watching.unwatch(self)
 
     @property
@@ -130,7 +129,7 @@ class PostgresTransaction(PostgresReader, Transaction):
 
     @property
     def state(self) -> str:
-        """The transactions that are over: whichever process writes, there is one more then."""
+        """The finished transactions and those under way; every write, by any process, changes this text."""
         return state_of(self)
 
     def _execute(self, statement: str, parameters: Sequence[Parameter]) -> psycopg.Cursor[Row]:
@@ -152,8 +151,7 @@ def committed(
 ) -> T:
     """Runs a transaction as soon as the statement `locks` has taken its locks.
 
-    Raises `Doubtful` if the connection was lost while it was committed, and `Removed` if the process `replica` is not
-    there any more.
+    Raises `Doubtful` if the connection was lost during the commit, and `Removed` if the process `replica` was removed.
     """
     try:
         begun = connection.execute(b"begin; " + locks + b", pg_current_xact_id()::text as transaction", prepare=False)
@@ -164,7 +162,7 @@ def committed(
         with suppress(psycopg.Error):
             connection.rollback()
         raise
-    # A commit alone would pass over an error that `act` has held back.
+    # A commit alone would pass over an error that `act` has suppressed.
     last = b"select 1" if replica is None else f"select still_here('{replica}')".encode()
     try:
         connection.execute(last + b"; commit", prepare=False)
@@ -180,7 +178,7 @@ def committed(
 
 
 def is_there(connection: psycopg.Connection[Row], replica: str) -> bool:
-    """Returns whether the others have not removed a process."""
+    """Returns whether a process is still among the others, not removed."""
     return connection.execute(b"select 1 from replicas where id = %s", (replica,)).fetchone() is not None
 
 
@@ -195,17 +193,17 @@ def consistent(connection: psycopg.Connection[Row], act: Callable[[Reader], T], 
 
 
 def asked_once(connection: psycopg.Connection[Row], act: Callable[[Reader], T], seal: Seal | None) -> T:
-    """Runs a function that asks one statement, and knows no scope."""
+    """Runs a function that makes a single query, without a scope."""
     with in_transaction():
         return act(_SingleReader(connection, seal))
 
 
 class _SingleReader(PostgresReader):
-    """A connection on which one statement is asked, outside a transaction."""
+    """A connection for a single query outside a transaction."""
 
     def _raise_wall(self) -> None:
         assert self._wanted == self._wall, "a second statement or a wall needs a transaction"
-        self._wall = ()  # none that is ever wanted
+        self._wall = ()  # never equal to a wanted wall
 
 
 class Removed(Exception):
@@ -213,7 +211,7 @@ class Removed(Exception):
 
 
 class Doubtful(psycopg.OperationalError):
-    """The connection was lost while a transaction was committed: the server knows whether it was."""
+    """The connection was lost while a transaction was committed; only the server knows the result."""
 
     def __init__(self, transaction: str, result: Any, error: psycopg.Error) -> None:
         super().__init__(str(error))
@@ -230,5 +228,5 @@ def _given(said: Translation, parameters: Sequence[Parameter]) -> dict[str, Any]
 def _bound(value: Parameter, *, listed: bool) -> Any:
     if value is None or isinstance(value, (str, int, float, bytes)):
         return value
-    # An empty list has no type, which the functions that go through one are chosen by.
+    # An empty list has no type, but the functions that go through a list are chosen by its type.
     return list(value) or (NoNumbers() if listed else [])

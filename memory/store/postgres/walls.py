@@ -1,11 +1,11 @@
-"""Row-level security: a transaction that says its scope sees no rows of anybody else, whatever its statements ask for.
+"""Row-level security: a transaction confined to a scope sees no rows of other owners, whatever its statements ask for.
 
 This is the second wall. The first is the condition of `Scope` in every statement. The policies read settings of the
-transaction, once for each statement; where nothing is set (jobs, housekeeping, the mailbox), every row is there.
+transaction, once for each statement; without settings (jobs, housekeeping, the mailbox), every row is visible.
 
-Invariants: The policies say what `Scope.predicate`, `Scope.owned` and `Scope.partitions` say, so a correct statement
-returns the same with and without them. They hold the owner of the tables as well, but no superuser and no role with
-BYPASSRLS, for whom PostgreSQL knows no policies.
+Invariants: The policies equal `Scope.predicate`, `Scope.owned` and `Scope.partitions`, so a correct statement returns
+the same with and without them. They hold the owner of the tables as well, but no superuser and no role with BYPASSRLS,
+to which PostgreSQL applies no policies.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ OPEN: Final = ("",) * len(_SETTINGS)
 def settings(scope: Scope, *, session_id: int | None = None, elsewhere: bool = False) -> tuple[str, ...]:
     """Returns the values of the settings that confine a transaction to a scope.
 
-    With `session_id`, what was said in that session is there as well: it is the conversation itself. With `elsewhere`,
-    so is what the scope's people said in other places.
+    With `session_id`, the messages of that session, the conversation itself, are visible as well. With `elsewhere`, so
+    are messages of the scope's people in other places.
     """
     owners, selves, partitions = (
         f"{{{','.join(map(str, some))}}}" for some in (scope.owners, scope.selves, scope.partitions)
@@ -47,7 +47,7 @@ def is_confined(values: tuple[str, ...], scope: Scope) -> bool:
 
 
 def definitions(connection: Any) -> Iterator[str]:
-    """Yields the statements that make the policies that are missing, or not as they are here."""
+    """Yields the statements that make the policies that are missing or differ from those here."""
     policies: dict[str, list[str]] = {}
     for table, policy in connection.execute(
         "select c.relname::text, p.polname::text from pg_class c left join pg_policy p on p.polrelid = c.oid"
@@ -55,7 +55,7 @@ def definitions(connection: Any) -> Iterator[str]:
     ):
         policies.setdefault(table, []).extend([] if policy is None else [policy])
     for table, condition in _POLICIES.items():
-        # The name says which condition it is: making a policy locks the table, also for readers.
+        # The name identifies the condition: making a policy locks the table, also for readers.
         name = f"remora_{hashlib.sha256(condition.encode()).hexdigest()[:12]}"
         # A derived table may be missing until it is made again.
         if table not in policies or name in policies[table]:
@@ -67,7 +67,7 @@ def definitions(connection: Any) -> Iterator[str]:
 
 
 def is_bypassed(connection: Any) -> bool:
-    """Returns whether the connection's role is one that policies don't hold."""
+    """Returns whether policies don't hold the connection's role."""
     row = connection.execute("select rolsuper or rolbypassrls from pg_roles where rolname = current_user").fetchone()
     return row is not None and bool(row[0])
 

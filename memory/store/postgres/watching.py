@@ -1,6 +1,6 @@
-"""Notes by triggers what a job does to memories, links and names, and refuses what it may not do.
+"""Notes a job's changes to memories, links and names by triggers, and refuses changes that no job may make.
 
-The triggers are part of the schema and do nothing but in a transaction that sets `remora.watched`. What they note is in
+The triggers are part of the schema and act only in a transaction that sets `remora.watched`. Their notes are in
 temporary tables, which go with the transaction.
 """
 
@@ -16,7 +16,7 @@ _WATCHED: Final = "coalesce(current_setting('remora.watched', true), '') = 'on'"
 
 
 def watch(tx: Transaction) -> None:
-    """Begins to note."""
+    """Begins to note changes."""
     for table, source, columns in (("rows", "memories", ", ".join(COLUMNS)), ("names", "entities", "type")):
         tx.run(
             f"create temp table journal_{table} on commit drop as"
@@ -31,7 +31,7 @@ def watch(tx: Transaction) -> None:
 
 
 def unwatch(tx: Transaction) -> None:
-    """Ends the watch and drops what it has noted."""
+    """Ends the watch and drops its notes."""
     tx.run("select set_config('remora.watched', 'off', true)")
     for table in ("rows", "links", "names"):
         tx.run(f"drop table pg_temp.journal_{table}")
@@ -64,7 +64,7 @@ def definitions() -> Iterator[str]:
             "unnamed", "before delete", "entities",
             "raise exception 'a job deletes no name' using errcode = 'integrity_constraint_violation'",
         ),
-        # Spellings are words, which a journal may not hold. Names that were there before stay as people write them.
+        # Spellings are words, which a journal may not hold. Existing names stay as people write them.
         ("respelled", "before update of name, norm", "entities", _passed_over("old.id")),
         ("spelled", "before insert", "entity_aliases", _passed_over("new.entity_id")),
         ("unspelled", "before delete", "entity_aliases", _passed_over("old.entity_id")),
@@ -80,7 +80,7 @@ def definitions() -> Iterator[str]:
 
 
 def _passed_over(entity: str) -> str:
-    """Returns a statement that skips a change if the entity was there before."""
+    """Returns a statement that skips a change if the entity existed before."""
     return f"if not exists (select 1 from journal_names where made = 1 and id = {entity}) then return null; end if"
 
 

@@ -1,4 +1,4 @@
-"""The engine of SQLite: one store on disk with its lock, its single writer, its readers.
+"""The engine of SQLite: one store on disk with its lock, its single writer and its readers.
 
 A transaction runs on its connection's own thread.
 
@@ -50,13 +50,13 @@ log = structlog.get_logger(__name__)
 _PLAIN: Final = (str, int, float, bytes, NoneType)
 _READERS: Final = 2
 _BUSY_MS: Final = 5_000
-#: How long a read may take, in seconds. A search of one person among a million rows takes some hundredths.
+#: The longest time for a read, in seconds. A search of one person among a million rows takes some hundredths.
 READ_SECONDS: Final = 5.0
 #: Steps of SQLite's virtual machine, some 50 ns each, between two looks at the clock during a read.
 _STEPS_BETWEEN_LOOKS: Final = 20_000
 #: A store up to this size is checked before it is used, in some 0.1 s; a larger store while it is already in use.
 _CHECKED_AT_START: Final = 64 * 1024 * 1024
-#: SQLite empties the log at 4 MB. If that fails because somebody reads the log, the writer tries from this size on,
+#: SQLite empties the log at 4 MB. If that fails because a reader uses the log, the writer tries from this size on,
 _LONG_LOG: Final = 8 * 1024 * 1024
 #: each time the log has grown by this step, and only for so long that the next writer hardly waits.
 _LOG_STEP: Final = 1024 * 1024
@@ -126,7 +126,7 @@ class SqliteReader(Reader):
 
     @property
     def seal(self) -> Seal:
-        """The seal of forgotten statements. Only there if the store was opened with `Database.open`."""
+        """The seal of forgotten statements. It exists only if the store was opened with `Database.open`."""
         assert self._seal is not None
         return self._seal
 
@@ -138,7 +138,7 @@ class SqliteReader(Reader):
         return row
 
     def given_ids(self) -> dict[str, int]:
-        """Returns the greatest id ever given, by table; only of tables that never give one again."""
+        """Returns the greatest id ever given, by table, only for tables that never give one again."""
         return ids.given(self)
 
 
@@ -153,15 +153,15 @@ class SqliteTransaction(SqliteReader, Transaction):
         self._connection.executemany(sql, [_bound(row) for row in rows])
 
     def give_ids_behind(self, given: Mapping[str, int]) -> None:
-        """Gives only ids that are greater than these and than all that are there."""
+        """Makes new ids greater than these and than all existing ones."""
         ids.go_on(self, given)
 
     def watch(self) -> None:
-        """Begins to note what is done to memories, links and names; see `job_watch`."""
+        """Begins to note changes to memories, links and names; see `job_watch`."""
         watching.watch(self)
 
     def unwatch(self) -> None:
-        """Ends the watch and drops what it has noted."""
+        """Ends the watch and drops its notes."""
         watching.unwatch(self)
 
     @property
@@ -195,14 +195,14 @@ class SqliteDatabase(Database):
         self.seal = seal
         self.driver = driver
         self.peers = Alone()
-        #: What is damaged and what to do, for health and status; None as long as no damage is known.
+        #: The damage and the remedy, for health and status; None as long as no damage is known.
         self.damage: str | None = None
-        #: Why vectors can't be compared here, for health and status; empty if they can.
+        #: The reason why vectors can't be compared here, for health and status; empty if they can.
         self.without_vectors = without_vectors
         #: Called when damage turns out to be only in tables that can be derived again.
         self.on_index_damage: Callable[[], None] = _nothing
         self._error: type[Exception] = driver.module.Error
-        # Wrong parameters are a fault of the program and no failure of the store: the same call never succeeds later.
+        # Wrong parameters are a fault of the program, not a failure of the store: the same call never succeeds later.
         self._faults: tuple[type[Exception], ...] = (driver.module.ProgrammingError, driver.module.InterfaceError)
         self._lock = lock
         self._writer = writer
@@ -336,7 +336,7 @@ class SqliteDatabase(Database):
             raise await self._explained(exc, met) from exc
 
     async def examine(self, act: Callable[[Reader], T]) -> T:
-        """Runs `act` on one committed state, however long it takes; nobody but the caller waits for it."""
+        """Runs `act` on one committed state, however long it takes; only the caller waits for it."""
         met = time.monotonic()
         try:
             return await self._apart(lambda connection: _consistent(connection, act, self.seal))
@@ -353,13 +353,13 @@ class SqliteDatabase(Database):
         return self.damage
 
     async def damaged(self, tables: Collection[str]) -> list[str]:
-        """Returns those of `tables` whose pages are damaged."""
+        """Returns the tables among `tables` whose pages are damaged."""
         return await self._apart(lambda connection: health.damaged(connection, self._error, tables))
 
     async def strike(self, tables: Collection[str]) -> None:
         """Recreates damaged derived tables, empty, without touching their pages; see `health.strike`.
 
-        The file is then rewritten from what is left, which holds up writers for about a second per 100,000 rows.
+        The file is then rewritten from the remaining rows, which holds up writers for about a second per 100,000 rows.
         """
         assert set(tables) <= set(health.DERIVED)
         await self._write(lambda tx: health.strike(tx._connection, tables))
@@ -377,10 +377,10 @@ class SqliteDatabase(Database):
     async def scrub(self, *, seconds: float = 5.0) -> bool:
         """Removes every byte of deleted or replaced data from the files. Returns False if it can't.
 
-        `secure_delete` alone is not enough: when SQLite shifts rows between pages, it leaves copies behind in what is
-        then free space (measured in docs/design/memory.md). So the file is rewritten from the rows, at some 10 ms a MB,
-        during which writers wait. The log is emptied before and after; each attempt lasts at most `seconds`, and fails
-        if somebody reads for longer.
+        `secure_delete` alone is not enough: when SQLite shifts rows between pages, it leaves copies behind in space
+        that is then free (measured in docs/design/memory.md). So the file is rewritten from the rows, at some 10 ms a
+        MB, during which writers wait. The log is emptied before and after; each attempt lasts at most `seconds`, and
+        fails if a read takes longer.
         """
         if self.damage is not None or not await self._log_emptied(seconds):
             return False
@@ -393,11 +393,11 @@ class SqliteDatabase(Database):
 
     @property
     def engine(self) -> str:
-        """The SQLite that serves."""
+        """The name and version of the SQLite library in use."""
         return str(self.driver)
 
     def server(self, reader: Reader) -> None:
-        """Returns None: there is no server."""
+        """Returns None, because there is no server."""
 
     @property
     def file_bytes(self) -> int:
@@ -430,7 +430,7 @@ class SqliteDatabase(Database):
         _release(self._lock, self.path)
 
     async def _log_emptied(self, seconds: float) -> bool:
-        """Empties the log as soon as nobody reads. Writers get their turn between the attempts."""
+        """Empties the log as soon as it has no readers. Writers get their turn between the attempts."""
 
         def attempt(connection: sqlite3.Connection) -> bool:
             connection.execute(f"pragma busy_timeout = {_LOG_WAIT_MS}")
@@ -508,7 +508,7 @@ class SqliteDatabase(Database):
             log.error("store.damaged", path=str(self.path), damaged=list(damaged), now="read only")
 
     def _shorten_log(self, connection: sqlite3.Connection) -> None:
-        """Empties a log that has grown long, unless somebody still reads it. Never raises, as the commit is done."""
+        """Empties a log that has grown long, unless a reader still uses it. Never raises, as the commit is done."""
         size = self.wal_bytes
         if size < _LONG_LOG:
             self._log_tried_at = _LONG_LOG
@@ -667,7 +667,7 @@ def _prepare_writer(
     durability: Durability,
     checked_at_start: int,
 ) -> tuple[bool, list[str]]:
-    """Brings the file up to date. Returns whether it was checked, and which of its tables are damaged."""
+    """Brings the file up to date. Returns whether it was checked, and its damaged tables."""
     for pragma in _writer_pragmas(durability):
         connection.execute(pragma)
     # A store to be migrated must be whole, however long the check takes.

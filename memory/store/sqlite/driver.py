@@ -1,7 +1,7 @@
-"""Chooses the SQLite library: the bundled one where it is installed, else the one Python was built with.
+"""Chooses the SQLite library: the bundled one if it is installed, else the one Python was built with.
 
-The bundled build can load extensions; many Python builds can't. Both speak DB-API 2 with identical names, so a driver
-is just that module.
+The bundled build can load extensions; many Python builds can't. Both implement DB-API 2 with identical names, so a
+driver is just that module.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from types import ModuleType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driver:
-    """A DB-API module for SQLite and what it can do."""
+    """A DB-API module for SQLite and its abilities."""
 
     name: str
     module: ModuleType
@@ -29,7 +29,7 @@ class Driver:
         return hasattr(self.module.Connection, "enable_load_extension")
 
     def load_vectors(self, connection: sqlite3.Connection) -> str:
-        """Load sqlite-vec into `connection` and nothing else ever; returns why that can't be, nothing where it was."""
+        """Loads sqlite-vec, and nothing else ever, into `connection`. Returns why it can't; empty on success."""
         if not self.loads_extensions:
             return f"{self} can't load sqlite-vec, which compares vectors."
         try:
@@ -54,7 +54,7 @@ def built_in() -> Driver:
 
 
 def bundled() -> Driver | None:
-    """The SQLite that came with Remora's packages, or None where there is no build for this platform."""
+    """Returns the SQLite that came with Remora's packages, or None if there is no build for this platform."""
     try:
         return Driver(name="bundled", module=importlib.import_module("sqlean.dbapi2"))
     except ImportError:

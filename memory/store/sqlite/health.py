@@ -1,11 +1,11 @@
 """Checks the pages of a store for damage, and recreates damaged tables that can be derived again.
 
-Two kinds of tables are distinguished by name: canonical tables hold what can't be derived again, and derived tables are
-indexes of these.
+Two kinds of tables are distinguished by name: canonical tables hold data that can't be derived again, and derived
+tables are indexes of these.
 
 Invariants: Nothing here repairs a canonical table or drops a damaged one, because walking a corrupt tree frees pages
-that belong to others. A damaged derived table is removed from the schema and recreated empty; its old pages are left
-behind for a `vacuum`.
+that belong to others. A damaged derived table is removed from the schema and recreated empty; its old pages remain for
+a `vacuum`.
 
 The checks are SQLite's `quick_check`, table by table: the order of a tree and of its indexes, types and constraints,
 but no checksums, so a letter changed within a text is not detected. Measured for 1 M messages and memories in
@@ -22,7 +22,7 @@ from typing import Final
 WORDS: Final = ("postings", "indexed_documents")
 #: The vectors and token bits of documents, and the documents still to be embedded.
 MEANINGS: Final = ("vectors", "vector_signs", "token_bits", "embedded", "unembedded", "embedding_cache")
-#: The log that feeds both. Without it, it is unknown for which documents either of them is out of date.
+#: The log that feeds both. Without it, the documents for which either of them is out of date are unknown.
 CHANGES: Final = "changes"
 #: The word index of earlier versions: an FTS5 table, and the tables in which FTS5 keeps it.
 _FORMER_WORDS: Final = ("words", "words_data", "words_idx", "words_content", "words_docsize", "words_config")
@@ -73,7 +73,7 @@ def damaged_canonical(connection: sqlite3.Connection, error: type[Exception], *,
 
 
 def damaged(connection: sqlite3.Connection, error: type[Exception], tables: Collection[str]) -> list[str]:
-    """Returns those of `tables` that are damaged or have a damaged index. A missing table is not damaged."""
+    """Returns the tables among `tables` that are damaged or have a damaged index. A missing table is not damaged."""
     return [table for table in tables if _exists(connection, table) and _complaints(connection, error, table)]
 
 
@@ -94,7 +94,7 @@ def before_migration(connection: sqlite3.Connection, error: type[Exception]) -> 
 
 
 def strike(connection: sqlite3.Connection, tables: Collection[str]) -> None:
-    """Removes `tables` with their indexes from the schema, and recreates them empty, but for a former word index.
+    """Removes `tables` with their indexes from the schema and recreates them empty, except a former word index.
 
     Runs inside the caller's transaction. The file needs a `vacuum` afterwards. Numbers once given by `autoincrement`
     are not given again. Raises the driver's error if this SQLite does not allow writing its schema.

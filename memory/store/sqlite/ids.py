@@ -1,4 +1,4 @@
-"""Carries over to a copy of a store which ids were given before, in the tables that never give one again."""
+"""Carries over to a copy of a store the ids that were given before, in the tables that never give one again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def given(reader: Reader) -> dict[str, int]:
 
 
 def go_on(tx: Transaction, given: Mapping[str, int]) -> None:
-    """Gives only greater ids from now on. Other tables give the id behind their greatest one."""
+    """Makes all new ids greater than these from now on. Other tables give the id after their greatest one."""
     for row in tx.all("select name from sqlite_schema where type = 'table' and sql like '%autoincrement%'"):
         name = row["name"]
         last = max(given.get(name, 0), tx.number(f"select coalesce(max(id), 0) from {name}"))

@@ -27,12 +27,12 @@ class Migration:
 
     @property
     def expands(self) -> bool:
-        """True if processes of the version before go on working after it, as its first line says."""
+        """True if, by its first line, processes of the previous version go on working after it."""
         return self.sql.startswith("-- Expands:")
 
 
 def migrations() -> list[Migration]:
-    """All shipped migrations, oldest first."""
+    """Returns all shipped migrations, oldest first."""
     found = [
         Migration(version=int(match[1]), name=match[2], sql=file.read_text("utf-8"))
         for file in resources.files("memory.store").joinpath("migrations").iterdir()
@@ -42,7 +42,7 @@ def migrations() -> list[Migration]:
 
 
 def migrate(connection: sqlite3.Connection, known: list[Migration], *, now: int) -> None:
-    """Apply what is missing. Raises `SchemaTooNew` when the database is ahead of `known`."""
+    """Applies the missing migrations. Raises `SchemaTooNew` if the database is ahead of `known`."""
     connection.execute(
         "create table if not exists migrations"
         " (version integer primary key, name text not null, applied_at integer not null) strict"

@@ -1,4 +1,4 @@
-"""Notes by temporary triggers what a job does to memories, links and names, and refuses what it may not do."""
+"""Notes a job's changes to memories, links and names by temporary triggers, and refuses those that no job may make."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from memory.store.job_watch import COLUMNS, FIXED, LINKS
 
 
 def watch(tx: Transaction) -> None:
-    """Makes the database note each change to memories, links and names, and refuse what no job may do."""
+    """Makes the database note each change to memories, links and names, and refuse changes that no job may make."""
     columns = ", ".join(COLUMNS)
     old = ", ".join(f"old.{name}" for name in COLUMNS)
     tx.run(f"create temp table journal_rows (id integer primary key, made integer not null, {columns})")
@@ -33,7 +33,7 @@ def watch(tx: Transaction) -> None:
             "insert or ignore into journal_names values (old.id, 0, old.type)",
         ),
         ("unnamed", "before delete on main.entities", "select raise(abort, 'a job deletes no name')"),
-        # Spellings are words, which a journal may not hold. Names that were there before stay as people write them.
+        # Spellings are words, which a journal may not hold. Existing names stay as people write them.
         ("respelled", "before update of name, norm on main.entities", _passed_over("old.id")),
         ("spelled", "before insert on main.entity_aliases", _passed_over("new.entity_id")),
         ("unspelled", "before delete on main.entity_aliases", _passed_over("old.entity_id")),
@@ -49,12 +49,12 @@ def watch(tx: Transaction) -> None:
 
 
 def _passed_over(entity: str) -> str:
-    """Returns a trigger statement that skips a change if the entity was there before."""
+    """Returns a trigger statement that skips a change if the entity existed before."""
     return f"select raise(ignore) where {entity} not in (select id from journal_names where made)"
 
 
 def unwatch(tx: Transaction) -> None:
-    """Ends the watch and drops what it has noted."""
+    """Ends the watch and drops its notes."""
     for row in tx.all("select name from temp.sqlite_master where type = 'trigger' and name glob 'journal_*'"):
         tx.run(f"drop trigger temp.{row['name']}")
     for table in ("rows", "links", "names"):

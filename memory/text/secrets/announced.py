@@ -1,8 +1,8 @@
 """Secrets that a word announces: "my password is ...", `api_key=...`, 密码是...
 
-The words are told by language in one table. Which value counts depends on how it is tied to its word: behind a sign
-(a colon, an arrow, a table's cell, a tag) almost anything does, behind a verb what looks like a password, and beside
-the word, or before it, only what looks like nothing else.
+One table lists the words by language. The tie between a word and a value decides which values count: behind a sign
+(a colon, an arrow, a table's cell, a tag) almost any value, behind a verb a value that looks like a password, and
+beside or before the word only a value that looks like nothing else.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SIGN = (
     # Columns of blanks, to the end of the line.
     r"| {2,20}(?=\S{3,80}[ \t]*(?:\n|\Z)))"
 )
-#: What leads to a value: a sign, a verb, the end of the line, or nothing.
+#: The link from a word to its value: a sign, a verb, the end of the line, or nothing.
 _LINK = (
     rf"(?:(?P<sign>{_SIGN})|[*_`\"')]{{0,3}}[,?]?"
     rf"(?P<verb> {{0,2}}(?:(?<= )(?:(?:{any_of('adverbs')}) )?(?:{any_of('is')})(?: (?:{any_of('adverbs')}))?|'s|"
@@ -51,12 +51,12 @@ _LINK = (
     r"(?<=[^\x00-\u024f] )(?=[a-z]{5}))))"
 )
 _NONE = "(?P<sign>(?!))?(?P<line>(?!))?(?P<near>(?!))?"
-#: Behind a verb of change, what leads to the new value ties as well: "changed it to ...".
+#: The link to a new value behind a verb of change: "changed it to ...".
 _LINK_TO = rf"(?P<verb> {{1,2}}(?:{any_of('to')}):? {{1,2}}){_NONE}"
 _CHANGED = rf"(?<![^\W\d_])(?:{any_of('changed')})"
-#: Behind a name and the word, what comes next is the value.
+#: The link behind a name and the word: the next word is the value.
 _LINK_BESIDE = rf"(?P<verb> {{1,2}})(?=[^\W\d_]{{4}}){_NONE}"
-#: Chinese and its neighbours go on without a space; what stands there in other letters is the value.
+#: The link in Chinese and its neighbours, which use no spaces: text in other letters is the value.
 _LINK_CJK = rf"(?:(?P<sign>{_SIGN})|(?P<verb>(?:{any_of('is_cjk')})?[: ]{{0,3}})(?=[\x21-\x7e「『“«]))"
 _WORD = re.compile(rf"[^\s{BARRIER}]+")
 _VALUED = re.compile(r"[0-9_!#$%&*+=@^~\"“«`]")
@@ -68,7 +68,7 @@ _PURPOSE = rf" {{1,2}}(?:(?:(?:[^\W\d_]{{3,12}} )?(?:{any_of('for')})|{any_of('s
 _USER = rf"(?<!\w)(?:{any_of('users')})[ :=-]{{1,3}}\S{{2,40}}[ ,/;|]{{1,4}}\Z"
 _SERVICE = rf"(?<!\w)(?:{any_of('services')})(?!\w)"
 _WIFI = any_of("wifi")
-#: Letters of other alphabets come behind these.
+#: The last Latin letter: those of other alphabets come after it.
 _LATIN = "\u024f"
 _ASCII_WORD = re.compile(r"[A-Za-z]{4}")
 _VERBS = words("is") | words("adverbs")
@@ -79,20 +79,20 @@ _TIES_BEFORE = _VERBS | words("ties_before")
 _TIES_AGAIN = _VERBS | words("ties_again")
 _NO_LINK = re.compile(rf"(?i)\s*(?:{any_of('no_link')})")
 _NO_OPENS = rf"(?<![^\W\d_])(?:{any_of('no_opens')})|{any_of('no_opens_cjk')}"
-#: A code for one time of capitals and digits.
+#: A one-time code of capitals and digits.
 _LETTERED = re.compile(r"(?=[A-Z]{0,7}[0-9])(?=[0-9]{0,7}[A-Z])[A-Z0-9]{5,8}(?!\w)")
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}(?![0-9])")
 _PLACEHOLDER = rf"(?<![^\W_])(?:{any_of('placeholders')})(?![^\W_])"
 _YOURS = words("yours")
 _LOST = rf"(?<!\w)(?:{any_of('forgotten')})"
 _POSTAL = re.compile(rf"(?i) ?(?:{any_of('postal')})")
-#: Steps from word to word, in spite of a comma or the end of a sentence.
+#: A step from word to word, even across a comma or the end of a sentence.
 _STEP = (
     r"(?:'s|[,.?!;])? {1,2}(?:\([^()\n]{1,40}\)|\[[^\[\]\n]{1,40}\]|"
     rf"(?:[^\s:=|()<>.!?;,\"{BARRIER}]|\.(?=\w)){{1,40}})"
 )
 _STEP_CJK = rf"，(?=现在|新|改|是)|[^\x00-\x7f。、！？，{BARRIER}]| (?=[^\x00-\x7f])|(?i:wi-?fi)"
-#: How many steps are taken.
+#: The most steps.
 _STEPS, _STEPS_CJK = 12, 14
 _ENDS_SENTENCE = r"""["'”’)\]]?(?: ?[.,!?;:。]|[ \t]{0,3}(?:\n|\Z|&&|</?[a-z]|-->|\|))"""
 
@@ -102,7 +102,7 @@ _Look = Callable[[str, int], Iterator[_Span]]
 
 
 def openings() -> Iterator[tuple[str, _Look]]:
-    """Every announcing word in lower case, with what looks for its values: the start, end and label of each."""
+    """Yields every announcing word in lower case, with a function that finds the start, end and label of its values."""
     known: set[tuple[str, str]] = set()
     for label, kind, some in ANNOUNCING:
         for word in some:
@@ -114,7 +114,7 @@ def openings() -> Iterator[tuple[str, _Look]]:
 
 
 def _misspelt(word: str, kind: str) -> set[str]:
-    """A long word for a password with two letters changed over or one left out."""
+    """Returns the misspellings of a long word for a password: two letters swapped, or one left out."""
     if kind != "password" or len(word) < 8 or not word.isascii() or " " in word:
         return set()
     swapped = {word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(1, len(word) - 1)}
@@ -133,7 +133,7 @@ def worth_reading(text: str, place: int, end: int) -> bool:
 
 
 def _again(text: str, place: int) -> Iterator[_Span]:
-    """A second value behind a mark: "..., and the new one is ..."."""
+    """Yields a second value behind a mark: "..., and the new one is ..."."""
     stop = text.find(BARRIER, place + 1, place + 100)
     words = list(_WORD.finditer(text, place + 1, stop if stop >= 0 else place + 100))[:9]
     for nth, word in enumerate(words):
@@ -146,7 +146,7 @@ def _again(text: str, place: int) -> Iterator[_Span]:
 
 def _look(word: str, kind: str, label: str) -> _Look:
     cjk = word[-1] >= "\u0e00" and word[-1].isalpha() and not "\u1200" <= word[-1] < "\u1380"
-    # Short words stand in longer ones.
+    # Short words occur inside longer ones.
     alone = (len(word) <= 4 and word.isascii() and kind != "code") or kind in (
         "account",
         "entry",
@@ -189,7 +189,7 @@ def _in_word(text: str, at: int) -> bool:
 
 
 def _behind(text: str, place: int, end: int, kind: str, *, cjk: bool) -> Iterator[tuple[int, int]]:
-    """Start and end of the value behind a word, and of what may be it before that."""
+    """Yields start and end of the value behind a word, and of weaker candidates before that value."""
     at = end
     if not cjk and (
         tail := pattern(r"(?:s|e?n|i|[_-][a-z]{1,12})?(?![^\W\d_])|(?!)" if kind == "key" else r"[^\W\d_]{0,7}").match(
@@ -215,7 +215,7 @@ def _behind(text: str, place: int, end: int, kind: str, *, cjk: bool) -> Iterato
 
 
 def _link(text: str, place: int, at: int, kind: str, *, first: bool, cjk: bool) -> re.Match[str] | None:
-    """Returns what leads from the word at `place`, or from `at` behind it, to a value."""
+    """Returns the link to a value from the word at `place`, or from `at` behind it."""
     if cjk:
         return pattern(_LINK_CJK).match(text, at)
     if first and kind in ("password", "open"):
@@ -229,7 +229,7 @@ def _link(text: str, place: int, at: int, kind: str, *, first: bool, cjk: bool) 
 
 
 def _before(text: str, place: int, kind: str) -> Iterator[tuple[int, int]]:
-    """Start and end of a value before its word: "... is my password", "... as the password"."""
+    """Yields start and end of a value before its word: "... is my password", "... as the password"."""
     if kind not in ("password", "open", "pin", "code", "key", "loosely"):
         return
     if not _VALUE_BEFORE.search(text, max(0, place - 80), place):
@@ -275,7 +275,7 @@ def _before(text: str, place: int, kind: str) -> Iterator[tuple[int, int]]:
 def _value(  # noqa: PLR0911 - one way out for each kind
     text: str, place: int, of: str, link: re.Match[str], kind: str, *, cjk: bool, plural: bool
 ) -> tuple[int, int] | None:
-    """Start and end of the value that `link` leads to, behind the words `of`, if it is a secret."""
+    """Returns start and end of the value that `link` leads to, behind the words `of`, if it is a secret."""
     start, sign, verb = link.end(), link["sign"] or "", link["verb"]
     near = not sign and not (verb or "").strip() and (cjk or link["line"] is None)
     if of.strip() and sign.lstrip()[:1] in ("'", '"') and "," in sign:
@@ -336,7 +336,7 @@ def _is_password(  # noqa: PLR0911 - each kind of tie stands alone
     foreign = text[place] > _LATIN and value.isascii() and (cjk or not link["sign"])
     final = quoted or sign in ("=", ":=") or pattern(_ENDS_SENTENCE).match(text, span[1]) or foreign
     joined = sign and pattern(_JOINED).match(text, span[1]) is not None
-    # "I forgot the password of ..." names what it opens.
+    # "I forgot the password of ..." names the service, not the password.
     lost = not sign and pattern(_LOST).search(text, max(0, place - 40), place) is not None
     plain = tied and not lost and (final or joined) and sign not in ("(", "[") and len(words) <= 4
     if near and not cjk:
@@ -365,7 +365,7 @@ def _beside_a_user(text: str, place: int) -> bool:
 def _number(  # noqa: PLR0911 - each rule that a number is no secret stands alone
     text: str, place: int, link: re.Match[str], of: str, kind: str, *, near: bool
 ) -> tuple[int, int] | None:
-    """Start and end of the digits of a PIN or a code."""
+    """Returns start and end of the digits of a PIN or a code."""
     match = pattern(NUMBER).match(text, link.end())
     if match is None and kind == "pin" and link["sign"]:
         match = _LETTERED.match(text, link.end())
@@ -397,7 +397,7 @@ def _number(  # noqa: PLR0911 - each rule that a number is no secret stands alon
 
 
 def _may_open(text: str, place: int, of: str, number: re.Match[str], *, near: bool) -> bool:
-    """Returns whether digits behind "code" may open something though nothing tells what: no year, error or product."""
+    """Returns whether digits behind "code" may open something, though it is not named: no year, error or product."""
     digits = sum(map(str.isdigit, number.group()))
     return (
         3 < digits < 9
@@ -408,7 +408,7 @@ def _may_open(text: str, place: int, of: str, number: re.Match[str], *, near: bo
 
 
 def _ties(of: str) -> bool:
-    """Returns whether nothing stands between word and value but the purpose of the value."""
+    """Returns whether at most the value's purpose stands between word and value."""
     return (
         not of.strip()
         or pattern(

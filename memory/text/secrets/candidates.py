@@ -1,7 +1,7 @@
-"""Finds the pieces of a text that could be a secret, and describes each by its look and by what stands near it.
+"""Finds the pieces of a text that could be a secret, and describes each by its look and its neighbourhood.
 
-No language's grammar is known here, only which words tell of what (`words.yaml`). What a description is worth was
-learned (`likely.py`). All that is looked at stands near, so that a long text is read as a short one.
+No language's grammar is known here, only words and their kinds (`words.yaml`). The worth of a description was learned
+(`likely.py`). Only nearby words are read, so that a long text is read like a short one.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from memory.text.secrets.folding import BARRIER
 from memory.text.secrets.values import KNOWN, is_sign
 from memory.text.secrets.vocabulary import ANNOUNCING, any_of, data, has_patterns, pattern, tree, words
 
-#: A longer text is a document, which is read by rules only.
+#: The most pieces of a text: a longer one is a document, which is read by rules only.
 _PIECES: Final = 2_000
-#: So many candidates of a text are described.
+#: The most candidates of a text that are described.
 _CANDIDATES: Final = 300
-#: How many pieces on either side a word may tell of a secret, tie to it, and make up its surroundings.
+#: The pieces on either side within which a word announces a secret, ties to it, or makes up its surroundings.
 _TELLS, _NEAR, _AROUND = 12, 9, 24
 
-#: Without the signs that part words, of which a text may have any number.
+#: Chinese and its neighbours, without the signs between words, of which a text may have any number.
 _CJK: Final = "\u2e80-\u3000\u3003-\u300b\u3012-\u9fff\uac00-\ud7a3"
 _APART: Final = "→➜➡⇒👉↦。、「」『』“”«»：，！？；（）【】"
 _PIECE: Final = re.compile(rf"{BARRIER}|[{_CJK}]+|=>|->|[→➜➡⇒👉↦]|[^\s{BARRIER}{_CJK}{_APART}]+")
@@ -49,9 +49,9 @@ _GROUPS: Final = re.compile(
     rf"|(?<!\w)(?i:{_DIGIT}(?:[ ,-]{{1,2}}{_DIGIT}){{2,9}})(?!\w)"
     r"|(?<!\S)[a-z0-9]{3,4}(?: [a-z0-9]{3,4}){1,3}(?![^\s,.;])"
 )
-#: What may stand for a blank within a word of several.
+#: The signs that may replace a blank within a term of several words.
 _BLANKS: Final = (" ", "_", "-", "")
-#: Where a word begins inside of another: `DB_PASSWORD`, `adminPassword`.
+#: The place at which a word begins inside another: `DB_PASSWORD`, `adminPassword`.
 _SEAM: Final = re.compile(r"[_.\-:/\[=(\"']|(?<=[a-z])(?=[A-Z])")
 _SHAPES: Final = {"known": KNOWN} | {name: re.compile(source) for name, source in data("looks.yaml").items()}
 _TIES: Final = (":", "=", "→>➜➡⇒👉↦", "-—", "/|", "(", "\"'`“«「", ",", ".!?;")
@@ -70,7 +70,7 @@ class TellingWord(NamedTuple):
 
 
 class PossibleSecret(NamedTuple):
-    """A piece or several that could be a secret, and in which way it was cut out."""
+    """One or more pieces that could be a secret, and the way they were cut out."""
 
     start: int
     end: int
@@ -78,7 +78,7 @@ class PossibleSecret(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """What matches at the beginning of a kind of word, and the first three letters of each; None if these are many."""
+    """A pattern for the beginning of a kind of word, and the words' first three letters; None if these are many."""
 
     pattern: re.Pattern[str]
     starts: frozenset[str] | None
@@ -122,7 +122,7 @@ def _kinds() -> dict[str, _Kind]:
 
 @cache
 def _telling() -> int:
-    """The bits of the words near which a secret may stand."""
+    """Returns the bits of the kinds of words near which a secret may stand."""
     telling = [
         "password",
         "open",
@@ -145,7 +145,7 @@ def _telling() -> int:
 
 
 def _begins(some: frozenset[str]) -> str:
-    """Short words stand alone, long ones begin a word; a blank may be `_`, `-` or nothing."""
+    """Returns a pattern: short words stand alone, long ones begin a word; a blank may be `_`, `-` or nothing."""
     short = sorted(one for one in some if len(one) < 4 and one.isascii())
     long = sorted({one.replace(" ", blank) for one in some - set(short) for blank in _BLANKS})
     return f"(?:{tree(short)})s?(?![^\\W_])|(?:{tree(long)})" if short else f"(?:{tree(long)})"
@@ -159,7 +159,7 @@ def _starts(some: frozenset[str]) -> frozenset[str]:
 
 @cache
 def _beginnings() -> tuple[dict[str, int], dict[str, int]]:
-    """Returns the bits of the kinds of words by each beginning of one's first letters, and by all of these."""
+    """Returns the bits of the kinds of words by each beginning of their first letters, and by these letters whole."""
     begun, whole = defaultdict[str, int](int), defaultdict[str, int](int)
     for nth, kind in enumerate(_kinds().values()):
         for start in kind.starts or ():
@@ -169,10 +169,10 @@ def _beginnings() -> tuple[dict[str, int], dict[str, int]]:
     return begun, whole
 
 
-# Nothing that people write is kept but three letters by which a word begins.
+# The cache keeps only the first three letters of people's words.
 @lru_cache(4096)
 def _kinds_at(start: str) -> tuple[tuple[int, _Kind], ...]:
-    """Returns the bits of the kinds of words that may begin so; "" stands for any beginning."""
+    """Returns the bits of the kinds of words that may begin with `start`; "" stands for any beginning."""
     begun, whole = _beginnings()
     may = begun.get(start, 0)
     for end in range(1, len(start)):
@@ -182,7 +182,7 @@ def _kinds_at(start: str) -> tuple[tuple[int, _Kind], ...]:
 
 
 def _told(phrase: str) -> int:
-    """Returns a bit for each kind of word that stands at the beginning."""
+    """Returns a bit for each kind of word at the beginning of `phrase`."""
     bits, start = 0, phrase[:3].lower()
     for bit, kind in _kinds_at(start if start.isascii() else ""):
         if kind.pattern.match(phrase):
@@ -191,7 +191,7 @@ def _told(phrase: str) -> int:
 
 
 def _told_anywhere(phrase: str) -> int:
-    """Returns a bit for each kind of word that stands anywhere, where words are not parted by blanks."""
+    """Returns a bit for each kind of word anywhere in `phrase`, in scripts without blanks between words."""
     begun, may = _beginnings()[0], 0
     for letter in phrase:
         may |= begun.get(letter, 0)
@@ -206,7 +206,7 @@ def _told_inside(word: str) -> int:
 
 
 def pieces(text: str) -> list[TellingWord]:
-    """Returns the words of a text, none of a long one."""
+    """Returns the words of a text; none if it is too long."""
     found: list[TellingWord] = []
     for match in _PIECE.finditer(text):
         if len(found) == _PIECES:
@@ -234,7 +234,7 @@ def candidates(text: str, some: list[TellingWord]) -> list[PossibleSecret]:
     for first, last, cut in _cuts(text, [piece for piece, told in zip(some, near, strict=True) if told]):
         start, end = _trimmed(text, first, last)
         nth = bisect_left(starts, start + 1) - 1
-        # What a mark leads to is said of the secret that stood there.
+        # A value behind a mark belongs to the secret that the mark replaced.
         marked = text[max(0, start - 4) : start].rstrip(" :=")[-1:] == BARRIER or BARRIER in text[start:end]
         named = KNOWN.fullmatch(text, start, end) is not None
         if end - start >= 3 and not marked and not named and 0 <= nth < len(near) and near[nth]:
@@ -270,7 +270,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def description(text: str, some: list[TellingWord], candidate: PossibleSecret) -> Description:
-    """Returns what is known of a candidate, by name; what isn't named is 0."""
+    """Returns the features of a candidate by name; missing ones are 0."""
     start, end, cut = candidate
     value = text[start:end]
     first, last = (bisect_left(some, (at,)) - 1 for at in (start + 1, end))
@@ -311,7 +311,7 @@ def _named(side: str, told: int) -> Description:
 
 
 def _look(value: str) -> Description:
-    """Returns what a value looks like."""
+    """Returns the features of a value's look."""
     size, letters = len(value), sum(map(str.isalpha, value))
     digits, upper, signs = (sum(map(test, value)) for test in (str.isdigit, str.isupper, is_sign))
     got: Description = {
@@ -337,7 +337,7 @@ def _look(value: str) -> Description:
 
 
 def _ties(text: str, start: int, end: int) -> Description:
-    """Returns what stands directly before and behind, and which signs stand near."""
+    """Returns the features of the text directly before and behind, and of the signs near it."""
     tie = text[max(0, start - 6) : start].rstrip(" *_`\"'“«「([{<\t")[-1:]
     rest = text[end : end + 4]
     next_ = rest.lstrip()[:1]

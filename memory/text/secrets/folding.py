@@ -6,18 +6,18 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-#: Stands for a mark of an earlier pass. Both are no characters, and no text that people send holds them.
+#: The stand-in for a mark of an earlier pass. Neither is a character, and no text that people send holds them.
 BARRIER = "\ufdd0"
 _NOTHING = "\ufdd1"
 _MARK = re.compile(r"\[secret: [a-z ]{3,30}\]")
 
 
-#: Characters that are kept folded: more than any language writes.
+#: The most characters kept folded: more than any language uses.
 _KEPT = 32_768
 
 
 class _Folded(dict[int, str]):
-    """Each character's one plain character, or nothing."""
+    """A table of each character's one plain character, or nothing."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -26,10 +26,10 @@ class _Folded(dict[int, str]):
         )
         if unicodedata.category(char) == "Nd":
             plain = str(unicodedata.decimal(char))
-        # What would become several, such as a ligature or a Hangul syllable, stays as it is.
+        # A character that would become several, such as a ligature or a Hangul syllable, stays as it is.
         plain = plain if len(plain) < 2 else char
         plain = {"Zs": " ", "Zl": "\n", "Zp": "\n", "Pd": "-"}.get(unicodedata.category(plain or "a"), plain)
-        # Nobody can fill the memory by saying every character there is.
+        # Nobody can fill the memory by sending every character there is.
         if len(self) < _KEPT:
             self[code] = plain
         return plain
@@ -45,7 +45,7 @@ def folded(text: str) -> str:
 
 
 def folded_with_places(text: str) -> tuple[str, Sequence[int]]:
-    """Returns the normal form with a barrier for each mark, and where each character and the end stood in `text`."""
+    """Returns the normal form with a barrier for each mark, and the places of its characters and its end in `text`."""
     marked = _MARK.sub(lambda mark: BARRIER.ljust(len(mark.group()), _NOTHING), text.replace(BARRIER, _NOTHING))
     plain = folded(marked)
     if len(plain) == len(text):

@@ -1,7 +1,7 @@
-"""Secrets that are known by how they begin: what vendors issue, and passwords on command lines.
+"""Secrets that are known by their beginnings: vendors' keys and tokens, and passwords on command lines.
 
 A format opens with one of some literals, at which its pattern is tried. Every pattern is bounded, so that a look
-costs no more than a constant. The group `v` of a pattern is the secret; without one all of it is.
+costs no more than a constant. The group `v` of a pattern is the secret; without that group the whole match is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memory.text.secrets.vocabulary import any_of, data, words
 
 _DATA = data("formats.yaml")
 
-#: Where a word begins; the end of an escape, as in JSON and URLs, is no word.
+#: The beginning of a word; the end of an escape, as in JSON and URLs, is no word.
 START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 _END = r"(?![A-Za-z0-9_])"
 _BASE58 = "[1-9A-HJ-NP-Za-km-z]"
@@ -26,7 +26,7 @@ Span: TypeAlias = tuple[int, int, str]
 
 
 class Format(NamedTuple):
-    """`openings` are the literals that `pattern` may begin with, `back` how many characters before its opening."""
+    """A format of secrets. `pattern` begins `back` characters before one of the literals `openings`."""
 
     label: str
     openings: str
@@ -50,7 +50,7 @@ _FORMATS = (
     Format("mailgun key", "key-", rf"key-[a-f0-9]{{32}}{_END}"),
     Format("airtable token", "pat", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
     Format("slack token", "xoxe.xox", r"xoxe\.xox[bp]-[0-9A-Za-z-]{20,}+"),
-    # Two to five base64url parts of which the first is a JSON object (RFC 7519, RFC 7516).
+    # Two to five base64url parts, the first of them a JSON object (RFC 7519, RFC 7516).
     Format("json web token", "eyJ", r"eyJ[A-Za-z0-9_-]{8,8000}+\.[A-Za-z0-9_-]{8,8000}+(?:\.[A-Za-z0-9_-]*+){0,3}+"),
     Format("azure secret", "q~", rf"[A-Za-z0-9_~.-]{{3}}[0-9]Q~[A-Za-z0-9_~.-]{{31,34}}{_END}", 4),
     Format("terraform token", ".atlasv1", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}+", 14),
@@ -60,7 +60,7 @@ _FORMATS = (
     Format(
         "session cookie", "sid= sessionid= session= PHPSESSID= JSESSIONID=", r"\w{3,10}=(?P<v>[A-Za-z0-9%_.+/=-]{24,}+)"
     ),
-    # The secret key that people paste right behind its id: forty characters with nothing but signs between.
+    # The secret key that people paste right behind its id: forty characters with only signs between them.
     Format(
         "aws secret",
         "AKIA ASIA",
@@ -68,7 +68,7 @@ _FORMATS = (
         r"(?=[a-z0-9+/]{0,39}[A-Z])(?=[A-Z0-9+/]{0,39}[a-z])(?P<v>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=_-])",
     ),
 )
-#: What stands behind a telling part, wherever that stands.
+#: Formats with a telling part that may stand anywhere, with the secret behind it.
 _INSIDE = (
     # PEM blocks (RFC 7468), with escaped line ends too. One that was cut off is masked as far as it is base64.
     Format(
@@ -103,7 +103,7 @@ _INSIDE = (
 )
 
 
-#: Options of programs that take a password: the programs, how the option is written, and the value behind it.
+#: Options of programs that take a password: the programs, the spellings of the option, and the value behind it.
 _OPTIONS = (
     (
         r"curl|wget|https?|lftp",
@@ -142,8 +142,10 @@ def _prefixed() -> Iterator[Format]:
 
 
 def openings() -> Iterator[tuple[str, Callable[[str, int], Iterator[Span]]]]:
-    """Every opening, with what looks for the secret there: its start, end and label. One in lower case stands for any
-    case."""
+    """Yields every opening, with a function that finds the start, end and label of the secret there.
+
+    One in lower case stands for any case.
+    """
     for format_ in (*_prefixed(), *_FORMATS):
         yield from ((one, _look(format_, START)) for one in format_.openings.split())
     for label, literals in _LIBRARY.items():
@@ -181,7 +183,8 @@ def _value(match: re.Match[str]) -> tuple[int, int]:
     return next((match.span(name) for name, value in match.groupdict().items() if value is not None), match.span())
 
 
-# --- what the kept library knows -----------------------------------------------------------------------------
+# --- formats of the library detect-secrets
+# -----------------------------------------------------------------------------
 
 #: Label and openings of the formats that come from detect-secrets.
 _LIBRARY = {
@@ -197,10 +200,10 @@ _LIBRARY = {
 
 @cache
 def _library() -> dict[str, re.Pattern[str]]:
-    """Patterns of detect-secrets by our label.
+    """Returns patterns of detect-secrets by our label.
 
-    Imported when a text first holds one of their openings: the import costs 80 ms and 7 MB. Only patterns are
-    taken; its scanning of files, its settings and its network verification stay untouched.
+    The library is imported when a text first holds one of their openings, which costs 80 ms and 7 MB. Only its patterns
+    are used, not its scanning of files, its settings or its network verification.
     """
     from detect_secrets.plugins.aws import AWSKeyDetector
     from detect_secrets.plugins.azure_storage_key import AzureStorageKeyDetector
@@ -241,7 +244,7 @@ def _library_look(label: str, *backs: int) -> Callable[[str, int], Iterator[Span
     return look
 
 
-#: Formats of the library that are told by what stands inside: the sign is searched, the secret begins before.
+#: Formats of the library that are known by a sign inside the secret: the secret begins before the sign.
 _ENDINGS = (
     ("azure key", "==", r"(?<=[A-Za-z0-9+/]{86})(?<!sha512-.{86})==", (88, 87, 86)),
     # It has no prefix, but the distance of its two dots is telling.
@@ -251,7 +254,7 @@ _ENDINGS = (
 
 
 def ended(text: str) -> Iterator[Iterator[tuple[int, Span | None]]]:
-    """For each of them whose sign stands in the text, where it stands and the start, end and label of the secret."""
+    """Yields for each of them whose sign is in the text its places, each with the secret's start, end and label."""
     for label, sign, source, backs in _ENDINGS:
         if sign in text:
             look, pattern = _library_look(label, *backs), re.compile(source, re.ASCII)

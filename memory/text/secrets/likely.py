@@ -1,6 +1,6 @@
-"""Tells which pieces of a text are secrets though no rule knows them: as learned from texts of several authors.
+"""Finds secrets in a text that no rule knows, as learned from texts of several authors.
 
-What was learned stands in `likely.json` as decision trees, each a row of conditions and the worth of its ends;
+`likely.json` holds the learned decision trees, each a row of conditions and the worth of its ends;
 `bench/redact_fit.py` makes it.
 """
 
@@ -28,7 +28,7 @@ _DAY: Final = re.compile(r"(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01
 
 
 class SecretTrees(NamedTuple):
-    """The trees as tables, a row for each, in which the conditions behind the nth are the 2n+1st and the one after."""
+    """The trees as tables, a row for each; the two conditions behind the nth are at 2n + 1 and 2n + 2."""
 
     names: tuple[str, ...]
     base: float
@@ -38,9 +38,9 @@ class SecretTrees(NamedTuple):
 
 
 def likely(text: str) -> list[tuple[int, int, str]]:
-    """Start, end and label of what is a secret in all likelihood, beside what rules find."""
+    """Returns start, end and label of the likely secrets, besides those that rules find."""
     some = pieces(text)
-    # Beside a secret that was found already, words are what is said of it.
+    # Words beside a secret that was found already are talk about it.
     marked = BARRIER in text
     found = [
         one
@@ -59,7 +59,7 @@ def likely(text: str) -> list[tuple[int, int, str]]:
 
 
 def worths(described: Sequence[Description], learned: SecretTrees) -> list[float]:
-    """Returns how much speaks for a secret at each description; above 0 more than against it."""
+    """Returns the score of each description; above 0 a secret is more likely than not."""
     asked = [nth for nth, one in enumerate(described) if not _is_talk(one)]
     found = [-inf] * len(described)
     if not asked:
@@ -80,12 +80,12 @@ def _is_talk(described: Description) -> bool:
     # Several words are a passphrase only behind a word for one: "Answer to: I like tea" is talk.
     if described.get("cut_clause") and not described["announced_before"]:
         return True
-    # Which answers are secrets is told by rules.
+    # Rules decide which answers are secrets.
     return bool(described.get("around_answer")) and not any(described.get(f"around_{one}") for one in ANNOUNCE)
 
 
 def tables(learned: dict[str, Any]) -> SecretTrees:
-    """Returns what a file like `likely.json` holds, as `worths` reads it."""
+    """Returns the content of a file like `likely.json` in the form that `worths` reads."""
     conditions, ends = zip(*(_levels(tree) for tree in learned["trees"]), strict=True)
     return SecretTrees(
         names=tuple(learned["names"]),
@@ -97,7 +97,7 @@ def tables(learned: dict[str, Any]) -> SecretTrees:
 
 
 def _levels(tree: _Tree) -> tuple[list[tuple[int, float]], list[float]]:
-    """Returns a tree's conditions and ends, level by level. One that ends early goes on with conditions all alike."""
+    """Returns a tree's conditions and ends, level by level. Branches that end early get idle conditions."""
     conditions: list[tuple[int, float]] = []
     level: list[Any] = [tree]
     for _ in range(_DEPTH):

@@ -1,13 +1,13 @@
 """Masks secrets in text.
 
-Invariants: pure, in time linear in the text; idempotent; nothing but the secrets themselves changes, and a mark that
-is set is never read as a secret again. This is a filter for what people paste by mistake, not a boundary: a password
-in the middle of prose, without a word that announces it, passes.
+Invariants: pure, in time linear in the text; idempotent; only the secrets themselves change, and a mark is never read
+as a secret again. This is a filter for text pasted by mistake, not a boundary: a password in the middle of prose,
+without a word that announces it, passes.
 
-Text is read in a normal form (`folding`), in which accents, widths and hidden characters don't matter. Only where a
-literal stands that a format or an announcing word opens with is it read closely, each look paid from a fixed stock.
-No text that people write comes near its end. In one that does, made of hardly anything but openings, all from there
-on is masked as one: what was not read may be a secret.
+Text is read in a normal form (`folding`), in which accents, widths and hidden characters don't matter. It is read
+closely only at literals with which a format or an announcing word opens, and each look is paid from a fixed stock. No
+text that people write comes near the end of the stock. In one that does, made almost only of openings, the rest is
+masked as one: the unread part may be a secret.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from memory.text.secrets.folding import BARRIER, folded_with_places
 from memory.text.secrets.likely import likely
 from memory.text.secrets.vocabulary import tree
 
-#: Looks paid for one text, and what a look behind a word and a find cost beside. A thousand secrets fit.
+#: Looks paid for one text, and the extra costs of a look behind a word and of a find. A thousand secrets fit.
 _STOCK: Final = 14_000
 _READING_COSTS: Final = 3
 _FIND_COSTS: Final = 8
 #: Characters of a find that are read for the price of one look.
 _PER_LOOK: Final = 64
-#: How often a text is read before all from the next find on is masked as one, and after as many more all of it.
+#: The readings of a text before all from the next find on is masked as one; after as many more, the whole text is.
 _ROUNDS: Final = 5
 _REST: Final = "everything from here on"
 
@@ -38,19 +38,19 @@ _Look: TypeAlias = Callable[[str, int], Iterator[_Span]]
 
 
 def redact(text: str) -> str:
-    """Return `text` with every secret replaced by a mark such as `[secret: openai key]`.
+    """Returns `text` with every secret replaced by a mark such as `[secret: openai key]`.
 
-    Masked are vendor keys and tokens, private key blocks, JSON web tokens, `Authorization` and bearer values,
-    passwords in URLs and on command lines, values announced by a word in some sixty languages ("my password is
-    ...", `api_key=...`, 密码是...), codes of doors and one-time codes, seed phrases and wallet keys, payment card
-    numbers and IBANs. Not masked are mail addresses, phone numbers and what merely mentions a password. Never raises;
-    the time is linear in the length of the text. One with thousands of openings is masked from some point on.
+    Masks vendor keys and tokens, private key blocks, JSON web tokens, `Authorization` and bearer values, passwords in
+    URLs and on command lines, values announced by a word in some sixty languages ("my password is ...",
+    `api_key=...`, 密码是...), codes of doors and one-time codes, seed phrases and wallet keys, payment card numbers
+    and IBANs, but not mail addresses, phone numbers or text that merely mentions a password. Never raises; the time is
+    linear in the length of the text. A text with thousands of openings is masked from some point on.
     """
     return _masked(text, likely)[0]
 
 
 def by_rules(text: str) -> str:
-    """Returns `text` with the secrets masked that rules find, before anything that was learned."""
+    """Returns `text` with the secrets that rules find masked, without the learned ones."""
     return _masked(text, lambda _: [])[0]
 
 
@@ -60,7 +60,7 @@ def secrets_in(text: str) -> list[str]:
 
 
 def openings() -> tuple[str, ...]:
-    """All that a secret may begin with or be announced by, for those who measure."""
+    """Returns all beginnings of secrets and all words that announce one, for measurements."""
     return tuple(one[1] for some in _looks().values() for one in some[:1])
 
 
@@ -85,7 +85,7 @@ def _masked(text: str, likely: Callable[[str], list[_Span]]) -> tuple[str, list[
 
 
 def _spans(text: str) -> list[_Span]:
-    """Start, end and label of every secret, disjoint and in order."""
+    """Returns start, end and label of every secret, disjoint and in order."""
     plain, places = folded_with_places(text)
     found: list[tuple[int, int, int, str]] = []
     end = min(_collect(looks, found, len(plain)) for looks in (_opened(plain), *_shaped(plain)))
@@ -98,7 +98,7 @@ def _spans(text: str) -> list[_Span]:
         else:
             spans.append((start, stop, label))
     if end < len(plain):
-        # A place can stand behind the beginning of its secret: back to a gap between words.
+        # A place may lie behind the beginning of its secret, so go back to a gap between words.
         gap = re.compile(r"\S{0,200}\Z").search(plain, max(0, end - 200), end)
         start = max(gap.start() if gap else end, spans[-1][1] if spans else 0)
         spans.append((start, len(plain), _REST))
@@ -106,7 +106,7 @@ def _spans(text: str) -> list[_Span]:
 
 
 def _likely_spans(text: str, likely: Callable[[str], list[_Span]]) -> list[_Span]:
-    """Start, end and label of what is one in all likelihood where no rule finds any."""
+    """Returns start, end and label of the likely secrets in a text without one that a rule finds."""
     plain, places = folded_with_places(text)
     spans: list[_Span] = []
     for start, end, label in sorted(likely(plain)):
@@ -120,7 +120,7 @@ def _likely_spans(text: str, likely: Callable[[str], list[_Span]]) -> list[_Span
 def _collect(
     looks: Iterator[tuple[int, int, int, _Span | None]], found: list[tuple[int, int, int, str]], end: int
 ) -> int:
-    """Adds what `looks` find, with its rank, and returns how far the text was read: to `end` if the stock lasts."""
+    """Adds the finds of `looks`, with their ranks. Returns the place up to which the stock lasted, at most `end`."""
     stock = _STOCK
     for place, rank, cost, span in looks:
         stock -= cost
@@ -141,7 +141,7 @@ def _opened(plain: str) -> Iterator[tuple[int, int, int, _Span | None]]:
             if opening != BARRIER and rank >= first_word and not announced.worth_reading(plain, place, end):
                 yield place, rank, 1, None
             elif opening.lower() == opening or plain.startswith(opening, place):
-                # Marks are free, so that a masked text is never read less far than it was before.
+                # Marks are free, so that a masked text is read at least as far as before.
                 yield place, rank, 0 if opening == BARRIER else 1 if rank < first_word else 1 + _READING_COSTS, None
                 yield from ((place, rank, 0, _whole(plain, span)) for span in look(plain, place))
 
@@ -152,7 +152,7 @@ def _shaped(plain: str) -> Iterator[Iterator[tuple[int, int, int, _Span | None]]
 
 
 def _whole(plain: str, span: _Span | None) -> _Span | None:
-    """The find with the rest of its last word; none when it holds a mark or is blotted out."""
+    """Returns the find with the rest of its last word; None if it holds a mark or is blotted out."""
     if span is None or BARRIER in plain[span[0] : span[1]] or re.search(r"([xX*.])\1{11}", plain[span[0] : span[1]]):
         return None
     rest = re.compile(r"[A-Za-z0-9_]*+").match(plain, span[1])
@@ -161,8 +161,10 @@ def _whole(plain: str, span: _Span | None) -> _Span | None:
 
 @cache
 def _looks() -> dict[str, list[tuple[int, str, _Look]]]:
-    """Returns what to try at each opening in lower case, with its rank and spelling; lower case stands for any case;
-    one holds what the formats that are its beginnings hold, and the longest word."""
+    """Returns the looks to try at each opening in lower case, with rank and spelling; lower case stands for any case.
+
+    An opening also holds the looks of the formats whose openings it begins with, and of the longest such word.
+    """
     looks: dict[str, list[tuple[int, str, _Look]]] = {}
     first_word = _first_word()
     for rank, (opening, look) in enumerate((*formats.openings(), *announced.openings())):
@@ -176,11 +178,11 @@ def _looks() -> dict[str, list[tuple[int, str, _Look]]]:
 
 @cache
 def _first_word() -> int:
-    """The rank from which on openings are announcing words."""
+    """Returns the rank from which on openings are announcing words."""
     return len(list(formats.openings()))
 
 
 @cache
 def _opening(alphabet: bool) -> re.Pattern[str]:
-    """Matches the longest opening at a place, without moving on: one that begins in ASCII, or one that doesn't."""
+    """Returns a lookahead for the longest opening at a place, among those that begin in ASCII or the others."""
     return re.compile(f"(?=({tree(sorted(one for one in _looks() if one[0].isascii() is alphabet))}))")

@@ -1,10 +1,10 @@
-"""Masks the secrets of a running turn wherever the model repeats them: by their value, however it is dressed up.
+"""Masks the secrets of a running turn wherever the model repeats them: by their value, in any disguise.
 
 The model reads a message as it was said, so its answer, its steps and the arguments of its tools may hold a password
-that `redact` would not know again without the words around it.
+that `redact` would not recognise without the words around it.
 
-Invariants: what `redact` masks is masked here too; the time is linear in the text; a text without a secret's letters
-in their order stays as it is.
+Invariants: everything that `redact` masks is masked here too; the time is linear in the text; a text without a secret's
+letters in their order stays as it is.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from typing import Final
 from memory.text.secrets.redact import redact, secrets_in
 
 _MASK: Final = "[secret: repeated]"
-#: Stands between letters that are spelt out, quoted, escaped, set in code or kept apart by what nobody sees.
+#: The text between letters that are spelt out, quoted, escaped, set in code or separated by invisible characters.
 _BETWEEN_LETTERS: Final = r"[\s\-\u2010-\u2015－＿．，＊｀_.,·•*~`'\"|/\\\u00ad\u200b-\u200d\u2060\ufeff]{0,9}"
-#: Stands between words that are numbered or listed.
+#: The text between words that are numbered or listed.
 _BETWEEN_WORDS: Final = r"[\W\d_]{0,12}"
-#: Shorter values are looked for between other letters only as whole words: three digits stand in any number.
+#: Values shorter than this are looked for as whole words only: three digits occur in any number.
 _SHORT: Final = 6
-#: Shorter ones are not looked for spelt out: "1, 2, 3" counts.
+#: Values shorter than this are not looked for spelt out: "1, 2, 3" is counting.
 _SPELT: Final = 4
-#: A longer value is looked for in parts of so many characters, or of so many words: half a key is a secret too.
+#: The characters, or words, of the parts in which a longer value is looked for: half a key is a secret too.
 _PART_LETTERS: Final = 32
 _PART_WORDS: Final = 3
 _MANY_WORDS: Final = 6
 
 
 def masking(originals: Sequence[str]) -> Callable[[str], str]:
-    """Returns a function that masks secrets as `redact` does, and those said in `originals` by their values."""
+    """Returns a function that masks secrets as `redact` does, and those in `originals` by their values."""
     values = dict.fromkeys(value for original in originals for value in secrets_in(original))
     patterns = dict.fromkeys(pattern for value in values for pattern in _patterns(value))
     if not patterns:
         return redact
-    # The longest first: the whole of a value before a part of another.
+    # The longest first: a whole value before a part of another.
     known = re.compile("|".join(sorted(patterns, key=len, reverse=True)), re.IGNORECASE)
     return lambda text: redact(known.sub(_MASK, text))
 
@@ -71,5 +71,5 @@ def _letter(letter: str) -> str:
 
 
 def _counts(letter: str) -> bool:
-    """Returns whether a character is one of the value's own, and not of those that may stand between any two."""
+    """Returns whether a character belongs to the value, not to the text that may stand between any two letters."""
     return re.fullmatch(_BETWEEN_LETTERS, letter) is None

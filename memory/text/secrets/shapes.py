@@ -1,6 +1,6 @@
-"""Secrets that are known by their own look wherever they stand: cards, accounts, wallets, keys read aloud.
+"""Secrets that are known by their own look in any place: cards, accounts, wallets, keys read aloud.
 
-A shape is searched for when the text holds its sign; a check tells whether what looks like one is one.
+A shape is searched for when the text holds its sign; a check tells whether a match is a secret.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ _BASE58: Final = "[1-9A-HJ-NP-Za-km-z]"
 
 
 def _card(match: re.Match[str]) -> list[Span]:
-    """As many digits as a network issues (17 and 18, as Discord's ids have, are not), with a right check digit
-    (ISO/IEC 7812-1, annex B), in groups as on a card or beside a word for one."""
+    """Returns the card number, with its code, if its length and check digit are right.
+
+    It has as many digits as a network issues (not 17 or 18, as Discord's ids have), a check digit by ISO/IEC 7812-1,
+    annex B, and groups as on a card or a word for a card beside it.
+    """
     text = match.group() + match["rest"]
     places = [i for i, char in enumerate(text) if char.isdigit()]
     for length in _CARD_LENGTHS[text[0]]:
@@ -42,9 +45,9 @@ def _card(match: re.Match[str]) -> list[Span]:
 _CARD_LENGTHS = {"2": (16,), "3": (16, 15, 14), "4": (19, 16), "5": (16,), "6": (19, 16), "9": (16,)}
 _CARD_GROUPS = {*((n,) for n in range(14, 20)), (4, 4, 4, 4), (4, 4, 4, 4, 3), (8, 8), (4, 6, 5), (4, 6, 4)}
 _CARD_WORDS = r"(?i)car[dt]|kart|tarjet|kort|visa|master|amex|cc\b|карт|بطاق|کارت|כרטיס|कार्ड|บัตร|thẻ|卡|カード|카드"
-#: The three or four digits that are typed with a number, not the year or the month until which it is good.
+#: The three or four digits that are typed with a card number, not the year or month of its expiry.
 _CARD_CODE = re.compile(r"(?<![\w.,:/-])(?<!/ )(?!20[0-9]{2})[0-9]{3,4}(?![\w%]|[.,:/-][0-9]| ?/)")
-#: A digit to the digit sum of its double.
+#: A map of each digit to the digit sum of its double.
 _DOUBLED = str.maketrans("0123456789", "0246813579")
 
 
@@ -53,7 +56,7 @@ def _goes_on(match: re.Match[str], at: int) -> bool:
 
 
 def _iban(match: re.Match[str]) -> tuple[int, int] | None:
-    """The account, as long as its country's are, if its check digits are right (ISO 13616)."""
+    """Returns the span of an account of its country's length, if its check digits are right (ISO 13616)."""
     places = [i for i, char in enumerate(match.group()) if char.isalnum()]
     length = _IBAN_LENGTHS.get(match.group()[:2].upper(), 99)
     if length > len(places) or _goes_on(match, places[length - 1] + 1):
@@ -72,7 +75,7 @@ def _mixed(match: re.Match[str]) -> bool:
 
 
 def _no_hash(match: re.Match[str]) -> bool:
-    """Returns whether nothing before it names a transaction or a block, which look the same."""
+    """Returns whether no word before the match names a transaction or a block, which look the same."""
     before = match.string[max(0, match.start() - 60) : match.start()]
     return (
         re.search(
@@ -84,12 +87,12 @@ def _no_hash(match: re.Match[str]) -> bool:
 
 
 def _words(match: re.Match[str]) -> tuple[int, int] | None:
-    """The longest run of words out of one of the lists of BIP 39, twelve or more."""
+    """Returns the span of a run of twelve or more words from one of the lists of BIP 39."""
     words = re.findall(r"[^\W\d_]+", match.group().lower())
     for known in _word_lists():
         line = "".join("x" if word in known else " " for word in words)
         run = re.search(r"x{12,}", line)
-        # A wallet's words come from chance, so hardly one twice.
+        # A wallet's words are random, so hardly any occurs twice.
         if run and len(set(words[run.start() : run.end()])) > 9:
             spans = [word.span() for word in re.finditer(r"[^\W\d_]+", match.group())]
             return match.start() + spans[run.start()][0], match.start() + spans[run.end() - 1][1]
@@ -98,7 +101,7 @@ def _words(match: re.Match[str]) -> tuple[int, int] | None:
 
 @cache
 def _word_lists() -> list[frozenset[str]]:
-    """Imported when a text first holds twelve short words in a row."""
+    """Returns the word lists of BIP 39. They are imported when a text first holds twelve short words in a row."""
     from mnemonic import Mnemonic
 
     lists = (Mnemonic(language).wordlist for language in Mnemonic.list_languages())
@@ -106,7 +109,7 @@ def _word_lists() -> list[frozenset[str]]:
 
 
 def _listed_words(match: re.Match[str]) -> tuple[int, int] | None:
-    """A list of which nearly every item ends in a word of BIP 39, told beside a word for a wallet."""
+    """Returns the span of a list, near a word for a wallet, in which nearly every item ends in a word of BIP 39."""
     if not pattern(any_of("wallets")).search(match.string, max(0, match.start() - 200), match.end() + 200):
         return None
     items = list(re.finditer(r"([a-z]{3,8})(?=[,;.]|\Z)", match.group()))
@@ -125,18 +128,18 @@ def _mixed_groups(match: re.Match[str]) -> bool:
 
 
 def _spaced(match: re.Match[str]) -> bool:
-    """Returns whether letters kept apart are a password: near a word for one."""
+    """Returns whether spaced letters are a password, because a word for one is near."""
     told = pattern(any_of("spaced")).search(match.string, max(0, match.start() - 80), match.end() + 40)
     return told is not None and any(map(str.isalpha, match.group()))
 
 
 def _grouped(match: re.Match[str]) -> bool:
-    """Returns whether groups of four are a key to be typed in: in base 32, near a word for it."""
+    """Returns whether groups of four in base 32 are a key to be typed in, because a word for one is near."""
     told = pattern(any_of("typed")).search(match.string, max(0, match.start() - 80), match.end() + 40)
     return told is not None and sum(any(map(str.isdigit, group)) for group in match.group().split()) > 1
 
 
-#: "... then hash": what ends digits that are typed at a door.
+#: "... then hash": the end of digits that are typed at a door.
 _KEYS = (
     r"(?:(?:and|then|und|dann|puis|et|luego|y|poi|e|en|dan|og|och|ja|potem|i|и|затем) ){1,2}"
     r"(?:(?:the|die|la|le|el|il) )?"
@@ -146,7 +149,7 @@ _TOKEN = "[A-Za-z0-9_-]"  # noqa: S105 - a set of characters
 _PART = r"[^\s'\"|*]{3,80}"
 _PART_V = rf"['\"]?(?P<v>{_PART})"
 _GAP = r"[ \t.\-_/·]{1,3}|\n"
-#: Label, a pattern of a sign that the text must hold, the pattern, and what tells whether a match is one.
+#: The label, the pattern of a sign that the text must hold, the pattern itself, and the check of a match.
 SHAPES: tuple[tuple[str, str, str, Callable[[re.Match[str]], object]], ...] = (
     ("card number", "[0-9]", rf"[234569](?<![A-Za-z0-9_].)(?=(?P<rest>(?:(?:{_GAP})?[0-9]){{13,18}}))", _card),
     (
@@ -159,7 +162,7 @@ SHAPES: tuple[tuple[str, str, str, Callable[[re.Match[str]], object]], ...] = (
     # Also behind `/bot` in a URL and with an encoded colon (core.telegram.org/bots/api).
     ("telegram token", "[0-9]", rf"[0-9](?<![0-9].)[0-9]{{5,40}}+(?::|%3A){_TOKEN}{{35,}}+", bool),
     ("wallet key", "[0-9]", rf"[5KLc](?<![A-Za-z0-9].){_BASE58}{{50,51}}(?![A-Za-z0-9])", _mixed),
-    # Solana's; the signature of a transaction looks the same.
+    # A key of Solana; the signature of a transaction looks the same.
     (
         "private key",
         "[0-9]",
@@ -189,7 +192,7 @@ SHAPES: tuple[tuple[str, str, str, Callable[[re.Match[str]], object]], ...] = (
     ("private key", "0x", r"0x(?<![A-Za-z0-9]..)[0-9A-Fa-f]{64}(?![A-Za-z0-9])", _no_hash),
     ("recovery key", "-", r"[0-9](?<![0-9-].)[0-9]{5}-(?:[0-9]{6}-){6}[0-9]{6}(?![0-9-])", bool),
     # Neither part may hold a slash.
-    # Whoever has such a link has what is behind it.
+    # Such a link gives access to everything behind it.
     (
         "webhook token",
         "://",
@@ -243,7 +246,7 @@ SHAPES: tuple[tuple[str, str, str, Callable[[re.Match[str]], object]], ...] = (
 
 
 def shapes(text: str) -> Iterator[Iterator[tuple[int, Span | None]]]:
-    """For each shape where something like it stands, and the start, end and label if it is a secret."""
+    """Yields for each shape the places that look like it, each with start, end and label if it is a secret."""
     for shape in SHAPES:
         if re.search(shape[1], text):
             yield _shaped(text, *shape)

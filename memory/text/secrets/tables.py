@@ -1,4 +1,4 @@
-"""Values in lists, tables and pairs, which stand apart from the word that announces them."""
+"""Secrets in lists, tables and pairs, which stand apart from the word that announces them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory.text.secrets.vocabulary import any_of, pattern
 
 
 def entered(text: str, place: int, end: int) -> Iterator[tuple[int, int]]:
-    """The digits that are typed, beside a word for typing them and what they open."""
+    """Yields digits beside a word for typing them and a word for the thing that they open."""
     for match in re.compile(r"(?<![\w.,:/-])[#*]?(?P<v>[0-9](?: [0-9]){2,7}|[0-9]{3,8})#?(?![\w%]|[.,:/-]\d)").finditer(
         text, max(0, place - 30), end + 20
     ):
@@ -22,7 +22,7 @@ def entered(text: str, place: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def cookies(text: str, end: int) -> Iterator[tuple[int, int]]:
-    """The values in a header of cookies that could be a session."""
+    """Yields the values in a cookie header that could be a session."""
     line = re.compile(r": ?[^\n]{0,2000}").match(text, end)
     for match in re.compile(r"=([A-Za-z0-9%_.+/=-]{16,})").finditer(text, end, line.end() if line else end):
         if mixed(match[1]):
@@ -30,14 +30,14 @@ def cookies(text: str, end: int) -> Iterator[tuple[int, int]]:
 
 
 def answered(text: str, place: int, end: int) -> Iterator[tuple[int, int]]:
-    """The answer to a question that proves who one is."""
+    """Yields the answer to a question that proves a person's identity."""
     match = re.compile(r" ?(?:[:=→>-]+|is|ist|es|est|è)? ?[\"“«]?(?P<v>[^\n,.;\"”»]{3,60})").match(text, end)
     if match and pattern(any_of("questions")).search(text, max(0, place - 120), place):
         yield match.span("v")
 
 
 def turns(text: str, end: int) -> Iterator[tuple[int, int]]:
-    """The turns that open a dial: "right 32, left 17 twice past, right 5"."""
+    """Yields the turns that open a dial: "right 32, left 17 twice past, right 5"."""
     turn = rf"(?<![^\W\d_])(?:{any_of('turns')})\W{{1,3}}(?:[^\W\d_]{{1,5}} ){{0,2}}[0-9]{{1,2}}(?![0-9])"
     match = pattern(rf"[^\n]{{0,60}}?(?P<v>{turn}(?:[^0-9\n]{{0,30}}?{turn}){{1,5}})").match(text, end)
     if match:
@@ -45,7 +45,7 @@ def turns(text: str, end: int) -> Iterator[tuple[int, int]]:
 
 
 def issued(text: str, end: int) -> Iterator[tuple[int, int]]:
-    """A key near the name of its vendor: long, of digits and letters, and no hash that the text names."""
+    """Yields keys near the name of their vendor: long, with digits and letters, and not named as a hash."""
     for match in re.compile(r"(?<![\w/.=-])(?:[0-9a-f]{32,64}|[A-Za-z0-9_-]{24,80})(?![\w./-])").finditer(
         text, end, end + 160
     ):
@@ -57,7 +57,7 @@ def issued(text: str, end: int) -> Iterator[tuple[int, int]]:
 
 
 def paired(text: str, end: int) -> Iterator[tuple[int, int]]:
-    """The second of two values that stand behind a word for both: "log in with dave / ..."."""
+    """Yields the second of two values behind a word for both: "log in with dave / ..."."""
     match = re.compile(r"[^\n:]{0,40}?:? \S{2,40}(?: ?[/,|] ?|:)(?P<v>[^\s/]{4,80})").match(text, end)
     value = match["v"].rstrip(".,;)") if match else ""
     final = match and re.compile(r"[.,;)]?(?:\n|\Z)").match(text, match.start("v") + len(value))
@@ -105,7 +105,7 @@ def _cells(text: str, start: int, stop: int, separator: str) -> list[tuple[int, 
 
 
 def listed(text: str, end: int, kind: str) -> Iterator[tuple[int, int]]:
-    """The values of a list: a line or a part of one each, with what it is for before it."""
+    """Yields the values of a list: each on a line or part of a line, with its purpose before it."""
     if kind not in ("password", "open", "pin", "loosely"):
         return
     several = kind == "loosely" or text[end : end + 1] in ("s", "n", "e", "y", "и")

@@ -1,4 +1,4 @@
-"""Tells by its look whether a value can be a secret, and whether it can be nothing else."""
+"""Tells by a value's look whether it can be a secret, and whether it can only be one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _QUOTED = (
     rf"|“(?P<d>[^”\n{BARRIER}]{{3,400}})”|[「『](?P<e>[^」』\n{BARRIER}]{{3,400}})[」』]"
     rf"|« ?(?P<f>[^»\n{BARRIER}]{{3,400}}?) ?»)"
 )
-#: Chinese text and punctuation end a value.
+#: A value without quotes; Chinese text and punctuation end it.
 BARE = rf"(?![\\\"'`])[^\s{BARRIER}。、「」『』“”«»\u2e80-\u9fff\uac00-\ud7a3]{{3,400}}+"
-#: What machines issue keeps to base64 and its URL-safe relatives.
+#: A value issued by a machine, which keeps to base64 and its URL-safe relatives.
 BARE_KEY = r"[A-Za-z0-9+/=_.~:%-]{4,400}+"
 _DIGIT = f"(?:{any_of('digits')})"
 NUMBER = (
@@ -23,12 +23,12 @@ NUMBER = (
     r"[0-9]{1,4}(?:[^\W\d_]|#)[0-9]{1,5}(?![^\W_]|-)|[0-9](?:(?: - |[ -])?[0-9]){2,9}[#*]?"
     r"(?:[A-Z](?!\w))?(?![A-Za-z0-9_]|\.[0-9]|-[0-9]|,[0-9]{3}|:[0-9]))"
 )
-#: The mnemonics of wallets have 12 to 25 words.
+#: The mnemonic of a wallet: 12 to 25 words.
 SEED_PHRASE = (
     r"""["'“]?((?:[^\W\d_]{3,10}(?:[^\w\n]|[0-9]){1,8}){11,24}[^\W\d_]{3,10}"""
     r"""|(?:[^\W\d_]{1,10}[ ,]){11,24}[^\W\d_]{1,10}|(?:[^\W\d_]{1,10}\n){11,24}[^\W\d_]{1,10})(?![^\W\d_])"""
 )
-#: What is told of a password, with at most so many letters behind the beginning of the word.
+#: Words for the state of a password, with at most so many letters behind the beginning of the word.
 _STATES = "|".join(
     f"(?:{tree([one for one in words('states') if (len(one) < 5) is short])})\\w{{0,{most}}}"
     for short, most in ((True, 3), (False, 6))
@@ -39,7 +39,7 @@ KNOWN = re.compile(
     r"\d+(?:st|nd|rd|th)|\d+[.,]?\d*\+?-?(?:[a-z]{1,2}|min|hrs?|hours?|days?|char\w*|bits?|digits?|letters?|"
     r"zeichen|stellig\w*|times|x\d+|[kmg]b)"
 )
-#: A file, a page or a setting that is called after what it holds: `./secrets/db_password.txt`, `login.password.reset`.
+#: A file, a page or a setting named after its content: `./secrets/db_password.txt`, `login.password.reset`.
 _NAMED = re.compile(
     r"(?i)(?:[.~]{0,2}/|(?=[\w./-]*?[./]))[\w./?=-]*(?:password|passwd|passwort|login|secret|token)(?:[./?=][\w./?=-]*)?"
     r"|(?:\w+[./])*(?:\w+_)?(?:password|passwd|passwort|login|secret|token)s?[./][\w./-]*|forgot\w* password\W*"
@@ -53,7 +53,7 @@ _OPENS = rf"(?<![^\W\d_])(?:{any_of('opens')})|{any_of('opens_cjk')}"
 
 
 def stretch(text: str, start: int, bare: str, kind: str) -> tuple[int, int] | None:
-    """Start and end of what stands at `start` as one value, in quotes or not."""
+    """Returns start and end of the value at `start`, in quotes or not."""
     if kind == "header":
         scheme = pattern(r"""(?:\\?["'])?(?:bearer|basic|token|bot|digest|apikey) {1,3}""").match(text, start)
         start = scheme.end() if scheme else start
@@ -96,7 +96,7 @@ def strong(value: str) -> bool:
     ):
         return False
     odd = any(map(is_sign, core[:-1])) and sum(map(str.isalnum, core)) >= 3 and any(map(str.isalpha, core))
-    # Words that are joined by hyphens, as generators of passwords do.
+    # Words joined by hyphens, as password generators make them.
     joined = re.fullmatch(r"[^\W\d_]{3,}(?:-[^\W\d_]{3,}){2,}", core) is not None
     camel = len(core) >= 8 and core.isalpha() and not core.islower() and not core.isupper() and not core[1:].islower()
     return odd or joined or camel or mixed(core)
@@ -125,7 +125,7 @@ def mixed(value: str) -> bool:
 
 
 def stands_out(value: str, words: list[str]) -> bool:
-    """Returns whether a value that nothing ties to its word can only be a secret; farther off it must look more so."""
+    """Returns whether a value without a tie to its word can only be a secret; a distant one must look more like one."""
     if len(value) < 6 or set(value) & set('=()[]{}<>"') or not strong(value) or (words and is_for(words[-1].lower())):
         return False
     kinds = classes(value)
@@ -135,7 +135,7 @@ def stands_out(value: str, words: list[str]) -> bool:
 
 
 def classes(value: str) -> int:
-    """Returns how many of small letters, capitals, digits and signs a value mixes."""
+    """Returns the number of classes that a value mixes: small letters, capitals, digits and signs."""
     return sum(any(map(test, value)) for test in (str.islower, str.isupper, str.isdigit, is_sign))
 
 
@@ -152,7 +152,7 @@ def is_pass(text: str, place: int, value: str) -> bool:
 
 
 def counted(text: str, end: int) -> bool:
-    """Returns whether a measure follows the number."""
+    """Returns whether a unit of measure follows the number."""
     return _MEASURE.match(text, end) is not None
 
 

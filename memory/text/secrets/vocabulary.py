@@ -1,4 +1,4 @@
-"""The words by which secrets are told, from `words.yaml`, as patterns."""
+"""The words that reveal secrets, from `words.yaml`, as patterns."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from memory.text.shipped import shipped
 
 
 def data(name: str) -> dict[str, Any]:
-    """Returns what a file beside this one holds."""
+    """Returns the content of a file beside this one."""
     held: dict[str, Any] = shipped("memory.text.secrets", name)
     return held
 
 
 _WORDS: Final = data("words.yaml")
-#: Label, what counts as the value, and the words, each in the normal form.
+#: The label, the kind of value, and the words, each in the normal form.
 ANNOUNCING: Final = [
     (str(row["label"]), str(row["kind"]), [folded(word).lower() for word in row["words"].split(", ")])
     for row in _WORDS["announce"]
@@ -25,7 +25,7 @@ ANNOUNCING: Final = [
 
 
 def tree(words: list[str]) -> str:
-    """Returns a pattern for the longest of them, which reads what they have in common once."""
+    """Returns a pattern for the longest of these words, which reads their common beginnings once."""
     branches: dict[str, list[str]] = {}
     for opening in words:
         if opening:
@@ -42,7 +42,7 @@ def any_of(name: str) -> str:
 
 
 def has_patterns(name: str) -> bool:
-    """Returns whether some of what is under `name` is patterns, and not words alone."""
+    """Returns whether `name` has patterns, not only words."""
     return re.search(r"[\\(\[?{]", _WORDS[name]) is not None
 
 

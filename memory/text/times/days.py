@@ -1,4 +1,4 @@
-"""Tells which days to come a text names, in six languages: "what's on this weekend?", "Zahnarzt am Freitag".
+"""Finds the coming days that a text names, in six languages: "what's on this weekend?", "Zahnarzt am Freitag".
 
 Invariants: pure. Days are local to the zone of the moment at which the text was said.
 """
@@ -18,12 +18,12 @@ from memory.text.times.tables import fold, table
 #: The first and the last day, both included.
 Days: TypeAlias = tuple[date, date]
 _SATURDAY: Final = 5
-#: A date, or the first and the last, that was added behind a word when the text was stored, which decides.
+#: A date, or the first and the last, that was added behind a word when the text was stored; it takes precedence.
 _ADDED: Final = re.compile(r"\((\d{4}-\d\d-\d\d)(?:/(\d{4}-\d\d-\d\d))?\)")
 
 
 def days_named(text: str, *, language: str, now: datetime) -> Days | None:
-    """Returns the days from `now` (aware) on that a text names; None if it names none, or several apart."""
+    """Returns the days that a text names, from `now` (aware) on; None if it names none, or several separate ones."""
     found = set(_days(text, language, now))
     return found.pop() if len(found) == 1 else None
 

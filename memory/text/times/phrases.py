@@ -1,7 +1,7 @@
-"""Requests for reminders in people's words, in six languages: when they are due, and what for.
+"""Requests for reminders in people's words, in six languages: their time and their subject.
 
 A text is read in three steps. The language's table finds pieces (`pieces.py`): an hour, a day, a repetition. The pieces
-are put together into one time (`together.py`). What remains of the text is what to be reminded of.
+are put together into one time (`together.py`). The rest of the text is the subject of the reminder.
 
 Invariants: pure; the present is given. A time that can't be read surely is asked for instead of being set: if anything
 that looks like a time is left over, the reading is `Unclear`. `what` is in the person's own words.
@@ -25,12 +25,12 @@ _KANA, _HAN = re.compile("[ぁ-ゖァ-ヺ]"), re.compile("[一-鿿]")
 _MONTH_FIRST = re.compile(r"America/|US/|Pacific/(?:Honolulu|Guam|Pago_Pago)|EST|CST6|MST|PST8")
 #: Longer texts are no requests; reading them would only take long.
 _LONGEST = 600
-#: The earliest minute of a day at which somebody is woken in the morning: at three they may mean the afternoon.
+#: The earliest minute of a day for waking a person in the morning: "three" may mean the afternoon.
 _EARLIEST = 4 * 60
 
 
 def is_request(text: str, *, language: str) -> bool:
-    """Tells whether a text asks for a reminder, whatever it says of the time."""
+    """Returns whether a text asks for a reminder, with or without a time."""
     return any(_request(fold(text), table(code)) for code in languages(text, language))
 
 
@@ -45,9 +45,9 @@ def read(text: str, *, language: str, now: datetime) -> Reading | Unclear | None
 
 
 def read_time(text: str, *, language: str, now: datetime) -> Reading | Unclear | None:
-    """Reads a time that stands without a request, as an answer to "when?"; returns None if there is none.
+    """Reads a time without a request, as an answer to "when?"; returns None if there is none.
 
-    What else the text says is `what`, so "friday 4pm submit timesheet" can be read too.
+    The rest of the text is `what`, so "friday 4pm submit timesheet" can be read too.
     """
     readings = []
     for code in languages(text, language):
@@ -61,7 +61,7 @@ def read_time(text: str, *, language: str, now: datetime) -> Reading | Unclear |
 
 
 def languages(text: str, language: str) -> Iterator[str]:
-    """Yields the languages in which to read a text: the one it is said to be in, that of its script, English."""
+    """Yields the languages in which to read a text: the expected one, that of its script, English."""
     if len(text) > _LONGEST:
         return
     found = [language] if language in LANGUAGES else []
@@ -73,12 +73,12 @@ def languages(text: str, language: str) -> Iterator[str]:
 
 
 def _most_explained(readings: list[tuple[int, Reading | Unclear]]) -> Reading | Unclear | None:
-    """Returns the reading that explains the most of the text: a time of which a language knows only half is no time."""
+    """Returns the reading that explains the most of the text: a time that a language only half knows is no time."""
     return max(readings, key=lambda explained: explained[0])[1] if readings else None
 
 
 def _request(folded: str, words: Table) -> list[tuple[int, int]]:
-    """Returns where the words stand that ask for a reminder, and a greeting before them; none if it doesn't ask."""
+    """Returns the spans of the words that ask for a reminder, and of a greeting before them; none without a request."""
     if words.text("not_request").search(folded):
         return []
     greeting = [match.span()] if (match := words.text("greeting").match(folded)) else []
@@ -91,12 +91,12 @@ def _request(folded: str, words: Table) -> list[tuple[int, int]]:
 
 
 def _is_moment(meaning: str) -> bool:
-    """Tells whether words name when to speak, and not only the day that a question is about."""
+    """Returns whether words name the time to speak, and not only the day that a question is about."""
     return meaning in {"clock", "fixed", "in"} or meaning.startswith("every")
 
 
 def _spans(match: re.Match[str]) -> list[tuple[int, int]]:
-    """Returns the match, or its groups that took part: a request can stand around what it is about."""
+    """Returns the span of the match, or of its groups that took part: a request can surround its subject."""
     groups = [match.span(index) for index in range(1, (match.re.groups or 0) + 1) if match.group(index) is not None]
     return groups or [match.span()]
 
@@ -104,7 +104,7 @@ def _spans(match: re.Match[str]) -> list[tuple[int, int]]:
 def _read(
     text: str, folded: str, words: Table, request: list[tuple[int, int]], now: datetime
 ) -> tuple[int, Reading | Unclear]:
-    """Returns how many characters the language explains, and its reading."""
+    """Returns the number of characters that the language explains, and its reading."""
     pieces = piece_reader(words, now).pieces(_without(folded, request))
     used = _meant(pieces)
     spans = [*request, *((piece.start, piece.end) for piece in used)]
@@ -133,7 +133,7 @@ def _read(
 
 
 def _meant(pieces: list[Piece]) -> list[Piece]:
-    """Returns the pieces without vague words that stand beside a time: they belong to what to be reminded of."""
+    """Returns the pieces without vague words beside a time, which belong to the subject of the reminder."""
     known = {type(piece.value) for piece in pieces}
     idle = {"soon"} if known - {Word, PartOfDay} else set()
     if known & {Day, Every, Ahead}:
@@ -142,7 +142,7 @@ def _meant(pieces: list[Piece]) -> list[Piece]:
 
 
 def _without(folded: str, spans: list[tuple[int, int]]) -> str:
-    """Returns the text with a wall of signs in place of some stretches, as long as before."""
+    """Returns the text, in its full length, with some stretches replaced by signs that no pattern crosses."""
     for start, end in spans:
         folded = folded[:start] + "|" * (end - start) + folded[end:]
     return folded
@@ -157,13 +157,13 @@ def _what(text: str, words: Table, spans: list[tuple[int, int]]) -> str:
             if match := words.text(edge).search(fold(shorter)):
                 shorter = (shorter[: match.start()] + shorter[match.end() :]).strip()
         if shorter == what:
-            # What stood between a word and a sign is gone.
+            # The words between this blank and the sign were removed.
             return re.sub(r" +(?=[,.;!])", "", what)
         what = shorter
 
 
 def piece_reader(words: Table, now: datetime) -> PieceReader:
-    """Returns what reads the pieces of a text in the language of `words` that is said at `now` (aware and local)."""
+    """Returns a reader of the pieces of a text in the language of `words`, said at `now` (aware and local)."""
     return PieceReader(words, now.date(), month_first=_is_month_first(now.tzinfo))
 
 

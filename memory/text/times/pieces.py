@@ -1,7 +1,7 @@
 """The pieces that make up a time in a text: an hour, a day, a length, a repetition, an end.
 
-Invariants: pure. Of pieces that overlap those are kept that explain the most of the text with the fewest pieces. A
-piece that names what doesn't exist (31 February, 25:00) says so instead of being left out.
+Invariants: pure. Among overlapping pieces, those that explain the most of the text with the fewest pieces are kept. A
+piece that names a time that doesn't exist (31 February, 25:00) says so instead of being left out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class NotATime(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A time of day in minutes, up to 24:00. A `bare` one may be meant of either half of the day."""
+    """A time of day in minutes, up to 24:00. A `bare` one may belong to either half of the day."""
 
     minutes: int
     bare: bool = False
@@ -60,14 +60,14 @@ class Length:
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """So long from now."""
+    """A time that lies a length ahead of now."""
 
     length: Length
 
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """A repetition: its frequency, how many of it lie between, and which days of it."""
+    """A repetition: its frequency, its interval, the days within it, and a part of the day."""
 
     frequency: str
     interval: int = 1
@@ -77,7 +77,7 @@ class Every:
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """The last day."""
+    """The last day of a repetition."""
 
     day: date
 
@@ -91,10 +91,10 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word that names no time that can be set, and why: `past`, `vague` or `impossible`.
+    """A word that names no time that can be set, with the reason: `past`, `vague` or `impossible`.
 
-    One for some time to come (`soon`) means nothing beside a time, one for a week or a month (`period`) nothing beside
-    a day.
+    A word for some future time (`soon`) means nothing beside a time, one for a week or a month (`period`) nothing
+    beside a day.
     """
 
     reason: str
@@ -135,7 +135,7 @@ class PieceReader:
         self._month_first = month_first
 
     def pieces(self, text: str) -> list[Piece]:
-        """Returns the pieces of `text` (folded), those that explain the most of it with the fewest."""
+        """Returns the pieces of `text` (folded) that explain the most of it with the fewest pieces."""
         found: list[Piece] = []
         for meaning, key, match in self._table.find(text):
             if match.end() == match.start():
@@ -357,7 +357,7 @@ class PieceReader:
     def _read_vague(self, key: str, match: re.Match[str]) -> Word:
         return Word("vague")
 
-    # What pieces are made of.
+    # The parts of pieces.
 
     def _every(self, unit: str, count: int) -> Every:
         frequency, units = _FREQUENCIES[unit]
@@ -373,7 +373,7 @@ class PieceReader:
         return coming_weekday(self._today, self._table.value("weekday", weekday))
 
     def _coming_date(self, month: int, day: int) -> date:
-        date(2024, month, day)  # a leap year: raises for what is in no year
+        date(2024, month, day)  # a leap year: raises for days that are in no year
         for year in range(self._today.year, self._today.year + 9):
             try:
                 found = date(year, month, day)
@@ -384,7 +384,7 @@ class PieceReader:
         raise ValueError("no such day in any year")
 
     def _written(self, first: int, second: int, key: str) -> tuple[int, int]:
-        """Returns month and day of a date in digits, by the order of the language, the place, or what is possible."""
+        """Returns month and day of a date in digits, by the order of language or place, or the possible one."""
         month_first = self._month_first if not key else key == "month"
         if first > 12 or second > 12:
             month_first = second > 12
@@ -417,7 +417,7 @@ class PieceReader:
 
 
 def month_day(day: int) -> tuple[tuple[str, str], ...]:
-    """Returns the parts of a rule for a day of the month; a day that a month lacks is its last."""
+    """Returns the parts of a rule for a day of the month; if a month lacks the day, it is the last one."""
     if day <= 28:
         return (("BYMONTHDAY", str(day)),)
     return (("BYMONTHDAY", ",".join(map(str, range(28, day + 1)))), ("BYSETPOS", "-1"))
@@ -439,7 +439,7 @@ def _length(count: int, unit: str) -> Length:
 
 
 def _broken(whole: int, sixtieths: int, unit: str) -> Length:
-    """Returns so many units and a broken part of one; there is no half week."""
+    """Returns the length of some units and a fraction of one; raises `NotATime` for a half week."""
     name, count = {"hour": ("minute", 60), "day": ("hour", 24), "month": ("day", 30), "year": ("month", 12)}.get(
         unit, ("", 0)
     )
@@ -460,7 +460,7 @@ def _holiday(name: str, year: int) -> date:
 
 
 def _best(found: list[Piece]) -> list[Piece]:
-    """Returns the pieces without overlap that cover the most characters; of equal ones the fewest."""
+    """Returns the pieces without overlap that cover the most characters; if several choices do, the fewest pieces."""
     ordered = sorted(found, key=lambda piece: piece.end)
     best: list[tuple[int, int, list[Piece]]] = [(0, 0, [])]
     ends = [0]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Literal, TypeAlias
 
-#: No time was named; one like "later"; one that is over; one that doesn't exist, like 31 February.
+#: No time; a vague one like "later"; one that is over; one that doesn't exist, like 31 February.
 Reason: TypeAlias = Literal["none", "vague", "past", "impossible"]
 
 
@@ -14,10 +14,10 @@ Reason: TypeAlias = Literal["none", "vague", "past", "impossible"]
 class Reading:
     """A request that was understood.
 
-    `what` is without the words for the time, and may be empty. `first` is aware. `rule` is None for a reminder that
-    comes once (`rules.py`), `until` the last local day, if one was named. Without `hour_given` the hour was
-    assumed, without `day_given` the day, and without `month_given` the month ("on the 11th"). A `bare` hour may be
-    meant of either half of the day.
+    `what` is without the words for the time, and may be empty. `first` is aware. `rule` (`rules.py`) is None for a
+    reminder that comes once, `until` the last local day, if one was named. Without `hour_given` the hour was
+    assumed, without `day_given` the day, and without `month_given` the month ("on the 11th"). A `bare` hour may
+    belong to either half of the day.
     """
 
     what: str

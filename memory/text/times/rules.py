@@ -1,8 +1,8 @@
-"""Times of repeated reminders: rules of repetition, by RRULE or as a cron line of five fields.
+"""Times of repeated reminders: rules of repetition, as an RRULE or as a cron line of five fields.
 
-Invariants: a rule names times on the wall clock. A time that the clock skips falls equally far after the gap, and of
-two equal readings the first counts, as for the jobs of the night (`gateway/ops/schedule.py`). "Every two hours" and
-"every ten minutes" are lengths of time instead, which no change of clocks stretches. Nothing here reads a clock.
+Invariants: a rule names times on the wall clock. A time that the clock skips falls equally far after the gap, and the
+first of two equal readings counts, as for the night's jobs (`gateway/ops/schedule.py`). "Every two hours" and "every
+ten minutes" are lengths of time instead, which no change of clocks stretches. Nothing here reads a clock.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 
 from dateutil.rrule import DAILY, rrule, rruleset, rrulestr
 
-#: How far ahead a reminder may lie, and how close together its times may be.
+#: The greatest distance of a reminder from now, and the least distance between its times.
 HORIZON: Final = timedelta(days=5 * 366)
 CLOSEST: Final = timedelta(minutes=5)
 
@@ -35,7 +35,7 @@ _FIELDS = (
 #: Lengths of time, which have no part but their interval.
 _LENGTHS = {"MINUTELY": timedelta(minutes=1), "HOURLY": timedelta(hours=1)}
 _EVERYWHERE = {"FREQ", "INTERVAL", "COUNT", "UNTIL"}
-#: The parts that each frequency may have. Others would repeat what a slower frequency says, or take long to compute.
+#: The parts that each frequency may have. Others would equal a slower frequency, or take long to compute.
 _PARTS = {
     "MINUTELY": _EVERYWHERE,
     "HOURLY": _EVERYWHERE,
@@ -44,14 +44,14 @@ _PARTS = {
     "MONTHLY": _EVERYWHERE | {"BYHOUR", "BYMINUTE", "BYDAY", "BYMONTHDAY", "BYSETPOS"},
     "YEARLY": _EVERYWHERE | {"BYHOUR", "BYMINUTE", "BYDAY", "BYMONTHDAY", "BYSETPOS", "BYMONTH"},
 }
-#: A Monday and leap year's first day: where a typed rule is tried out.
+#: The day from which a typed rule is tried out: a Monday, and the first day of a leap year.
 _TRIAL = datetime(2024, 1, 1)  # noqa: DTZ001 - a wall clock's reading
 
 
 def parse_rule(text: str) -> str:
-    """Returns a rule that was typed, as a cron line of five fields or an RRULE.
+    """Returns the rule for a typed cron line of five fields or RRULE.
 
-    Raises `ValueError` that says what is wrong.
+    Raises a `ValueError` that names the fault.
     """
     line = " ".join(text.upper().split())
     if "FREQ=" in line:
@@ -66,7 +66,7 @@ def parse_rule(text: str) -> str:
 
 
 def following(rule: str, *, after: datetime, first: datetime) -> datetime | None:
-    """Returns when `rule` is due next after `after`, in the zone of `first`, with which it begins.
+    """Returns the next time after `after` at which `rule`, which begins at `first`, is due, in the zone of `first`.
 
     Returns None if the rule has ended, or isn't due again within five years. Both times are aware.
     """
@@ -93,7 +93,7 @@ def _next_length(parts: dict[str, str], moment: datetime, first: datetime) -> da
 
 
 def _earliest(walls: Iterator[datetime], moment: datetime, zone: tzinfo) -> datetime | None:
-    """Returns the earliest time after `moment`: where the clock skips, a later reading can come before an earlier."""
+    """Returns the earliest time after `moment`: if the clock skips, a later reading can come before an earlier one."""
     best: datetime | None = None
     for wall in walls:
         if best is not None and wall >= best.replace(tzinfo=None):
@@ -105,7 +105,7 @@ def _earliest(walls: Iterator[datetime], moment: datetime, zone: tzinfo) -> date
 
 
 def _walls(rule: str, start: datetime, after: datetime) -> Iterator[datetime]:
-    """Yields the readings of the wall clock that `rule` names, from a day before `after` on (clocks can skip a day)."""
+    """Yields the readings of the wall clock that `rule` names, from before `after` on (clocks can skip a day)."""
     local = after.replace(tzinfo=None)
     since = local - timedelta(days=2)
     times = _times(rule, start if rule.startswith(RRULE) else max(start, since.replace(second=0, microsecond=0)))
@@ -161,7 +161,7 @@ def _try_out(rule: str) -> None:
 
 
 def _cron_times(rule: str, start: datetime) -> rruleset:
-    """Returns the times of a cron line. Where it names days of the month and of the week, either is enough."""
+    """Returns the times of a cron line. If it names days of the month and of the week, either is enough."""
     minutes, hours, days, months, weekdays = _cron_fields(rule)
     daily = partial(
         rrule, DAILY, dtstart=start, byminute=sorted(minutes), byhour=sorted(hours), bysecond=0, bymonth=sorted(months)

@@ -1,11 +1,11 @@
 """Loads a language's table of words and patterns for times, and finds them in a text.
 
-A table (`languages/*.yaml`) has words, each with what it stands for, and for each meaning the patterns that say it:
-regular expressions in which `{unit}` is any word for a unit, `{weekday2}` a second weekday and `{weekday_long}` one of
-the words of that list, which belongs to `weekday`. `{date}` and `{length}` are anything that the table reads as a date
-or a length of time.
+A table (`languages/*.yaml`) has words with their values, and for each meaning the patterns that express it: regular
+expressions in which `{unit}` is any word for a unit, `{weekday2}` a second weekday and `{weekday_long}` one of the
+words of that list, which belongs to `weekday`. `{date}` and `{length}` are anything that the table reads as a date or a
+length of time.
 
-Invariants: pure. `fold` keeps the length of a text, so that what is found can be cut from the text as it was written.
+Invariants: pure. `fold` keeps the length of a text, so that a match can be cut from the text as it was written.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memory.text.shipped import shipped
 from memory.text.simplified import simplified
 
 LANGUAGES: Final = ("en", "zh", "de", "es", "fr", "ja")
-#: Meanings that name a day and may stand for it in another pattern, the more exact first.
+#: Meanings that name a day and may replace one in another pattern, the more exact first.
 DATES: Final = (
     "date", "month_step_day", "month_end", "week_day", "holiday", "day_ahead", "weekend", "near", "weekday",
     "month_day",
@@ -32,7 +32,7 @@ DATES: Final = (
 WORDS: Final = ("past", "soon", "period", "vague", "every_weekday")
 _SLOT = re.compile(r"\{([a-z_]+?)(\d?)\}")
 _NUMERALS = "[〇零一二两兩三四五六七八九十]{1,3}"
-#: Words that are numbers wherever they stand, by the slot's name.
+#: Patterns of numbers in any place, by the slot's name.
 _DIGITS = {
     "n": r"\d{1,4}",
     "h": r"\d{1,2}",
@@ -68,14 +68,14 @@ class Table:
                 yield meaning, key, match
 
     def value(self, name: str, text: str) -> Any:
-        """Returns what a word stands for in its list; raises `ValueError` if it isn't there."""
+        """Returns the value of a word in its list; raises `ValueError` if it isn't there."""
         for value, pattern in self._values(name):
             if pattern.fullmatch(text):
                 return value
         raise ValueError(f"not a {name}: {text!r}")
 
     def values(self, name: str, text: str) -> list[Any]:
-        """Returns what each word of that list in `text` stands for, in order."""
+        """Returns the values of that list's words in `text`, in order."""
         found: dict[int, tuple[int, Any]] = {}
         for value, pattern in self._values(name):
             for match in pattern.finditer(text):
@@ -101,26 +101,26 @@ class Table:
         raise ValueError(f"not a number: {text!r}")
 
     def ordinal(self, text: str) -> int:
-        """Reads the place of something in a list: "second", "2nd", 二."""
+        """Reads a place in a list: "second", "2nd", 二."""
         try:
             return int(self.value("nth", text))
         except (KeyError, ValueError):
             return self.number(text)
 
     def alone(self, text: str) -> str | None:
-        """Returns an answer that is only a length or an hour ("2h", "9") as this language says it in a sentence."""
+        """Returns an answer that is only a length or an hour ("2h", "9") as a phrase of this language."""
         spoken = None
         if any(True for _ in self.whole(text, ("length",))):
             spoken = self._texts["in"]
         if re.fullmatch(r"\d{1,2}", text):
             spoken = self._texts["at"]
-        # "18h" is six o'clock to those who write hours so, "2h" two hours.
+        # "18h" is six o'clock in languages that write hours like this, "2h" two hours.
         if re.fullmatch(r"(?:[789]|1\d|2[0-4]) ?h", text) and any(True for _ in self.whole(text, ("clock",))):
             return None
         return fold(spoken.format(text)) if spoken else None
 
     def text(self, name: str) -> re.Pattern[str]:
-        """Returns a pattern by its name: how a request begins, which words are left at an edge."""
+        """Returns a pattern by its name, such as the beginnings of a request or the words left at an edge."""
         return self._named[name]
 
     @cached_property
@@ -150,7 +150,7 @@ class Table:
     def _bounded(self, pattern: str) -> str:
         if self.spaced:
             return rf"(?<!\w)(?<!\d[.:/,-])(?:{pattern})(?!\w|[:/]\d|[.,]\d)"
-        # Where words aren't spaced, only a number has edges.
+        # In a language without spaces, only a number has edges.
         return rf"(?:(?!\d)|(?<!\d)(?<!\d[.:/,-]))(?:{pattern})(?:(?<!\d)|(?!\d|[:/]\d|[.,]\d))"
 
     @cache  # noqa: B019 - tables live as long as the process
@@ -200,7 +200,7 @@ class Table:
         templates: list[str] = []
         for meaning in meanings:
             keyed = self._meanings.get(meaning, [])
-            # Longer patterns first, and what has a plain key last: of alternatives the first that fits is taken.
+            # Longer patterns first, and those with a plain key last: the first alternative that fits is taken.
             groups = sorted(keyed.items(), key=lambda group: not group[0]) if isinstance(keyed, dict) else [("", keyed)]
             for _, group in groups:
                 templates += sorted(group, key=len, reverse=True)
@@ -215,7 +215,7 @@ def fold(text: str) -> str:
 
 
 def _alternatives(pattern: str) -> Iterator[str]:
-    """Yields the patterns that stand beside each other in one, so that each may use the same slot."""
+    """Yields the top-level alternatives of a pattern, so that each may use the same slot."""
     depth, start = 0, 0
     for at, char in enumerate(pattern):
         depth += (char in "([{") - (char in ")]}")

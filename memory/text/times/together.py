@@ -1,7 +1,7 @@
-"""The pieces of a time put together: when a reminder is first due, and by which rule again.
+"""Puts the pieces of a time together: a reminder's first time, and its rule of repetition.
 
-Invariants: pure. Each piece is used or the answer is a reason to ask; nothing is guessed where two pieces contradict
-each other. A day without an hour is meant at nine.
+Invariants: pure. Each piece is used or the answer is a reason to ask; nothing is guessed if two pieces contradict each
+other. A day without an hour means nine o'clock.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from memory.text.times.readings import Reason
 from memory.text.times.rules import CLOSEST, DAYS, HORIZON, RRULE, following
 
 _HOURS: Final = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 19, "night": 21}
-#: Between which hours a part of the day can lie; those after 24 are of the next day.
+#: The hours between which a part of the day can lie; those after 24 belong to the next day.
 _SPANS: Final = {
     "dawn": (0, 9), "morning": (0, 12), "noon": (10, 15), "afternoon": (12, 20), "evening": (15, 24), "night": (15, 30),
 }  # fmt: skip
@@ -40,7 +40,7 @@ _Kind = TypeVar("_Kind", Clock, PartOfDay, Day, Ahead, Every, Until, For, Word)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadTime:
-    """A time as `Reading` has it."""
+    """A time with the fields of `Reading`."""
 
     first: datetime
     rule: str | None = None
@@ -60,7 +60,7 @@ class Doubt(Exception):
 
 
 def together(values: Sequence[Value], now: datetime, *, twelve: bool) -> ReadTime | Reason:
-    """Returns the time that the pieces make up at `now`, or why there is none."""
+    """Returns the time that the pieces make up at `now`, or the reason why there is none."""
     try:
         found = _Pieces(values, now, twelve=twelve).time()
     except Doubt as doubt:
@@ -87,7 +87,7 @@ class _Pieces:
         self._part = self._one_part()
 
     def time(self) -> ReadTime:
-        """Returns the time; raises `Doubt`, or `ValueError` for what doesn't exist."""
+        """Returns the time; raises `Doubt`, or `ValueError` for a time that doesn't exist."""
         words, aheads = self._all(Word), self._all(Ahead)
         if words:
             raise Doubt(_gravest(words))
@@ -121,7 +121,7 @@ class _Pieces:
             raise Doubt("vague")
         return parts.pop() if parts else None
 
-    # Once.
+    # Times that come once.
 
     def _ahead(self, ahead: Ahead) -> ReadTime:
         length = ahead.length
@@ -173,14 +173,14 @@ class _Pieces:
         return next((day for day in self._days if day.kind != "weekday"), self._days[0])
 
     def _on(self, day: date) -> ReadTime:
-        """Returns the hour that was named on a day: the first that is still ahead."""
+        """Returns the named hour on a day: the first possible one that is still ahead."""
         times = [self._local(day, minutes) for minutes in self._minutes(spoken_day=day == self._now.date())]
         ahead = [due for due in times if due.astimezone(UTC) > self._now.astimezone(UTC)]
         given = bool(self._clocks or self._part)
         return ReadTime(first=(ahead or times)[0], hour_given=given, bare=self._is_bare())
 
     def _minutes(self, *, spoken_day: bool) -> list[int]:
-        """Returns the times of day that may be meant, in minutes, in the order in which they are tried."""
+        """Returns the possible times of day, in minutes, in the order in which they are tried."""
         if not self._clocks:
             if self._part == "dawn":
                 raise Doubt("vague")
@@ -206,7 +206,7 @@ class _Pieces:
         wall = datetime.combine(day, time(), self._now.tzinfo) + timedelta(minutes=minutes)
         return wall.astimezone(UTC).astimezone(self._now.tzinfo)
 
-    # Again and again.
+    # Repeated times.
 
     def _repeated(self, every: Every) -> ReadTime:
         found = self._by_length(every) if every.frequency in _SHORT else self._by_days(every)
@@ -247,7 +247,7 @@ class _Pieces:
         )
 
     def _with_day(self, every: Every) -> tuple[Every, date | None]:
-        """Returns the repetition with its days, and the day with which it begins, if one was named."""
+        """Returns the repetition with its days, and the day on which it begins, if one was named."""
         day = self._one_day() if self._days else None
         if day is not None and day.day < self._now.date():
             raise Doubt("past")
@@ -275,7 +275,7 @@ class _Pieces:
 
 
 def _in_part(minutes: int, part: str) -> int:
-    """Returns a time of day without "am" or "pm" in a part of the day; past 24:00 it is of the night's second half."""
+    """Returns a time of day without "am" or "pm" in a part of the day; past 24:00 it is in the night's second half."""
     half = 720
     hour = minutes // 60
     if hour > 12:

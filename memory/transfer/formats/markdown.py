@@ -2,8 +2,8 @@
 
 Headings give category and topic; each list item or paragraph is one statement. "Label: value" becomes that key.
 Statements about the person are read by the same patterns as talk, after "the user" was put into the first person.
-Everything else is kept as a note, word for word. What carries a date, in its file's name, its heading or its own first
-words, happened then.
+Everything else is kept as a note, word for word. A date in the file's name, the heading or the first words of a
+statement is the date of the statement.
 
 Invariants: pure. No text of the file is lost silently: it is in a statement or named as skipped. Time grows linearly
 with the text, which is cut at `MOST_CHARS`.
@@ -26,11 +26,11 @@ from memory.learn.offline import patterns
 from memory.text.words import tokens
 from memory.transfer.formats.material import ImportedItem, Mask, Masking, Material, Ownership, Skipped
 
-#: Characters of one file that are read. Such files are made to fit into a prompt.
+#: The most characters of one file that are read. Such files are made to fit into a prompt.
 MOST_CHARS: Final = 1_000_000
 #: Longer blocks, in characters, are taken literally instead of read as Markdown.
 _INLINE_CHARS: Final = 8_192
-#: Characters shown of what is skipped.
+#: The characters shown of a skipped text.
 _SHOWN: Final = 60
 #: Words of a statement that patterns may leave unread; if more are left, it is also kept whole.
 _UNREAD: Final = 4
@@ -60,8 +60,8 @@ def read(
 ) -> Material:
     """Returns the statements of one file called `where`, last written at `written_at` (milliseconds UTC).
 
-    With `day`, the file holds what happened on that local date. Patterns for what people say of themselves are used
-    only if the owner is a person.
+    With `day`, the file is about that local date. Patterns for people's statements about themselves are used only if
+    the owner is a person.
     """
     masking = Masking(mask)
     skipped: list[Skipped] = []
@@ -97,12 +97,12 @@ class _Reader:
     skipped: list[Skipped]
 
     def items(self, block: _Block) -> list[ImportedItem]:
-        """Returns what a block says. If there is nothing to keep, returns nothing and notes the reason."""
+        """Returns the statements of a block. If there is nothing to keep, returns none and notes the reason."""
         where = f"{self.where}:{block.line}"
         text = self.masking(block.text).strip()
         day, tag, text = _dated(text)
         if block.heading and (day is None or len(text.split()) < 3):
-            return []  # it stands above what it heads
+            return []  # its text goes with the blocks below it
         box, text = _ticked(text)
         if box is not None and self._is_form(block):
             if not box:
@@ -198,7 +198,7 @@ class _Reader:
         return None
 
     def _is_form(self, block: _Block) -> bool:
-        """Returns whether boxes here are choices, as in a questionnaire, and not a to-do list."""
+        """Returns whether boxes here are choices, as in a questionnaire, not a to-do list."""
         return bool(block.headings) and self.day is None and self._day_above(block) is None and _is_profile(self.where)
 
     def _skip(self, where: str, text: str, why: str) -> None:
@@ -209,7 +209,7 @@ class _Reader:
 def _blocks(  # noqa: PLR0912 - one branch for each kind of token
     text: str, offset: int, where: str, skipped: list[Skipped]
 ) -> Iterator[_Block]:
-    """Yields the blocks of a text in order; `offset` lines stand before it."""
+    """Yields the blocks of a text in order; the file has `offset` lines before the text."""
     headings: list[tuple[int, str]] = []
     above: list[str | None] = []
     found = _MARKDOWN.parse(text)
@@ -257,7 +257,7 @@ def _blocks(  # noqa: PLR0912 - one branch for each kind of token
 
 
 def _statements(content: str) -> Iterator[tuple[str, int]]:
-    """Yields a block's statements, with the number of lines before each: one, unless only line breaks part several."""
+    """Yields a block's statements, with the number of lines before each: one, or several on lines of their own."""
     parts: list[tuple[int, list[str]]] = [(0, [])]
     for n, line in enumerate(content.split("\n")):
         if _SEPARATOR.match(line):
@@ -272,13 +272,13 @@ def _statements(content: str) -> Iterator[tuple[str, int]]:
 
 
 def _stands_alone(line: str) -> bool:
-    """Returns whether a paragraph's line is a statement by itself: labelled, dated, of the user, a whole sentence."""
+    """Returns whether a paragraph's line is a statement by itself: labelled, dated, about the user, or a sentence."""
     plain = _plain(line)
     return plain.endswith(_SENTENCE_ENDS) or any(begins.match(plain) for begins in (_LABEL, _DATED_LINE, _THIRD))
 
 
 def _plain(content: str) -> str:
-    """Returns the text a reader sees of a block, in one line."""
+    """Returns the visible text of a block, in one line."""
     if len(content) > _INLINE_CHARS:
         return " ".join(content.split())
     parts: list[str] = []
@@ -336,14 +336,14 @@ def _dated(text: str) -> tuple[str | None, str | None, str]:
 
 
 def _ticked(text: str) -> tuple[bool | None, str]:
-    """Returns whether a box before the text is ticked (None without a box), and the text without it."""
+    """Returns whether the box before a text is ticked (None without a box), and the text without the box."""
     if text[:1] == "[" and text[2:4] in ("] ", "]") and text[1:2] in (" ", "x", "X"):
         return text[1] != " ", text[3:].strip()
     return None, text
 
 
 def _empty(text: str) -> str | None:
-    """Returns why a text says nothing; None if it says something."""
+    """Returns the reason why a text says nothing; None if it says something."""
     label = _LABEL.match(text)
     value = text if label is None else text[label.end() :]
     if _MASKED.fullmatch(value):
@@ -372,7 +372,7 @@ def _key(label: str) -> str:
 
 
 def _says_all(found: Sequence[ImportedItem], text: str) -> bool:
-    """Returns whether the statements drawn from a text leave out hardly a word of it."""
+    """Returns whether the statements drawn from a text cover nearly all of its words."""
     kept = {token for item in found for token in tokens(f"{item.key} {item.value}")}
     who = _THIRD.match(text)
     rest = text if who is None else text[who.end() :]
@@ -403,14 +403,14 @@ def _day(match: re.Match[str]) -> str | None:
 
 
 def _noon(day: str, timezone: str) -> int:
-    """Returns noon of a local day: it stays that day whatever the clock."""
+    """Returns noon of a local day, which stays on that day despite changes of the clock."""
     moment = datetime.combine(date.fromisoformat(day), time(12), ZoneInfo(timezone))
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = date(1970, 1, 1)
-#: Parses blocks alone. A block's content is parsed in its turn, so that a hostile block costs no more than itself.
+#: A parser of blocks alone. A block's content is parsed separately, so that a hostile block costs no more than itself.
 _MARKDOWN: Final = MarkdownIt("commonmark", {"maxNesting": 60}).enable("table").disable("inline")
 _INLINE: Final = MarkdownIt("commonmark")
 _DAY: Final = r"(?P<y>(?:19|20)\d\d)[-/.]?(?P<m>\d\d)[-/.]?(?P<d>\d\d)"
@@ -425,7 +425,7 @@ _DATED_LINE: Final = re.compile(
 _LABEL: Final = re.compile(
     r"(?P<label>[^\s:：|\[\]()][^:：\n|\[\]()]{0,39}?)[ \t]{0,3}(?::[ \t]{1,9}|：[ \t]{0,9})(?=\S)"
 )
-#: Hermes separates its entries with this.
+#: The sign between the entries of Hermes.
 _SEPARATOR: Final = re.compile(r"\s{0,9}§\s{0,9}$")
 _SENTENCE_ENDS: Final = (".", "!", "?", "。", "！", "？")
 _MASKED: Final = re.compile(r"\[secret: [^\]\n]{0,80}\]")
@@ -444,7 +444,7 @@ _VERBS: Final = {
     "uses": "use", "studies": "study", "plans": "plan", "doesn't": "don't", "does": "do", "goes": "go",
     "moved": "moved", "was": "was",
 }  # fmt: skip
-#: Words that only say whom a statement is about.
+#: Words that only name the person a statement is about.
 _FRAME: Final = frozenset(
     tokens("the user user's human is are am in at as a an of and with live work i my me has have")
 )
@@ -459,11 +459,11 @@ _LABELS: Final = {
     "住址": "home", "职业": "occupation", "公司": "employer", "生日": "birthday", "年龄": "age", "爱好": "hobby",
     "过敏": "allergy",
 }  # fmt: skip
-#: Words that stand before a colon in running text and name nothing.
+#: Words before a colon in running text that are no labels.
 _NO_LABELS: Final = frozenset({"note", "example", "e-g", "i-e", "warning", "important", "to-do", "http", "https"})
 _KEYS: Final = {"instruction": "instruction", "boundary": "boundary", "plan": "plan"}
 _IMPORTANCE: Final = {"identity": 7, "boundary": 8, "health": 8, "instruction": 7, "relation": 6}
-#: Words of headings and tags, and the category they stand for.
+#: Words of headings and tags, and their categories.
 _CATEGORIES: Final = {
     **dict.fromkeys(("identity", "profile", "about", "basics", "basic", "permanent", "personal"), "identity"),
     **dict.fromkeys(("people", "family", "friends", "relationships", "relationship", "contacts"), "relation"),

@@ -1,7 +1,7 @@
-"""The content of a file for memory, in any format: statements, messages, and what was left out.
+"""The content of a file for memory, in any format: statements, messages, and notes on everything left out.
 
-Invariants: these are plain values without an owner; the importer decides whose they become. Every text went through the
-caller's masking. Times are milliseconds UTC.
+Invariants: these are plain values without an owner, whom the importer decides. Every text went through the caller's
+masking. Times are milliseconds UTC.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Literal, TypeAlias
 
 from memory.store.memories import Kind
 
-#: The kind of owner whose memory a file becomes.
+#: The kind of the owner to whose memory a file is added.
 Ownership: TypeAlias = Literal["person", "group", "agent"]
-#: Cleans a text and masks its secrets.
+#: A function that cleans a text and masks its secrets.
 Mask: TypeAlias = Callable[[str], str]
-#: The beginning of what `redact` puts in the place of a secret.
+#: The beginning of the mark that `redact` puts in the place of a secret.
 MARK = "[secret:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """A person as a file names them."""
+    """A person as named in a file."""
 
     platform: str
     user_id: str
@@ -31,9 +31,9 @@ class Person:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedState:
-    """The state of a memory in our own export: its dates, its successor, and how often it was told and used.
+    """The state of a memory in our own export: its dates, its successor, and the counts of its tellings and uses.
 
-    `id` and `superseded_by` are short ids in that export, `sources` numbers of its messages. `agent` is set if the
+    `id` and `superseded_by` are short ids in that export, `sources` are numbers of its messages. `agent` is set if the
     memory stays with one agent.
     """
 
@@ -57,7 +57,7 @@ class ExportedState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedItem:
-    """One statement. `where` is its place for a human; `said_at` is when it was made, None if unknown.
+    """One statement. `where` is its place for a human; `said_at` is its time, None if unknown.
 
     `subject` is empty for the owner; `day` is the local date, if the file gives one.
     """
@@ -78,10 +78,10 @@ class ImportedItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedLine:
-    """One message. `number` identifies it within its file. Without an `author` the bot or nobody known said it.
+    """One message. `number` identifies it within its file. Without an `author` it is by the bot or a stranger.
 
     `learn` tells whether memories may be made from it, `recall` whether it may be recalled. `reference` is the
-    platform's id of it, if that means the same to everybody in the chat.
+    platform's id of it, if that is the same for everybody in the chat.
     """
 
     number: int
@@ -99,7 +99,7 @@ class ImportedLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """Something that is not imported, and the reason, for a human."""
+    """An item that is not imported, and the reason, for a human."""
 
     where: str
     why: str

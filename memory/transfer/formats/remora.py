@@ -1,7 +1,7 @@
 """Our own export format: JSON that another Remora reads, and Markdown that a person reads.
 
-Invariants: pure. What is written can be read back and then says the same. A bad entry is named and skipped and never
-costs the others. Times are ISO 8601 in UTC to the millisecond.
+Invariants: pure. A written export can be read back without a change of meaning. A bad entry is named and skipped and
+never costs the others. Times are ISO 8601 in UTC to the millisecond.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from memory.transfer.formats.material import (
 )
 
 FORMAT: Final = "remora"
-#: Raised when a field changes its meaning. Newer versions are refused.
+#: The version, which is raised when a field changes its meaning. Newer versions are refused.
 VERSION: Final = 1
-#: Stands for the owner of the export, so that the export can become another owner's, such as their new account's.
+#: The stand-in for the owner, so that an export can become another owner's, such as that of their new account.
 OWNER: Final = Person(platform="", user_id="")
 _OWNER: Final = "owner"
-#: The beginning of a page, and what stands in its second line before a person's account.
+#: The beginning of a page, and the text before a person's account in its second line.
 PAGE_TITLE: Final = "# What Remora remembers of "
 PAGE_FOR: Final = ", for "
 
@@ -54,7 +54,7 @@ def write(
     messages: Sequence[Fields],
     reminders: Sequence[Fields] = (),
 ) -> bytes:
-    """Returns the JSON form, from the fields `transfer` reads from the rows. `of` tells whose memory it is."""
+    """Returns the JSON form, from the fields that `transfer` reads from the rows. `of` names the owner."""
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -100,14 +100,14 @@ def read(text: str, *, mask: Mask) -> Material:
 
 
 def person(one: Person | None) -> object:
-    """Returns a person as the JSON form names them."""
+    """Returns a person in the JSON form."""
     if one is None:
         return None
     return _OWNER if one == OWNER else {"platform": one.platform, "user_id": one.user_id, "name": one.name}
 
 
 def iso(moment: int) -> str:
-    """Formats milliseconds UTC as the export writes times."""
+    """Returns milliseconds UTC as a time of the export."""
     return (_EPOCH + timedelta(milliseconds=moment)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -119,7 +119,7 @@ def page(
     messages: Sequence[Fields],
     reminders: Sequence[Fields] = (),
 ) -> str:
-    """Returns the Markdown form, for people: what holds now by category, what held before, reminders, messages."""
+    """Returns the Markdown form, for people: current memories by category, earlier ones, reminders, messages."""
     name = of.get("name") or of.get("user_id") or of.get("chat") or "everybody"
     parts = [f"{PAGE_TITLE}{_inline(str(name))}", f"Exported on {iso(exported_at)[:10]}{_page_of(of)}."]
     said = {message["n"]: message for message in messages}
@@ -143,7 +143,7 @@ def page(
 
 
 def page_line(platform: str, user_id: str) -> str:
-    """Returns the end of the line by which a page tells which person's memory it holds."""
+    """Returns the end of the line in which a page names the person whose memory it holds."""
     return f"{PAGE_FOR}{_inline(f'{platform}:{user_id}')}."
 
 
@@ -180,7 +180,7 @@ def _holds(one: Fields) -> bool:
 
 
 def _inline(text: str) -> str:
-    """Returns a text as one line in which nothing is taken for Markdown."""
+    """Returns a text as one line without effective Markdown."""
     return _SIGNS.sub(r"\\\g<0>", " ".join(text.split()))
 
 

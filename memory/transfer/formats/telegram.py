@@ -1,12 +1,12 @@
 """Reads exports of Telegram Desktop: `result.json` of one chat or of a whole account, as talks with their messages.
 
-The format as of https://core.telegram.org/import-export and the exporter's own source (`export_output_json.cpp` of
+The format is that of https://core.telegram.org/import-export and the exporter's own source (`export_output_json.cpp` of
 telegramdesktop): `from_id` is "user123", "channel123" or "chat123", in old exports a bare number of a user. `text` is a
 string or a list of strings and entities. `date` is the exporting computer's local time; `date_unixtime` (since 2021) is
 not. A forum's topics are service messages, and a message in a topic replies, directly or not, to the topic's beginning.
 
-Invariants: pure. A bad message is named and skipped and never costs the others. A file that breaks off yields what
-stands before the break. Identities are never guessed: the caller tells who is the owner and which bot is ours.
+Invariants: pure. A bad message is named and skipped and never costs the others. A file that breaks off yields the
+messages before the break. Identities are never guessed: the caller names the owner and our bots.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Talk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """All talks of a file. `account` is the user id of the account exported, if the file tells it."""
+    """All talks of a file. `account` is the user id of the exported account, if the file tells it."""
 
     talks: tuple[Talk, ...]
     account: str | None
@@ -107,11 +107,11 @@ def read(text: str) -> Export:
 
 
 def lines(talk: Talk, *, owner: str | None, bots: Collection[str], timezone: str, mask: Mask, learn: bool) -> Material:
-    """Returns the messages of a talk. `owner` is the user id whose memory they become; None for a group's.
+    """Returns the messages of a talk. `owner` is the user id of the person whose memory they become; None for a group.
 
-    `bots` are the user ids of our own bots. Their messages are the assistant's; in a chat with a bot, so is everything
-    that the owner has not said. With `learn`, memories may be made from people's own words; forwarded ones teach
-    nothing. `timezone` is where times without an offset were written.
+    `bots` are the user ids of our own bots. Their messages are the assistant's; in a chat with a bot, so are all
+    messages that are not the owner's. With `learn`, memories may be made from people's own words; forwarded ones teach
+    nothing. `timezone` is the zone of times without an offset.
     """
     masking = Masking(mask)
     skipped = _Skips(talk.name or talk.id)
@@ -202,7 +202,7 @@ def _talk(chat: Mapping[str, Any]) -> Talk | None:
 
 
 def _broken_off(text: str) -> object:
-    """Returns one chat's messages still readable in a file that is cut short or damaged; None without any."""
+    """Returns one chat's messages that are still readable in a truncated or damaged file; None without any."""
     start = _MESSAGES.search(text)
     if start is None:
         return None
@@ -230,7 +230,7 @@ def _text(raw: Mapping[str, Any]) -> str:
 
 
 def _beside(raw: Mapping[str, Any]) -> str:
-    """Returns a description of what came beside the words."""
+    """Returns a description of the media beside the words."""
     kind = _string(raw.get("media_type"))
     if emoji := _string(raw.get("sticker_emoji")):
         return f"[sticker {emoji[:10]}]"
@@ -269,7 +269,7 @@ def _author(value: object) -> str:
 
 
 def _time(raw: Mapping[str, Any], zone: ZoneInfo) -> int | None:
-    """Returns when a message was said (milliseconds UTC); None if that can't be read."""
+    """Returns the time of a message (milliseconds UTC); None if it can't be read."""
     unix = _number(raw.get("date_unixtime"))
     if unix and len(unix) <= 11:
         return int(unix) * 1_000
@@ -291,7 +291,7 @@ def _topics(talk: Talk) -> frozenset[str]:
 
 
 def _thread(number: str, parents: Mapping[str, str], topics: Collection[str]) -> str | None:
-    """Returns the topic in which a message was said; None for the general one."""
+    """Returns the topic of a message; None for the general one."""
     for _ in range(_TOPIC_STEPS):
         if not number or number in topics:
             break
@@ -321,7 +321,7 @@ def _list(value: object) -> list[Any]:
 
 
 def shown(talks: Collection[Talk]) -> Iterator[str]:
-    """Yields a line for each talk, for a human to choose by."""
+    """Yields a line for each talk, from which a human can choose."""
     for talk in talks:
         yield f"{talk.id}  {talk.name or '(without a name)'}, {talk.kind}, {len(talk.messages)} messages"
 
