@@ -69,11 +69,14 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
-        if not isinstance(error, asyncio.CancelledError):
-            await asyncio.wait(self._tasks, timeout=_GRACE)
-        for task in self._tasks:
-            task.cancel()
-        for result in await asyncio.gather(*self._tasks, return_exceptions=True):
+        try:
+            if not isinstance(error, asyncio.CancelledError):
+                await asyncio.wait(self._tasks, timeout=_GRACE)
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            results = await asyncio.gather(*self._tasks, return_exceptions=True)
+        for result in results:
             if isinstance(result, Exception):
                 log.warning("progress.broken", turn=self._turn_id, error=repr(result))
         if self._sending is not None and not isinstance(error, asyncio.CancelledError):

@@ -622,10 +622,10 @@ class World(ABC, Generic[P]):
             again = self._asked_again.get(key)
             more = count - 1 if again is None else max(0, again.before - 1, count - again.before - again.presses)
             doubled += [key] * more
-        # Two turns over one message would have been two questions to the model.
-        doubled += [
-            thing for thing, many in Counter(t for text in asked for t in THING.findall(text)).items() if many > 1
-        ]
+        # Two turns over one message would have been two questions to the model. A message whose failure was told is asked
+        # with the next one, too: it still stands in the conversation, unanswered.
+        questions = Counter(thing for text in asked for thing in THING.findall(text))
+        doubled += [thing for thing, many in questions.items() if many > 1 and thing not in reported]
         gone = [thing for thing in self.told if thing not in facts]
         twice = [value for value, (count, reinforced) in facts.items() if count > 1 or reinforced]
         overpaid = {text: many - 1 - self._unanswered[text] for text, many in asked.items()}

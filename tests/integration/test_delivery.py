@@ -21,7 +21,9 @@ from channels.base import (
     Place,
 )
 from gateway.pipeline.policy import Rules
+from gateway.pipeline.progress import Progress
 from gateway.pipeline.router import Router
+from memory.service import Service
 from memory.store.database import Database
 from tests.kit.bench import Desk, Phone, SlowModel, until
 from tests.kit.fakes import MINUTE, Clock, ScriptedModel
@@ -136,6 +138,33 @@ async def test_a_placeholder_of_unknown_fate_does_not_hold_back_the_answer(tmp_p
     async with desk.running():
         await desk.say("count")
     assert [(outbound.text, outbound.edits) for outbound in desk.screen.sent] == [("one two", None)]
+
+
+class Stuck(Phone):
+    """A platform that never answers "typing"."""
+
+    async def typing(self, place: Place) -> None:
+        self.arrived.set()
+        await asyncio.Event().wait()
+
+
+async def test_an_answer_that_is_cancelled_as_it_waits_for_the_platform_leaves_nothing_running(memory: Service) -> None:
+    """The answer is complete and waits for requests under way when the process is told to end."""
+    phone, before = Stuck(), asyncio.all_tasks()
+
+    async def answer() -> None:
+        place = Place(channel="console", chat="ada")
+        async with Progress(
+            memory.mailbox, phone, place, turn_id=1, reply_to=None, after_seconds=60, safe=lambda text: text
+        ):
+            await phone.arrived.wait()
+
+    answering = asyncio.create_task(answer())
+    await phone.arrived.wait()
+    await asyncio.sleep(0.01)
+    answering.cancel()
+    await asyncio.wait([answering])
+    assert asyncio.all_tasks() == before
 
 
 async def test_an_edit_of_unknown_fate_is_repeated(tmp_path: Path, clock: Clock) -> None:
