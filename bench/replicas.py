@@ -50,7 +50,10 @@ _COMMON: Final = 0.3
 
 
 def _process(orders: Connection, setup: turn.Setup, sessions: int, name: str) -> None:
-    """Runs the pipeline, and as many turns as it is told to, until it is told 0; answers with the seconds."""
+    """Runs the pipeline, and as many turns as it is told to, until it is told 0; answers with the seconds.
+
+    In the end it tells how many messages it received, how many answers it showed, and how many of them are failures.
+    """
     telemetry.configure(level="error", format="console", file=None, redact=str)
 
     async def run() -> None:
@@ -58,12 +61,16 @@ def _process(orders: Connection, setup: turn.Setup, sessions: int, name: str) ->
             orders.send(0.0)
             while turns := await asyncio.to_thread(orders.recv):
                 orders.send(await world.at_once(turns, setup.concurrent))
+        orders.send((world.expected, world.channel.shown, world.channel.failed))
 
     asyncio.run(run())
 
 
 def measured(one: Server, folder: Path, options: argparse.Namespace, *, model: str) -> dict[str, float]:
-    """Returns turns a second of one process and of all, medians over rounds."""
+    """Returns turns a second of one process and of all, medians over rounds.
+
+    Ends the program unless every message was answered once, by whichever process.
+    """
     url, orders, processes = one.database("together"), [], []
     for number in range(options.replicas):
         here, there = multiprocessing.Pipe()
@@ -88,9 +95,14 @@ def measured(one: Server, folder: Path, options: argparse.Namespace, *, model: s
         for each in orders:
             each.recv()
         together.append(options.replicas * options.turns / (time.perf_counter() - start))
-    for each, process in zip(orders, processes, strict=True):
+    for each in orders:
         each.send(0)
+    counted = [each.recv() for each in orders]
+    for process in processes:
         process.join()
+    messages, answers, failures = (sum(each) for each in zip(*counted, strict=True))
+    if answers != messages or failures:
+        raise SystemExit(f"{answers} answers for {messages} messages, {failures} failures: the figures mean nothing")
     return {
         "one process": round(statistics.median(alone), 1),
         f"{options.replicas} processes": round(statistics.median(together), 1),
