@@ -233,10 +233,13 @@ class Mailbox:
             self._notice(tx, session_key, inbox_id, gone)
         mailbox.answered(tx, [inbox_id], error=None, now=self._now())
 
-    async def place_holder(self, session_key: str, turn_id: int, text: str, reply_to: str | None) -> OutboxRow:
-        """Adds a row for the message that the turn's answer will replace. The caller sends it at once."""
+    async def place_holder(self, session_key: str, turn_id: int, text: str, reply_to: str | None) -> OutboxRow | None:
+        """Adds a row for the message that the turn's answer will replace. The caller sends it at once.
 
-        def act(tx: Transaction) -> OutboxRow:
+        Returns None as long as an earlier message waits to be shown.
+        """
+
+        def act(tx: Transaction) -> OutboxRow | None:
             return mailbox.place_holder(
                 tx,
                 session_key=session_key,

@@ -329,15 +329,19 @@ def post(tx: Transaction, message: Outgoing, *, run: str, now: int) -> None:
 
 def place_holder(
     tx: Transaction, *, session_key: str, turn_id: int, text: str, reply_to: str | None, run: str, now: int
-) -> OutboxRow:
-    """Adds a row for the message that a turn's answer will replace, already marked `sending`: it is sent at once."""
+) -> OutboxRow | None:
+    """Adds a row for the message that a turn's answer will replace, already marked `sending`: it is sent at once.
+
+    Returns None as long as a message of the session waits to be shown: the answer would stand above it.
+    """
     row = tx.one(
         "insert into outbox (session_key, turn_id, kind, chunk, text, reply_to, state, run, attempts, created_at)"
-        f" values (?, ?, 'placeholder', 0, ?, ?, 'sending', ?, 1, ?) returning {_OUTBOX}",
-        (session_key, turn_id, text, reply_to, run, now),
+        " select ?, ?, 'placeholder', 0, ?, ?, 'sending', ?, 1, ? where not exists (select 1 from outbox"
+        f" where {_UNSENT} and session_key = ? and state <> 'unknown' and kind <> 'placeholder' and edits is null)"
+        f" returning {_OUTBOX}",
+        (session_key, turn_id, text, reply_to, run, now, session_key),
     )
-    assert row is not None
-    return _outbox_row(row)
+    return None if row is None else _outbox_row(row)
 
 
 def shown_placeholder(reader: Reader, turn_id: int) -> str | None:

@@ -407,6 +407,7 @@ class ReplicasWorld(TelegramWorld):
         tally = asdict(await super()._count())
         state = await self.platform.state()
         with self._open() as database:
+            self._keep(database, state)
             history = _history(database)
             shown = defaultdict[str, list[int]](list)
             for session, at in database.execute(
@@ -433,6 +434,13 @@ class ReplicasWorld(TelegramWorld):
             removed_p50=round(statistics.median(self._removals), 2) if self._removals else 0,
             removed_max=round(max(self._removals, default=0), 2),
         )
+
+    def _keep(self, database: Rows, state: dict[str, Any]) -> None:
+        """Writes what stands in the chats and the rows of messages into the folder, which outlives the server."""
+        (self.folder / "state.json").write_text(json.dumps(state))
+        for table in ("inbox", "turns", "messages", "outbox"):
+            rows = database.execute(f"select to_jsonb(t) - 'vector' from {table} t order by id").fetchall()
+            (self.folder / f"{table}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for (row,) in rows))
 
     def _answers(self, state: dict[str, Any]) -> dict[tuple[int, int | None], list[str]]:
         """The things that answers name, by chat and topic, in the order in which they stand there.

@@ -130,6 +130,21 @@ async def test_a_quick_answer_needs_no_placeholder(desk: Desk) -> None:
     assert desk.screen.texts == ["All right."]
 
 
+async def test_a_placeholder_waits_for_an_answer_that_waits(tmp_path: Path, clock: Clock) -> None:
+    """Else the later answer would stand where its placeholder stood, above the earlier one."""
+    desk = Desk(tmp_path, SlowModel("first", "one two three four", seconds=0.1), Phone(), clock)
+    desk.placeholder_seconds = 0.3
+    desk.screen.failures = [ChannelUnavailable("slow down", retry_after=1)]
+    async with desk.running():
+        await desk.say("hello")
+        await desk.router.on_inbound(desk.inbound("count"))
+        await until(lambda: len(desk.model.requests) == 2)
+        await asyncio.sleep(0.4)
+        desk.clock.at += 1_000
+        await until(lambda: any("four" in text for text in desk.screen.texts))
+    assert [outbound.text for outbound in desk.screen.sent if outbound.edits is None][0] == "first"
+
+
 async def test_a_placeholder_of_unknown_fate_does_not_hold_back_the_answer(tmp_path: Path, clock: Clock) -> None:
     """It may stand there as an orphan; the answer comes as a message of its own, once."""
     failures: list[Exception] = [ChannelUnavailable("timed out", certain=False)]
