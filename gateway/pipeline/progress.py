@@ -1,8 +1,8 @@
 """The progress of an answer as a person sees it: "typing", and then a placeholder that grows.
 
 Invariants: a placeholder's row is committed before it is sent, and only if the turn outlasts a quick one and no earlier
-message waits: the answer will stand in its place. A turn that is taken up again goes on with the placeholder it has
-shown. Nothing here ends the turn or outlasts it by more than `_GRACE` seconds: the answer itself comes with its own row.
+message waits: the answer will stand in its place. A turn that is taken up again goes on with its placeholder.
+Nothing here ends the turn or outlasts it by more than `_GRACE` seconds: the answer itself comes with its own row.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Progress:
         return await self._mailbox.lost_placeholder(self._turn_id)
 
     async def _placed(self) -> str | None:
-        """Shows a placeholder once no earlier message waits. Returns None if the answer is there before, or as below."""
+        """Shows a placeholder once no earlier message waits. Returns None if the answer is there first, or as below."""
         key = self._place.session_key
         while (row := await self._mailbox.place_holder(key, self._turn_id, WAITING, self._reply_to)) is None:
             if await self._over_within(self._channel.capabilities.revise_seconds):

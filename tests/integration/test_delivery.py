@@ -142,7 +142,7 @@ async def test_a_placeholder_waits_for_an_answer_that_waits(tmp_path: Path, cloc
         await asyncio.sleep(0.4)
         desk.clock.at += 1_000
         await until(lambda: any("four" in text for text in desk.screen.texts))
-    assert [outbound.text for outbound in desk.screen.sent if outbound.edits is None][0] == "first"
+    assert next(outbound.text for outbound in desk.screen.sent if outbound.edits is None) == "first"
 
 
 async def test_a_placeholder_of_unknown_fate_does_not_hold_back_the_answer(tmp_path: Path, clock: Clock) -> None:
