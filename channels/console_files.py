@@ -17,7 +17,7 @@ from channels.base import Attachment, AttachmentKind, ChannelError, TooLarge
 
 #: The command that sends a file.
 ATTACH: Final = "/attach"
-USAGE: Final = "Name a file: /attach PATH, and behind it what you want to say. Put quotes around a path with blanks."
+USAGE: Final = "Name a file: /attach PATH, followed by your message. Put quotes around a path with blanks."
 #: The size in bytes above which no configuration reads a file.
 _MOST: Final = 20_000_000
 #: A path in quotes, or with a backslash before characters that would end it, as terminals write a file dropped on them.

@@ -214,7 +214,7 @@ class DiscordScreen:
             return await self._answer(outbound, ticket)
         if outbound.ticket:
             # The answer may be for one person's eyes, so the chat must not read it.
-            raise ChannelError("what this answers was written down in a form that can't be read, so it is not shown")
+            raise ChannelError("the stored interaction can't be read, so its answer is not shown")
         return await self._say(outbound, self._elsewhere.get(outbound.edits or "", _target(outbound.place)))
 
     async def _say(self, outbound: Outbound, target: str) -> str:

@@ -189,7 +189,7 @@ def _private(channel: str, platform: str, user_id: str) -> Inbound:
 
 
 def _unknown(
-    message: str = "This key is not known, was revoked, or its person may not talk to this bot.",
+    message: str = "This key is unknown or revoked, or its owner may not talk to this bot.",
 ) -> ApiRefusal:
     return ApiRefusal(401, "invalid_api_key", message)
 

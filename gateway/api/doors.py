@@ -227,7 +227,7 @@ class Doors:
         """Refuses requests that a page of another site makes a browser send, and host names that are not ours."""
         name = (urlsplit(f"//{request.host}").hostname or "") if request.host else ""
         if not (is_loopback(name) or (name and name == self._settings.host())):
-            raise ApiRefusal(421, "wrong_host", "Ask by localhost, or by the address in api.url.")
+            raise ApiRefusal(421, "wrong_host", "Use localhost, or the address in api.url.")
         site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
         if site not in (None, "same-origin", "none") or (
             origin is not None and urlsplit(origin).netloc != request.host

@@ -180,7 +180,7 @@ async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis
         newest = backups.newest(path, config.settings.backup.within(config.data_dir))
     last = max([newest or 0, *(one.run.started_at for one in runs)])
     if last > now + _HOUR_MS:
-        text = f"the clock stands {(last - now) / _HOUR_MS:.0f} hours before the newest backup or job"
+        text = f"the clock is {(last - now) / _HOUR_MS:.0f} hours behind the newest backup or job"
         fix = "Set this machine's clock; reminders and nightly jobs follow it."
         yield Diagnosis(f"{name}: clock", "trouble", text, fix)
     if held is not None:
@@ -218,7 +218,7 @@ def processes(name: str, found: Deployment) -> Diagnosis:
     """Lists the processes that answer from a store, each with its sessions and duties."""
     answering = [peer for peer in found.peers if peer.answers]
     each = (f"{peer.id} ({', '.join([f'{peer.lanes} sessions', *peer.duties])})" for peer in answering)
-    text = f"{len(answering)} answer: {', '.join(each)}" if answering else "none answers now"
+    text = f"{len(answering)} running: {', '.join(each)}" if answering else "none is running"
     return Diagnosis(f"{name}: processes", "ok", text)
 
 
@@ -253,7 +253,7 @@ def following(name: str, standby: Standby) -> Diagnosis:
     if standby.lag_bytes is None:
         return Diagnosis(about, "warning", text, "Let an administrator run `grant pg_monitor to` that role.")
     if standby.state != "streaming" or (standby.lag_seconds or 0) > _LAG_SECONDS or standby.lag_bytes > _LAG_BYTES:
-        fix = "Look at that server and the network; what it has not received is lost if this one is."
+        fix = "Look at that server and the network. If this server is lost, so is what the standby has not received."
         return Diagnosis(about, "warning", text, fix)
     return Diagnosis(about, "ok", text)
 

@@ -52,8 +52,8 @@ class _Picked:
 
 @click.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-@click.option("--model", "name", metavar="NAME", help="The model; none for no model. Else it is asked for.")
-@click.option("--base-url", metavar="URL", help="The server of --model; else Ollama's, or the vendor's by --key-env.")
+@click.option("--model", "name", metavar="NAME", help="The model, or none. Without this option you are asked.")
+@click.option("--base-url", metavar="URL", help="The server of --model; by default that of Ollama or the vendor.")
 @click.option("--key-env", metavar="VARIABLE", help="The environment variable with the key of --model.")
 @click.option("--yes", is_flag=True, help="Take the default of every question.")
 def init(folder: Path | None, name: str | None, base_url: str | None, key_env: str | None, yes: bool) -> None:

@@ -12,19 +12,19 @@ from gateway.commands.table import TABLE
 _HEAD: Final = """\
 # Commands
 
-This page is made from the table that the bot itself works with (`make docs`); a test holds it to that. `/help` shows
-the same in the chat, in the language of whoever asks.
+This page is generated from the bot's own table of commands (`make docs`), and a test compares them. `/help` shows the
+same in the chat, in your language.
 
-Where a platform has commands of its own they are there: Telegram's menu, Discord's application commands with
-completion, forms and buttons. Everywhere else, and there too, they can be typed. What stands in `<…>` is needed, what
-stands in `[…]` can be left out. Ids such as `m_7k2pq4` are in every list; an id that is not yours is answered like one
-that does not exist.
+Platforms with commands of their own offer them: Telegram in its menu, Discord as application commands with completion,
+forms and buttons. They can be typed everywhere. `<…>` is required, `[…]` is optional. Ids such as `m_7k2pq4` are in
+every list; an id that is not yours is answered like one that does not exist.
 
-An answer is for the asker's eyes where the platform can: hidden in a Discord channel; where this page says *in private*
-it comes as a direct message on Telegram. What concerns the conversation itself is *shown to all* in a group.
+Only you see an answer where the platform can do that: it is hidden in a Discord channel and, where this page says *in
+private*, comes as a direct message on Telegram. Answers that concern the conversation itself are *shown to all* in a
+group.
 
-Plain words do for the two that matter most: "forget that" and "that's wrong" (忘掉这个, 那不对) are answered with what
-can be meant, to press or to type.
+Plain words work for the two most important ones: "forget that" and "that's wrong" (忘掉这个, 那不对) are answered with
+a choice of what you may mean, to press or to type.
 """
 
 

@@ -169,7 +169,7 @@ XX  remora.db: ~/data/remora.db is damaged or not a Remora database. Nothing was
     "a clock that was put back": (
         lambda home, address: backed_up(home, NOON + 2 * DAY),
         """
-XX  remora.db: clock: the clock stands 48 hours before the newest backup or job
+XX  remora.db: clock: the clock is 48 hours behind the newest backup or job
       Set this machine's clock; reminders and nightly jobs follow it.
 """,
     ),

@@ -88,7 +88,7 @@ def prepare(connection: Any, *, now: int, known: Sequence[Migration] | None = No
     missing = [one for one in known if one.version > current]
     if not is_alone and not all(one.expands for one in missing):
         raise StoreInUse(
-            f"The update of the store to schema {known[-1].version} takes something away that the running version "
+            f"The update of the store to schema {known[-1].version} removes something that the running version "
             "needs. Stop all processes that use the store, then start this one."
         )
     with connection.transaction():

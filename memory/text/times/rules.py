@@ -135,7 +135,7 @@ def _check_parts(parts: dict[str, str]) -> None:
     if frequency not in _PARTS:
         raise ValueError(f"FREQ={frequency}; it is one of {', '.join(_PARTS)}")
     if strange := sorted(set(parts) - _PARTS[frequency]):
-        raise ValueError(f"{strange[0]} can't stand with FREQ={frequency}")
+        raise ValueError(f"{strange[0]} can't be combined with FREQ={frequency}")
     for name in ("INTERVAL", "COUNT"):
         if not re.fullmatch(r"[1-9]\d{0,3}", parts.get(name, "1")):
             raise ValueError(f"{name}={parts[name]}; it is a number from 1 to 9999")
@@ -153,7 +153,7 @@ def _try_out(rule: str) -> None:
         # UNTIL may lie before the trial; it says nothing about how often the rule is due.
         times = list(islice(_times(re.sub(r";UNTIL=\w+|UNTIL=\w+;", "", rule), _TRIAL), 200))
     except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise ValueError(f"“{rule.partition(':')[2]}” is no rule: {error}") from None
+        raise ValueError(f"“{rule.partition(':')[2]}” is not a rule: {error}") from None
     if not times:
         raise ValueError(f"“{rule.partition(':')[2]}” never comes")
     if any(later - earlier < CLOSEST for earlier, later in pairwise(times)):

@@ -347,9 +347,9 @@ def _empty(text: str) -> str | None:
     label = _LABEL.match(text)
     value = text if label is None else text[label.end() :]
     if _MASKED.fullmatch(value):
-        return "nothing but a masked secret"
+        return "only a masked secret"
     blank = not text or _PLACEHOLDER.fullmatch(value) is not None or _EMPTY_LABEL.fullmatch(text) is not None
-    return "a blank that nobody filled in" if blank else None
+    return "a blank that was not filled in" if blank else None
 
 
 def _as_oneself(text: str) -> str:

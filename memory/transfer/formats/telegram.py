@@ -85,7 +85,7 @@ def read(text: str) -> Export:
         data = json.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError):
         data = _broken_off(text)
-        skipped.append(Skipped(where="the file", why="it breaks off or is damaged: what stands before that was read"))
+        skipped.append(Skipped(where="the file", why="it is cut off or damaged; everything before that was read"))
     if not looks_like(data):
         raise NotTelegramExport(
             'This is not a Telegram Desktop export: it has neither "messages" nor "chats" with a "list".'
@@ -100,7 +100,7 @@ def read(text: str) -> Export:
     for n, chat in enumerate(found, 1):
         talk = _talk(chat) if isinstance(chat, dict) else None
         if talk is None:
-            skipped.append(Skipped(where=f"chat {n}", why="it is no chat with an id and messages"))
+            skipped.append(Skipped(where=f"chat {n}", why="it is not a chat with an id and messages"))
         else:
             talks.append(talk)
     return Export(talks=tuple(talks), account=_number(_dict(account).get("user_id")) or None, skipped=tuple(skipped))

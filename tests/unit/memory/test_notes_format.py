@@ -126,7 +126,7 @@ def test_secrets_are_masked_before_anything_else() -> None:
     key = "sk-ant-" + "a1B2" * 8
     found = notes(f"- **API key:** {key}\n- the token {key} is for staging")
     assert key not in repr(found) and found.masked == 2
-    assert [skipped.why.split(":")[0] for skipped in found.skipped] == ["nothing but a masked secret"]
+    assert [skipped.why.split(":")[0] for skipped in found.skipped] == ["only a masked secret"]
 
 
 def test_of_a_group_or_an_agent_nobody_speaks_of_themselves() -> None:
