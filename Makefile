@@ -7,9 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := bench/.peers
 REAL := bench/.real
-# The files of tests lie in memory where there is room: on a disk, each commit waits for it.
-IN_MEMORY := $(shell [ "$$(df --output=avail --block-size=1G /dev/shm 2>/dev/null | tail -1)" -ge 8 ] 2>/dev/null && \
-  ! grep -q ' /dev/shm .*noexec' /proc/mounts && echo TMPDIR=/dev/shm)
+# Tests start the program hundreds of times: to compile it anew each time takes longer than to start it.
+unexport PYTHONDONTWRITEBYTECODE
 # Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
@@ -37,8 +36,8 @@ $(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
 	@touch $@
 
 test: venv lint
-	@$(BIN)/mypy & types=$$!; $(IN_MEMORY) $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder; tests=$$?; \
-	  $(IN_MEMORY) $(BIN)/python -m pytest -q --postgres -n auto --dist loadfile --no-loadscope-reorder $(ON_POSTGRES); postgres=$$?; \
+	@$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder; tests=$$?; \
+	  $(BIN)/python -m pytest -q --postgres -n auto --dist loadfile --no-loadscope-reorder $(ON_POSTGRES); postgres=$$?; \
 	  wait $$types && exit $$((tests + postgres))
 
 # Integration tests that `make test` runs on PostgreSQL, too: the way of a message, the work of the night, and reads that
@@ -47,12 +46,12 @@ ON_POSTGRES := $(foreach name,delivery jobs enrich privacy,tests/integration/tes
 
 # All integration tests with their stores on a PostgreSQL server of their own.
 test-postgres: venv
-	$(IN_MEMORY) $(BIN)/python -m pytest -q --postgres -n auto --dist loadfile tests/integration
+	$(BIN)/python -m pytest -q --postgres -n auto --dist loadfile tests/integration
 
 # Files that take long are begun first.
 # Not here: what kills, attacks or starts whole programs takes as long as all the rest.
 check: lint types
-	$(IN_MEMORY) $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder $(foreach slow,attack crash e2e,--ignore tests/$(slow))
+	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder $(foreach slow,attack crash e2e,--ignore tests/$(slow))
 
 lint:
 	$(BIN)/ruff check .
@@ -151,7 +150,7 @@ faults: venv
 
 # Property tests with new random examples, a thousand each; `make check` always draws the same ones.
 fuzz: venv
-	REMORA_EXAMPLES=fuzz $(IN_MEMORY) $(BIN)/python -m pytest -q -n auto tests/unit
+	REMORA_EXAMPLES=fuzz $(BIN)/python -m pytest -q -n auto tests/unit
 
 # People tell, forget, link and unlink in 10,000 random steps; nobody may read what is not theirs.
 leaks: venv
