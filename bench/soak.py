@@ -99,6 +99,8 @@ async def soak(
                 if time.monotonic() - began > most and n + 1 >= 2 * len(troubles):
                     break
             await telegram.heal()
+            # A message ends the poll that is under way, and with it the hours without contact.
+            await telegram.say("/status", user=1_000)
             course.status = await _status(port)
             course.threads_left = await bot.end()
     return course

@@ -124,7 +124,7 @@ async def test_two_processes_are_told_of_by_page_status_metrics_and_doctor(
     duties = [{labels["duty"] for labels, _ in figure["remora_duty"]} for figure in measured]
     assert "bot telegram" in duties[receiver] - duties[other]
     assert findings["remora.db"].text.startswith("PostgreSQL 18") and "pgvector 0." in findings["remora.db"].text
-    assert findings["remora.db: processes"].text.startswith("2 answer: ")
+    assert findings["remora.db: processes"].text.startswith("2 running: ")
     assert "bot telegram" in findings["remora.db: processes"].text
     assert findings["remora.db: connections"].state == "ok"
     # The tests' server is to be fast.

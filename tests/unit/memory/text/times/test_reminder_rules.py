@@ -47,7 +47,7 @@ def test_a_typed_rule_is_taken(typed: str, rule: str) -> None:
         ("* * * * *", "every 5 minutes"), ("0,2 9 * * *", "every 5 minutes"), ("0 0 31 2 *", "never comes"),
         ("FREQ=SECONDLY", "FREQ=SECONDLY"), ("FREQ=MINUTELY;INTERVAL=4", "every 5 minutes"),
         ("FREQ=DAILY;BYDAY=MO", "BYDAY can't be combined"), ("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "never comes"),
-        ("FREQ=WEEKLY;BYDAY=XX", "no rule"), ("FREQ=DAILY;INTERVAL=0", "INTERVAL=0"), ("FREQ=DAILY;UNTIL=soon", "UNTIL=SOON"),
+        ("FREQ=WEEKLY;BYDAY=XX", "is not a rule"), ("FREQ=DAILY;INTERVAL=0", "INTERVAL=0"), ("FREQ=DAILY;UNTIL=soon", "UNTIL=SOON"),
         ("FREQ=DAILY;FREQ=DAILY", "in an RRULE"), ("tomorrow", "1 fields"),
     ],
 )  # fmt: skip
