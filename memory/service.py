@@ -8,6 +8,7 @@ is one transaction. The effects of an inbox row and the end of that row are comm
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -332,12 +333,13 @@ class Service:
         durability = keeping.durability
         database: Database
         if database_url:
-            try:
-                from memory.store.postgres.database import PostgresDatabase  # an extra, which few need
-            except ImportError as exc:
+            from memory.store.postgres.database import PostgresDatabase, is_made  # an extra, which few need
+
+            if await asyncio.to_thread(path.exists) and not await is_made(database_url, path):
                 raise StorageError(
-                    "database_url names a PostgreSQL database, which needs the extra: pip install 'remora[postgres]'."
-                ) from exc
+                    f"There is {path}, but no store of that name on the server of database_url, so nothing would be "
+                    "remembered. Carry it over with `remora move --to postgres`, or move the file away to begin anew."
+                )
             database = await PostgresDatabase.open(database_url, path, now=runtime.now(), durability=durability)
         else:
             database = await SqliteDatabase.open(path, now=runtime.now(), durability=durability, driver=driver)

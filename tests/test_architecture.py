@@ -97,7 +97,7 @@ VENDORS = {
     "httpx2": {"agents/toolservers/session.py"},
     "filelock": {"memory/atomic.py", "memory/store/sqlite/database.py"},
     "psycopg": {
-        f"memory/store/postgres/{name}.py" for name in ("connection", "transaction", "database", "replica")
+        f"memory/store/postgres/{name}.py" for name in ("__init__", "connection", "transaction", "database", "replica")
     },
     "sqlite_vec": {"memory/store/sqlite/driver.py"},
     "dateutil": {"memory/text/times/pieces.py", "memory/text/times/rules.py"},

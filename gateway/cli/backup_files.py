@@ -160,23 +160,29 @@ async def erase_again(
 ) -> None:
     """Repeats in the stores the erasings that their own lists and `lists` name, and reports the outcome.
 
-    Raises `NoSuchStore`, also if a store has no list, and `memory.errors.StorageError` and its kin.
+    Raises `NoSuchStore`, also for stores without a list once the others are done, and `memory.errors.StorageError` and
+    its kin.
     """
     chosen = stores.served(name, on_server=bool(database_url))
     if strange := [one.name for one in lists if len(chosen) > 1 and one.stem not in stores.names]:
         raise NoSuchStore(f"Which database does {strange[0]} belong to? Choose one with --store.")
+    without_list = []
     for store in chosen:
         theirs = [one for one in lists if len(chosen) == 1 or one.stem == store.name]
         found = erasing.lists_of(store, theirs)
         if not found:
-            raise NoSuchStore(
-                f"There is no list {store}.erased, so it is not known what was forgotten. Copy it from your copy of "
-                "data_dir, with the .key beside it. If nobody has ever forgotten anything, there is nothing to do."
-            )
+            without_list.append(f"{store}.erased")
+            continue
         say(f"{store.name}: erasing what was forgotten ...")
         done = await erasing.erase_again(store, found, now=now, database_url=database_url)
         for line in erased_summary(done, store):
             say(line)
+    if without_list:
+        raise NoSuchStore(
+            f"There is no list {', '.join(without_list)}, so it is not known what was forgotten there. Copy it from "
+            "your copy of data_dir, with the .key beside it. If nobody has ever forgotten anything, there is nothing "
+            "to do."
+        )
 
 
 def erased_summary(done: erasing.ErasedAgain, store: Path) -> Sequence[str]:

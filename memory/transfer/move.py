@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from memory.errors import MemoryFault, StorageError
+from memory.errors import MemoryFault
 from memory.recall import index
 from memory.store import moving
 from memory.store.database import Database, Durability, Reader, Transaction
@@ -116,16 +116,13 @@ async def move(ends: Ends, to: Place, *, anew: bool, show: Show) -> MovedStore:
     Raises `NotMoved`, or `memory.errors.StorageError` or a subclass.
     """
     origin: Place = "file" if to == "postgres" else "postgres"
-    try:
-        if await ends.look(origin) is not None:
-            raise NotMoved(
-                f"{ends.name(origin)} is itself an unfinished copy, so it was not moved. Finish it with "
-                f"`remora move --to {origin}`."
-            )
-        async with _opened(ends, origin) as source, _opened(ends, to) as target:
-            return await _Move(source, target, ends, to, show).run(anew=anew)
-    except ImportError as exc:
-        raise StorageError("PostgreSQL needs the extra: pip install 'remora[postgres]'.") from exc
+    if await ends.look(origin) is not None:
+        raise NotMoved(
+            f"{ends.name(origin)} is itself an unfinished copy, so it was not moved. Finish it with "
+            f"`remora move --to {origin}`."
+        )
+    async with _opened(ends, origin) as source, _opened(ends, to) as target:
+        return await _Move(source, target, ends, to, show).run(anew=anew)
 
 
 @asynccontextmanager
@@ -188,7 +185,7 @@ class _Move:
 
             return (
                 "Nothing was changed. Name another database, or, if you no longer need that store, drop it: "
-                f"drop schema {schema.name_of(self._ends.path)} cascade"
+                f'drop schema "{schema.name_of(self._ends.path)}" cascade'
             )
         name = self._ends.path.name
         return (

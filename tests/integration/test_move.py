@@ -284,16 +284,18 @@ async def test_a_store_that_somebody_used_is_not_overwritten(store: Ends) -> Non
     await moved(store, "postgres")
     assert not (await moved(store, "postgres")).is_new, "equal: it was moved before"
     await ran(store, "postgres", "update people set created_at = created_at + 1")
-    for to, hint in zip(PLACES, ("drop schema remora cascade", "remora.db.key and remora.db.erased"), strict=True):
+    for to, hint in zip(PLACES, ('drop schema "remora" cascade', "remora.db.key and remora.db.erased"), strict=True):
         with pytest.raises(NotMoved, match=r"holds another store \(\d+ people") as raised:
             await moved(store, to)
         assert hint in str(raised.value)
 
 
 async def test_a_store_that_was_only_begun_is_replaced(store: Ends, clock: Clock) -> None:
-    """Somebody sets database_url, starts the bot, and then remembers to move."""
+    """Somebody sets database_url, starts the bot in an empty folder, and then remembers to move."""
     without_list(store)
+    hidden = store.path.rename(store.path.with_name("hidden"))
     await (await opened(store, "postgres", clock)).close(seconds=5)
+    hidden.rename(store.path)
     assert (await moved(store, "postgres")).is_new
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,11 +12,14 @@ from typing import Literal
 
 import pytest
 
-from memory.errors import SchemaTooNew, StoreBusy, StoreInUse, StoreUnwritable
+from memory.errors import SchemaTooNew, StorageError, StoreBusy, StoreInUse, StoreUnwritable
 from memory.store.database import Reader, Transaction
+from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.migrate import Migration, migrations
 from tests.kit import postgres
+from tests.kit.fakes import Clock
 from tests.kit.forgetting import traces
+from tests.kit.stores import opened
 
 pytestmark = pytest.mark.postgres
 if postgres.is_installed():
@@ -361,3 +366,40 @@ async def test_tables_of_other_programs_in_the_database_are_not_taken_for_a_stor
         assert await look(postgres.url(path), path, count) == 1
     finally:
         await opened.close()
+
+
+async def test_a_file_that_was_not_moved_is_not_passed_over(tmp_path: Path, clock: Clock) -> None:
+    """Somebody sets database_url for a bot that has a memory, and forgets to move it."""
+    path = tmp_path / "remora.db"
+    await (await SqliteDatabase.open(path, now=1)).close()
+    url = postgres.url(path)
+    with psycopg.connect(url) as connection:
+        connection.execute("drop schema remora cascade")
+    with pytest.raises(StorageError, match="remora move --to postgres"):
+        async with opened(path, clock, database_url=url):
+            pass
+    path.rename(tmp_path / "away")
+    async with opened(path, clock, database_url=url):
+        pass
+    (tmp_path / "away").rename(path)
+    async with opened(path, clock, database_url=url):
+        pass
+
+
+async def test_stores_with_similar_names_are_two(tmp_path: Path) -> None:
+    url, names = postgres.url(tmp_path / "server"), ("a-b.db", "a_b.db", f"{'n' * 61}.db")
+    stores = [await PostgresDatabase.open(url, tmp_path / name, now=1) for name in names]
+    for number, each in enumerate(stores):
+        assert await each.read(count) == 0
+        for _ in range(number + 1):
+            await each.write(enter)
+        await each.peers.tell("work", "somebody")
+    assert [await each.read(count) for each in stores] == [1, 2, 3]
+    for each in stores:
+        await each.close()
+
+
+def test_without_the_extra_every_use_says_so() -> None:
+    code = "import sys; sys.modules['psycopg'] = None; import memory.store.postgres.database"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert "StorageError: database_url names a PostgreSQL database, which needs the extra" in done.stderr

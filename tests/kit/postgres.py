@@ -17,8 +17,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from memory.store.postgres import schema
-
 #: Nothing here has to survive a crash of the machine.
 _SETTINGS = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "32MB", "max_connections": "60",
              "autovacuum": "off"}  # fmt: skip
@@ -193,6 +191,8 @@ def superuser(address: str) -> str:
 @cache
 def _template() -> str:
     import psycopg
+
+    from memory.store.postgres import schema
 
     with psycopg.connect(f"{server()} dbname=postgres", autocommit=True) as connection:
         connection.execute(f"create database {_TEMPLATE}".encode())

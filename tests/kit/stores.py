@@ -69,7 +69,7 @@ async def opened(
     if not isinstance(agents, Mapping):
         agents = dict.fromkeys(agents, AgentMemory(model=model))
     plain: dict[str, Any] = {"triggers": Triggers(quiet_seconds=3_600), "runtime": runtime(clock, new_id)}
-    if "driver" not in options:
+    if not options.keys() & {"driver", "database_url"}:
         await migrated(path)
         plain["database_url"] = address(path)
     memory = await Service.open(path, agents=agents, **(plain | options))

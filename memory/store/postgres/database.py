@@ -351,15 +351,14 @@ class PostgresDatabase(Database):
             await connection.close()
 
 
+async def is_made(url: str, path: Path) -> bool:
+    """Returns whether the database has a store for `path`. Raises `StorageError`."""
+    return await _asked(url, path, lambda connection: schema.is_there(connection, schema.name_of(path)))
+
+
 async def is_walled(url: str, path: Path) -> bool:
     """Returns whether row-level security holds the role that `url` names. Raises `StorageError`."""
-    connection = ServerConnection(url, schema.name_of(path), read_seconds=READ_SECONDS)
-    try:
-        return not await connection.call(walls.is_bypassed)
-    except psycopg.Error as exc:
-        raise storage_error(exc) from exc
-    finally:
-        await connection.close()
+    return not await _asked(url, path, walls.is_bypassed)
 
 
 async def look(url: str, path: Path, act: Callable[[Reader], T]) -> T | None:
@@ -381,9 +380,14 @@ async def look(url: str, path: Path, act: Callable[[Reader], T]) -> T | None:
             )
         return consistent(connection, act, None)
 
+    return await _asked(url, path, read)
+
+
+async def _asked(url: str, path: Path, act: Callable[[psycopg.Connection[Row]], T]) -> T:
+    """Runs `act` on a connection of its own."""
     connection = ServerConnection(url, schema.name_of(path), read_seconds=READ_SECONDS)
     try:
-        return await connection.call(read)
+        return await connection.call(act)
     except psycopg.Error as exc:
         raise storage_error(exc) from exc
     finally:

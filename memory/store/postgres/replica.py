@@ -50,6 +50,8 @@ _ALIVE: Final = 0x52454D
 _MOST_NAMED: Final = 32
 #: The most bytes of a signal; PostgreSQL takes 8,000.
 _MOST: Final = 7_500
+#: The most bytes of the name under which signals are sent.
+_NAME: Final = 63
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +107,7 @@ class Replica(Peers):
         self._url = url
         self._store = store
         self._send = send
-        self._topic = f"remora_{store}"
+        self._topic = f"remora_{store}"[:_NAME]
         self._held: set[str] = set()
         self._takes_part = False
         self._acts: defaultdict[str, list[Callable[[str], None]]] = defaultdict(list)

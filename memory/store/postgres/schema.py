@@ -50,7 +50,7 @@ def tables() -> tuple[tuple[str, str], ...]:
 
 def name_of(path: Path) -> str:
     """Returns the name of the schema of the store that would be the file `path`."""
-    return re.sub(r"\W", "_", path.stem.casefold())
+    return path.stem.casefold()
 
 
 def names() -> list[str]:
