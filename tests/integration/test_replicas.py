@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,9 @@ from tests.kit.neighbour import neighbour, receive
 
 pytestmark = pytest.mark.postgres
 if postgres.is_installed():
+    import psycopg
+
+    from memory.store.postgres.connection import reached
     from memory.store.postgres.database import PostgresDatabase
 
 
@@ -184,6 +189,33 @@ async def test_transactions_of_two_processes_come_one_after_the_other(opened: Op
 
     await asyncio.gather(*(database.write(add) for _ in range(25) for database in (one, other)))
     assert await one.read(lambda r: r.number("select value from store_settings where name = 'n'")) == 50
+
+
+async def test_a_start_waits_for_a_host_that_does_not_answer(opened: Opened, tmp_path: Path) -> None:
+    """The first of two servers is off: each connection takes two seconds, while others look for the dead."""
+    other, path = await opened(), tmp_path / "remora.db"
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as silent, ExitStack() as waiting:
+        port = silent.getsockname()[1]
+        for _ in range(3):  # a full queue: the next ones are not answered
+            line = waiting.enter_context(socket.socket())
+            line.setblocking(False)
+            line.connect_ex(("127.0.0.1", port))
+        real = psycopg.conninfo.conninfo_to_dict(postgres.url(path))
+        url = f"host=127.0.0.1,{real['host']} port={port},5432 user={real['user']} dbname={real['dbname']}"
+        began = time.monotonic()
+        async with asyncio.timeout(40):
+            one = await PostgresDatabase.open(url, path, now=1)
+        assert time.monotonic() - began > 2
+        await asyncio.sleep(4)
+        assert not one.peers.lost.is_set()
+        assert len(await other.read(replicas.peers)) == 2
+        await one.close()
+
+
+def test_an_address_may_name_what_holds_for_its_network() -> None:
+    named = psycopg.conninfo.conninfo_to_dict(reached("postgresql://r@h/d?connect_timeout=20"))
+    assert (named["host"], named["connect_timeout"]) == ("h", "20")
+    assert int(str(named["tcp_user_timeout"])) <= 8_000
 
 
 async def test_who_is_there_and_what_they_hold_can_be_listed(opened: Opened) -> None:

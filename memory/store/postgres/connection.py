@@ -20,6 +20,7 @@ import psycopg
 from psycopg import sql
 from psycopg.abc import AdaptContext
 from psycopg.adapt import Dumper, Loader
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.string import StrDumper, TextLoader
 
 from memory.errors import StorageError, StoreBusy, StoreInUse, StoreUnwritable
@@ -27,7 +28,15 @@ from memory.store.database import Row
 
 #: Seconds between two attempts.
 PAUSE: Final = 0.1
-_CONNECT_SECONDS: Final = 5
+#: What holds for a connection unless its address names it. A connection is made, and a lost one noticed, sooner than
+#: others take the process for dead: a server whose machine vanished sends no word of it.
+_NETWORK: Final[dict[str, str | int]] = {
+    "connect_timeout": 2,
+    "tcp_user_timeout": 5_000,
+    "keepalives_idle": 3,
+    "keepalives_interval": 1,
+    "keepalives_count": 3,
+}
 #: Seconds after which the server ends an idle transaction; a process that is still alive runs it again.
 _STANDS_STILL: Final = 3
 #: Seconds after which a held lock means that another process has the store open, and is not just ending.
@@ -137,7 +146,7 @@ class ServerConnection:
 
     def _connected(self) -> psycopg.Connection[Row]:
         made: psycopg.Connection[Row] = psycopg.connect(
-            self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS, row_factory=_rows, application_name="remora"
+            reached(self._url), autocommit=True, row_factory=_rows, application_name="remora"
         )
         try:
             made.prepared_max = _PLANS
@@ -182,6 +191,11 @@ async def once_free(writer: ServerConnection, act: Callable[[psycopg.Connection[
             if time.monotonic() > until:
                 raise
             await asyncio.sleep(PAUSE)
+
+
+def reached(url: str) -> str:
+    """Returns an address with the defaults of the network added. Raises `psycopg.ProgrammingError` for no address."""
+    return make_conninfo("", **{**_NETWORK, **conninfo_to_dict(url)})
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from memory.errors import StorageError, TakenForDead
 from memory.store import replicas
 from memory.store.database import Database, Keys, Transaction, of_lane
 from memory.store.peers import Held, Peers
+from memory.store.postgres.connection import reached, storage_error
 
 log = structlog.get_logger(__name__)
 
@@ -43,7 +44,6 @@ GONE: Final = 3.0
 #: that comes back after the server was away needs a moment.
 _MOST_SILENT: Final = 2 * BEAT
 _MOST_GONE: Final = BEAT
-_CONNECT_SECONDS: Final = 5
 #: The class of the locks by which a process shows that its connection is there.
 _ALIVE: Final = 0x52454D
 #: The most sessions that one transaction names: PostgreSQL has room for 64 locks of each connection.
@@ -113,7 +113,6 @@ class Replica(Peers):
         self._acts: defaultdict[str, list[Callable[[str], None]]] = defaultdict(list)
         self._watch = Watch()
         self._changed = asyncio.Event()
-        self._connected = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._beaten = monotonic()
 
@@ -123,11 +122,19 @@ class Replica(Peers):
 
     async def join(self) -> None:
         """Enters this process among the others and begins to give signs of life. Raises `StorageError`."""
-        await self._database.write(lambda tx: replicas.join(tx, self.id))
+        # The others never see the process without its connection, however long that takes.
+        try:
+            connection = await self._connect()
+        except psycopg.Error as exc:
+            raise storage_error(exc) from exc
+        try:
+            await self._database.write(lambda tx: replicas.join(tx, self.id))
+        except BaseException:
+            await connection.close()
+            raise
         self._beaten = monotonic()
         self.is_there = True
-        self._task = asyncio.create_task(self._live())
-        await self._connected.wait()
+        self._task = asyncio.create_task(self._live(connection))
 
     async def close(self) -> None:
         """Leaves all sessions and duties of this process to the others."""
@@ -267,19 +274,21 @@ class Replica(Peers):
 
     # Signs of life --------------------------------------------------------------------------------------------------
 
-    async def _live(self) -> None:
+    async def _live(self, first: psycopg.AsyncConnection[tuple[Any, ...]]) -> None:
         """Gives signs of life and looks at those of the others, on a connection that is made again when it is lost."""
+        connection: psycopg.AsyncConnection[tuple[Any, ...]] | None = first
         while not self.lost.is_set():
             try:
-                async with await self._connect() as connection:
-                    await self._beat(connection)
-            except psycopg.Error as exc:
+                async with connection or await self._connect() as made:
+                    await self._beat(made)
+            except (psycopg.Error, TimeoutError) as exc:
                 log.warning("replica.disconnected", error=str(exc).strip(), again_in_seconds=BEAT / 4)
                 await asyncio.sleep(BEAT / 4)
+            connection = None
 
     async def _connect(self) -> psycopg.AsyncConnection[tuple[Any, ...]]:
         connection = await psycopg.AsyncConnection.connect(
-            self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS, application_name="remora signals"
+            reached(self._url), autocommit=True, application_name="remora signals"
         )
         try:
             await connection.execute(sql.SQL("set search_path = {}, public").format(sql.Identifier(self._store)))
@@ -296,13 +305,14 @@ class Replica(Peers):
 
     async def _beat(self, connection: psycopg.AsyncConnection[tuple[Any, ...]]) -> None:
         while True:
-            done = await connection.execute(b"update replicas set beat = beat + 1 where id = %s", (self.id,))
-            if not done.rowcount:
-                self.fail()
-                return
-            self._beaten = monotonic()
-            await self._look(connection)
-            self._connected.set()
+            # Of a server whose machine vanished nothing is heard, not even that the connection is lost.
+            async with asyncio.timeout(LEASE):
+                done = await connection.execute(b"update replicas set beat = beat + 1 where id = %s", (self.id,))
+                if not done.rowcount:
+                    self.fail()
+                    return
+                self._beaten = monotonic()
+                await self._look(connection)
             async for signal in connection.notifies(timeout=BEAT):
                 self._heard(signal.payload)
 
