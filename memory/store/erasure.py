@@ -56,6 +56,7 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "replicas": ("id",),
     "lanes": ("session_key", "holder"),
     "duties": ("name", "holder"),
+    "commits": ("writer",),
     "agents": ("name", "entities"),
     "people": ("language", "timezone", "follow_ups", "followed_up_on"),
     "identities": ("platform", "user_id"),

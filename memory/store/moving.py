@@ -27,7 +27,7 @@ Values: TypeAlias = tuple[Value, ...]
 LEFT: Final = {
     "migrations": "say when a store's own schema was made",
     **dict.fromkeys(health.WORDS, "are made again at the end"),
-    **dict.fromkeys(("replicas", "lanes", "duties"), "tell of processes that are at work"),
+    **dict.fromkeys(("replicas", "lanes", "duties", "commits"), "tell of processes that are at work"),
 }
 #: Tables whose rows show that a store was used. A start alone makes rows in others.
 USED: Final = ("people", "chats", "memories", "access", "pairings")

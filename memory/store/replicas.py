@@ -15,7 +15,8 @@ from memory.store.peers import Peer
 
 
 def join(tx: Transaction, replica: str) -> None:
-    """Enters a process."""
+    """Enters a process, and drops what is known of transactions of those that are gone."""
+    tx.run("delete from commits where writer not in (select id from replicas)")
     tx.run("insert into replicas (id, beat, answers) values (?, 0, 0)", (replica,))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory.errors import StorageError
+from memory.store.database import Transaction
 from tests.kit import postgres
 
 pytestmark = pytest.mark.postgres
@@ -31,6 +32,33 @@ def pair() -> Iterator[tuple[postgres.Server, postgres.Server]]:
             connection.execute(b"select pg_reload_conf()")
         primary.database("remora")
         yield primary, standby
+
+
+async def test_a_number_that_is_given_again_is_no_proof_of_a_commit(tmp_path: Path) -> None:
+    """A standby has not heard of the transaction, and gives its number to others before anybody asks for it."""
+    settings, tries = {"shared_buffers": "16MB"}, list[int]()
+    with postgres.running(settings) as primary, postgres.running(settings, of=primary) as standby:
+        primary.database("remora")
+        url = f"host={primary.folder},{standby.folder} user={postgres.ROLE} dbname=remora"
+        store = await PostgresDatabase.open(f"{url} target_session_attrs=read-write", tmp_path / "remora.db", now=1)
+        with psycopg.connect(f"{standby.address} dbname=remora", autocommit=True) as connection:
+            while connection.execute(b"select to_regclass('remora.people')").fetchone() == (None,):
+                await asyncio.sleep(0.1)
+
+        def act(tx: Transaction) -> None:
+            tries.append(1)
+            if len(tries) > 1:
+                tx.insert("insert into people (created_at) values (7)")
+                return
+            primary.kill()
+            standby.promote()
+            with psycopg.connect(f"{standby.address} dbname=remora", autocommit=True) as connection:
+                for _ in range(200):
+                    connection.execute(b"select pg_current_xact_id()")
+
+        await store.write(act)
+        assert (len(tries), await store.read(lambda reader: reader.number("select count(*) from people"))) == (2, 1)
+        await store.close()
 
 
 async def test_nothing_confirmed_is_lost_with_the_primary(

@@ -360,6 +360,7 @@ async def test_since_when_a_name_is_borne_is_told_from_what_was_said_under_it(tm
             "lanes",
             "duties",
             "replicas",
+            "commits",
         ):
             connection.execute(f"drop table {table}")
         connection.execute("delete from migrations where version >= 8")

@@ -23,7 +23,7 @@ Whose: TypeAlias = str
 #: Made from the other tables by the indexer in its own time; notes of what was erased; signs of life of processes;
 #: sizes and versions.
 _APART: Final = re.compile(
-    r"replicas|lanes|leases|postings|indexed_documents|vectors|vector_signs|token_bits|(un)?embedded|embedding_cache|changes|sqlite_\w+|forgotten|forgotten_named|erasures|store_settings"
+    r"replicas|lanes|duties|commits|postings|indexed_documents|vectors|vector_signs|token_bits|(un)?embedded|embedding_cache|changes|sqlite_\w+|forgotten|forgotten_named|erasures|store_settings"
     r"|migrations"
 )
 #: The columns with the beginning of a session's prompt, as ids: taken anew whenever anything is corrected anywhere.

@@ -8,8 +8,10 @@ not committed, so a transaction has no effect outside the database.
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections.abc import Callable, Collection, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -17,7 +19,7 @@ import psycopg
 import structlog
 from psycopg import sql
 
-from memory.errors import IndexDamaged, StorageError, StoreInUse
+from memory.errors import IndexDamaged, StorageError, StoreInUse, StoreUnwritable
 from memory.store import sealing
 from memory.store.database import Database, Durability, Keys, Reader, Row, Transaction, rehearsed
 from memory.store.peers import Alone, Peers
@@ -34,7 +36,17 @@ from memory.store.postgres.connection import (
     storage_error,
 )
 from memory.store.postgres.replica import Replica
-from memory.store.postgres.transaction import Doubtful, Removed, asked_once, committed, consistent, is_there, state_of
+from memory.store.postgres.transaction import (
+    Commit,
+    Doubtful,
+    Removed,
+    asked_once,
+    committed,
+    consistent,
+    is_there,
+    outcome,
+    state_of,
+)
 from memory.store.sealing import Seal
 from memory.store.server import ServerState
 from memory.store.sqlite.health import DERIVED
@@ -86,6 +98,9 @@ class PostgresDatabase(Database):
         self._store = schema.name_of(path)
         self._turn = number_of(f"remora write {self._store}")
         self._replica: Replica | None = None
+        #: The name under which commits are noted before and without a process among others.
+        self._alone = secrets.token_hex(6)
+        self._numbers = count(1)
         self._bytes = 0
 
     @classmethod
@@ -157,7 +172,7 @@ class PostgresDatabase(Database):
             try:
                 return await self._writer.call(self._transaction(act, self._locks(keys, durable=durable)))
             except Doubtful as doubt:
-                if await self._was_committed(doubt.transaction, until):
+                if await self._was_committed(doubt, until):
                     result: T = doubt.result
                     return result
             except StoreInUse:
@@ -199,8 +214,10 @@ class PostgresDatabase(Database):
 
         def run(connection: psycopg.Connection[Row]) -> T:
             member = replica.id if replica is not None and replica.is_there else None
+            writer = self._alone if replica is None else replica.id
+            commit = Commit(writer, next(self._numbers), has_joined=member is not None)
             try:
-                return committed(connection, act, self.seal, locks, member)
+                return committed(connection, act, self.seal, locks, commit)
             except Removed:
                 assert replica is not None
                 raise replica.fail() from None
@@ -223,22 +240,22 @@ class PostgresDatabase(Database):
         except psycopg.Error as exc:
             raise storage_error(exc) from exc
 
-    async def _was_committed(self, transaction: str, until: float) -> bool:
+    async def _was_committed(self, doubt: Doubtful, until: float) -> bool:
         """Asks the server whether a transaction with an unknown end was committed."""
-
-        def ask(connection: psycopg.Connection[Row]) -> str | None:
-            row = connection.execute(b"select pg_xact_status(%s::text::xid8)", (transaction,)).fetchone()
-            return None if row is None else row[0]
-
         while True:
             try:
-                status = await self._writer.call(ask)
+                became = await self._writer.call(lambda connection: outcome(connection, doubt))
             except psycopg.Error as exc:
                 if time.monotonic() > until:
                     raise storage_error(exc) from exc
-                status = "unknown"
-            if status in ("committed", "aborted"):
-                return status == "committed"
+                became = "in progress"
+            if became != "in progress":
+                return became == "committed"
+            if time.monotonic() > until:
+                raise StoreUnwritable(
+                    f"The PostgreSQL server has not ended a commit within {_WAITED:g} s; it may wait for a standby "
+                    "(synchronous_standby_names). Whether this was saved is not known."
+                )
             await asyncio.sleep(PAUSE)
 
     async def read(self, act: Callable[[Reader], T], *, single: bool = False) -> T:

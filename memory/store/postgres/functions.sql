@@ -49,3 +49,8 @@ create or replace function still_here(replica text) returns void language plpgsq
   perform 1 from replicas where id = replica for key share;
   if not found then raise exception 'the process % was removed', replica using errcode = 'RM001'; end if;
 end $$;
+
+-- Notes the last transaction of a writer, as part of it.
+create or replace function note_commit(of_writer text, nth bigint) returns void language plpgsql as $$ begin
+  insert into commits values (of_writer, nth) on conflict (writer) do update set number = excluded.number;
+end $$;

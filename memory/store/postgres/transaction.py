@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeVar
 
 import psycopg
 
@@ -146,12 +147,34 @@ def state_of(reader: Reader) -> str:
     return str(row[0])
 
 
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The commit of the `nth` transaction of a writer, which is a process among others if it `has_joined` them."""
+
+    writer: str
+    nth: int
+    has_joined: bool
+
+    @property
+    def statement(self) -> bytes:
+        """The end of the transaction. A commit alone would pass over an error that its function has suppressed."""
+        still_here = f"select still_here('{self.writer}'); " if self.has_joined else ""
+        return f"{still_here}select note_commit('{self.writer}', {self.nth}); commit".encode()
+
+    def is_noted(self, connection: psycopg.Connection[Row]) -> bool:
+        """Returns whether the transaction has been committed, once it is over."""
+        noted = connection.execute(
+            b"select 1 from commits where writer = %s and number = %s", (self.writer, self.nth)
+        ).fetchone()
+        return noted is not None
+
+
 def committed(
-    connection: psycopg.Connection[Row], act: Callable[[Transaction], T], seal: Seal, locks: bytes, replica: str | None
+    connection: psycopg.Connection[Row], act: Callable[[Transaction], T], seal: Seal, locks: bytes, commit: Commit
 ) -> T:
     """Runs a transaction as soon as the statement `locks` has taken its locks.
 
-    Raises `Doubtful` if the connection was lost during the commit, and `Removed` if the process `replica` was removed.
+    Raises `Doubtful` if the connection was lost during the commit, and `Removed` if the process was removed.
     """
     try:
         begun = connection.execute(b"begin; " + locks + b", pg_current_xact_id()::text as transaction", prepare=False)
@@ -162,17 +185,15 @@ def committed(
         with suppress(psycopg.Error):
             connection.rollback()
         raise
-    # A commit alone would pass over an error that `act` has suppressed.
-    last = b"select 1" if replica is None else f"select still_here('{replica}')".encode()
     try:
-        connection.execute(last + b"; commit", prepare=False)
+        connection.execute(commit.statement, prepare=False)
     except psycopg.Error as exc:
         with suppress(psycopg.Error):
             connection.rollback()
         if exc.sqlstate == _REMOVED:
             raise Removed from exc
         if connection.broken and (row := begun.fetchone()) is not None:
-            raise Doubtful(row["transaction"], result, exc) from exc
+            raise Doubtful(row["transaction"], commit, result, exc) from exc
         raise
     return result
 
@@ -213,10 +234,24 @@ class Removed(Exception):
 class Doubtful(psycopg.OperationalError):
     """The connection was lost while a transaction was committed; only the server knows the result."""
 
-    def __init__(self, transaction: str, result: Any, error: psycopg.Error) -> None:
+    def __init__(self, transaction: str, commit: Commit, result: Any, error: psycopg.Error) -> None:
         super().__init__(str(error))
         self.transaction = transaction
+        self.commit = commit
         self.result = result
+
+
+def outcome(connection: psycopg.Connection[Row], doubt: Doubtful) -> Literal["committed", "aborted", "in progress"]:
+    """Returns what became of a transaction whose end is unknown.
+
+    The server's number of the transaction tells only whether it is still under way. A server that recovered from a
+    crash, or a standby that took its place, may not have seen that number and gives it to another one.
+    """
+    with suppress(psycopg.errors.InvalidParameterValue):  # the number is still to be given
+        row = connection.execute(b"select pg_xact_status(%s::text::xid8)", (doubt.transaction,)).fetchone()
+        if row is not None and row[0] == "in progress":
+            return "in progress"
+    return "committed" if doubt.commit.is_noted(connection) else "aborted"
 
 
 def _given(said: Translation, parameters: Sequence[Parameter]) -> dict[str, Any]:
