@@ -70,7 +70,7 @@ class NotFound(MemoryFault):
 
 
 class Withdrawn(MemoryFault):
-    """The messages of a turn were withdrawn before it began; there is nothing to answer."""
+    """The messages of a turn were withdrawn before it began, or answered meanwhile; there is nothing to answer."""
 
     code = "withdrawn"
 

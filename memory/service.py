@@ -9,7 +9,7 @@ is one transaction. The effects of an inbox row and the end of that row are comm
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -621,7 +621,7 @@ class Service:
         """The processes that answer from this store."""
         return self.database.peers
 
-    async def take_over(self, session_keys: Sequence[str]) -> None:
+    async def take_over(self, session_keys: Collection[str]) -> None:
         """Reads, once these sessions are quiet, the messages that another process left unread there."""
         await self.learner.take_over(session_keys)
 

@@ -107,6 +107,7 @@ class Delivery:
         # The outcomes of rows, to be recorded once the store can be written again.
         self._unrecorded: dict[str, Callable[[], Awaitable[object]]] = {}
         self._moved: dict[str, str] = {}
+        self._settling = asyncio.Lock()
         self._closing = False
 
     async def take_up(self, session_keys: Collection[str] | None = None) -> None:
@@ -217,12 +218,15 @@ class Delivery:
     async def _settle_doubts(self, session_key: str) -> None:
         """Handles the rows of a session that may not have arrived."""
         channel = self._channel(Place.from_session_key(session_key))
-        for row in await self._mailbox.in_doubt(session_key) if channel is not None else ():
-            assert channel is not None
-            if channel.capabilities.resend == "mark":
-                await self._mailbox.not_sent(row, "pending", "unknown")
-            else:
-                await self._in_doubt(channel, row)
+        if channel is None:
+            return
+        # Two that find the same row would both ask about it.
+        async with self._settling:
+            for row in await self._mailbox.in_doubt(session_key):
+                if channel.capabilities.resend == "mark":
+                    await self._mailbox.not_sent(row, "pending", "unknown")
+                else:
+                    await self._in_doubt(channel, row)
 
     async def _wait_for_due(self, session_key: str) -> None:
         """Sets an alarm for the moment when the row that has to wait is due."""

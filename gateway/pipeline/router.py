@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
@@ -31,7 +31,7 @@ from gateway.pipeline.questions import goes_on
 from gateway.pipeline.request import Agent, Heard
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.pipeline.waiting import Fetching, Waiting
-from memory.errors import StorageError, TakenForDead
+from memory.errors import StorageError, TakenForDead, Withdrawn
 from memory.service import InboxRow
 
 log = structlog.get_logger(__name__)
@@ -173,11 +173,15 @@ class Router:
             self._start(key, self._ask_for(store, key))
         return held != "elsewhere"
 
-    async def took(self, store: Store, keys: Sequence[str]) -> None:
-        """Takes up the work that others have left in sessions, except messages. Raises `StorageError`."""
+    async def took(self, store: Store, keys: Collection[str]) -> None:
+        """Takes up the work that others have left in sessions, except messages. Raises `StorageError`.
+
+        What it can't take up stays among `Peers.fresh`, and is found there by looking.
+        """
         await self._roster.load_choices()
         await store.delivery.take_up(keys)
         await store.memory.take_over(keys)
+        store.memory.peers.taken_up(keys)
 
     async def _ask_for(self, store: Store, key: str) -> None:
         """Asks the process that holds a session for it, until it has it or a while is over."""
@@ -475,6 +479,8 @@ class Router:
                 await self._answer(store, served, batch, texts)
                 store.delivery.wake(key)
             self._told_unsaved.difference_update(waiting.heard.inbox_id for waiting in batch)
+        except Withdrawn as exc:
+            log.info("turn.withdrawn", session=key, because=str(exc))
         except StorageError as exc:
             await self._unsaved(key, batch, exc)
         except Exception:

@@ -78,7 +78,9 @@ class Sharing:
         self._someone_went = False
         if taken:
             log.info("sharing.taken_up", sessions=len(taken))
-            await self._router.took(self._store, taken)
+        # Also what an earlier try could not take up.
+        if fresh := self._peers.fresh():
+            await self._router.took(self._store, fresh)
         await self._router.look(self._store)
         for key in wanted:
             self._store.delivery.wake(key)

@@ -35,7 +35,6 @@ from gateway.pipeline.questions import DO, buttons
 from gateway.pipeline.request import Agent, Heard, Limits, TurnRequest, in_words, obstacle, rests_on
 from gateway.pipeline.tally import WorkTally
 from gateway.pipeline.toolbox import Toolbox
-from memory.errors import Withdrawn
 from memory.service import (
     CALL,
     Afterwards,
@@ -157,15 +156,12 @@ class TurnRunner:
     ) -> None:
         """Answers `heard`, a burst of messages from one person. `turn_id` names an interrupted turn to resume.
 
-        An `exempt` person has no allowance to keep.
+        An `exempt` person has no allowance to keep. Raises `Withdrawn` if there is nothing to answer any more.
         """
         attached = [
             await self._memory.mailbox.attached(one.inbox_id) if one.inbound.attachments else [] for one in heard
         ]
-        try:
-            turn = await self._open(served, where, who, heard, attached, turn_id)
-        except Withdrawn:
-            return
+        turn = await self._open(served, where, who, heard, attached, turn_id)
         kept = [n for n, one in enumerate(heard) if one.inbox_id in turn.inbox_ids]
         heard, attached = [heard[n] for n in kept], [attached[n] for n in kept]
         language = written_in(turn.said[-1].text, spoken(heard[-1].inbound.language, served.spec.language))

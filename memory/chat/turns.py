@@ -41,6 +41,8 @@ from memory.store.usage import Spent
 _LAST: Final = 20
 #: The result of a tool call whose request was deleted; read by the model.
 TAKEN_BACK: Final = "The person has deleted what they had asked; nothing was done."
+#: The reason why a turn comes to nothing here.
+_ENDED: Final = "it has ended meanwhile, or another process answers it, too"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +138,7 @@ class Turns:
         claimed = mailbox.claim(tx, [message.inbox_id for message in heard], turn_id)
         said = [message for message in heard if message.inbox_id in claimed]
         if not said:
-            raise Withdrawn
+            raise Withdrawn("its messages were withdrawn before it began")
         context = self._rotated(tx, context, said[0].said_at)
         learning = context.session.learning and context.speaker.learning
         recorded = history.record(
@@ -272,14 +274,16 @@ class Turns:
     async def keep_step(self, turn: Turn, n: int, completion: str, spent: Spent) -> None:
         """Keeps a model's answer, and books its cost whatever the outcome of the turn.
 
-        A crash of the database's server may lose both; then the model is asked again.
+        A crash of the database's server may lose both; then the model is asked again. Raises `Withdrawn` if the turn
+        has ended meanwhile, or another process asked the same.
         """
 
-        def act(tx: Transaction) -> None:
-            history.keep_step(tx, turn.id, n, completion, now=self._now())
+        def act(tx: Transaction) -> bool:
             self._book(tx, turn, spent)
+            return history.keep_step(tx, turn.id, n, completion, now=self._now())
 
-        await self._database.write(act, keys=[of_lane(turn.context.session.key)], durable=False)
+        if not await self._database.write(act, keys=[of_lane(turn.context.session.key)], durable=False):
+            raise Withdrawn(_ENDED)
 
     async def act(self, turn: Turn, n: int, i: int, tool: str, act: Callable[[Edits], str]) -> str:
         """Runs a tool's change to memory and keeps its result, as one transaction.
@@ -313,13 +317,16 @@ class Turns:
     ) -> Afterwards:
         """Commits a turn's results: its answer, recall entries, learned memories, outbox rows and inbox row ends.
 
-        `ending` does further work that ends with the turn in the same transaction. Returns the work left to do.
+        `ending` does further work that ends with the turn in the same transaction. Returns the work left to do. Raises
+        `Withdrawn` if the turn has ended meanwhile, as when another process has answered.
         """
         session = turn.context.session
 
         def act(tx: Transaction) -> Afterwards:
             now = self._now()
             erased = history.end_turn(tx, turn.id, error=outcome.error, now=now)
+            if erased is None:
+                raise Withdrawn(_ENDED)
             if outcome.utterances:
                 # The answer to a message that was deleted during its turn is not found again.
                 findable = not erased and all(message.recall for message in turn.said)

@@ -8,7 +8,7 @@ set aside, and never holds up another session. Messages that were forgotten whil
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, KeysView, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, KeysView, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -163,7 +163,7 @@ class Learner:
         for session_id in await self._database.read(extractions.sessions_with_work):
             self._arm(session_id, self._triggers.quiet_seconds, "left over")
 
-    async def take_over(self, session_keys: Sequence[str]) -> None:
+    async def take_over(self, session_keys: Collection[str]) -> None:
         """Waits for quiet in the sessions that another process left unread."""
         for session_id in await self._database.read(lambda reader: extractions.unread_among(reader, session_keys)):
             if session_id not in self._timers and session_id not in self._waiting:

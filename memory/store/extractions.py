@@ -9,7 +9,7 @@ next. While the model can't be reached, pieces wait for it as long as it takes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from memory.store import chats, comparisons
@@ -321,7 +321,7 @@ def sessions_with_work(reader: Reader) -> list[int]:
     )
 
 
-def unread_among(reader: Reader, session_keys: Sequence[str]) -> list[int]:
+def unread_among(reader: Reader, session_keys: Collection[str]) -> list[int]:
     """Returns the sessions among these with unread messages or pending work."""
     return reader.ids(
         "select s.id from sessions s where s.key in (select value from json_each(?)) and"

@@ -368,14 +368,18 @@ def retry_turn(tx: Transaction, turn_id: int) -> int:
     return int(row["attempts"])
 
 
-def end_turn(tx: Transaction, turn_id: int, *, error: str | None, now: int) -> bool:
-    """Ends a turn, with or without an answer. Returns whether a message that it answers was erased meanwhile."""
+def end_turn(tx: Transaction, turn_id: int, *, error: str | None, now: int) -> bool | None:
+    """Ends a running turn, with or without an answer. Returns whether a message that it answers was erased meanwhile.
+
+    Returns None if the turn has ended already.
+    """
     row = tx.one(
-        "update turns set state = ?, error = ?, finished_at = ? where id = ? returning exists (select 1 from messages m"
+        "update turns set state = ?, error = ?, finished_at = ? where id = ? and state = 'running'"
+        " returning exists (select 1 from messages m"
         " where m.turn_id = turns.id and m.role = 'user' and m.erased_at is not null)",
         ("done" if error is None else "failed", error, now, turn_id),
     )
-    return row is not None and bool(row[0])
+    return None if row is None else bool(row[0])
 
 
 def abandon_turns(tx: Transaction, inbox_ids: Sequence[int], *, error: str, now: int) -> list[int]:
@@ -444,8 +448,14 @@ def messages_of_turn(reader: Reader, turn_id: int) -> list[Message]:
     return [message(row) for row in rows]
 
 
-def keep_step(tx: Transaction, turn_id: int, n: int, completion: str, *, now: int) -> None:
-    tx.run("insert into steps values (?, ?, ?, ?)", (turn_id, n, completion, now))
+def keep_step(tx: Transaction, turn_id: int, n: int, completion: str, *, now: int) -> bool:
+    """Keeps the completion of a running turn. Returns False if the turn has ended or has such a step already."""
+    kept = tx.one(
+        "insert into steps select ?, ?, ?, ? where exists (select 1 from turns where id = ? and state = 'running')"
+        " on conflict do nothing returning n",
+        (turn_id, n, completion, now, turn_id),
+    )
+    return kept is not None
 
 
 def steps(reader: Reader, turn_id: int) -> list[str]:

@@ -80,6 +80,14 @@ class Peers(Protocol):
         """
         ...
 
+    def fresh(self) -> Collection[str]:
+        """Returns the keys of the sessions that this process has taken without taking up yet what was left in them."""
+        ...
+
+    def taken_up(self, session_keys: Collection[str]) -> None:
+        """Notes that what was left in these sessions is taken up."""
+        ...
+
     async def leave(self, session_keys: Collection[str], *, asked: bool = False) -> None:
         """Leaves the sessions among these in which nothing is left to do; if `asked` by another process, all of them.
 
@@ -124,6 +132,12 @@ class Alone(Peers):
 
     async def adopt(self, may: Callable[[str], bool], *, unread: bool) -> list[str]:
         return []
+
+    def fresh(self) -> Collection[str]:
+        return ()
+
+    def taken_up(self, session_keys: Collection[str]) -> None:
+        return
 
     async def leave(self, session_keys: Collection[str], *, asked: bool = False) -> None:
         return

@@ -86,12 +86,17 @@ def holder(reader: Reader, session_key: str) -> str | None:
     return None if row is None else str(row["holder"])
 
 
-def left_alone(reader: Reader, *, unread: bool) -> list[str]:
-    """Returns the sessions without a holder that have messages left to answer or show; if `unread`, also to read."""
+def left_alone(reader: Reader, replica: str, *, unread: bool) -> list[str]:
+    """Returns the sessions that no other process than `replica` holds and that have messages left to answer or show.
+
+    With `unread`, also those that have messages left to read.
+    """
     rows = reader.all(
         "select w.session_key from (select session_key from inbox where state in ('pending', 'claimed') and held = 0"
         " union select session_key from outbox where state in ('pending', 'sending', 'unknown') and offered = 0"
-        f"{_UNREAD if unread else ''}) w where not exists (select 1 from lanes l where l.session_key = w.session_key)"
+        f"{_UNREAD if unread else ''}) w where not exists (select 1 from lanes l where l.session_key = w.session_key"
+        " and l.holder <> ?)",
+        (replica,),
     )
     return [str(row["session_key"]) for row in rows]
 

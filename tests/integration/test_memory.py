@@ -14,7 +14,7 @@ from memory.store.database import Reader
 from tests.kit.fakes import DAY, NOON, Clock, counting_ids, runtime
 from tests.kit.forgetting import forgotten_alone
 from tests.kit.stores import opened
-from tests.kit.talk import act, facts, found, group, known, learn, private, say
+from tests.kit.talk import act, facts, found, group, known, learn, private, received, say
 
 
 async def refusing(_request: ModelRequest) -> ModelAnswer:
@@ -436,8 +436,14 @@ async def test_what_was_corrected_does_not_come_back_from_an_older_message(memor
 
 async def test_a_message_that_is_read_twice_counts_once(memory: Service, clock: Clock) -> None:
     """A turn taken up again after a stop must not reinforce what it taught."""
-    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
+    where, who = private("ada")
+    asked = Said(
+        inbox_id=await received(memory, where.session_key), text="I live in Lisbon", tokens=9, said_at=clock(),
+        platform_ref=None, reply_to=None, learn=True,
+    )  # fmt: skip
+    turn = await memory.turns.begin(where, who, [asked])
     await learn(memory, turn)
+    assert [one.value for one in await memory.memories(turn.context, limit=1)] == ["Lisbon"]
     understood = await memory.turns.understood(turn)
     await memory.turns.finish(turn, None, Outcome(pieces=(Part(text="ok"),), learned=understood))
     home = (await memory.memories(turn.context, limit=1))[0]

@@ -103,6 +103,17 @@ async def test_only_a_session_in_which_nothing_is_left_to_do_is_left(opened: Ope
     assert (one.peers.holds("telegram:1:-"), await other.peers.hold("telegram:1:-")) == (False, "taken")
 
 
+async def test_a_session_that_was_taken_by_a_write_whose_end_got_lost_is_found(opened: Opened) -> None:
+    one, other = await opened(), await opened()
+    await one.write(lambda tx: tx.run("insert into lanes values ('telegram:1:-', ?)", (one.peers.id,)))
+    await one.write(receive)
+    assert await other.peers.adopt(lambda _: True, unread=True) == []
+    assert await one.peers.adopt(lambda _: True, unread=True) == ["telegram:1:-"] == list(one.peers.fresh())
+    assert await one.peers.adopt(lambda _: True, unread=True) == []
+    one.peers.taken_up(["telegram:1:-"])
+    assert one.peers.fresh() == ()
+
+
 async def test_a_session_that_another_asks_for_is_left_with_what_is_in_it(opened: Opened) -> None:
     one, other = await opened(), await opened()
     await one.peers.hold("telegram:1:-")

@@ -20,6 +20,8 @@ from tests.kit.neighbour import neighbour
 from tests.kit.pipeline import Wall, World, pipeline
 
 pytestmark = pytest.mark.postgres
+if postgres.is_installed():
+    import psycopg
 OPEN = {"telegram": Rules(open_to_all=True)}
 
 
@@ -52,8 +54,10 @@ class Slow(ScriptedModel):
     def __init__(self) -> None:
         super().__init__()
         self.may = asyncio.Event()
+        self.waiting = 0
 
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
+        self.waiting += 1
         await self.may.wait()
         return await super().complete(request, on_text)
 
@@ -171,6 +175,37 @@ async def test_what_a_killed_process_holds_is_answered_by_another(tmp_path: Path
     async with worlds(tmp_path, 1) as (world,), neighbour(postgres.url(path), path) as one:
         one.kill()
         await until(lambda: world.memory.peers.holds("telegram:1:-"), seconds=15)
+
+
+async def test_work_of_the_dead_that_can_not_be_taken_up_at_once_is_taken_up_later(tmp_path: Path) -> None:
+    path, key = tmp_path / "remora.db", "telegram:1:-"
+    async with worlds(tmp_path, 1) as (world,), neighbour(postgres.url(path), path) as one:
+        with psycopg.connect(postgres.url(path)) as beside:
+            beside.execute("lock table remora.agents in access exclusive mode")
+            one.kill()
+            await until(lambda: world.memory.peers.holds(key), seconds=15)
+            # A read is given up after five seconds.
+            await asyncio.sleep(6)
+            assert world.memory.peers.fresh() == (key,)
+        await until(lambda: not world.memory.peers.fresh(), seconds=15)
+        # Nobody knows whether the message that the dead one was sending was shown.
+        await until(lambda: len(texts(world)) == 1)
+
+
+async def test_of_two_that_make_the_same_answer_one_shows_it(tmp_path: Path) -> None:
+    """A conversation is renamed while it is answered, so another process takes it and resumes the turn."""
+    url, slow = postgres.url(tmp_path / "remora.db"), Slow()
+    async with AsyncExitStack() as stack:
+        one = await stack.enter_async_context(pipeline(tmp_path, rules=OPEN, shared=url, model=slow))
+        first = asyncio.create_task(one.say("Hi", author="1"))
+        await until(lambda: one.router.is_busy("telegram:1:-") and bool(slow.waiting))
+        other = await stack.enter_async_context(pipeline(tmp_path, rules=OPEN, shared=url))
+        await one.memory.database.write(lambda tx: tx.run("delete from lanes"))
+        assert await other.router.hold(other.store, "telegram:1:-")
+        await until(lambda: len(texts(other)) == 1)
+        slow.may.set()
+        await first
+        assert [text for text in shown([one, other]) if text != "…"] == ["All right."]
 
 
 async def test_a_process_without_a_channel_is_given_none_of_its_conversations(tmp_path: Path) -> None:

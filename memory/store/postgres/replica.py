@@ -109,6 +109,7 @@ class Replica(Peers):
         self._send = send
         self._topic = f"remora_{store}"[:_NAME]
         self._held: set[str] = set()
+        self._fresh: set[str] = set()
         self._takes_part = False
         self._acts: defaultdict[str, list[Callable[[str], None]]] = defaultdict(list)
         self._watch = Watch()
@@ -185,8 +186,10 @@ class Replica(Peers):
         return self._got(session_key)
 
     async def adopt(self, may: Callable[[str], bool], *, unread: bool) -> list[str]:
-        left = await self._database.read(lambda reader: replicas.left_alone(reader, unread=unread))
-        left = [key for key in left if may(key)]
+        # A session that the store says this process holds, and it does not know of, was taken by a write whose end got
+        # lost.
+        left = await self._database.read(lambda reader: replicas.left_alone(reader, self.id, unread=unread))
+        left = [key for key in left if key not in self._held and may(key)]
         if not left:
             return []
 
@@ -197,10 +200,17 @@ class Replica(Peers):
 
         return [key for key in await self._database.write(act, keys=_named(left)) if self._got(key) == "taken"]
 
+    def fresh(self) -> Collection[str]:
+        return tuple(self._fresh)
+
+    def taken_up(self, session_keys: Collection[str]) -> None:
+        self._fresh.difference_update(session_keys)
+
     async def leave(self, session_keys: Collection[str], *, asked: bool = False) -> None:
         ours = self._held.intersection(session_keys)
         # A call that wants to hold one of them meanwhile asks the store, after this.
         self._held -= ours
+        self._fresh -= ours
         if ours:
             left = await self._database.write(
                 lambda tx: replicas.leave(tx, sorted(ours), self.id, asked=asked), keys=_named(ours)
@@ -211,6 +221,7 @@ class Replica(Peers):
         if session_key in self._held:
             return "held"
         self._held.add(session_key)
+        self._fresh.add(session_key)
         return "taken"
 
     @asynccontextmanager
