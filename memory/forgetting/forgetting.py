@@ -334,7 +334,9 @@ class Forgetting:
                     return False
                 if not await self._database.scrub(seconds=self._limits.wait_seconds):
                     log.warning(
-                        "forget.traces_left", because="somebody reads the store", again_in=self._limits.again_seconds
+                        "forget.traces_left",
+                        because="the tables could not be rewritten",
+                        again_in=self._limits.again_seconds,
                     )
                     return False
                 done = [one.id for one in due]

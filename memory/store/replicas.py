@@ -86,19 +86,20 @@ def holder(reader: Reader, session_key: str) -> str | None:
     return None if row is None else str(row["holder"])
 
 
-def left_alone(reader: Reader, replica: str, *, unread: bool) -> list[str]:
+def left_alone(reader: Reader, replica: str, *, unread: bool) -> dict[str, bool]:
     """Returns the sessions that no other process than `replica` holds and that have messages left to answer or show.
 
-    With `unread`, also those that have messages left to read.
+    With `unread`, also those that have messages left to read. The value is True if the process holds the session.
     """
     rows = reader.all(
-        "select w.session_key from (select session_key from inbox where state in ('pending', 'claimed') and held = 0"
+        "select w.session_key, l.holder is not null as is_held from (select session_key from inbox"
+        " where state in ('pending', 'claimed') and held = 0"
         " union select session_key from outbox where state in ('pending', 'sending', 'unknown') and offered = 0"
-        f"{_UNREAD if unread else ''}) w where not exists (select 1 from lanes l where l.session_key = w.session_key"
-        " and l.holder <> ?)",
+        f"{_UNREAD if unread else ''}) w left join lanes l on l.session_key = w.session_key"
+        " where l.holder is null or l.holder = ?",
         (replica,),
     )
-    return [str(row["session_key"]) for row in rows]
+    return {row["session_key"]: bool(row["is_held"]) for row in rows}
 
 
 def leave(tx: Transaction, session_keys: Collection[str], replica: str, *, asked: bool) -> list[str]:

@@ -64,8 +64,8 @@ async def erase_again(store: Path, lists: Sequence[Path], *, now: int, database_
         # Also without need: an earlier run may have been stopped before this.
         if not await database.scrub(seconds=60):
             raise StorageError(
-                f"What was forgotten is erased from {store.name}, but traces may be left in its files, which are "
-                "being read. Run this again when nothing reads them."
+                f"What was forgotten is erased from {store.name}, but traces may be left in its files, which could not "
+                "be rewritten; the log says why. Run this again when nothing reads them."
             )
         used = {under for entry in entries for _, _, under in entry.hashes if under}
         lost_key = bool(database.seal.lost or database.seal.missing(used))

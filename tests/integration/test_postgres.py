@@ -368,6 +368,21 @@ async def test_tables_of_other_programs_in_the_database_are_not_taken_for_a_stor
         await opened.close()
 
 
+async def test_a_read_waits_for_a_table_that_is_being_rewritten(store: PostgresDatabase) -> None:
+    """Reads of this store are given up after half a second."""
+    await store.write(enter)
+    with psycopg.connect(postgres.url(store.path)) as beside:
+        beside.execute("lock table remora.people in access exclusive mode")
+        with pytest.raises(StoreBusy):
+            await store.read(count)
+        scrubbing = asyncio.create_task(store.scrub(seconds=10))
+        await asyncio.sleep(0.5)
+        reading = asyncio.create_task(store.read(count))
+        await asyncio.sleep(1.5)
+        assert not reading.done()
+    assert (await reading, await scrubbing) == (1, True)
+
+
 async def test_a_file_that_was_not_moved_is_not_passed_over(tmp_path: Path, clock: Clock) -> None:
     """Somebody sets database_url for a bot that has a memory, and forgets to move it."""
     path = tmp_path / "remora.db"

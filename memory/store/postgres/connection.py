@@ -43,6 +43,12 @@ _STANDS_STILL: Final = 3
 _ENDING: Final = 2.0
 #: The most statements whose plans the server keeps for a connection: more than a process runs in ordinary use.
 _PLANS: Final = 400
+#: What to do if the server refuses a connection, by words of its reason.
+_ADVICE: Final = (
+    ("too many", "Raise max_connections: each process needs five for each store."),
+    ("connection slots", "Raise max_connections: each process needs five for each store."),
+    ("password", "Look at the password in database_url."),
+)
 Lock: TypeAlias = Literal["shared", "exclusive"]
 T = TypeVar("T")
 
@@ -209,6 +215,17 @@ def by_itself(connection: psycopg.Connection[Row], name: str) -> Iterator[None]:
             connection.execute(b"select pg_advisory_unlock(%s)", (number_of(name),))
 
 
+def is_going_on(connection: psycopg.Connection[Row], name: str) -> bool:
+    """Returns whether any process is in a block of this name."""
+    row = connection.execute(
+        b"select 1 from pg_locks where locktype = 'advisory' and objsubid = 1 and granted"
+        b" and database = (select oid from pg_database where datname = current_database())"
+        b" and (classid::bigint << 32 | objid::bigint) = %s",
+        (number_of(name),),
+    ).fetchone()
+    return row is not None
+
+
 def is_alone(connection: psycopg.Connection[Row], store: str) -> bool:
     """Returns whether no other process shares the open store with this one."""
     number = number_of(f"remora {store}")
@@ -300,9 +317,12 @@ def storage_error(error: psycopg.Error) -> StorageError:
             "The disk of the PostgreSQL server is full. Nothing of this was saved; what was saved before is intact. "
             "Free some space, and it goes on without a restart."
         )
+    if isinstance(error, (psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable)):
+        return StoreBusy(f"Another process or program has locked what was needed ({text}). Try again.")
     if isinstance(error, psycopg.OperationalError):
+        advice = [advice for words, advice in _ADVICE if words in text] or ["Look at the server and at database_url."]
         return StoreUnwritable(
-            f"The PostgreSQL server can't be reached ({text}). Nothing of this was saved. Look at the server and at "
-            "database_url; it goes on without a restart."
+            f"The PostgreSQL server can't be reached ({text}). Nothing of this was saved. {advice[0]} A bot that runs "
+            "goes on without a restart."
         )
     return StorageError(f"PostgreSQL: {text}")

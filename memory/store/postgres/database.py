@@ -31,6 +31,7 @@ from memory.store.postgres.connection import (
     adapt,
     by_itself,
     is_alone,
+    is_going_on,
     number_of,
     once_free,
     storage_error,
@@ -97,6 +98,7 @@ class PostgresDatabase(Database):
         self._signals = signals
         self._store = schema.name_of(path)
         self._turn = number_of(f"remora write {self._store}")
+        self._rewriting = f"remora rewrite {self._store}"
         self._replica: Replica | None = None
         #: The name under which commits are noted before and without a process among others.
         self._alone = secrets.token_hex(6)
@@ -183,9 +185,11 @@ class PostgresDatabase(Database):
             except psycopg.ProgrammingError as exc:
                 raise self._explained(exc) from exc
             except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected) as exc:
-                if keys is None:
+                # Nothing stands in the way of a transaction that is alone, except a start, which makes triggers.
+                is_unique = isinstance(exc, psycopg.errors.UniqueViolation)
+                if keys is None and (is_unique or time.monotonic() > until):
                     raise storage_error(exc) from exc
-                log.info("store.collided", keys=sorted(keys), error=str(exc).strip(), again="by itself")
+                log.info("store.collided", keys=sorted(keys or ()), error=str(exc).strip(), again="by itself")
                 keys = None
             except psycopg.errors.ForeignKeyViolation as exc:
                 # The process that was to get a session or duty was removed meanwhile: another one is found.
@@ -269,6 +273,10 @@ class PostgresDatabase(Database):
                 return await reader.call(lambda connection: run(connection, act, self.seal))
             except psycopg.ProgrammingError as exc:
                 raise self._explained(exc) from exc
+            except psycopg.errors.QueryCanceled as exc:
+                # A table that is being rewritten is locked all the while.
+                if not await reader.call(lambda connection: is_going_on(connection, self._rewriting)):
+                    raise storage_error(exc) from exc
             except psycopg.Error as exc:
                 if not reader.is_lost or time.monotonic() > until:
                     raise storage_error(exc) from exc
@@ -316,16 +324,18 @@ class PostgresDatabase(Database):
     async def scrub(self, *, seconds: float = 5.0) -> bool:
         """Removes every byte of deleted or replaced rows from the tables. Returns False if it can't.
 
-        The tables are rewritten, during which writers wait. Their words stay in the server's log until it is recycled.
+        The tables are rewritten, and whoever reads or writes one waits until that is done. Their words stay in the
+        server's log until it is recycled.
         """
 
         def rewrite(connection: psycopg.Connection[Row]) -> None:
-            try:
-                connection.execute(f"set lock_timeout = '{int(seconds * 1_000)}ms'".encode())
-                for name in schema.names():
-                    connection.execute(sql.SQL("vacuum full {}").format(sql.Identifier(name)))
-            finally:
-                connection.execute(b"set lock_timeout = 0")
+            with by_itself(connection, self._rewriting):
+                try:
+                    connection.execute(f"set lock_timeout = '{int(seconds * 1_000)}ms'".encode())
+                    for name in schema.names():
+                        connection.execute(sql.SQL("vacuum full {}").format(sql.Identifier(name)))
+                finally:
+                    connection.execute(b"set lock_timeout = 0")
 
         try:
             await self._writer.call(rewrite)

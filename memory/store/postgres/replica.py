@@ -155,8 +155,8 @@ class Replica(Peers):
             log.critical("replica.taken_for_dead", replica=self.id, now="it begins anew; the others go on meanwhile")
         self.lost.set()
         return TakenForDead(
-            f"This process gave the others no sign of life for {LEASE:g} s, so they go on with its conversations. "
-            "Nothing of this was saved. It begins anew by itself."
+            f"This process gave the others no sign of life for {LEASE:g} s, or had no connection for {GONE:g} s. So "
+            "they go on with its conversations. Nothing of this was saved. It begins anew by itself."
         )
 
     # Sessions and duties ------------------------------------------------------------------------------------------
@@ -189,13 +189,13 @@ class Replica(Peers):
         # A session that the store says this process holds, and it does not know of, was taken by a write whose end got
         # lost.
         left = await self._database.read(lambda reader: replicas.left_alone(reader, self.id, unread=unread))
-        left = [key for key in left if key not in self._held and may(key)]
+        left = {key: is_held for key, is_held in left.items() if key not in self._held and may(key)}
         if not left:
             return []
 
         def act(tx: Transaction) -> list[str]:
-            falls_to = replicas.chosen(tx, left) if self._takes_part else {}
-            mine = [key for key in left if falls_to.get(key, self.id) == self.id]
+            falls_to = replicas.chosen(tx, list(left)) if self._takes_part else {}
+            mine = [key for key, is_held in left.items() if is_held or falls_to.get(key, self.id) == self.id]
             return [key for key in mine if replicas.hold(tx, key, self.id) == self.id]
 
         return [key for key in await self._database.write(act, keys=_named(left)) if self._got(key) == "taken"]
