@@ -203,6 +203,21 @@ async def test_a_commit_whose_answer_is_lost_is_repeated_only_if_it_was_none(
         await store.close()
 
 
+async def test_a_commit_in_doubt_is_known_though_others_of_the_process_came_after_it(tmp_path: Path) -> None:
+    """They wait in line for the same connection, and some go before the question."""
+    path, cutter, tries = tmp_path / "remora.db", Cutter(), list[int]()
+
+    def act(tx: Transaction) -> None:
+        tries.append(enter(tx))
+        cutter.armed = "after" if len(tries) == 1 else None
+
+    async with cutter.between(postgres.url(path)) as url:
+        store = await PostgresDatabase.open(url, path, now=1, alone=True)
+        await asyncio.gather(store.write(act), *(store.write(enter) for _ in range(20)))
+        assert (cutter.cuts, len(tries), await store.read(count)) == (1, 1, 21)
+        await store.close()
+
+
 async def test_run_twice_a_function_writes_once_and_what_it_does_outside_shows(store: PostgresDatabase) -> None:
     store.twice = True
     outside: list[int] = []

@@ -1,6 +1,7 @@
--- Expands: the last committed transaction of each writer on a server. After a lost connection it tells whether a
--- transaction was committed: a server that recovers may give a transaction's own number again. A file leaves it empty.
+-- Expands: the last transactions that each writer on a server has committed. After a lost connection they tell whether one
+-- was committed: a server that recovers may give a transaction's own number again. A file leaves the table empty.
 create table commits (
-    writer text primary key,
-    number integer not null
+    writer text not null,
+    number integer not null,
+    primary key (writer, number)
 ) strict;

@@ -275,12 +275,18 @@ class PostgresDatabase(Database):
                 raise self._explained(exc) from exc
             except psycopg.errors.QueryCanceled as exc:
                 # A table that is being rewritten is locked all the while.
-                if not await reader.call(lambda connection: is_going_on(connection, self._rewriting)):
+                if not await self._is_being_rewritten(reader):
                     raise storage_error(exc) from exc
             except psycopg.Error as exc:
                 if not reader.is_lost or time.monotonic() > until:
                     raise storage_error(exc) from exc
                 await asyncio.sleep(PAUSE)
+
+    async def _is_being_rewritten(self, reader: ServerConnection) -> bool:
+        try:
+            return await reader.call(lambda connection: is_going_on(connection, self._rewriting))
+        except psycopg.Error:
+            return False
 
     async def examine(self, act: Callable[[Reader], T]) -> T:
         """Runs `act` on one committed state, however long it takes; only the caller waits for it."""
@@ -329,13 +335,13 @@ class PostgresDatabase(Database):
         """
 
         def rewrite(connection: psycopg.Connection[Row]) -> None:
-            with by_itself(connection, self._rewriting):
-                try:
-                    connection.execute(f"set lock_timeout = '{int(seconds * 1_000)}ms'".encode())
+            connection.execute(f"set lock_timeout = '{int(seconds * 1_000)}ms'".encode())
+            try:
+                with by_itself(connection, self._rewriting):
                     for name in schema.names():
                         connection.execute(sql.SQL("vacuum full {}").format(sql.Identifier(name)))
-                finally:
-                    connection.execute(b"set lock_timeout = 0")
+            finally:
+                connection.execute(b"set lock_timeout = 0")
 
         try:
             await self._writer.call(rewrite)

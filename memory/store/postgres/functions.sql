@@ -50,7 +50,8 @@ create or replace function still_here(replica text) returns void language plpgsq
   if not found then raise exception 'the process % was removed', replica using errcode = 'RM001'; end if;
 end $$;
 
--- Notes the last transaction of a writer, as part of it.
+-- Notes the nth transaction of a writer, as part of it. Nobody asks for one that was committed long before.
 create or replace function note_commit(of_writer text, nth bigint) returns void language plpgsql as $$ begin
-  insert into commits values (of_writer, nth) on conflict (writer) do update set number = excluded.number;
+  insert into commits values (of_writer, nth);
+  if nth % 1000 = 0 then delete from commits where writer = of_writer and number < nth - 10000; end if;
 end $$;
