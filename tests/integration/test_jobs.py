@@ -130,14 +130,14 @@ async def values(memory: Service, context: Context) -> list[str]:
 
 
 async def dump(memory: Service, *but: str) -> dict[str, list[tuple[Any, ...]]]:
-    """All rows of all tables, but for some, and for the signs of life of processes."""
+    """All rows of all tables, but for some, and for the signs of life and the commits of processes."""
 
     def read(reader: Reader) -> dict[str, list[tuple[Any, ...]]]:
         names = [row["name"] for row in reader.all("select name from sqlite_schema where type = 'table'")]
         return {
             name: [tuple(row) for row in reader.all(f"select * from {name}")]
             for name in names
-            if name not in (*but, "replicas") and name not in health.WORDS and not name.startswith("sqlite_")
+            if name not in (*but, "replicas", "commits") and name not in health.WORDS and not name.startswith("sqlite_")
         }
 
     return await memory.database.read(read)
