@@ -351,7 +351,7 @@ async def everything(memory: Service) -> Rows:
         return {
             row["name"]: {tuple(one) for one in reader.all(f"select * from {row['name']}")}
             for row in tables
-            if row["name"] not in (*health.DERIVED, "erasures", "replicas")
+            if row["name"] not in (*health.DERIVED, "erasures", "replicas", "commits")
         }
 
     return await memory.database.read(dump)
