@@ -7,6 +7,7 @@ nothing of it is in hand. Live processes take up the sessions of dead ones.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -41,6 +42,8 @@ class Sharing:
         self._woken = asyncio.Event()
         self._wanted: set[str] = set()
         self._asked: set[str] = set()
+        # When a session was left to a process that asked for it, in seconds: that one needs a moment to take it.
+        self._left: dict[str, float] = {}
         self._someone_went = True
         self._idle: set[str] = set()
 
@@ -74,7 +77,8 @@ class Sharing:
         wanted, self._wanted = self._wanted, set()
         for key in sorted(wanted):
             await self._router.hold(self._store, key)
-        taken = await self._peers.adopt(self._router.answers, unread=seldom or self._someone_went)
+        self._left = {key: at for key, at in self._left.items() if time.monotonic() - at < _LOOKS}
+        taken = await self._peers.adopt(self._may_adopt, unread=seldom or self._someone_went)
         self._someone_went = False
         if taken:
             log.info("sharing.taken_up", sessions=len(taken))
@@ -95,7 +99,11 @@ class Sharing:
             return  # it is asked for again
         self._asked.discard(key)
         self._store.delivery.let_go(key)
+        self._left[key] = time.monotonic()
         await self._peers.leave([key], asked=True)
+
+    def _may_adopt(self, key: str) -> bool:
+        return key not in self._left and self._router.answers(key)
 
     def _is_busy(self, key: str) -> bool:
         return self._router.is_busy(key) or self._store.delivery.is_sending(key)

@@ -100,9 +100,10 @@ class ReplicasTally(Tally):
         """The promises that were not kept, in words.
 
         A life that ended by itself was taken for dead while it lived: what a model answered it meanwhile was kept by
-        nobody, so the model is asked again.
+        nobody, so the model is asked again. So it is after the server was killed, which may lose what a model had
+        answered: the commit of that waits for no disk.
         """
-        counted = replace(self, overpaid=0, repaid=0) if self.ended else self
+        counted = replace(self, overpaid=0, repaid=0) if self.ended or self.server_kills else self
         said = Tally.broken(counted)  # a class with slots has no super()
         if self.misordered:
             said.append(f"misordered: {self.misordered}")
