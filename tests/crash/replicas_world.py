@@ -100,10 +100,13 @@ class ReplicasTally(Tally):
         """The promises that were not kept, in words.
 
         A life that ended by itself was taken for dead while it lived: what a model answered it meanwhile was kept by
-        nobody, so the model is asked again. So it is after the server was killed, which may lose what a model had
-        answered: the commit of that waits for no disk.
+        nobody, so the model is asked again. A server that is killed may lose one answer of a model, too: the commit of
+        that waits for no disk.
         """
-        counted = replace(self, overpaid=0, repaid=0) if self.ended or self.server_kills else self
+        lost = min(self.overpaid, self.server_kills)
+        counted = replace(self, overpaid=self.overpaid - lost, repaid=self.repaid - lost)
+        if self.ended:
+            counted = replace(self, overpaid=0, repaid=0)
         said = Tally.broken(counted)  # a class with slots has no super()
         if self.misordered:
             said.append(f"misordered: {self.misordered}")

@@ -36,6 +36,8 @@ def test_a_tally_names_what_replicas_broke() -> None:
     """A freeze may end one poll; order may never be broken."""
     assert ReplicasTally(freezes=1, conflicts=1).broken() == []
     assert len(ReplicasTally(lost=1, misordered=1, conflicts=1).broken()) == 3
+    assert ReplicasTally(overpaid=1, repaid=1, server_kills=1).broken() == []
+    assert len(ReplicasTally(overpaid=2, server_kills=1).broken()) == 1
     assert len(ReplicasTally(overpaid=1).broken()) == 1 and ReplicasTally(overpaid=1, ended=1).broken() == []
 
 

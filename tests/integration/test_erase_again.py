@@ -188,6 +188,13 @@ async def test_the_command_says_what_is_missing_and_what_came_of_it(tmp_path: Pa
     sealing.path_of(path).unlink()
     code, output = await asyncio.to_thread(command)
     assert (code, "1 of 1 requests" in output, "lacks the key" in output) == (0, True, True), output
+    # Another database, in which nobody has forgotten anything, keeps the command from none.
+    (tmp_path / "agents" / "another.yaml").write_text(
+        "name: another\ndatabase: another.db\nmodels: [{provider: openai, model: m, base_url: 'http://127.0.0.1:9/v1'}]\n"
+    )
+    shutil.copy(path, tmp_path / "another.db")
+    code, output = await asyncio.to_thread(command)
+    assert (code, "remora.db: 0 of 1 requests" in output, "another.db.erased" in output) == (66, True, True), output
     assert held(ada, [path]) == []
 
 

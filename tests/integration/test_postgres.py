@@ -218,6 +218,29 @@ async def test_a_commit_in_doubt_is_known_though_others_of_the_process_came_afte
         await store.close()
 
 
+async def test_commits_of_long_ago_and_of_processes_that_are_gone_are_not_kept(store: PostgresDatabase) -> None:
+    await store.write(enter)
+    with psycopg.connect(postgres.url(store.path)) as connection:
+        connection.execute(b"set search_path = remora")
+        for nth in (1, 9_999, 20_000):
+            connection.execute(b"select note_commit('gone', %s)", (nth,))
+        rows = connection.execute(b"select number from commits where writer = 'gone' order by number").fetchall()
+    assert rows == [(20_000,)]
+    other = await PostgresDatabase.open(postgres.url(store.path), store.path, now=1)
+    writers = {row[0] for row in await other.read(lambda reader: reader.all("select writer from commits"))}
+    await other.close()
+    assert writers == {store.peers.id, other.peers.id}
+
+
+async def test_a_connection_that_is_refused_is_told_with_its_reason(tmp_path: Path) -> None:
+    url = postgres.url(tmp_path / "remora.db")
+    narrow = url.replace(f"user={postgres.ROLE}", "user=narrow")
+    with psycopg.connect(postgres.superuser(url), autocommit=True) as connection:
+        connection.execute(b"create role narrow login connection limit 1")
+        with psycopg.connect(narrow), pytest.raises(StoreUnwritable, match="Raise max_connections"):
+            await look(narrow, tmp_path / "remora.db", count)
+
+
 async def test_run_twice_a_function_writes_once_and_what_it_does_outside_shows(store: PostgresDatabase) -> None:
     store.twice = True
     outside: list[int] = []

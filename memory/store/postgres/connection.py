@@ -45,9 +45,8 @@ _ENDING: Final = 2.0
 _PLANS: Final = 400
 #: What to do if the server refuses a connection, by words of its reason.
 _ADVICE: Final = (
-    ("too many", "Raise max_connections: each process needs five for each store."),
-    ("connection slots", "Raise max_connections: each process needs five for each store."),
-    ("password", "Look at the password in database_url."),
+    (("too many", "connection slots"), "Raise max_connections: each process needs five for each store."),
+    (("password",), "Look at the password in database_url."),
 )
 Lock: TypeAlias = Literal["shared", "exclusive"]
 T = TypeVar("T")
@@ -320,9 +319,10 @@ def storage_error(error: psycopg.Error) -> StorageError:
     if isinstance(error, (psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable)):
         return StoreBusy(f"Another process or program has locked what was needed ({text}). Try again.")
     if isinstance(error, psycopg.OperationalError):
-        advice = [advice for words, advice in _ADVICE if words in text] or ["Look at the server and at database_url."]
+        found = (advice for reasons, advice in _ADVICE if any(reason in text for reason in reasons))
+        advice = next(found, "Look at the server and at database_url.")
         return StoreUnwritable(
-            f"The PostgreSQL server can't be reached ({text}). Nothing of this was saved. {advice[0]} A bot that runs "
+            f"The PostgreSQL server can't be reached ({text}). Nothing of this was saved. {advice} A bot that runs "
             "goes on without a restart."
         )
     return StorageError(f"PostgreSQL: {text}")
