@@ -1,8 +1,9 @@
 """The conversation in README.md: `python -m bench.conversation` holds and prints it, `--write` puts it into the file.
 
-Invariants: every line is said to the whole program (configuration, pipeline, store, offline agent) through the terminal
-channel, and every answer is shown as it came. Only three things are fixed, so that each run gives the same text: the
-clock, the search by words alone, and the random ids of memories, which are replaced in the order in which they appear.
+Invariants: every line is said through the terminal channel to the whole program, in the settings that `remora init`
+writes, and every answer is shown as it came. Two things are fixed, so that each run gives the same text: the clock, and
+the random ids of memories, which are replaced in the order in which they appear. Each line waits until the one before
+can be found by its meaning, as it can be in a chat with somebody who reads the answers.
 """
 
 from __future__ import annotations
@@ -13,14 +14,19 @@ import io
 import re
 import sys
 import tempfile
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+import structlog
+
+from channels.base import Channel
 from channels.console import ConsoleChannel, Streams
 from gateway import app
-from gateway.config.loading import Config, load
+from gateway.cli.init import init
+from gateway.config.loading import load
 
 README: Final = Path(__file__).parents[1] / "README.md"
 START, END = "<!-- conversation: `make docs` writes it -->\n```text\n", "```\n<!-- end of conversation -->\n"
@@ -66,29 +72,40 @@ class Clock:
 
 async def held(folder: Path) -> str:
     """Holds the conversation on a new store in `folder` and returns it as it is printed in README.md."""
-    (folder / "config.yaml").write_text("embedding: {provider: none}\nrecall: {mode: classic}\n", "utf-8")
+    with redirect_stdout(io.StringIO()):
+        init.main([str(folder), "--model", "none", "--yes"], standalone_mode=False)
     config = load(folder / "config.yaml", {}, folder)
     shown: list[str] = []
     for began, lines in RUNS:
         clock = Clock(int(began.timestamp() * 1000))
+        channels: dict[str, Channel] = {}
         shown.append("$ make chat")
-        for line in lines:
-            said = re.sub(r"\{(.+?)\}", lambda named: _id_beside(named[1], shown), line)
-            shown.append(f"you> {said}")
-            shown.append(f"assistant> {(await _answer(config, clock, said)).rstrip()}")
-            clock.time += 20_000
+        async with (
+            app.opened(config, channels, now=clock) as parts,
+            app.answering(config, channels, parts, now=clock) as router,
+        ):
+            for line in lines:
+                text = _with_ids(line, shown)
+                channel, screen = _terminal(clock, text)
+                channels[channel.id] = channel
+                await channel.run(router)
+                shown += f"you> {text}", f"assistant> {screen.getvalue().rstrip()}"
+                clock.time += 20_000
+                for store in parts.roster.each_store:
+                    await store.memory.indexed()
         shown.append("you> /quit")
     return _with_lasting_ids("\n".join(shown)) + "\n"
 
 
-async def _answer(config: Config, clock: Clock, text: str) -> str:
-    shown = io.StringIO()
-    channel = ConsoleChannel(
-        person="you", once=text, now=clock, new_id=app.new_id, streams=Streams(stdin=io.StringIO(), stdout=shown)
-    )
-    async with app.running(config, {channel.id: channel}, now=clock) as router:
-        await channel.run(router)
-    return shown.getvalue()
+def _terminal(clock: Clock, text: str) -> tuple[ConsoleChannel, io.StringIO]:
+    """Returns a terminal at which a person says `text`, and what it shows."""
+    screen = io.StringIO()
+    streams = Streams(stdin=io.StringIO(), stdout=screen)
+    return ConsoleChannel(person="you", once=text, now=clock, new_id=app.new_id, streams=streams), screen
+
+
+def _with_ids(line: str, shown: list[str]) -> str:
+    return re.sub(r"\{(.+?)\}", lambda named: _id_beside(named[1], shown), line)
 
 
 def _id_beside(word: str, shown: list[str]) -> str:
@@ -114,6 +131,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--write", action="store_true", help="write it into README.md")
     write = options.parse_args().write
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     with tempfile.TemporaryDirectory() as folder:
         text = asyncio.run(held(Path(folder)))
     if not write:

@@ -364,7 +364,7 @@ def _quotes(remembered: Sequence[Remembered], speech: Speech) -> list[_Found]:
     last: Remembered | None = None
     for one in sorted(remembered, key=lambda memory: memory.at):
         if one.verbatim and not one.superseded:
-            stated = [words for words in speech.split(one.said) if not is_question(words, speech)]
+            stated = [words for words in speech.split(one.said) if not _asks(words, speech)]
             whole = " ".join(stated)
             texts = [whole] if stated and len(whole) <= _QUOTATION else stated
             refers = speech.refers is not None and speech.refers.search(whole) and last is not None
@@ -373,6 +373,11 @@ def _quotes(remembered: Sequence[Remembered], speech: Speech) -> list[_Found]:
             # Two sentences with "she" mean the same person.
             last = replace(one, said=f"{before} {one.said}") if before else one
     return found
+
+
+def _asks(words: str, speech: Speech) -> bool:
+    """Returns whether words ask, in the language that is spoken now or in that of their own script."""
+    return is_question(words, speech) or is_question(words, speech.in_script_of(words))
 
 
 def _said(facts: Sequence[Remembered], speech: Speech) -> str:

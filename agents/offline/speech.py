@@ -20,6 +20,8 @@ import yaml
 LANGUAGES: Final = ("en", "zh", "de", "es", "fr", "ja")
 _FOLDER: Final = "languages"
 _BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) | (?=[\u3400-\u9fff])")
+#: Languages that their script shows. Japanese comes first, since it has Chinese characters, too.
+_SCRIPTS: Final = (("ja", re.compile(r"[\u3041-\u30ff]")), ("zh", re.compile(r"[\u3400-\u9fff]")))
 _NOTHING: Final = "(?!)"
 #: Brings the characters of a text into one form, each into one.
 OneForm = Callable[[str], str]
@@ -102,12 +104,19 @@ class Speech:
     past: re.Pattern[str]
     was: Mapping[str, str]
     texts: Mapping[str, str]
-    one_form: OneForm
+    simplified: OneForm
     split: Split
 
     def read(self, text: str) -> str:
         """Returns `text` as the patterns read it."""
-        return self.one_form(plain(text))
+        one_form = plain(text)
+        return _BESIDE_HAN.sub("", self.simplified(one_form)) if self.code == "zh" else one_form
+
+    def in_script_of(self, text: str) -> Speech:
+        """Returns the language that the script of `text` shows, if this language is written in another."""
+        code = next((code for code, script in _SCRIPTS if script.search(text)), "en")
+        spaced = code == "en" and self.code not in ("zh", "ja")
+        return self if spaced or code == self.code else speech(code, self.simplified, self.split)
 
 
 class _Loader(yaml.CSafeLoader):
@@ -177,7 +186,7 @@ def speech(code: str, simplified: OneForm, split: Split) -> Speech:
         past=pattern(data.get("past", "")),
         was=data.get("was", {}),
         texts=data["texts"],
-        one_form=(lambda text: _BESIDE_HAN.sub("", simplified(text))) if code == "zh" else str,
+        simplified=simplified,
         split=split,
     )
 

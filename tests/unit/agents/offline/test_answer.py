@@ -121,6 +121,23 @@ def test_what_comes_nearest_to_a_question_is_told_with_doubt() -> None:
     assert "Mr Abara" in near("what's my landlord called?", alike)
 
 
+def test_a_question_in_another_script_is_no_answer_either() -> None:
+    """The model of meaning finds it first: nothing is nearer to a question than the same question."""
+    for code, question, earlier in (
+        ("en", "What am I allergic to?", ("我对什么过敏？", "我对什么过敏", "私は何のアレルギーですか")),
+        ("zh", "我对什么过敏？", ("what am I allergic to", "What am I allergic to?", "私は何のアレルギーですか")),
+        ("ja", "私は何のアレルギーですか", ("what am I allergic to", "我对什么过敏")),
+        ("de", "Wogegen bin ich allergisch?", ("我对什么过敏", "What am I allergic to?")),
+    ):
+        spoken = speech(code, simplified, parts)
+        asking = asked(question, spoken, tokens)
+        assert asking is not None
+        for words in earlier:
+            assert nearest(asking, [replace(said(words), nearness=0.2)], spoken, tokens).text == "", (code, words)
+        told = nearest(asking, [replace(said("我吃花生会过敏。"), nearness=0.2)], spoken, tokens)
+        assert "花生" in told.text, code
+
+
 def test_what_has_little_to_do_with_a_question_is_not_told() -> None:
     assert near("what's my dentist called?", replace(said("We rent from Mr Abara"), nearness=0.01)) == ""
     assert near("what's the capital of Norway?", replace(said("I was born in Oslo"), nearness=0.2)) == ""
