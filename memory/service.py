@@ -74,6 +74,8 @@ from memory.reminders.orders import read as reminder_orders
 from memory.reminders.reminders import Firing, Reading, Reminders, Unclear, due_of
 from memory.runtime import Runtime
 from memory.scope import Scope
+from memory.score import FACTORS as SCORE_FACTORS
+from memory.score import ScorePart
 from memory.store import (
     chats,
     erasure,
@@ -128,20 +130,21 @@ from memory.transfer.transfers import Transfer
 
 __all__ = [
     "CALL", "DOUBT", "FOLLOW_UP_HOURS", "KEY_PLATFORM", "KEY_SCOPES", "LISTED", "LONGEST_REMINDER", "MANNER_LEAST",
-    "MANNER_LIMIT", "MOST_KEYS", "MOST_REMINDERS", "NO_FILTERS", "OLD_RESULT", "RELATIONS", "SUMMARY_SECTIONS",
-    "TASK_BOT", "TIERS", "Access", "Account", "Action", "Afterwards", "AgentMemory", "AgreedCall", "ApiKey", "ApiKeys",
-    "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context", "Conversation",
-    "ConversationLine", "Deployment", "DoubtAnswer", "Doubts", "Draft", "Edits", "Embedders", "Entered", "Entity",
-    "Erased", "FactDoubt", "FilledSlot", "Filter", "FilterName", "Filters", "Firing", "FollowUp", "ForgetPreview",
-    "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "KeyHolder", "KeyScope", "Kind", "Linking", "LookAction",
-    "Mailbox", "Memory", "Message", "Note", "OpenQuestion", "Order", "OutboxRow", "Outcome", "OutsideCalls", "Overseer",
-    "Part", "Party", "Passage", "Question", "Reading", "Recall", "Recalled", "RecalledEntry", "Receipt", "Reminder",
-    "ReminderKind", "ReminderTimes", "Reminding", "Revision", "Rotation", "Runtime", "Said", "SearchSetup", "Selection",
-    "ServerState", "Service", "Session", "Shown", "SignedIn", "Source", "Spending", "Spent", "Standby", "Status",
-    "StoreFigures", "StoreHealth", "Taken", "Triggers", "Turn", "TurnMaterial", "Unclear", "Used", "Utterance",
-    "Visits", "Where", "Who", "Why", "WindowSize", "asks_reminder", "cues", "days_named", "discloses", "due_of",
-    "excerpt", "is_beside", "language_of", "last_language", "query_terms", "reminder_orders", "reminder_rule",
-    "reworded", "shares", "takes_back", "to_forget", "zone_named", "zones_like",
+    "MANNER_LIMIT", "MOST_KEYS", "MOST_REMINDERS", "NO_FILTERS", "OLD_RESULT", "RELATIONS", "SCORE_FACTORS",
+    "SUMMARY_SECTIONS", "TASK_BOT", "TIERS", "Access", "Account", "Action", "Afterwards", "AgentMemory", "AgreedCall",
+    "ApiKey", "ApiKeys", "Attached", "AttachedState", "AuditEntry", "Bounds", "Budget", "Compacted", "Context",
+    "Conversation", "ConversationLine", "Deployment", "DoubtAnswer", "Doubts", "Draft", "Edits", "Embedders",
+    "Entered", "Entity", "Erased", "FactDoubt", "FilledSlot", "Filter", "FilterName", "Filters", "Firing", "FollowUp",
+    "ForgetPreview", "Group", "Hit", "How", "InboxRow", "Keeping", "Kept", "KeyHolder", "KeyScope", "Kind", "Linking",
+    "LookAction", "Mailbox", "Memory", "Message", "Note", "OpenQuestion", "Order", "OutboxRow", "Outcome",
+    "OutsideCalls", "Overseer", "Part", "Party", "Passage", "Question", "Reading", "Recall", "Recalled",
+    "RecalledEntry", "Receipt", "Reminder", "ReminderKind", "ReminderTimes", "Reminding", "Revision", "Rotation",
+    "Runtime", "Said", "ScorePart", "SearchSetup", "Selection", "ServerState", "Service", "Session", "Shown",
+    "SignedIn", "Source", "Spending", "Spent", "Standby", "Status", "StoreFigures", "StoreHealth", "Taken", "Triggers",
+    "Turn", "TurnMaterial", "Unclear", "Used", "Utterance", "Visits", "Where", "Who", "Why", "WindowSize",
+    "asks_reminder", "cues", "days_named", "discloses", "due_of", "excerpt", "is_beside", "language_of",
+    "last_language", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares", "takes_back",
+    "to_forget", "zone_named", "zones_like",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)

@@ -26,7 +26,20 @@ FLOORS = (
     ("recall",),
     ("context", "profile"),
     ("store",),
-    ("text", "scope", "dates", "periods", "filters", "strength", "keys", "child", "atomic", "errors", "runtime"),
+    (
+        "text",
+        "scope",
+        "score",
+        "dates",
+        "periods",
+        "filters",
+        "strength",
+        "keys",
+        "child",
+        "atomic",
+        "errors",
+        "runtime",
+    ),
 )
 #: Files that may use a room beside theirs, and which.
 BESIDE = {

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from gateway.commands import learning, lines, pages
 from gateway.commands.call import Call, excerpt
 from gateway.commands.filtering import none_met, understood
 from gateway.commands.parts import ListedPart, part_of
-from memory.service import LISTED, NO_FILTERS, TIERS, Filter, Filters, Hit, Kind, Memory, query_terms, shares
+from memory.service import LISTED, NO_FILTERS, TIERS, Filter, Filters, Hit, Kind, Memory, ScorePart, query_terms, shares
 
 #: Hits a search fetches to divide into pages.
 _SEARCHED = 5 * pages.SIZE
@@ -18,7 +19,7 @@ _MARK = "≈"
 _NEAR = 0.4
 #: Parts of a score that measure likeness without the words, and the share of the highest likeness below which a hit
 #: is hardly like the query.
-_LIKENESS = ("late", "vectors", "named", "date")
+_LIKENESS: Final[tuple[ScorePart, ...]] = ("late", "vectors", "named", "date")
 _HARDLY = 0.1
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from gateway.commands import lines
 from gateway.commands.call import Call, excerpt
-from memory.service import Memory, Message, RecalledEntry, Spent, Why
+from memory.service import SCORE_FACTORS, Memory, Message, RecalledEntry, ScorePart, Spent, Why
 
 #: The words that ask for everything.
 _ALL = frozenset({"all", "全部"})
@@ -22,9 +22,6 @@ _KNOWN = 12
 _UNUSED = 5
 #: Characters shown of one memory.
 _LINE = 100
-#: Parts of a score that are added up; the others multiply.
-_ADDED = ("words", "late", "vectors", "sitting", "speaker", "named", "date")
-_TIMES = ("recency", "importance", "strength", "topic", "event", "archived", "agent", "outdated")
 #: The model name recorded for a reply that was made without a model.
 NO_MODEL = "offline"
 
@@ -151,16 +148,21 @@ def _outdated(call: Call, why: Why, memory: Memory) -> str:
 
 def _parts(call: Call, entry: RecalledEntry) -> str:
     """Returns the parts of a score in words: first the summands, then the factors."""
-    texts, parts = call.texts, entry.parts
-    added = [
-        texts("why.part", name=texts(f"part.{name}"), value=f"{parts[name]:.2f}") for name in _ADDED if parts.get(name)
+    texts = call.texts
+    parts = [
+        texts("why.factor" if name in SCORE_FACTORS else "why.part", name=texts(f"part.{name}"), value=f"{value:.2f}")
+        for name, value in telling_parts(entry)
     ]
-    times = [
-        texts("why.factor", name=texts(f"part.{name}"), value=f"{parts[name]:.2f}")
-        for name in _TIMES
-        if f"{parts.get(name, 1.0):.2f}" != "1.00"
+    return texts("why.parts", parts=", ".join(parts)) if parts else ""
+
+
+def telling_parts(entry: RecalledEntry) -> list[tuple[ScorePart, float]]:
+    """Returns the parts that make a difference to a score: first the summands, then the factors."""
+    return [
+        (name, value)
+        for name, value in entry.parts.items()
+        if f"{value:.2f}" != ("1.00" if name in SCORE_FACTORS else "0.00")
     ]
-    return texts("why.parts", parts=", ".join([*added, *times])) if added or times else ""
 
 
 def _costs(call: Call, spent: Sequence[Spent]) -> list[str]:

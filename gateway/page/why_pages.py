@@ -11,9 +11,10 @@ from typing import Any, Final
 from aiohttp import web
 
 from gateway.commands import phrases
+from gateway.commands.why import telling_parts
 from gateway.page.memory_pages import told
 from gateway.page.site import Refused, Visit
-from memory.service import Memory, Message, RecalledEntry, Why
+from memory.service import SCORE_FACTORS, Memory, Message, RecalledEntry, Why
 
 #: The ways in which something came into an answer, with their headings.
 _PLACES: Final = (("recalled", "why.found"), ("known", "why.known"), ("unused", "why.unused"))
@@ -50,11 +51,7 @@ def _entry(
 ) -> dict[str, Any]:
     """Returns one thing that entered the `answer`, as the template takes it."""
     texts = visit.texts
-    parts = [
-        (texts(f"part.{name}"), value)
-        for name, value in sorted(entry.parts.items(), key=lambda one: -one[1])
-        if f"{value:.2f}" not in ("0.00", "1.00")
-    ]
+    parts = [(texts(f"part.{name}"), name in SCORE_FACTORS, value) for name, value in telling_parts(entry)]
     shown: dict[str, Any] = {"score": entry.score, "parts": parts, "memory": None, "quote": "", "now": None}
     if isinstance(named, Memory):
         now = found.replaced_by.get(named.id)

@@ -636,7 +636,7 @@ def _remembered(item: Recalled, memory: Memory, turn: Turn, texts: Texts, now: i
         relation=memory.category == "relation",
         about="" if own else memory.subject_name or memory.subject,
         cues=cues(memory.key),
-        nearness=item.parts.get("nearness", 0.0),
+        nearness=item.nearness,
     )
 
 
@@ -651,7 +651,7 @@ def _quoted(item: Recalled, turn: Turn, texts: Texts, now: int) -> Remembered:
         superseded=item.passage.outdated,
         verbatim=True,
         by="" if own else message.author_name,
-        nearness=item.parts.get("nearness", 0.0),
+        nearness=item.nearness,
     )
 
 

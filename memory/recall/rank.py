@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.recall.bm25 import bm25, table
+from memory.score import ScorePart
 
 Floats = NDArray[np.float64]
 
@@ -119,7 +120,7 @@ class Ranked:
 
     candidate: Candidate
     score: float
-    parts: dict[str, float]
+    parts: dict[ScorePart, float]
 
 
 def rank(
@@ -137,7 +138,7 @@ def rank(
     closely = weights.late > 0 and statistics.token_worth is not None
     of_words = weights.words if closely else weights.words_alone
     of_vectors = weights.vectors if closely else weights.vectors_alone
-    signals = {
+    signals: dict[ScorePart, Floats] = {
         "words": of_words * _share(_by_words(terms, candidates, statistics, near, weights.lent)),
         "late": weights.late * _share(_by_tokens(candidates, statistics, near, weights.shared)),
         "vectors": of_vectors * _share(_by_vectors(candidates, near, weights.smooth)),
@@ -147,7 +148,7 @@ def rank(
     base = asking * _share(sum(signals.values(), np.zeros(len(candidates))))
     sitting = weights.sitting * _by_sitting(candidates, base)
     best = float((base + sitting).max()) or 1.0
-    boosts = {
+    boosts: dict[ScorePart, Floats] = {
         "sitting": sitting,
         "speaker": weights.speaker * best * np.array([float(c.speaks) for c in candidates]),
         "named": weights.named * best * np.array([float(c.named) for c in candidates]),

@@ -16,6 +16,7 @@ from memory import profile
 from memory.recall.cues import cues
 from memory.recall.search import Hit
 from memory.scope import Scope
+from memory.score import ScorePart
 from memory.store import lineage, memories
 from memory.store.database import Reader
 from memory.store.memories import Kind, Memory
@@ -84,7 +85,8 @@ class Recalled:
     passage: Passage | None = None
     shown: str = ""
     shares: float = 1.0
-    parts: dict[str, float] = field(default_factory=dict)
+    parts: dict[ScorePart, float] = field(default_factory=dict)
+    nearness: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,6 +247,7 @@ def _item(hit: Hit, query: str, terms: Sequence[str], assistant: str) -> Recalle
         shown="" if hit.passage is None else excerpt(hit.passage, query, assistant=assistant),
         shares=shares(hit, terms),
         parts=hit.parts,
+        nearness=hit.nearness,
     )
 
 

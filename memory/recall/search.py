@@ -30,6 +30,7 @@ from memory.recall.embedding import EmbeddedQuestion, Embedding
 from memory.recall.rank import Candidate, MessageSpot, Ranked, Statistics, Weights
 from memory.recall.rerank import Reranker
 from memory.scope import Scope
+from memory.score import ScorePart
 from memory.store import documents, entities, filtered, memories, passages
 from memory.store.database import INDEX, Database, Reader, Row
 from memory.store.fading import left
@@ -84,12 +85,16 @@ H = TypeVar("H", "Hit", "_Bent")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A memory or a passage that answers the query. `parts` explains the score, in numbers only."""
+    """A memory or a passage that answers the query. `parts` explains the score, in numbers only.
+
+    `nearness` is its likeness to the question above that of ordinary lines; it is no part of the score.
+    """
 
     score: float
     memory: Memory | None = None
     passage: Passage | None = None
-    parts: dict[str, float] = field(default_factory=dict)
+    parts: dict[ScorePart, float] = field(default_factory=dict)
+    nearness: float = 0.0
 
     @property
     def doc(self) -> int:
@@ -580,7 +585,7 @@ class _Bent:
 
     ranked: Ranked
     score: float
-    factors: dict[str, float]
+    factors: dict[ScorePart, float]
     memory: Memory | None
 
     @property
@@ -588,9 +593,8 @@ class _Bent:
         return self.ranked.candidate.doc
 
     @property
-    def parts(self) -> dict[str, float]:
-        near = {"nearness": self.ranked.candidate.nearness} if self.ranked.candidate.nearness else {}
-        return self.ranked.parts | {name: round(part, 3) for name, part in (self.factors | near).items()}
+    def parts(self) -> dict[ScorePart, float]:
+        return self.ranked.parts | {name: round(part, 3) for name, part in self.factors.items()}
 
 
 def _fetched(reader: Reader, scope: Scope, best: Sequence[_Bent], *, limit: int) -> list[Hit]:
@@ -616,7 +620,8 @@ def _fetched(reader: Reader, scope: Scope, best: Sequence[_Bent], *, limit: int)
                     continue
                 said_before.add(words_said)
             if one.memory is not None or passage is not None:
-                hits.append(Hit(score=one.score, memory=one.memory, passage=passage, parts=one.parts))
+                near = round(one.ranked.candidate.nearness, 3)
+                hits.append(Hit(score=one.score, memory=one.memory, passage=passage, parts=one.parts, nearness=near))
     return hits
 
 
@@ -682,8 +687,8 @@ def _bent(reader: Reader, scope: Scope, query: Query, ranked: Sequence[Ranked], 
     return bent
 
 
-def _of_memory(memory: Memory, query: Query, *, now: int) -> dict[str, float]:
-    factors = {
+def _of_memory(memory: Memory, query: Query, *, now: int) -> dict[ScorePart, float]:
+    factors: dict[ScorePart, float] = {
         "recency": _recency(now - memory.last_reinforced_at),
         "importance": 1 + _IMPORTANCE_REACH * (memory.importance - 5.5) / 4.5,
         "strength": 1 - _STRENGTH_REACH * (1 - left(memory, now=now)),

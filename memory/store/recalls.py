@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from memory.score import ScorePart, known_parts
 from memory.store.chats import Session
 from memory.store.database import Reader, Transaction
 
@@ -26,7 +27,7 @@ class RecalledEntry:
     item_id: int
     placed: str
     score: float | None
-    parts: dict[str, float]
+    parts: dict[ScorePart, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +80,7 @@ def of_turn(reader: Reader, turn_id: int) -> list[RecalledEntry]:
     rows = reader.all(
         "select item, item_id, placed, score, parts from recalls where turn_id = ? order by rank", (turn_id,)
     )
-    return [RecalledEntry(**{**dict(row), "parts": json.loads(row["parts"])}) for row in rows]
+    return [RecalledEntry(**{**dict(row), "parts": known_parts(json.loads(row["parts"]))}) for row in rows]
 
 
 def turns_with(reader: Reader, memory_id: int) -> list[int]:

@@ -13,11 +13,13 @@ import time
 from collections.abc import AsyncIterator
 from html import unescape
 from importlib import resources
+from itertools import count
 from pathlib import Path
 
 import httpx
 import pytest
 
+from gateway.commands.catalogue import CATALOGUE
 from gateway.page.visitors import CODE_FILE, leave_code
 from tests.kit.served import ANN, BOB, TELEGRAM_TOKEN, Clock, Served
 from tests.kit.visit import USED, Guest, Page, paged, until, words
@@ -239,6 +241,34 @@ async def test_the_list_as_of_a_day_shows_what_held_then(page: Page) -> None:
     assert "Bern" in await ada.text("/memory?on=2999-01-01")
     assert "Nothing found" in await ada.text("/memory?on=1999-01-01")
     assert "not a date" in await ada.text("/memory?on=tomorrow")
+
+
+async def test_the_reasons_for_an_answer_are_shown_in_the_settings_of_a_new_installation(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    """With the embedder, whose parts of a score the other tests never see; in every language."""
+    clock = Clock()
+    served = Served(tmp_path, port=unused_tcp_port, now=clock, shipped=True)
+    async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
+        ada = await page.signed_in()
+        await ada.say("I live in Bern and my sister is called Marta")
+        found: set[str] = set()
+        async with asyncio.timeout(120):
+            # The models load beside the first questions, and a question waits for them only so long.
+            for nth in count():
+                clock.shift += 30
+                await ada.say(f"Where is my home, question {nth}?")
+                (row,) = await page.alter(
+                    ("select parts from recalls where parts <> '{}' order by turn_id desc limit 1", [])
+                )
+                found |= set(json.loads(row[0]))
+                if {"late", "vectors"} <= found:
+                    break
+        turn = (await ada.get("/chat/main")).text.rpartition('href="/why/')[2].partition("?")[0].partition('"')[0]
+        for language in CATALOGUE:
+            await ada.say(f"/profile language {language}")
+            for path in (f"/why/{turn}", f"/why/{turn}?wrong=1"):
+                assert CATALOGUE[language]["part.vectors"] in await ada.text(path)
 
 
 async def test_names_time_and_self_are_shown(page: Page) -> None:

@@ -5,7 +5,7 @@
         ...
 
 Invariants: nothing of the product is replaced, only its configuration is small: no embedder, no learning while the test
-runs, no limits on how much people say.
+runs, no limits on how much people say. With `shipped` it is the one that `remora init` writes, embedder, limits and all.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ class Served:
         model: str = "",
         port: int | None = None,
         more: dict[str, Channel] | None = None,
+        shipped: bool = False,
         **sections: str,
     ) -> None:
         self.folder = folder
@@ -101,6 +102,8 @@ class Served:
             "http": "{enabled: false}" if port is None else f"{{port: {port}}}",
             "channels": f"{{telegram: {bots['telegram']}, discord: {bots['discord']}}}",
         }
+        if shipped:
+            given = {name: given[name] for name in ("data_dir", "http")}
         lines = [f"{name}: {value}" for name, value in (given | sections).items()]
         (folder / "config.yaml").write_text("\n".join(lines) + "\n")
         (folder / "agents").mkdir(exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gateway.commands.listing import told_apart
+from memory.score import known_parts
 from memory.service import Hit, Memory
 
 
@@ -14,7 +15,7 @@ def hit(value: str, **parts: float) -> Hit:
         valid_until=None, superseded_by=None, access_count=0, reinforced_count=0, last_reinforced_at=1, pinned=False,
         confirmed=False, archived_at=None,
     )  # fmt: skip
-    return Hit(score=1.0, memory=memory, parts=parts)
+    return Hit(score=1.0, memory=memory, parts=known_parts(parts))
 
 
 def near(hits: list[Hit], *terms: str) -> dict[str, bool]:
