@@ -8,11 +8,19 @@ start on Monday.
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_A_DAY: Final = timedelta(days=1)
+_DAY_MS: Final = 86_400_000
+#: The first and last moments, in milliseconds UTC, that are days of the calendar in every timezone.
+_EARLIEST: Final = (datetime.min.replace(tzinfo=UTC) + 2 * _A_DAY - _EPOCH) // timedelta(milliseconds=1)
+_LATEST: Final = (datetime.max.replace(tzinfo=UTC) - 2 * _A_DAY - _EPOCH) // timedelta(milliseconds=1)
 
 Unit: TypeAlias = Literal["day", "days", "week", "month", "year"]
 #: The first and last day, both included, and the unit they make up.
@@ -63,9 +71,19 @@ def mentions(text: str, today: date, *, ahead: bool = False) -> Iterator[Mention
         yield Mention(start=match.start(), end=match.end(), first=first, last=last, unit=unit)
 
 
+def local_time(moment: int, timezone: str) -> datetime:
+    """Returns the time at `moment` (milliseconds UTC) in `timezone`.
+
+    A moment outside the calendar, or within two days of its ends, counts as two days within it, so that it has a date
+    everywhere.
+    """
+    inside = min(max(moment, _EARLIEST), _LATEST)
+    return datetime.fromtimestamp(inside / 1000, UTC).astimezone(ZoneInfo(timezone))
+
+
 def local_date(moment: int, timezone: str) -> date:
-    """Returns the date at `moment` (milliseconds UTC) in `timezone`."""
-    return datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo(timezone)).date()
+    """Returns the date at `moment` (milliseconds UTC) in `timezone`, as `local_time` does."""
+    return local_time(moment, timezone).date()
 
 
 def midnight(moment: int, timezone: str) -> int:
@@ -75,15 +93,21 @@ def midnight(moment: int, timezone: str) -> int:
 
 def day_bounds(moment: int, timezone: str) -> tuple[int, int]:
     """Returns when the day of `moment` began in `timezone`, and when the next one begins, in milliseconds UTC."""
-    zone, day = ZoneInfo(timezone), local_date(moment, timezone)
-    midnights = (datetime.combine(one, time(), zone) for one in (day, day + timedelta(days=1)))
-    first, after = (int(midnight.timestamp() * 1000) for midnight in midnights)
-    return first, after
+    day = local_date(moment, timezone)
+    return beginning_of(day, timezone), end_of(day, timezone)
+
+
+def beginning_of(day: date, timezone: str) -> int:
+    """Returns when `day` begins in `timezone`, in milliseconds UTC.
+
+    A midnight that a clock change skips is the moment of the change. If a midnight comes twice, the first one counts.
+    """
+    return (datetime.combine(day, time(), ZoneInfo(timezone)) - _EPOCH) // timedelta(milliseconds=1)
 
 
 def end_of(day: date, timezone: str) -> int:
-    """Returns when the day after `day` begins in `timezone`, in milliseconds UTC."""
-    return int(datetime.combine(day + timedelta(days=1), time(), ZoneInfo(timezone)).timestamp() * 1000)
+    """Returns when `day` ends in `timezone`, in milliseconds UTC. The last day of the calendar ends like any other."""
+    return beginning_of(day, timezone) + _DAY_MS if day == date.max else beginning_of(day + _A_DAY, timezone)
 
 
 def week_at(today: date, weeks: int) -> Span:
@@ -100,10 +124,9 @@ def weekend_at(today: date, weeks: int) -> Span:
 
 def month_at(today: date, months: int) -> Span:
     """Returns the calendar month `months` after the month of `today`; raises `ValueError` outside the calendar."""
-    index = today.year * 12 + today.month - 1 + months
-    first = date(index // 12, index % 12 + 1, 1)
-    after = date((index + 1) // 12, (index + 1) % 12 + 1, 1)
-    return first, after - timedelta(days=1), "month"
+    year, before = divmod(today.year * 12 + today.month - 1 + months, 12)
+    first = date(year, before + 1, 1)
+    return first, first.replace(day=monthrange(year, before + 1)[1]), "month"
 
 
 def year_at(year: int) -> Span:

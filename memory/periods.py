@@ -12,9 +12,8 @@ import re
 from calendar import monthrange
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, timedelta
 from typing import Final, TypeAlias
-from zoneinfo import ZoneInfo
 
 from memory.dates import (
     MONTH_EN,
@@ -24,7 +23,9 @@ from memory.dates import (
     WEEK_ZH,
     WEEKDAY_EN,
     WEEKDAYS_EN,
+    beginning_of,
     coming_weekday,
+    end_of,
     latest_weekday,
     month_at,
     month_en,
@@ -72,18 +73,8 @@ def ranges(text: str, today: date) -> list[Range]:
 
 
 def moments(period: Range, timezone: str) -> tuple[int, int]:
-    """Returns `period` in milliseconds UTC: its first midnight in `timezone` and, excluded, the one after its end.
-
-    A midnight that a clock change skips is the moment of the change. If a midnight comes twice, the first one counts.
-    """
-    zone = ZoneInfo(timezone)
-    after = period.last + timedelta(days=1) if period.last < date.max else date.max
-    return _midnight(period.first, zone), _midnight(after, zone)
-
-
-def _midnight(day: date, zone: ZoneInfo) -> int:
-    local = datetime.combine(day, time(), zone)
-    return (local - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    """Returns `period` in milliseconds UTC: its first midnight in `timezone` and, excluded, the one after its end."""
+    return beginning_of(period.first, timezone), end_of(period.last, timezone)
 
 
 _Days: TypeAlias = tuple[date, date]

@@ -35,6 +35,7 @@ from memory.chat.summary import SECTIONS as SUMMARY_SECTIONS
 from memory.chat.turns import Outcome, Said, Turn, Turns
 from memory.chat.window import OLD_RESULT, TurnMaterial, WindowSize
 from memory.context import Context, anew, confined
+from memory.dates import local_time
 from memory.errors import StorageError
 from memory.filters import NO_FILTERS, Filter, Filters, Group
 from memory.filters import Name as FilterName
@@ -143,8 +144,8 @@ __all__ = [
     "SignedIn", "Source", "Spending", "Spent", "Standby", "Status", "StoreFigures", "StoreHealth", "Taken", "Triggers",
     "Turn", "TurnMaterial", "Unclear", "Used", "Utterance", "Visits", "Where", "Who", "Why", "WindowSize",
     "asks_reminder", "cues", "days_named", "discloses", "due_of", "excerpt", "is_beside", "language_of",
-    "last_language", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares", "takes_back",
-    "to_forget", "zone_named", "zones_like",
+    "last_language", "local_time", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares",
+    "takes_back", "to_forget", "zone_named", "zones_like",
 ]  # fmt: skip
 
 log = structlog.get_logger(__name__)

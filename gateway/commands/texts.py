@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import lru_cache
 from typing import Any, Final, TypeAlias, get_args
-from zoneinfo import ZoneInfo
 
 from babel.dates import format_date, format_skeleton
 
@@ -16,7 +15,7 @@ from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.phrases import Language
 from gateway.pipeline.attachments import own_words, plain_name
 from memory.errors import Derived, MemoryFault, NotCurrent, NotWished, NotYours, UnknownFilter, UnreadFilter
-from memory.service import FilterName, language_of
+from memory.service import FilterName, language_of, local_time
 
 #: In the class below, `date` is a method.
 _Day: TypeAlias = date
@@ -114,11 +113,11 @@ class Texts:
 
     def date(self, moment: int) -> str:
         """Returns a moment (milliseconds UTC) as a date in the person's timezone."""
-        return _date(datetime.fromtimestamp(moment / 1000, ZoneInfo(self.timezone)).date(), self.language)
+        return _date(local_time(moment, self.timezone).date(), self.language)
 
     def month(self, moment: int) -> str:
         """Returns the month of a moment (milliseconds UTC) with its year, in the person's timezone."""
-        day = datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo(self.timezone))
+        day = local_time(moment, self.timezone)
         return format_skeleton("yMMMM", day, locale=self.language)
 
     def day(self, moment: int, now: int) -> str:
@@ -140,7 +139,7 @@ class Texts:
 
     def moment(self, moment: int) -> str:
         """Returns a moment (milliseconds UTC) as date and time in the person's timezone."""
-        day = datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo(self.timezone))
+        day = local_time(moment, self.timezone)
         return f"{self.date(moment)} {day:%H:%M}"
 
     def span(self, start: int, end: int) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from aiohttp import web
 
 from gateway.page.memory_pages import PAGE, page_of, pages_of, told
 from gateway.page.site import Refused, Visit
-from memory.service import Entity
+from memory.service import Entity, local_time
 
 #: Months in the picture of the time line and in its list, and memories shown of each.
 _BARS: Final = 24
@@ -52,8 +52,7 @@ class Dot:
 async def timeline(visit: Visit) -> web.StreamResponse:
     """Shows memories by the month since which they hold: a few of each of the newest months, or all of one."""
     visitor, texts, browse = visit.visitor, visit.texts, visit.visitor.store.memory.browse
-    zone, page = ZoneInfo(texts.timezone), page_of(visit)
-    months = _months(await browse.dated(visitor.context), zone)
+    page, months = page_of(visit), _months(await browse.dated(visitor.context), texts.timezone)
     alone, until = visit.query.get("month", ""), visit.query.get("until", "")
     alone = alone if alone in months else ""
     numbers = [number for number in months if not until or number <= until]
@@ -67,7 +66,7 @@ async def timeline(visit: Visit) -> web.StreamResponse:
         months=[(number, [known[each] for each in months[number][of_each] if each in known]) for number in listed],
         bars=bars,
         counts={number: len(months.get(number, ())) for number in [*bars, *listed]},
-        names={number: texts.month(_begin(number, zone)) for number in [*bars, *listed]},
+        names={number: texts.month(_begin(number, texts.timezone)) for number in [*bars, *listed]},
         alone=alone,
         until=until,
         older="" if alone else next(iter(numbers[_MONTHS:]), ""),
@@ -76,20 +75,20 @@ async def timeline(visit: Visit) -> web.StreamResponse:
     )
 
 
-def _begin(number: str, zone: ZoneInfo) -> int:
+def _begin(number: str, timezone: str) -> int:
     """Returns the beginning of a month, in milliseconds UTC."""
-    return int(datetime(int(number[:4]), int(number[5:]), 1, tzinfo=zone).timestamp() * 1000)
+    return int(datetime(int(number[:4]), int(number[5:]), 1, tzinfo=ZoneInfo(timezone)).timestamp() * 1000)
 
 
-def _months(found: list[tuple[int, int]], zone: ZoneInfo) -> dict[str, list[int]]:
+def _months(found: list[tuple[int, int]], timezone: str) -> dict[str, list[int]]:
     """Returns the ids of rows, which come with their times and newest first, by month."""
     months: dict[str, list[int]] = {}
     done = 0
     while done < len(found):
-        day = datetime.fromtimestamp(found[done][1] / 1000, zone)
+        day = local_time(found[done][1], timezone)
         number = f"{day.year:04}-{day.month:02}"
-        end = bisect_right(found, -_begin(number, zone), lo=done + 1, key=lambda one: -one[1])
-        months[number] = [one for one, _ in found[done:end]]
+        end = bisect_right(found, -_begin(number, timezone), lo=done + 1, key=lambda one: -one[1])
+        months.setdefault(number, []).extend(one for one, _ in found[done:end])
         done = end
     return months
 

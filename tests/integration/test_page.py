@@ -15,6 +15,7 @@ from html import unescape
 from importlib import resources
 from itertools import count
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -241,6 +242,31 @@ async def test_the_list_as_of_a_day_shows_what_held_then(page: Page) -> None:
     assert "Bern" in await ada.text("/memory?on=2999-01-01")
     assert "Nothing found" in await ada.text("/memory?on=1999-01-01")
     assert "not a date" in await ada.text("/memory?on=tomorrow")
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Etc/GMT+12"])
+async def test_no_date_in_an_address_or_a_store_is_an_error(page: Page, zone: str) -> None:
+    """At the ends of the calendar, east and west; an import may have brought any year."""
+    ada = await page.signed_in()
+    await ada.say(f"/profile timezone {zone}")
+    for day in ("0001-01-01", "9999-12-31"):
+        await ada.say(f"/remember the calendar ends on {day}")
+        await ada.say(f"what happened on {day}?")
+        await ada.say(f"/memory search since:{day}")
+    ends = [-62_135_596_800_000, 253_402_300_799_999]
+    await page.alter(
+        ("update memories set valid_from = ?, learned_at = ? where id = (select min(id) from memories)", ends[:1] * 2),
+        ("update memories set valid_from = ?, learned_at = ? where id = (select max(id) from memories)", ends[1:] * 2),
+    )
+    days = ["0001-01-01", "9999-12-31", "10000-01-01", "0000-00-00", "-1", "9" * 400, "٩٩٩٩-١٢-٣١", "2026-W53-7", "\0"]
+    for day in days:
+        for path in ("/memory?on=", "/memory?q=on:", "/memory?q=since:", "/memory?q=until:", "/timeline?month=",
+                     "/timeline?until=", "/memory?page=", "/timeline?page=", "/why/", "/night/", "/entities/"):  # fmt: skip
+            answer = await ada.get(path + quote(day))
+            assert answer.status_code < 500, (path, day)
+    for path in ("/memory", "/timeline", "/timeline?month=0001-01", "/timeline?month=9999-12", "/memory?on=9999-12-31"):
+        assert "the calendar ends" in (await ada.text(path)).casefold(), path
+    assert "went wrong" not in await ada.text("/chat/main")
 
 
 async def test_the_reasons_for_an_answer_are_shown_in_the_settings_of_a_new_installation(
