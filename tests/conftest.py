@@ -7,10 +7,11 @@ than usual, in the tests' own process: what then fails relies on an order that n
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ import pytest
 import structlog
 from hypothesis import settings
 
+from gateway.ops.stalls import Stall, Stalls, WatchedLoop
 from memory.service import Context, Service
-from tests.kit import postgres, stores
+from tests.kit import postgres, stalls, stores
 from tests.kit.fakes import Clock, counting_ids
 from tests.kit.llmock import llmock, llmock_server
 from tests.kit.stores import opened
@@ -59,6 +61,20 @@ def pytest_configure(config: pytest.Config) -> None:
             driver.module.connect = partial(_unordered, driver.module.connect)  # type: ignore[attr-defined]
 
 
+def pytest_collection_finish() -> None:
+    """Keeps the tests themselves out of garbage collections, which else take a second, as `remora serve` does."""
+    gc.collect()
+    gc.freeze()
+
+
+#: The stalls of the loops of this process that no test has answered for yet.
+_STALLS: list[Stall] = []
+
+
+def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], WatchedLoop]]:
+    return {"watched": lambda: WatchedLoop(Stalls(_STALLS.append))}
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     marked = item.get_closest_marker("sqlite")
     if marked is not None and stores.on_postgres():
@@ -93,6 +109,16 @@ def process_restored() -> Iterator[None]:
     structlog.contextvars.clear_contextvars()
     sys.excepthook = hook
     os.umask(umask)
+
+
+@pytest.fixture(autouse=True)
+def loop_watched(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a test in whose run, with what was set up for it, the event loop stood."""
+    yield
+    trouble = stalls.verdict(_STALLS)
+    _STALLS.clear()
+    if trouble and request.node.get_closest_marker("stands") is None:
+        pytest.fail(trouble, pytrace=False)
 
 
 @pytest.fixture

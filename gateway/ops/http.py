@@ -28,6 +28,7 @@ from aiohttp import web
 from channels.base import ChannelError, Hook
 
 if TYPE_CHECKING:
+    from gateway.ops.stalls import Stall
     from memory.service import Deployment
 
 log = structlog.get_logger(__name__)
@@ -87,13 +88,17 @@ class StoreReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The state of the process. Every reason is a sentence for the operator; without reasons all is well."""
+    """The state of the process. Every reason is a sentence for the operator; without reasons all is well.
+
+    `stall` is the longest stall of the event loop in the last five minutes.
+    """
 
     reasons: tuple[str, ...]
     channels: Mapping[str, ChannelReport]
     stores: tuple[StoreReport, ...]
     version: str
     uptime_seconds: int
+    stall: Stall | None = None
 
     @property
     def status(self) -> Literal["green", "red"]:
@@ -266,6 +271,11 @@ def told(page: Mapping[str, Any]) -> str:
             lines.append(f"  {store['name']}: memory is searched by words only. {store['words_only']}")
         if (deployment := store.get("deployment")) and deployment["server"]:
             lines += _told_of_server(deployment)
+    if stall := page.get("stall"):
+        lines.append(
+            f"  the longest stall of late: {stall['seconds']:.1f} s ({stall['processor_seconds']:.1f} s computing) at "
+            f"{stall['place'] or stall['innermost'] or 'an unknown place'}"
+        )
     return "\n".join(lines)
 
 

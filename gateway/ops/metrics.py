@@ -18,8 +18,9 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from gateway.ops.http import Report
+from gateway.ops.stalls import Stalls
 from gateway.pipeline.store import Store
-from gateway.pipeline.tally import BOUNDS
+from gateway.pipeline.tally import BOUNDS, Durations
 from memory.errors import StorageError
 from memory.service import Deployment, StoreFigures
 
@@ -37,12 +38,14 @@ class Metrics:
         report: Callable[[], Awaitable[Report]],
         stores: Mapping[str, Store],
         used_until: Mapping[str, int],
+        stalls: Stalls,
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """`used_until` holds for each store the moment from which the use of models is counted."""
         self._report = report
         self._stores = stores
+        self._stalls = stalls
         self._monotonic = monotonic
         self._rows: dict[str, tuple[float, Mapping[str, int]]] = {}
         self._used = dict(used_until)
@@ -51,7 +54,7 @@ class Metrics:
 
     async def page(self) -> bytes:
         """Returns the page."""
-        families = [*_of_process(await self._report()), *_of_pipeline(self._stores)]
+        families = [*_of_process(await self._report()), *_of_loop(self._stalls), *_of_pipeline(self._stores)]
         figures: dict[str, StoreFigures] = {}
         for name, store in self._stores.items():
             try:
@@ -131,6 +134,24 @@ def _of_process(report: Report) -> Iterable[Metric]:
     yield age
 
 
+def _of_loop(stalls: Stalls) -> Iterable[Metric]:
+    stood = HistogramMetricFamily("remora_loop_stood_seconds", "Stalls of the event loop over 0.1 s.")
+    stood.add_metric([], buckets=_buckets(stalls.durations), sum_value=stalls.durations.total)
+    computed = CounterMetricFamily(
+        "remora_loop_stood_processor_seconds", "Processor time within these stalls.", value=stalls.processor_seconds
+    )
+    longest = GaugeMetricFamily(
+        "remora_loop_longest_stall_seconds",
+        "The longest stall of the last five minutes; 0 if there was none.",
+        value=stalls.longest.seconds if stalls.longest else 0,
+    )
+    return stood, computed, longest
+
+
+def _buckets(durations: Durations) -> list[tuple[str, float]]:
+    return list(zip([*map(str, BOUNDS), "+Inf"], accumulate(durations.counts), strict=True))
+
+
 def _of_pipeline(stores: Mapping[str, Store]) -> Iterable[Metric]:
     turns = CounterMetricFamily("remora_turns", "Turns since the start, by their end.", labels=["store", "end"])
     recalled = CounterMetricFamily("remora_recalled", "Memories and messages given to models.", labels=["store"])
@@ -145,9 +166,7 @@ def _of_pipeline(stores: Mapping[str, Store]) -> Iterable[Metric]:
         for (channel, fate), number in store.delivery.tally.counts.items():
             sends.add_metric([name, channel, fate], number)
         for part, durations in store.turns.tally.durations.items():
-            bounds = [*map(str, BOUNDS), "+Inf"]
-            buckets = list(zip(bounds, accumulate(durations.counts), strict=True))
-            parts.add_metric([name, part], buckets=buckets, sum_value=durations.total)
+            parts.add_metric([name, part], buckets=_buckets(durations), sum_value=durations.total)
     return turns, recalled, sends, parts
 
 

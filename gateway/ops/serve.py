@@ -15,6 +15,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as package_version
 from types import FrameType
@@ -30,6 +31,7 @@ from gateway.ops.background import beside
 from gateway.ops.night_clock import ticking
 from gateway.ops.receiving import Receiving
 from gateway.ops.reloading import Reloaded, Reloader, Sources
+from gateway.ops.stalls import Stalls, of_running_loop
 from gateway.ops.trimming import trimming
 from gateway.pipeline import policy
 from gateway.pipeline.store import Store
@@ -79,7 +81,7 @@ async def serve(
     called with a few lines for the operator. With `sources`, a changed configuration is taken up. Raises
     `memory.errors.StorageError` if a store can't be opened, and `http.AddressUnusable`.
     """
-    began, channels = monotonic(), dict(channels)
+    began, channels, stalls = monotonic(), dict(channels), of_running_loop()
     # Read once, because it is a file, and the process may later be unable to open files.
     running = version()
     hearing = asyncio.Event()
@@ -103,7 +105,7 @@ async def serve(
         }
 
         async def report() -> http.Report:
-            return judge(
+            judged = judge(
                 channels={name: _felt(channel) for name, channel in channels.items()},
                 stores={name: await _asked(memory, channels) for name, memory in memories.items()},
                 process=files.trouble(),
@@ -113,8 +115,10 @@ async def serve(
                 turn_seconds=config.settings.limits.turn_seconds,
                 version=running,
             )
+            # No reason for red: all were late and then went on. A restart, which red asks for, would only add to it.
+            return replace(judged, stall=stalls.longest)
 
-        metrics = await _metrics(report, memories, parts.roster.each_store)
+        metrics = await _metrics(report, memories, parts.roster.each_store, stalls)
         page, doors, api = None, list[http.Door](), app.doors(config, channels, parts, version=running, now=now)
         if api is not None:
             stack.push_async_callback(api.close)
@@ -283,7 +287,10 @@ def describe(config: Config, name: str) -> str:
 
 
 async def _metrics(
-    report: Callable[[], Awaitable[http.Report]], memories: Mapping[str, Service], stores: Sequence[Store]
+    report: Callable[[], Awaitable[http.Report]],
+    memories: Mapping[str, Service],
+    stores: Sequence[Store],
+    stalls: Stalls,
 ) -> Callable[[], Awaitable[bytes]]:
     """Returns the function that makes the metrics page of stores, whose memories are given by name."""
     used_until = {name: await memory.stats.used_until() for name, memory in memories.items()}
@@ -296,7 +303,7 @@ async def _metrics(
             from gateway.ops.metrics import Metrics
 
             named = {name: next(one for one in stores if one.memory is own) for name, own in memories.items()}
-            counted = Metrics(report, named, used_until)
+            counted = Metrics(report, named, used_until, stalls)
         return await counted.page()
 
     return page

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from gateway.ops.http import told
 from tests.kit.served import ANN, BOB, ROOT, TELEGRAM_TOKEN, Served
 from tests.platforms.telegram import Control, serving
 
@@ -79,7 +82,7 @@ async def test_what_happened_is_counted_and_nobody_is_named(
     for person in ("Quaxolia", "Bob", f'"{ANN}"', f'"{BOB}"', "nothing works"):
         assert person not in answer.text
     shown = (ROOT / "docs" / "grafana.json").read_text()
-    told = (ROOT / "docs" / "operation.md").read_text()
+    manual = (ROOT / "docs" / "operation.md").read_text()
     exposed = set(re.findall(r"^# TYPE (\w+)", answer.text, re.MULTILINE))
     samples = page.keys() | exposed
     expressions = [target["expr"] for panel in json.loads(shown)["panels"] for target in panel["targets"]]
@@ -87,7 +90,27 @@ async def test_what_happened_is_counted_and_nobody_is_named(
     assert used <= samples
     ours = {name for name in exposed if name.startswith("remora_")}
     assert ours == {name for name in ours if any(one.startswith(name) for one in used)}
-    assert ours == {name for name in ours if f"`{name}" in told}
+    assert ours == {name for name in ours if f"`{name}" in manual}
+
+
+async def test_a_stall_is_counted_and_shown_but_turns_nothing_red(
+    tmp_path: Path, telegram: Control, unused_tcp_port: int
+) -> None:
+    """An operator finds what made everybody wait; a service manager does not restart a bot for it."""
+    served = Served(tmp_path, telegram=telegram, port=unused_tcp_port)
+    async with served.running():
+        await served.health()
+        until = time.thread_time() + 0.2
+        while time.thread_time() < until:  # in the loop of the bot
+            sum(range(1_000))
+        page, health = read(await asked(unused_tcp_port)), await served.health()
+        status = await asyncio.to_thread(told, health)
+    assert value(page, "remora_loop_stood_seconds_count") >= 1
+    assert value(page, "remora_loop_stood_seconds_sum") >= 0.2
+    assert value(page, "remora_loop_stood_processor_seconds_total") >= 0.2
+    assert value(page, "remora_loop_longest_stall_seconds") >= 0.2
+    assert health["status"] == "green" and health["stall"]["seconds"] >= 0.2
+    assert f"the longest stall of late: {health['stall']['seconds']:.1f} s" in status
 
 
 async def test_before_and_after_it_takes_messages_it_is_not_ready(tmp_path: Path, unused_tcp_port: int) -> None:

@@ -1,0 +1,35 @@
+"""The tests' guard of the event loop: no test's loop may stand for long at a stretch.
+
+A test whose own code computes in the loop is marked `stands("why")`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from gateway.ops.stalls import Stall
+
+#: Seconds of the loop thread's processor time that a round of the loop may take. What others do on the machine hardly
+#: counts, and the program logs from 0.1 s.
+LIMIT: Final = 0.25
+
+
+def verdict(stalls: Iterable[Stall]) -> str:
+    """Returns what to tell of stalls; empty if none was too long."""
+    lines = [
+        f"  {stall.processor_seconds:.2f} s of the processor ({stall.seconds:.2f} s by the clock) "
+        f"at {stall.place or 'no place of ours'}, in {stall.innermost or 'an unknown place'}"
+        for stall in stalls
+        if stall.processor_seconds > LIMIT
+    ]
+    if not lines:
+        return ""
+    return "\n".join(
+        [
+            f"The event loop stood for over {LIMIT} s of processor time:",
+            *lines,
+            "While it stands, nobody is answered. Bound the work, do it in a thread or a process, or before the bot",
+            "receives. If it is the test's own work, mark it: @pytest.mark.stands('why').",
+        ]
+    )
