@@ -9,6 +9,7 @@ not ours returns is marked as data.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -103,7 +104,7 @@ async def run(
     """Runs the loop from the first request to an answer. Raises `ModelError` if there is none.
 
     `gauge` tells how much the model can read, and is told how much it has read. `redact` masks secrets in everything
-    the model writes and the tools return, before anything is done with it.
+    the model writes and the tools return, before anything is done with it. It runs in a thread: it may take long.
     """
     traffic: list[ChatMessage] = list(steps.traffic)
     paid: list[Completion] = []
@@ -120,7 +121,7 @@ async def run(
             specs = () if last else tuple(tool.spec for tool in offered)
             step = partial(prompted, traffic=tuple(traffic), tools=specs)
             completion = await _asked(provider, gauge, step, _continued(on_text) if spoken else on_text)
-            completion = _masked(completion, redact)
+            completion = await asyncio.to_thread(_masked, completion, redact)
             paid.append(completion)
             await steps.keep(n, completion)
         spent += completion.usage.cost or 0.0
@@ -197,7 +198,8 @@ async def answered(
     offered: Sequence[Tool], wanted: ToolCall, redact: Callable[[str], str], *, step: int, index: int
 ) -> str:
     """Returns the result of one call as the model reads it: without secrets and marks, and marked if it is not ours."""
-    result = unmarked(redact(await tools.call(offered, wanted, step=step, index=index)))
+    result = await tools.call(offered, wanted, step=step, index=index)
+    result = await asyncio.to_thread(lambda: unmarked(redact(result)))
     tool = tools.named(offered, wanted.name)
     return marks.outside(tool.origin, result) if tool is not None and tool.origin else result
 

@@ -31,7 +31,23 @@ _LONGEST_NAME = 64
 _OUTSIDE = "[result from "
 #: Characters that are letters in Unicode but invisible: the fillers of Hangul and two vowels of Khmer.
 _BLANKS = dict.fromkeys(map(ord, "\u115f\u1160\u17b4\u17b5\u3164\uffa0"))
+#: The most characters whose likeness is kept: more than any language uses.
+_MOST_LIKENESSES = 32_768
 _COLONS = re.compile(r"[:：﹕︓ː˸։׃܃᛬⁝∶⍠꞉ꓽ]")
+
+
+class _Likenesses(dict[int, str]):
+    """A table of each character's plain letters and digits."""
+
+    def __missing__(self, code: int) -> str:
+        plain = unicodedata.normalize("NFKD", chr(code)).casefold().translate(_BLANKS).translate(_LOOKALIKES)
+        plain = "".join(filter(str.isalnum, plain))
+        if len(self) < _MOST_LIKENESSES:
+            self[code] = plain
+        return plain
+
+
+_LIKENESSES = _Likenesses()
 #: Words under which a prompt names its parts. A person with such a name always carries their number.
 _ROLES = frozenset(("assistant", "system", "user", "tool", "developer", "model", "context", "bot"))
 
@@ -87,5 +103,4 @@ def _reads_as_mark(text: str, opening: re.Match[str]) -> bool:
 
 def _likeness(text: str) -> str:
     """Returns the letters and digits of a text, without differences that only a close look would show."""
-    plain = unicodedata.normalize("NFKD", text).casefold().translate(_BLANKS).translate(_LOOKALIKES)
-    return "".join(filter(str.isalnum, plain))
+    return text.translate(_LIKENESSES)

@@ -26,6 +26,10 @@ BEGINNING = re.compile(
 )
 #: A bracket that may begin JSON, unlike those of Mistral's marks.
 JSON_BEGINS = re.compile(r"\[(?!(?:ARGS|CALL_ID)\])|\{")
+#: Brackets that begin no JSON after which a text is given up: each try may read all that follows.
+_MOST_FAILED = 64
+#: The characters in which a call's name and the marks behind it stand before its arguments.
+_NAME_BEFORE = 400
 _DECODER = json.JSONDecoder(strict=False)
 #: <function=name>…, as Llama and Qwen write it, with JSON or parameters inside.
 _FUNCTION = re.compile(r"<function=([\w.-]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
@@ -33,15 +37,16 @@ _PARAMETER = re.compile(
     r"<(?:parameter=([\w.-]+)|parameter\s+name=[\"']([\w.-]+)[\"'][^>]*)>(.*?)(?:</parameter>|\Z)", re.DOTALL
 )
 _INVOKE = re.compile(r"<invoke\s+name=[\"']([\w.-]+)[\"'][^>]*>(.*?)(?:</invoke>|\Z)", re.DOTALL)
-_GLM = re.compile(r"\s*([\w.-]+)\s*((?:<arg_key>.*?</arg_key>\s*<arg_value>.*?</arg_value>\s*)+)", re.DOTALL)
-_GLM_PAIR = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+_GLM = re.compile(r"\s*([\w.-]+)\s*(?=<arg_key>)")
+_GLM_ENDS = "</arg_value>"
+_GLM_PAIR = re.compile(rf"<arg_key>([^<]*+)</arg_key>\s*+<arg_value>(.*?){_GLM_ENDS}", re.DOTALL)
 #: A name before its arguments: functions.name:0{…}, name[ARGS]{…}, name<sep>{…}, call:name{…}.
 _NAMED = re.compile(
     r"(?:functions\.|call:)?([A-Za-z_][\w.-]{0,63})(?::\d+)?\s*"
     r"(?:\[(?:ARGS|CALL_ID)\][^{\[]{0,60}|<[^<>]{1,40}>|```(?:json)?|\s)*(?=\{)"
 )
-#: name(key="value", …), as Llama and Gemma write it.
-_PYTHONIC = re.compile(r"([A-Za-z_][\w.]{0,63})\(((?:[^()\"']|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')*)\)")
+#: name(key="value", …), as Llama and Gemma write it; the bound keeps the time linear in the text.
+_PYTHONIC = re.compile(r"([A-Za-z_][\w.]{0,63})\(((?:[^()\"']++|\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'){0,100}+)\)")
 _KEYWORD = re.compile(
     r"(\w+)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|-?\d+(?:\.\d+)?|True|False|None|true|false|null)"
 )
@@ -53,9 +58,11 @@ def calls_in(text: str) -> list[Written]:
     for pattern in (_FUNCTION, _INVOKE):
         if found := [(match[1], _inner(match[2])) for match in pattern.finditer(text)]:
             return found
-    if match := _GLM.match(text):
-        pairs = {key.strip(): _loose(value) for key, value in _GLM_PAIR.findall(match[2])}
-        return [(match[1], json.dumps(pairs, ensure_ascii=False))]
+    if (match := _GLM.match(text)) and _GLM_ENDS in text:
+        # Up to the last end of a value, so that the search for the end of each one soon finds it.
+        stop = text.rindex(_GLM_ENDS) + len(_GLM_ENDS)
+        if pairs := {key.strip(): _loose(value) for key, value in _GLM_PAIR.findall(text, match.end(), stop)}:
+            return [(match[1], json.dumps(pairs, ensure_ascii=False))]
     return list(_in_order(text)) or pythonic(text)
 
 
@@ -104,20 +111,28 @@ def pythonic(text: str, offered: Collection[str] | None = None) -> list[Written]
 
 def _in_order(text: str) -> Iterator[Written]:
     """Yields the calls that are written as JSON, with their name in it or before it."""
-    at = done = 0
+    at = done = failed = 0
     while (start := JSON_BEGINS.search(text, at)) is not None:
-        named = next((one for one in _NAMED.finditer(text, done) if one.end() == start.start()), None)
         found = json_at(text, start.start())
         if found is None:
+            failed += 1
             at = start.end()
+            if failed == _MOST_FAILED:
+                return
             continue
         value, at = found
-        done = at
         known = as_calls(value)
         if known:
             yield from known
-        elif named is not None and isinstance(value, dict):
-            yield named[1], json.dumps(value, ensure_ascii=False)
+        elif isinstance(value, dict) and (name := _name_before(text, done, start.start())):
+            yield name, json.dumps(value, ensure_ascii=False)
+        done = at
+
+
+def _name_before(text: str, done: int, start: int) -> str | None:
+    """Returns the name that stands before the object at `start`, behind the last value, which ends at `done`."""
+    names = _NAMED.finditer(text, max(done, start - _NAME_BEFORE), start + 1)
+    return next((one[1] for one in names if one.end() == start), None)
 
 
 def _inner(text: str) -> str:

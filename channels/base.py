@@ -161,7 +161,8 @@ class Inbound:
     in a conversation that this is a branch of, as pairs of role and text; with `told` this text was said before, too.
     `instructions` and `earlier`, which a program brings with each of its requests, are in RAM only: they may hold words
     that were forgotten here. `as_admin` is the page's word that its visitor signed in lately enough to use the rights
-    of the account they signed in with.
+    of the account they signed in with. `length` is that of the text as it was sent, in characters, if it
+    was too long and was shortened when it was taken; else 0.
     """
 
     channel: str
@@ -191,6 +192,7 @@ class Inbound:
     earlier: tuple[tuple[str, str], ...] = ()
     told: bool = False
     as_admin: bool = False
+    length: int = 0
 
     @property
     def place(self) -> Place:

@@ -299,6 +299,7 @@ async def answering(
             concurrent_turns=limits.concurrent_turns,
             queue=limits.queue,
             stale_hours=limits.stale_hours,
+            message_chars=limits.message_chars,
         ),
         now=now,
     )

@@ -40,14 +40,18 @@ _KNOWN: Final = "|".join(sorted(NAMES, key=len, reverse=True))
 _HEAD: Final = re.compile(
     rf"(?<!\S)(?:(?P<name>{_KNOWN})[ \t]?[:：]\s{{0,3}}(?=\S)|(?P<unknown>[a-z]{{2,20}}):(?=[^\W\d_]))", re.IGNORECASE
 )
-_QUOTED: Final = re.compile(r'"([^"\n]+)"|“([^”\n]+)”|„([^“”\n]+)[“”]|«([^»\n]+)»|「([^」\n]+)」|『([^』\n]+)』')
+_QUOTED: Final = re.compile(
+    r'"([^"\n]{1,200})"|“([^”\n]{1,200})”|„([^“”\n]{1,200})[“”]|«([^»\n]{1,200})»|「([^」\n]{1,200})」|『([^』\n]{1,200})』'
+)
 #: A value may also stand between apostrophes.
-_VALUE: Final = re.compile(rf"{_QUOTED.pattern}|'([^'\n]+)'(?!\S)")
+_VALUE: Final = re.compile(rf"{_QUOTED.pattern}|'([^'\n]{{1,200}})'(?!\S)")
 _SPAN: Final = re.compile(r"(\d{4}-\d{2}-\d{2})\s{0,3}(?:\.{2,3}|…|~|～|至|到)\s{0,3}(\d{4}-\d{2}-\d{2})")
 #: The words that a date may need before it to be read as one: "march" alone may be a walk.
 _BEFORE_DATES: Final = ("", "in ", "on ")
 #: The most words that an unquoted value may have.
 _MOST_WORDS: Final = 6
+#: The most filters of a request: each is read as a time, and nobody types so many.
+_MOST_FILTERS: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,14 +112,16 @@ def read(
     A value is quoted, or it is one word, or as many words as name something: a time, or a name that `is_known` under
     this filter. Raises `UnknownFilter` and `UnreadFilter`.
     """
-    quotations = [quotation.span() for quotation in _QUOTED.finditer(text)]
-    heads = [head for head in _HEAD.finditer(text) if not any(begin < head.start() < end for begin, end in quotations)]
+    unquoted = _QUOTED.sub(lambda quotation: "\0" * len(quotation.group()), text)
+    heads = list(_HEAD.finditer(unquoted))
     words, given, done = "", list[Filter](), 0
     for nth, head in enumerate(heads):
         if head["name"] is None:
             raise UnknownFilter(f"There is no filter {head['unknown']!r}.", name=head["unknown"].lower())
+        if nth == _MOST_FILTERS:
+            raise UnreadFilter(f"More than {_MOST_FILTERS} filters.", name=NAMES[head["name"].lower()], value="…")
         words += " " + text[done : head.start()]
-        stop = next((one.start() for one in heads[nth + 1 :]), len(text))
+        stop = heads[nth + 1].start() if nth + 1 < len(heads) else len(text)
         name = NAMES[head["name"].lower()]
         if (quoted := _VALUE.match(text, head.end())) is not None:
             value, done = _inside(quoted), quoted.end()

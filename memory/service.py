@@ -121,6 +121,7 @@ from memory.store.sqlite.driver import Driver
 from memory.store.talks import Conversation, ConversationLine, Entered
 from memory.store.usage import Spent, Taken, Used
 from memory.text.language import language_of, last_language
+from memory.text.shortened import kept
 from memory.text.times.days import days_named
 from memory.text.times.phrases import is_request as asks_reminder
 from memory.text.times.rules import parse_rule as reminder_rule
@@ -143,7 +144,7 @@ __all__ = [
     "Runtime", "Said", "ScorePart", "SearchSetup", "Selection", "ServerState", "Service", "Session", "Shown",
     "SignedIn", "Source", "Spending", "Spent", "Standby", "Status", "StoreFigures", "StoreHealth", "Taken", "Triggers",
     "Turn", "TurnMaterial", "Unclear", "Used", "Utterance", "Visits", "Where", "Who", "Why", "WindowSize",
-    "asks_reminder", "cues", "days_named", "discloses", "due_of", "excerpt", "is_beside", "language_of",
+    "asks_reminder", "cues", "days_named", "discloses", "due_of", "excerpt", "is_beside", "kept", "language_of",
     "last_language", "local_time", "query_terms", "reminder_orders", "reminder_rule", "reworded", "shares",
     "takes_back", "to_forget", "zone_named", "zones_like",
 ]  # fmt: skip

@@ -150,7 +150,7 @@ class DiscordScreen:
         pace = self._pace(place)
         if pace.lock.locked() or pace.early(self._now(), _PIECE_GAP):
             return
-        shown = markup.discord(text)[0]
+        shown = markup.discord(text[: 2 * markup.DISCORD_LIMIT])[0]
         if pace.revision == (reference, shown):
             return
         pace.revision = (reference, shown)

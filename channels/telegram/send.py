@@ -110,7 +110,7 @@ class TelegramScreen:
             pace.drafted = reference
         elif self._stream == "draft" and _is_private(place) and not pace.showed(reference):
             return  # the id of a turn whose drafts were refused meanwhile
-        shown = markup.telegram(text)[0]
+        shown = markup.telegram(text[: 2 * markup.TELEGRAM_LIMIT])[0]
         if pace.revision == (reference, shown) and not (drafting and not pace.early(now, _DRAFT_GAP)):
             return
         pace.revision = (reference, shown)

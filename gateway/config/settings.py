@@ -354,17 +354,17 @@ class ApiSettings(Section):
 class LimitSettings(Section):
     """Bounds on turns and messages.
 
-    `concurrent_turns` applies to each agent. `message_chars` is the number of characters of one message that the model
-    sees (the head and tail of a longer message). `queue` is the number of messages of one session that may wait. A
-    person may send `person_burst` messages at once and `person_messages_per_minute` in the long run. Messages that
-    waited longer than `stale_hours` for the bot to start are answered only on request. An answer that takes longer than
-    `placeholder_seconds` is shown as it grows.
+    `concurrent_turns` applies to each agent. `message_chars` is the number of characters of one message that are kept
+    and that the model sees (the head and tail of a longer message). `queue` is the number of messages of one session
+    that may wait. A person may send `person_burst` messages at once and `person_messages_per_minute` in the long run.
+    Messages that waited longer than `stale_hours` for the bot to start are answered only on request. An answer that
+    takes longer than `placeholder_seconds` is shown as it grows.
     """
 
     concurrent_turns: Whole = whole(8, "turns", 1, 1000)
     turn_seconds: Number = seconds(180.0, 3600)
     burst_seconds: Number = seconds(1.0, 60, zero=True)
-    message_chars: Whole = whole(32_000, "characters", 200, 1_000_000)
+    message_chars: Whole = whole(32_000, "characters", 200, 200_000)
     queue: Whole = whole(50, "messages", 1, 10_000)
     person_messages_per_minute: Whole = whole(30, "messages", 1, 10_000)
     person_burst: Whole = whole(10, "messages", 1, 1000)

@@ -7,6 +7,7 @@ model knows. Once the turn has read anything, such an address may be a page's id
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -136,7 +137,7 @@ class WebTools:
             page = await self.web.pages.read(fetched)
         except NotFetched as exc:
             raise ToolError(f"{exc}.") from exc
-        text = self.web.mask(page.text)
+        text = await asyncio.to_thread(self.web.mask, page.text)
         parts = max(1, -(-len(text) // _PART))
         if arguments.part > parts:
             raise ToolError(f"the page has {parts} part{'' if parts == 1 else 's'}.")

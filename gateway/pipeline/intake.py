@@ -22,14 +22,15 @@ from gateway.pipeline.request import Agent, Heard, in_words
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.pipeline.waiting import Waiting
 from memory.errors import StorageError
-from memory.service import InboxRow, Part
+from memory.service import InboxRow, Part, kept
 
 log = structlog.get_logger(__name__)
 
 #: The data of the button "answer now".
 NOW: Final = "now"
-#: Texts longer than this many characters are masked in a thread, so that a huge message does not delay the others.
-_LONG = 50_000
+#: Texts longer than this many characters are masked in a thread, so that a message made of words that announce a secret
+#: does not delay the others.
+_LONG = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class Mask:
     redact: Callable[[str], str]
 
     def __call__(self, text: str) -> str:
-        return self.redact(self.clean(text))
+        return self.redact(self.clean(text)) if text else text
 
 
 class Intake:
@@ -55,16 +56,19 @@ class Intake:
         mask: Mask,
         now: Callable[[], int],
         stale_hours: float,
+        message_chars: int,
     ) -> None:
         """Takes the clock `now` (milliseconds UTC) and the `lanes` in which messages wait for their turn.
 
-        A message older than `stale_hours` is held until a person asks for its answer.
+        A message older than `stale_hours` is held until a person asks for its answer. Of one that has more than
+        `message_chars` characters the beginning and the end are taken.
         """
         self._roster = roster
         self._channels = channels
         self._lanes = lanes
         self._mask = mask
         self._now = now
+        self._message_chars = message_chars
         self._stale_ms = int(stale_hours * 3_600_000)
 
     async def take(self, inbound: Inbound, store: Store, texts: Texts) -> Heard | Literal["held", "repeated"]:
@@ -73,7 +77,8 @@ class Intake:
         Returns "held" if the message is too old to be answered unasked, and "repeated" if it was taken before. Raises
         `StorageError`.
         """
-        heard = await self._masked(inbound)
+        long = len(inbound.text) + len(inbound.instructions) + sum(len(said) for _, said in inbound.earlier) > _LONG
+        heard = await asyncio.to_thread(self._masked, inbound) if long else self._masked(inbound)
         stale = self._is_stale(inbound)
         key = inbound.place.session_key
         inbox_id = await store.memory.mailbox.receive(
@@ -130,7 +135,7 @@ class Intake:
             said = _parsed(payload)
             if said is None or said.edited or (said.message_id, said.author_id) != (edit.message_id, edit.author_id):
                 return None
-            return replace(said, text=edit.text).to_json()
+            return replace(said, text=edit.text, length=edit.length).to_json()
 
         reworded = await store.memory.mailbox.reword(key, changed)
         if reworded is not None and (
@@ -170,18 +175,16 @@ class Intake:
         except StorageError as exc:
             log.error("deleted.unsaved", session=key, error=str(exc), kept="what was learned from the message")
 
-    async def _masked(self, inbound: Inbound) -> Heard:
-        """Returns the message with its secrets masked. The original text stays beside it, in RAM only."""
-        text = inbound.text
-        if len(text) > _LONG:
-            clean = await asyncio.to_thread(self._mask.clean, text)
-            masked = await asyncio.to_thread(self._mask.redact, clean)
-        else:
-            clean = self._mask.clean(text)
-            masked = self._mask.redact(clean)
+    def _masked(self, inbound: Inbound) -> Heard:
+        """Returns the message with its secrets masked. The original text stays beside it, in RAM only.
+
+        This is the place that bounds what the rest of the pipeline reads, and what is stored, of a message.
+        """
+        text = kept(inbound.text, self._message_chars, clean=self._mask.clean, redact=self._mask.redact)
         safe = replace(
             inbound,
-            text=masked,
+            text=text.masked,
+            length=text.length,
             author_name=self._mask(inbound.author_name),
             attachments=tuple(
                 replace(
@@ -196,7 +199,7 @@ class Intake:
             instructions=self._mask(inbound.instructions),
             earlier=tuple((role, self._mask(said)) for role, said in inbound.earlier),
         )
-        return Heard(inbox_id=0, inbound=safe, original=clean if clean != masked else None)
+        return Heard(inbox_id=0, inbound=safe, original=text.original if text.original != text.masked else None)
 
     def _is_stale(self, inbound: Inbound) -> bool:
         """Returns whether a message is too old to be answered unasked and its channel can show "answer now"."""

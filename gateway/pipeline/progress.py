@@ -108,7 +108,7 @@ class Progress:
         while reference is not None and not await self._over_within(self._channel.capabilities.revise_seconds):
             if self._text.strip() and self._text != shown:
                 shown = self._text
-                await self._channel.revise(self._place, reference, self._safe(shown))
+                await self._channel.revise(self._place, reference, await asyncio.to_thread(self._safe, shown))
 
     async def _lost(self) -> OutboxRow | None:
         """Returns the placeholder that an earlier run may have shown, if its platform would recognise it."""

@@ -313,11 +313,7 @@ class TurnRequest:
     def _prompt(self, shares: Allotment) -> Prompt:
         turn, names = self.turn, self._names()
         snapshot = self.view.recall.snapshot
-        notes = tuple(
-            self.texts("note.long", length=len(message.text), shown=self.limits.message_chars // 2)
-            for message in turn.said
-            if len(message.text) > self.limits.message_chars
-        )
+        notes = tuple(self.texts("note.long", length=one.inbound.length) for one in self.heard if one.inbound.length)
         return Prompt(
             voice=self.served.voice,
             profile=tuple(self._line(memory, names) for memory in snapshot.profile),

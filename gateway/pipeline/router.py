@@ -51,13 +51,15 @@ class Flow:
 
     Messages of one author within `burst_seconds` form a batch. An agent runs at most `concurrent_turns` turns at once.
     At most `queue` messages of a session wait. Messages older than `stale_hours` are answered only on request. A store
-    that has failed is tried again after `retry_seconds`.
+    that has failed is tried again after `retry_seconds`. Of a message longer than `message_chars` characters only the
+    beginning and the end are taken.
     """
 
     burst_seconds: float
     concurrent_turns: int
     queue: int
     stale_hours: float
+    message_chars: int
     retry_seconds: float = 30.0
 
 
@@ -95,7 +97,13 @@ class Router:
         self._looking = asyncio.Lock()
         self._closing = False
         self._intake = Intake(
-            roster=roster, channels=channels, lanes=self._lanes, mask=mask, now=now, stale_hours=flow.stale_hours
+            roster=roster,
+            channels=channels,
+            lanes=self._lanes,
+            mask=mask,
+            now=now,
+            stale_hours=flow.stale_hours,
+            message_chars=flow.message_chars,
         )
         self._observed = Observed(mask, now)
         self._fetching = Fetching(channels, attachments)

@@ -9,6 +9,7 @@ that has read the web changes nothing in memory, and no existing reminder.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -243,7 +244,7 @@ class Toolbox:
                 result = await tool.call(arguments)
             except ToolError as exc:
                 result = f"Error: {exc}"
-            result = self.mask(result)
+            result = await asyncio.to_thread(self.mask, result)
             await calls.end(self.turn, n, i, tool.name, result)
         self.returned.append(result)
         return result

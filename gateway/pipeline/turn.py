@@ -167,13 +167,13 @@ class TurnRunner:
         language = written_in(turn.said[-1].text, spoken(heard[-1].inbound.language, served.spec.language))
         texts = Texts(spoken(turn.context.speaker.language, language), turn.context.timezone)
         view: TurnMaterial | None = None
-        course = _Course()
+        course = _Course(await self._mask(served, heard))
         try:
             if told := await self._refusal(served, turn, texts, exempt=exempt):
                 raise _NothingLeft(told)
             if turn.attempts > _MOST_ATTEMPTS:
                 raise _GivenUp
-            async with self._listener(channel, heard, turn) as on_text, self.deadline(where.session_key):
+            async with self._listener(channel, heard, turn, course) as on_text, self.deadline(where.session_key):
                 course.foreign = () if served.offline else await served.foreign()
                 course.shares = self._shares(served, turn, texts, course.foreign)
                 view = await self.tally.timed("look", self._view(served, turn, course.shares))
@@ -185,20 +185,20 @@ class TurnRunner:
         except ModelError as exc:
             log.error("turn.failed", session=where.session_key, turn=turn.id, code=exc.code, error=str(exc))
             told = texts(f"error.{exc.code}")
-            outcome = self._cut_off(served, heard, channel, course, told, exc.code, retry=_retry(turn, texts))
+            outcome = await self._cut_off(served, channel, course, told, exc.code, retry=_retry(turn, texts))
         except TimeoutError:
             if self.was_stopped(where.session_key):
                 told = texts("stop.cut" if course.streamed.strip() else "stop.done")
-                outcome = self._cut_off(served, heard, channel, course, told, "stopped")
+                outcome = await self._cut_off(served, channel, course, told, "stopped")
             else:
                 log.error("turn.failed", session=where.session_key, turn=turn.id, code="deadline")
                 told = texts("error.deadline", seconds=f"{self._limits.seconds:g}")
-                outcome = self._cut_off(served, heard, channel, course, told, "deadline", retry=_retry(turn, texts))
+                outcome = await self._cut_off(served, channel, course, told, "deadline", retry=_retry(turn, texts))
         except _NothingLeft as exc:
-            outcome = self._cut_off(served, heard, channel, course, str(exc), "allowance")
+            outcome = await self._cut_off(served, channel, course, str(exc), "allowance")
         except _GivenUp:
             log.error("turn.given_up", session=where.session_key, turn=turn.id, attempts=turn.attempts)
-            outcome = self._cut_off(served, heard, channel, course, texts("error.internal"), "given_up")
+            outcome = await self._cut_off(served, channel, course, texts("error.internal"), "given_up")
         finally:
             self._over(where.session_key)
         if course.aborted:
@@ -285,7 +285,7 @@ class TurnRunner:
 
     @asynccontextmanager
     async def _listener(
-        self, channel: Channel | None, heard: Sequence[Heard], turn: Turn
+        self, channel: Channel | None, heard: Sequence[Heard], turn: Turn, course: _Course
     ) -> AsyncIterator[OnText | None]:
         """Yields a callback that shows the growing answer in the way the channel supports, or None.
 
@@ -313,18 +313,22 @@ class TurnRunner:
                 after_seconds=self._limits.placeholder_seconds
                 if channel.capabilities.shows_after is None
                 else channel.capabilities.shows_after,
-                safe=lambda text: self._defang(self._mask(heard)(text), True),
+                safe=lambda text: self._defang(course.mask(text), True),
             ) as progress:
                 yield progress.on_text if channel.capabilities.stream == "edit" and not secret else None
 
-    def _mask(self, heard: Sequence[Heard]) -> Callable[[str], str]:
-        """Returns a function that masks secrets. The secrets of `heard`, known only in RAM, are masked by value."""
-        return self._masking([one.original for one in heard if one.original is not None])
+    async def _mask(self, served: Agent, heard: Sequence[Heard]) -> Callable[[str], str]:
+        """Returns a function that masks secrets. The secrets of `heard`, known only in RAM, are masked by value.
 
-    def _cut_off(
+        An agent without a model answers with its own words and masked ones alone, so nothing is left to mask there.
+        """
+        if served.offline:
+            return str
+        return await asyncio.to_thread(self._masking, [one.original for one in heard if one.original is not None])
+
+    async def _cut_off(
         self,
         served: Agent,
-        heard: Sequence[Heard],
         channel: Channel | None,
         course: _Course,
         told: str,
@@ -336,7 +340,9 @@ class TurnRunner:
 
         The shown part of the answer stays, in history too, with `told` after it. Without any, `told` is all.
         """
-        shown = self._mask(heard)(course.streamed).strip()[:_LONGEST_PARTIAL]
+        # A secret that begins in what is kept may end behind it.
+        streamed = course.streamed[: 2 * _LONGEST_PARTIAL]
+        shown = (await asyncio.to_thread(course.mask, streamed)).strip()[:_LONGEST_PARTIAL]
         if not shown:
             return Outcome(pieces=pieces(channel, told, buttons=retry), error=error)
         said = self._utterance(ChatMessage(role="assistant", content=f"{shown} […]"))
@@ -456,8 +462,7 @@ class TurnRunner:
     ) -> tuple[Outcome, TurnMaterial]:
         """Returns the outcome of asking the model, and the material that was in the last prompt."""
         learned = await self._memory.turns.understood(turn) if served.offline and served.spec.memory.enabled else None
-        mask = self._mask(heard)
-        toolbox, tools = self._toolbox(served, turn, texts, course.foreign, view.window, mask)
+        toolbox, tools = self._toolbox(served, turn, texts, course.foreign, view.window, course.mask)
         request = TurnRequest(
             served=served,
             turn=turn,
@@ -480,7 +485,7 @@ class TurnRunner:
             if not served.offline:
                 await self._memory.turns.keep_step(turn, n, completion.to_json(), _spent(completion))
 
-        before = await self._agreed(turn, toolbox, course.foreign, mask)
+        before = await self._agreed(turn, toolbox, course.foreign, course.mask)
         reply = await agent.run(
             served.provider,
             request,
@@ -490,7 +495,7 @@ class TurnRunner:
                 stored=[Completion.from_json(step) for step in turn.steps], keep=keep_step, traffic=before
             ),
             gauge=served.gauge,
-            redact=mask,
+            redact=course.mask,
             on_text=course.on_text,
         )
         # A tool's question must reach the person even if the model doesn't repeat it.
@@ -500,10 +505,12 @@ class TurnRunner:
         set_back = [reminder_lines.set_back(texts, one, self._now()) for one in toolbox.told_back]
         shown = "\n".join([said, *toolbox.asked, *set_back])
         if not (served.offline or appended):
-            shown = self._defang(shown, False)
-        longest = max(len(message.text) for message in turn.said)
-        if request.cut or longest > self._limits.message_chars:
-            shown += "\n" + texts("long.told", length=longest)
+            shown = await asyncio.to_thread(self._defang, shown, False)
+        longest = max((one.inbound for one in heard), key=lambda inbound: inbound.length)
+        if longest.length:
+            shown += "\n" + texts("long.kept", length=longest.length, kept=len(longest.text))
+        elif request.cut:
+            shown += "\n" + texts("long.told", length=max(len(message.text) for message in turn.said))
         unread = dict.fromkeys(line for beside in attached for line in _unread(served, beside, texts))
         shown = "\n".join([shown, *unread])
         if turn.first and channel is not None and channel.capabilities.introduces:
@@ -512,7 +519,8 @@ class TurnRunner:
         if question is not None and question.purpose == CALL and channel and not channel.capabilities.buttons:
             shown += "\n" + texts("call.type", do=texts("do"), no=texts("no"))
         outcome = Outcome(
-            pieces=pieces(
+            pieces=await asyncio.to_thread(
+                pieces,
                 channel,
                 shown,
                 markdown=not served.offline,  # an offline answer shows quotations exactly as they were said
@@ -591,10 +599,13 @@ def _reply_to(heard: Sequence[Heard]) -> str | None:
 class _Course:
     """The course of a turn so far: the shown part of the answer, and the calls that cost something and gave nothing.
 
-    `foreign` are the tools that are not ours, as they are when the turn begins, `shares` those of its first request.
+    `mask` removes the secrets from a text of the model or a tool. A long text takes it long, so it runs in a
+    thread. `foreign` are the tools that are not ours, as they are when the turn begins, `shares` those of its first
+    request.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, mask: Callable[[str], str]) -> None:
+        self.mask = mask
         self.foreign: tuple[ForeignTool, ...] = ()
         self.on_text: OnText | None = None
         self.shares: Allotment | None = None

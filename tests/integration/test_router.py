@@ -14,6 +14,7 @@ from agents.llm import Completion, ModelUnavailable
 from channels.base import ChannelError, NotTaken, Place
 from memory.store.database import Database
 from tests.kit import postgres
+from tests.kit.assembly import LIMITS
 from tests.kit.bench import Bench, Screen
 from tests.kit.fakes import Clock, ScriptedModel, calls
 from tests.kit.talk import private
@@ -324,3 +325,26 @@ async def test_a_full_disk_is_told_and_what_was_taken_is_answered_when_there_is_
 
 async def _limit_pages(database: Database, pages: int) -> None:
     await database.write(lambda tx: tx.all(f"pragma max_page_count = {pages}"))
+
+
+async def test_of_a_message_that_is_too_long_beginning_and_end_are_read_and_kept(bench: Bench) -> None:
+    """Its length bounds what everything behind the inbox reads, and what is stored; the person is told."""
+    async with bench.running():
+        await bench.say("first words, " + "and so on, " * 20_000 + "last words")
+        rows = await bench.memory.database.read(lambda reader: reader.all("select text from messages order by id"))
+    said = bench.model.requests[-1].messages[-1].content
+    assert "first words" in said and "last words" in said and "characters left out" in said
+    assert "The message had 220023 characters; you see its beginning and end." in said
+    assert max(len(row["text"]) for row in rows) <= LIMITS.message_chars
+    assert "(Your message has 220023 characters. Only its beginning and end, " in bench.screen.texts[0]
+
+
+async def test_an_edit_that_is_too_long_is_shortened_like_a_message(bench: Bench) -> None:
+    """Every door leads through the same place."""
+    async with bench.running() as router:
+        await bench.say("my dog is called Rex", key="7")
+        edit = replace(bench.inbound("my dog is called Max " + "x" * 200_000, key="8"), edited=True, message_id="7")
+        await router.on_inbound(edit)
+        await router.settled(edit.place)
+        rows = await bench.memory.database.read(lambda reader: reader.all("select text from messages order by id"))
+    assert max(len(row["text"]) for row in rows) <= LIMITS.message_chars

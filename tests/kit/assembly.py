@@ -101,6 +101,13 @@ def assembled_router(
         ),
         attachments=attachments or reader(),
         mask=MASK,
-        flow=Flow(burst_seconds=0, concurrent_turns=4, queue=queue, stale_hours=2, retry_seconds=retry_seconds),
+        flow=Flow(
+            burst_seconds=0,
+            concurrent_turns=4,
+            queue=queue,
+            stale_hours=2,
+            message_chars=LIMITS.message_chars,
+            retry_seconds=retry_seconds,
+        ),
         now=clock,
     )
