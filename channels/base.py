@@ -479,6 +479,10 @@ class Channel(Protocol):
         """
         return [Chunk(text=text)]
 
+    def warm_up(self) -> None:
+        """Builds what the first update would otherwise build in the event loop. May run in any thread."""
+        return
+
     async def run(self, host: Host) -> None:
         """Receives until the platform ends it or the task is cancelled. Raises `ChannelError`."""
         return

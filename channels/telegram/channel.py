@@ -93,6 +93,8 @@ _MOST_LINES = 1_000
 _MENU = "menu"  # the name under which the host keeps the command lists that Telegram has
 _ALBUMS = "albums"  # the name under which the host keeps the messages of the last albums
 _KEPT_ALBUMS = 50  # the most albums in one batch of 100 updates
+#: An update with what every message has.
+_BARE: JSON = {"update_id": 1, "message": {"message_id": 1, "date": 1, "chat": {"id": 1, "type": "private"}}}
 _SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
 
 
@@ -525,6 +527,9 @@ class TelegramChannel(Channel):
         if first == edited.message_id:
             return edited
         return replace(edited, message_id=first) if edited.text else None
+
+    def warm_up(self) -> None:
+        Update.model_validate(_BARE)
 
     def _read(self, raw: JSON) -> Update | None:
         """Parses an update. If aiogram can't parse it, logs that without the update's text and returns None."""

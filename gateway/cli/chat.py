@@ -63,6 +63,7 @@ def chat(config_path: Path | None, person: str, once: str | None) -> None:
 @CONFIG
 def serve(config_path: Path | None) -> None:
     """Answer on the chat platforms until Ctrl-C or SIGTERM."""
+    from gateway import warming
     from gateway.ops import http, stalls
 
     config = loaded(config_path)
@@ -73,6 +74,7 @@ def serve(config_path: Path | None) -> None:
             "reached from other machines.",
             EX_CONFIG,
         )
+    warming.import_for(config)
     with ending():
         try:
             sys.exit(stalls.run(_served(config, config_path)))

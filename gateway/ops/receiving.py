@@ -60,7 +60,10 @@ class Receiving:
             await cancelled(self._tasks.values())
 
     async def renew(
-        self, running: Sequence[BotSettings], bots: Sequence[BotSettings], make: Callable[[BotSettings], Channel]
+        self,
+        running: Sequence[BotSettings],
+        bots: Sequence[BotSettings],
+        make: Callable[[BotSettings], Awaitable[Channel]],
     ) -> None:
         """Takes out the bots that are gone, puts in the new ones, and connects those anew whose connection changed."""
         before, after = {bot.id: _connection(bot) for bot in running}, {bot.id: _connection(bot) for bot in bots}
@@ -72,7 +75,7 @@ class Receiving:
                 self._channels.pop(name, None)
             for bot in bots:
                 if before.get(bot.id) != after[bot.id]:
-                    self._channels[bot.id] = make(bot)
+                    self._channels[bot.id] = await make(bot)
                     self._begin(self._channels[bot.id])
         finally:
             self._changing = False

@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as package_version
 from types import FrameType
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from channels.base import Channel, Health, Hook
-from gateway import app
+from gateway import app, warming
 from gateway.config.loading import Config
 from gateway.ops import http
 from gateway.ops.background import beside
@@ -98,6 +99,7 @@ async def serve(
 
     async with AsyncExitStack() as stack:
         stack.enter_context(files.counted(asyncio.get_running_loop()))
+        warm = await stack.enter_async_context(warming.warming_up(config, channels.values()))
         parts = await stack.enter_async_context(app.opened(config, channels, now=now))
         memories = {
             spec.database or app.DEFAULT_DATABASE: parts.roster.stores[name].memory
@@ -105,20 +107,21 @@ async def serve(
         }
 
         async def report() -> http.Report:
-            judged = judge(
-                channels={name: _felt(channel) for name, channel in channels.items()},
-                stores={name: await _asked(memory, channels) for name, memory in memories.items()},
-                process=files.trouble(),
-                now=now(),
-                uptime=monotonic() - began,
-                connecting={} if receiving is None else {name: receiving.seconds(name) for name in channels},
-                turn_seconds=config.settings.limits.turn_seconds,
-                version=running,
+            return replace(
+                judge(
+                    channels={name: _felt(channel) for name, channel in channels.items()},
+                    stores={name: await _asked(memory, channels) for name, memory in memories.items()},
+                    process=files.trouble(),
+                    now=now(),
+                    uptime=monotonic() - began,
+                    connecting={} if receiving is None else {name: receiving.seconds(name) for name in channels},
+                    turn_seconds=config.settings.limits.turn_seconds,
+                    version=running,
+                ),
+                # No reason for red: all were late and then went on. A restart, which red asks for, would add to that.
+                stall=stalls.longest,
             )
-            # No reason for red: all were late and then went on. A restart, which red asks for, would only add to it.
-            return replace(judged, stall=stalls.longest)
 
-        metrics = await _metrics(report, memories, parts.roster.each_store, stalls)
         page, doors, api = None, list[http.Door](), app.doors(config, channels, parts, version=running, now=now)
         if api is not None:
             stack.push_async_callback(api.close)
@@ -133,9 +136,10 @@ async def serve(
                     doors=lambda: doors,
                     # A sender is to try another process meanwhile.
                     hearing=lambda: hearing.is_set() and not any(map(cut_off, memories.values())),
-                    metrics=metrics,
+                    metrics=await _metrics(report, memories, parts.roster.each_store, stalls),
                 )
             )
+        await warm.wait()
         # Entered after the page, so that the page reports health until all is answered and puts off late requests.
         router = await stack.enter_async_context(
             app.answering(config, channels, parts, now=now, reload=None if sources is None else reload, takes_part=True)
@@ -156,7 +160,7 @@ async def serve(
         async def apply(before: Config, after: Config) -> None:
             await app.renew(before, after, parts)
             bots = before.settings.channels.bots, after.settings.channels.bots
-            await receiving.renew(*bots, lambda bot: app.channel(bot, now=now))
+            await receiving.renew(*bots, partial(warming.warm_channel, now=now))
             plan_nights()
 
         async def receive() -> None:

@@ -1,0 +1,110 @@
+"""Builds before the first message what it would otherwise build in the event loop: tables, patterns and parsers.
+
+All of it is named here. Each is built at its first use, so it is used here once, on words that say nothing. Patterns
+that only a transaction or a thread uses are not among them.
+
+Invariants: nothing is stored or sent. The functions may run in any thread, beside the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import Final
+
+from agents.offline.speech import speech
+from agents.spec import Language
+from channels.base import Channel
+from gateway import app
+from gateway.commands import phrases, plain
+from gateway.commands.texts import Texts
+from gateway.config.loading import Config
+from gateway.config.settings import BotSettings
+from gateway.ops.background import beside
+from memory.learn.offline import intents, patterns
+from memory.reminders import orders
+from memory.text.guard import injection_flags
+from memory.text.secrets.redact import redact
+from memory.text.secrets.repeated import masking
+from memory.text.sentences import parts
+from memory.text.simplified import simplified
+from memory.text.times.days import days_named
+
+#: In each language a message that every pattern for its language has to be tried on, because it says nothing.
+_SAYINGS: Final[Mapping[Language, str]] = {
+    "en": "The weather is such that I wonder about it.",
+    "zh": "天气真是一言难尽啊，我觉得。",
+    "de": "Das Wetter ist so, dass ich mich wundere.",
+    "ja": "天気のことを考えています。",
+    "fr": "Le temps est tel que je me demande.",
+    "es": "El tiempo es tal que me pregunto.",
+}
+
+
+def import_for(config: Config) -> None:
+    """Imports what serving `config` needs, also what is imported late because few need it."""
+    import_module("gateway.ops.serve")
+    for platform in {bot.platform for bot in config.settings.channels.bots}:
+        import_module(f"channels.{platform}")
+    if config.page_agents:
+        import_module("gateway.page.routes")
+
+
+@asynccontextmanager
+async def warming_up(config: Config, channels: Iterable[Channel]) -> AsyncIterator[asyncio.Event]:
+    """Builds everything in a thread while the block runs.
+
+    The event it gives is set once all is there that these channels and the languages of the agents need. The other
+    languages follow: somebody may write in any.
+    """
+    ready = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.to_thread(_warm_up, config, list(channels))
+        finally:
+            ready.set()
+        for language in _SAYINGS:
+            if language not in _expected(config):
+                await asyncio.to_thread(_warm_up_language, language)
+
+    async with beside([work()], "warming.ended"):
+        yield ready
+
+
+async def warm_channel(bot: BotSettings, *, now: Callable[[], int]) -> Channel:
+    """Returns the channel of a bot that comes while others are answered."""
+    await asyncio.to_thread(import_module, f"channels.{bot.platform}")
+    channel = app.channel(bot, now=now)
+    await asyncio.to_thread(channel.warm_up)
+    return channel
+
+
+def _warm_up(config: Config, channels: Iterable[Channel]) -> None:
+    for channel in channels:
+        channel.warm_up()
+    redact("Nothing.")
+    masking(["k9#Lx2!vQ8"])("Nothing.")
+    injection_flags("Nothing.")
+    intents.learned()
+    for language in _expected(config):
+        _warm_up_language(language)
+
+
+def _expected(config: Config) -> set[Language]:
+    # The patterns for English are tried on texts in every language.
+    return {"en", *(spec.language for spec in config.agents.values())}
+
+
+def _warm_up_language(language: Language) -> None:
+    saying = _SAYINGS[language]
+    speech(language, simplified, parts)
+    list(orders.read(saying, language=language))
+    days_named(saying, language=language, now=datetime.now(UTC))
+    patterns.discloses(saying)
+    plain.requested(saying, modelless=True)
+    phrases.say("lives-in", "-", language=language)
+    Texts(language).date(0)
