@@ -171,6 +171,8 @@ class ApiChannel(Channel):
             finally:
                 if not reply.taken:
                     reply.refused = reply.refused or "The message was not taken. Send it again."
+                if reply.refused:
+                    # A program that sends it again asks anew.
                     self._replies.pop(inbound.ticket, None)
                 del self._current[key]
                 reply.close()

@@ -27,6 +27,7 @@ from tests.kit.doors import (
 from tests.kit.fakes import NOON, ScriptedModel, calls
 from tests.kit.forgetting import traces
 
+CHAT = "/v1/chat/completions"
 HELLO = [{"role": "user", "content": "Hello"}]
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(64))
 SUB = {"iss": "open-webui", "sub": "u1", "name": "Eva", "exp": NOON / 1000 + 10**6}
@@ -336,6 +337,19 @@ async def test_a_model_in_trouble_has_its_status(home: House) -> None:
     model_of(home).answers = [ModelRateLimited("Too much.")]
     refused = await home.chat(key, "Hello", model="assistant-recall")
     assert (refused.status_code, refused.json()["error"]["code"]) == (429, "rate_limit_exceeded")
+
+
+async def test_a_message_refused_for_its_haste_is_heard_when_it_is_sent_again(tmp_path: Path) -> None:
+    """Clients wait and repeat the same request by themselves: the refusal must not be its answer for ever."""
+    async with house(tmp_path, model=ScriptedModel("One.", "Two."), a_minute=1, burst=1) as home:
+        key = await home.key()
+        asked = [HELLO, [{"role": "user", "content": "And now?"}]]
+        first, refused = [await home.ask("POST", CHAT, key, {"model": "assistant", "messages": one}) for one in asked]
+        assert content(first) == "One."
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "rate_limit_exceeded")
+        home.world.clock.move(minutes=2)
+        again = await home.ask("POST", CHAT, key, {"model": "assistant", "messages": asked[1]})
+        assert content(again) == "Two."
 
 
 # Who asks -------------------------------------------------------------------------------------------------------
