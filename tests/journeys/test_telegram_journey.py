@@ -1,0 +1,90 @@
+"""An hour on Telegram, in the settings that `remora init` writes."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from pathlib import Path
+
+from tests.journeys.house import PATIENCE, House
+from tests.journeys.talk import held
+from tests.kit.served import TELEGRAM_TOKEN
+from tests.platforms.telegram import Control, running
+
+ADA, BEN, GROUP = 7, 8, -1001234
+#: Seconds between two messages of a person who reads the answers.
+_READS = 6.0
+
+
+async def test_an_hour_on_telegram_goes_without_a_fault(tmp_path: Path) -> None:
+    """Talk, a file of 3 MB, a picture, an edit, buttons, a group, and a restart in between."""
+    async with running(token=TELEGRAM_TOKEN) as telegram:
+        house = House(tmp_path, telegram=telegram)
+        chat, group = Chat(telegram, ADA), Chat(telegram, GROUP)
+        async with house.open():
+            answers = await held(chat.ask)
+            await telegram.say(user=ADA, document=b"the plan " * 340_000, filename="plan.txt", mime="text/plain")
+            answers.append(await chat.until(r"\w"))
+            await telegram.say("what is this?", user=ADA, photo=b"\x89PNG\r\n\x1a\n" + bytes(100_000))
+            answers.append(await chat.until(r"\w"))
+            written = await telegram.say("I am allergic to pears", user=ADA)
+            await chat.until("pears")
+            await telegram.edit(written.message_id, "I am allergic to plums", chat=ADA)
+            while "plums" not in await chat.ask("/memory list category:health", "What I remember"):
+                pass
+            await chat.ask("/forget walnuts", "Forget this")
+            await chat.press("and the words")
+            await telegram.wait(chat=ADA, bot_messages=2, text="Forgotten", timeout=PATIENCE)
+            await telegram.group(GROUP, kind="supergroup", title="Choir", forum=False, bot_admin=False)
+            await telegram.say("/allow@remora_test_bot here", user=ADA, chat=GROUP)
+            answers.append(await group.until(r"\w"))
+            await telegram.say("@remora_test_bot hello, I sing alto", user=BEN, chat=GROUP)
+            answers.append(await group.until(r"\w"))
+        async with house.open():
+            answers.append(await chat.ask("Where do I live?", "Braga"))
+        assert house.troubles(*answers, *await telegram.texts(ADA), *await telegram.texts(GROUP)) == []
+
+
+class Chat:
+    """What the bot writes in a chat; `seen` messages of it were read before."""
+
+    def __init__(self, telegram: Control, chat: int) -> None:
+        self._telegram = telegram
+        self._chat = chat
+        self._seen = 0
+        self._clock = time.time() - 1_800
+
+    async def ask(self, text: str, expected: str) -> str:
+        """Says something and returns what the bot has written to it, once that fits `expected`.
+
+        People are slower than tests: by the platform's clock, each message comes some seconds after the one before.
+        """
+        self._clock += _READS
+        await self._telegram.say(text, user=self._chat, language="en", sent_at=int(self._clock))
+        return await self.until(expected)
+
+    async def until(self, expected: str) -> str:
+        texts: list[str] = []
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not re.search(expected, "\n".join(texts[self._seen :])):
+                    await asyncio.sleep(0.1)
+                    texts = await self._telegram.texts(self._chat)
+        except TimeoutError:
+            raise AssertionError(f"{expected!r} was not answered, but {texts[self._seen :]}") from None
+        self._seen, new = len(texts), texts[self._seen :]
+        return "\n".join(new)
+
+    async def press(self, label: str) -> None:
+        """Presses the newest button whose label holds `label`."""
+        messages = (await self._telegram.state())["chats"][str(self._chat)]["messages"]
+        buttons = [
+            (message["message_id"], button["text"])
+            for message in messages
+            for row in message.get("reply_markup", {}).get("inline_keyboard", [])
+            for button in row
+            if label in button["text"]
+        ]
+        message_id, whole = buttons[-1]
+        await self._telegram.press(message_id, label=whole, chat=self._chat, user=self._chat)
