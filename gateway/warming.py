@@ -9,11 +9,13 @@ Invariants: nothing is stored or sent. The functions may run in any thread, besi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import Final
+
+import structlog
 
 from agents.offline.speech import speech
 from agents.spec import Language
@@ -24,15 +26,17 @@ from gateway.commands.texts import Texts
 from gateway.config.loading import Config
 from gateway.config.settings import BotSettings
 from gateway.ops.background import beside
-from memory.learn.offline import intents, patterns
+from memory.learn.offline import patterns
 from memory.reminders import orders
-from memory.text.guard import injection_flags
 from memory.text.secrets.redact import redact
-from memory.text.secrets.repeated import masking
 from memory.text.sentences import parts
 from memory.text.simplified import simplified
 from memory.text.times.days import days_named
 
+log = structlog.get_logger(__name__)
+
+#: Seconds after which what is seldom needed at once is built. It would slow down the connecting.
+_CONNECTING: Final = 3.0
 #: In each language a message that every pattern for its language has to be tried on, because it says nothing.
 _SAYINGS: Final[Mapping[Language, str]] = {
     "en": "The weather is such that I wonder about it.",
@@ -54,11 +58,13 @@ def import_for(config: Config) -> None:
 
 
 @asynccontextmanager
-async def warming_up(config: Config, channels: Iterable[Channel]) -> AsyncIterator[asyncio.Event]:
+async def warming_up(
+    config: Config, channels: Iterable[Channel], sleep: Callable[[float], Awaitable[None]]
+) -> AsyncIterator[asyncio.Event]:
     """Builds everything in a thread while the block runs.
 
-    The event it gives is set once all is there that these channels and the languages of the agents need. The other
-    languages follow: somebody may write in any.
+    The event it gives is set once all is there that first messages to these channels need, in the languages of the
+    agents. The rest follows when the channels have had time to connect: somebody may write in any language.
     """
     ready = asyncio.Event()
 
@@ -67,9 +73,11 @@ async def warming_up(config: Config, channels: Iterable[Channel]) -> AsyncIterat
             await asyncio.to_thread(_warm_up, config, list(channels))
         finally:
             ready.set()
-        for language in _SAYINGS:
-            if language not in _expected(config):
-                await asyncio.to_thread(_warm_up_language, language)
+        await sleep(_CONNECTING)
+        for language in sorted(_SAYINGS, key=_expected(config).__contains__):
+            await asyncio.to_thread(_warm_up_language, language)
+            await asyncio.to_thread(patterns.discloses, _SAYINGS[language])
+        log.info("warming.done")
 
     async with beside([work()], "warming.ended"):
         yield ready
@@ -87,9 +95,6 @@ def _warm_up(config: Config, channels: Iterable[Channel]) -> None:
     for channel in channels:
         channel.warm_up()
     redact("Nothing.")
-    masking(["k9#Lx2!vQ8"])("Nothing.")
-    injection_flags("Nothing.")
-    intents.learned()
     for language in _expected(config):
         _warm_up_language(language)
 
@@ -104,7 +109,6 @@ def _warm_up_language(language: Language) -> None:
     speech(language, simplified, parts)
     list(orders.read(saying, language=language))
     days_named(saying, language=language, now=datetime.now(UTC))
-    patterns.discloses(saying)
     plain.requested(saying, modelless=True)
     phrases.say("lives-in", "-", language=language)
     Texts(language).date(0)

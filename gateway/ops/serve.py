@@ -99,7 +99,7 @@ async def serve(
 
     async with AsyncExitStack() as stack:
         stack.enter_context(files.counted(asyncio.get_running_loop()))
-        warm = await stack.enter_async_context(warming.warming_up(config, channels.values()))
+        warm = await stack.enter_async_context(warming.warming_up(config, channels.values(), sleep))
         parts = await stack.enter_async_context(app.opened(config, channels, now=now))
         memories = {
             spec.database or app.DEFAULT_DATABASE: parts.roster.stores[name].memory

@@ -36,6 +36,7 @@ from memory.text.secrets.redact import redact
 from memory.text.sentences import parts
 from memory.text.simplified import simplified
 from memory.text.times.days import days_named
+from tests.kit import stalls
 
 ROOT = Path(__file__).parents[2]
 #: Seconds after which a command is given up.
@@ -65,7 +66,9 @@ def ran(
         status = int.from_bytes(told, signed=True)
         for stream in (out, errors):
             stream.seek(0)
-        return subprocess.CompletedProcess(arguments, status, out.read(), errors.read())
+        done = subprocess.CompletedProcess(arguments, status, out.read(), errors.read())
+    stalls.check_log(done.stderr.decode(errors="replace"))
+    return done
 
 
 @cache

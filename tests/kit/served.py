@@ -29,6 +29,7 @@ from gateway import app
 from gateway.config.loading import load
 from gateway.ops.reloading import Sources
 from gateway.ops.serve import serve
+from tests.kit import stalls
 from tests.kit.program import ran
 from tests.platforms.discord import Control as Discord
 from tests.platforms.telegram import Control as Telegram
@@ -182,6 +183,7 @@ async def spawned(
             serving.send_signal(signal.SIGTERM)
         async with asyncio.timeout(30):
             await serving.wait()
+    stalls.check_log((folder / "printed").read_text(errors="replace"))
 
 
 class Machine:
@@ -247,4 +249,5 @@ class Machine:
 async def ended(process: asyncio.subprocess.Process) -> tuple[int | None, str]:
     async with asyncio.timeout(60):
         _, err = await process.communicate()
+    stalls.check_log(err.decode())
     return process.returncode, err.decode()

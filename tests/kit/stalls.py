@@ -5,6 +5,7 @@ A test whose own code computes in the loop is marked `stands("why")`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -13,6 +14,16 @@ from gateway.ops.stalls import Stall
 #: Seconds of the loop thread's processor time that a round of the loop may take. What others do on the machine hardly
 #: counts, and the program logs from 0.1 s.
 LIMIT: Final = 0.25
+
+
+_PROCESSOR: Final = re.compile(r"processor_seconds\W+([\d.]+)")
+
+
+def check_log(text: str) -> None:
+    """Fails if the log of a program that a test has started tells that its loop stood for too long."""
+    told = [line for line in text.splitlines() if "loop.stood" in line]
+    lines = [line for line in told if (seconds := _PROCESSOR.search(line)) and float(seconds[1]) > LIMIT]
+    assert not lines, "\n".join(["The event loop of a program stood:", *lines])
 
 
 def verdict(stalls: Iterable[Stall]) -> str:

@@ -190,6 +190,19 @@ def test_no_place_is_taken_for_a_secret_by_the_log() -> None:
     assert [place for place in places if redact(place) != place] == []
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-01-01T00:00:00Z [warning  ] loop.stood [gateway.ops.stalls] processor_seconds=0.3 seconds=0.4",
+        '{"seconds": 0.4, "processor_seconds": 0.3, "place": "a:1", "event": "loop.stood"}',
+    ],
+)
+def test_the_tests_guard_reads_the_logs_of_programs(line: str) -> None:
+    guard.check_log(line.replace("0.3", "0.2"))
+    with pytest.raises(AssertionError, match="stood"):
+        guard.check_log(f"a line\n{line}\n")
+
+
 def test_the_tests_guard_names_place_and_time_of_what_took_too_long() -> None:
     assert guard.verdict([stall(5.0, processor=0.1)]) == ""
     assert guard.verdict([]) == ""
