@@ -33,7 +33,7 @@ def say(key: str, value: str, *, language: Language) -> str:
 
     `key` is normalised, as facts are stored.
     """
-    if _denying(key).match(value):
+    if _denial().match(value) and _denying(key).match(value):
         return f"{key}: {value}"
     head, tail = _phrase(key, language)
     return f"{head}{_told_once(key, value, language=language)}{tail}"
@@ -122,6 +122,13 @@ def _listed(key: str, language: Language) -> tuple[str, ...]:
     """Returns the openings that the file of a language lists for a key."""
     listed: str = wording(language)["repeats"].get(key, "")
     return tuple(listed.split("|")) if listed else ()
+
+
+@cache
+def _denial() -> re.Pattern[str]:
+    """Returns the words that begin a denial in any language. Few values do, so few keys need a pattern of their own."""
+    denials = (one for language in get_args(Language) for one in str(wording(language)["denials"]).split("|") if one)
+    return re.compile("|".join(map(re.escape, denials)) or "(?!)", re.IGNORECASE)
 
 
 @cache

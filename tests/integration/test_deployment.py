@@ -176,6 +176,7 @@ async def test_a_process_that_was_taken_for_dead_says_so(tmp_path: Path) -> None
         assert health.deployment is not None and health.deployment.is_lost
 
 
+@pytest.mark.stands("it starts a server itself")
 async def test_a_standby_is_followed_as_far_as_the_role_may_see_it(tmp_path: Path, own_server: postgres.Server) -> None:
     path, url = tmp_path / "remora.db", f"{own_server.address} dbname=remora"
     second = postgres.Server({"hot_standby": "on", "max_connections": "30"}, of=own_server)

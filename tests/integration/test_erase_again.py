@@ -63,6 +63,7 @@ def held(words: Sequence[str], files: Sequence[Path]) -> list[str]:
 
 
 @pytest.mark.postgres
+@pytest.mark.stands("it looks for words in all files itself")
 async def test_after_a_dump_of_the_server_was_put_back_nothing_forgotten_is_left(tmp_path: Path) -> None:
     from memory.store.postgres.database import PostgresDatabase
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from tests.kit.served import ADA, ANN, BEN, BOB, TELEGRAM_TOKEN, Served, spawned
@@ -348,6 +349,7 @@ def _id_in(text: str) -> str:
     return found[0]
 
 
+@pytest.mark.stands("it looks for words in all files itself")
 async def test_what_is_forgotten_stands_in_no_file_any_more(tmp_path: Path) -> None:
     """By every way there is, on both platforms, beside another reader, in new backups and exports, after a restore."""
     async with world(tmp_path) as there:

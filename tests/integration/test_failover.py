@@ -34,6 +34,7 @@ def pair() -> Iterator[tuple[postgres.Server, postgres.Server]]:
         yield primary, standby
 
 
+@pytest.mark.stands("it starts servers itself")
 async def test_a_number_that_is_given_again_is_no_proof_of_a_commit(tmp_path: Path) -> None:
     """A standby has not heard of the transaction, and gives its number to others before anybody asks for it."""
     settings, tries = {"shared_buffers": "16MB"}, list[int]()

@@ -207,6 +207,7 @@ async def test_no_byte_of_what_is_forgotten_is_left_in_any_file(
 
 
 @pytest.mark.sqlite("about free space in its pages")
+@pytest.mark.stands("it looks for 2,000 words in all bytes of the store")
 async def test_what_sqlite_leaves_in_free_space_goes_as_well(tmp_path: Path, clock: Clock) -> None:
     """`secure_delete` wipes the cells of deleted rows, but not the copies left where rows have moved between pages."""
     path = tmp_path / "remora.db"

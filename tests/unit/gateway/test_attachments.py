@@ -294,6 +294,7 @@ async def test_a_pdf_that_only_forbids_printing_is_read() -> None:
     assert (await understood(pdf("Invoice.", password=""), file("a.pdf"))).text == "[page 1 of 1]\nInvoice."
 
 
+@pytest.mark.stands("it makes the PDF itself")
 async def test_a_pdf_made_to_burst_harms_nobody() -> None:
     """A few kilobytes that unpack to 200 MB are given up on, in a process of their own."""
     one = await understood(pdf("", raw=b"\x00" * 200_000_000), file("bomb.pdf"))
