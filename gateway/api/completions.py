@@ -40,6 +40,8 @@ from memory.service import Context, Hit, Spent, excerpt
 #: The ending of the models that answer with the client's own history.
 RECALL: Final = "-recall"
 _LONGEST_INSTRUCTIONS: Final = 4_000
+#: The characters of the last message by which memory is searched.
+_LONGEST_QUERY: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,8 +241,9 @@ class Completions:
         memory, spec = self._roster.stores[served.spec.name].memory, served.spec.memory
         if not spec.enabled:
             return
-        query, _ = own_words(next((one.content for one in reversed(asked.messages) if one.role == "user"), ""))
-        hits = await memory.search(context, query[:2_000], limit=spec.recall_items) if query.strip() else []
+        words, _ = own_words(next((one.content for one in reversed(asked.messages) if one.role == "user"), ""))
+        query = words[:_LONGEST_QUERY]
+        hits = await memory.search(context, query, limit=spec.recall_items) if query.strip() else []
         known = await memory.memories(context, limit=spec.known_facts)
         told = [Hit(score=1.0, memory=one) for one in known]
         seen: set[str] = set()

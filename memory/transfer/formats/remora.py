@@ -31,6 +31,8 @@ VERSION: Final = 1
 #: The stand-in for the owner, so that an export can become another owner's, such as that of their new account.
 OWNER: Final = Person(platform="", user_id="")
 _OWNER: Final = "owner"
+#: The most characters of a message, which are as many as `limits.message_chars` can allow.
+_MESSAGE_CHARS: Final = 200_000
 #: The beginning of a page, and the text before a person's account in its second line.
 PAGE_TITLE: Final = "# What Remora remembers of "
 PAGE_FOR: Final = ", for "
@@ -249,7 +251,7 @@ def _line(raw: object, masking: Masking) -> ImportedLine:
         role="user" if role == "user" else "assistant",
         author=_person(fields.get("author"), masking) if role == "user" else None,
         name=masking(_text(fields, "name", 200)),
-        text=masking(_text(fields, "text", 1_000_000, needed=True)),
+        text=masking(_text(fields, "text", _MESSAGE_CHARS, needed=True)),
         said_at=said_at,
         thread=thread if isinstance(thread, str) and thread else None,
         # Its memories are in the export.
