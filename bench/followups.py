@@ -90,9 +90,10 @@ async def played(lines: Sequence[Line]) -> dict[str, list[str]]:
                     await say(memory, private(person), text, clock=clock)
                     await memory.flush(await memory.context(*private(person)), "bench")
                 clock.set(at)
-                for due in await memory.follow_ups.due():
-                    await memory.follow_ups.ask(due, _shown)
-                    asked[due.whose.user_id].append(due.today.isoformat())
+                for identity_id in await memory.follow_ups.wanted():
+                    if (due := await memory.follow_ups.due(identity_id)) is not None:
+                        await memory.follow_ups.ask(due, _shown)
+                        asked[due.whose.user_id].append(due.today.isoformat())
                 at += _HOUR
     return asked
 

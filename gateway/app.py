@@ -320,8 +320,8 @@ async def answering(
         await router.take_up()
         sharing = [Sharing(store, router, takes_part=takes_part) for store in roster.each_store]
         async with (
-            beside([clock.work() for clock in parts.clocks], "reminders.ended"),
-            beside([share.work() for share in sharing], "sharing.ended"),
+            beside([clock.work() for clock in parts.clocks]),
+            beside([share.work() for share in sharing]),
         ):
             yield router
     finally:

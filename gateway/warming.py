@@ -79,7 +79,7 @@ async def warming_up(
             await asyncio.to_thread(patterns.discloses, _SAYINGS[language])
         log.info("warming.done")
 
-    async with beside([work()], "warming.ended"):
+    async with beside([work()]):
         yield ready
 
 

@@ -15,6 +15,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
+_WRITTEN_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _A_DAY: Final = timedelta(days=1)
 _DAY_MS: Final = 86_400_000
@@ -69,6 +70,14 @@ def mentions(text: str, today: date, *, ahead: bool = False) -> Iterator[Mention
         except (ValueError, OverflowError):  # February 30, or a year beyond 9999
             continue
         yield Mention(start=match.start(), end=match.end(), first=first, last=last, unit=unit)
+
+
+def day_of(text: str) -> date | None:
+    """Returns the day that `text` writes as `YYYY-MM-DD`; None for any other text and for a day that doesn't exist."""
+    try:
+        return date.fromisoformat(text) if _WRITTEN_DAY.fullmatch(text) else None
+    except ValueError:
+        return None
 
 
 def local_time(moment: int, timezone: str) -> datetime:

@@ -13,6 +13,7 @@ from datetime import date
 from typing import Final, Literal, TypeAlias, get_args
 
 from memory import periods
+from memory.dates import day_of
 from memory.errors import UnknownFilter, UnreadFilter
 from memory.periods import Range
 from memory.text.past_days import in_known_words
@@ -148,11 +149,8 @@ def meant(name: Name, value: str, today: date, *, group_of: GroupOf = no_group) 
 def span(text: str) -> Range | None:
     """Returns the days of `2026-05-01..2026-05-07`; None for anything else."""
     found = _SPAN.fullmatch(text)
-    try:
-        first, last = sorted(date.fromisoformat(day) for day in found.groups()) if found else (None, None)
-    except ValueError:
-        return None
-    return None if first is None or last is None else Range(first=first, last=last, start=0, end=len(text))
+    days = [day for written in found.groups() if (day := day_of(written))] if found else []
+    return Range(first=min(days), last=max(days), start=0, end=len(text)) if len(days) == 2 else None
 
 
 def _inside(quoted: re.Match[str]) -> str:

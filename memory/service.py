@@ -57,6 +57,7 @@ from memory.learn.learner import Learner, Triggers
 from memory.learn.offline.changes import to_forget
 from memory.learn.offline.patterns import discloses
 from memory.learn.revise import Revision
+from memory.loops import Loops
 from memory.people.access import Access
 from memory.people.oversight import Overseer, Oversight
 from memory.people.privacy import Account, AuditEntry, Kept, Linking, Note, Party, Privacy
@@ -231,6 +232,7 @@ class Service:
         self.new_id = runtime.memory_id
         self.keeping = keeping
         self._count_tokens = runtime.count_tokens
+        self.loops = Loops(now=now)
         self.mailbox = Mailbox(database, now=now, run_id=runtime.new_id())
         self.access = Access(database, now=now)
         self.visits = Visits(database, now=now)
@@ -243,7 +245,7 @@ class Service:
         self._embedding = (
             None
             if search.embedders is None
-            else Embedding(database, embedders=search.embedders, text_of=index.text_of, now=now)
+            else Embedding(database, embedders=search.embedders, text_of=index.text_of, now=now, loops=self.loops)
         )
         self.mending = index.Mending(database)
         self._search = Search(
@@ -281,7 +283,7 @@ class Service:
             export_days=keeping.export_days,
             now=now,
         )
-        self.style_updates = StyleUpdates(database, agents=agents, now=now, new_id=self.new_id)
+        self.style_updates = StyleUpdates(database, agents=agents, now=now, new_id=self.new_id, loops=self.loops)
         self.learner = Learner(
             database,
             agents=agents,
@@ -289,6 +291,7 @@ class Service:
             now=now,
             new_id=self.new_id,
             learned=self.style_updates.soon,
+            loops=self.loops,
         )
         self.turns = Turns(
             database,
@@ -303,7 +306,12 @@ class Service:
         self.outside_calls = OutsideCalls(database, now=now)
         self.doubts = Doubts(database, self.mailbox, now=now)
         self.compaction = Compaction(
-            database, agents=agents, learner=self.learner, mailbox=self.mailbox, runtime=runtime
+            database,
+            agents=agents,
+            learner=self.learner,
+            mailbox=self.mailbox,
+            runtime=runtime,
+            loops=self.loops,
         )
         self.jobs = Jobs(database, table=TABLE, learner=self.learner, agents=agents, now=now, new_id=self.new_id)
         self.stats = Stats(database, mailbox=self.mailbox, embedding=self._embedding, now=now)

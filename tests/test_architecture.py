@@ -39,6 +39,7 @@ FLOORS = (
         "atomic",
         "errors",
         "runtime",
+        "loops",
     ),
 )
 #: Files that may use a room beside theirs, and which.
@@ -48,7 +49,7 @@ BESIDE = {
 }
 #: The modules of the other packages that gateway may use outside its composition root.
 FACES = {
-    "memory.atomic", "memory.child", "memory.service", "memory.text.shipped", "memory.errors", "memory.transfer.transfers", "memory.transfer.backups", "memory.transfer.move", "memory.jobs.runner", "channels.api", "channels.base", "channels.carried", "channels.ids", "channels.slots", "channels.supervision", "channels.web",
+    "memory.atomic", "memory.child", "memory.service", "memory.text.shipped", "memory.errors", "memory.loops", "memory.transfer.transfers", "memory.transfer.backups", "memory.transfer.move", "memory.jobs.runner", "channels.api", "channels.base", "channels.carried", "channels.ids", "channels.slots", "channels.supervision", "channels.web",
     "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt", "agents.providers.quirks", "agents.spans",
 }  # fmt: skip
 #: Files of the store that write tables whose names are put in when they run: their own links, vectors and token bits;
@@ -346,3 +347,25 @@ def test_the_terminal_chat_loads_no_other_platform() -> None:
     program = "import gateway.app, channels.console, sys; print({'aiogram', 'discord'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "set()"
+
+
+#: Where a day or time may be read with what raises for one that doesn't exist: its own columns and the files of
+#: settings, or with the error handled on the spot. Everything else reads days with `memory.dates.day_of`.
+READS_DAYS = {
+    "memory/dates.py", "memory/jobs/compress.py", "memory/learn/revise.py", "memory/reminders/reminders.py",
+    "memory/transfer/backup.py", "memory/transfer/formats/markdown.py", "memory/transfer/formats/remora.py",
+    "memory/transfer/formats/telegram.py", "gateway/app.py", "gateway/cli/recording.py",
+    "gateway/commands/reminder_lines.py", "gateway/ops/night_clock.py", "gateway/page/memory_pages.py",
+    "agents/spec.py", "channels/discord/payloads.py",
+}  # fmt: skip
+
+
+def test_days_in_people_s_words_are_read_in_one_place() -> None:
+    """One day that doesn't exist once ended everybody's reminders."""
+    users = {
+        str(path.relative_to(ROOT))
+        for path in sources()
+        for node in nodes(path)
+        if isinstance(node, ast.Attribute) and node.attr in ("fromisoformat", "strptime")
+    }
+    assert users == READS_DAYS

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -40,6 +39,7 @@ from channels.discord.payloads import (
     edited_at,
     is_from_person,
     made_at,
+    moment,
     read,
     snowflake,
 )
@@ -514,7 +514,7 @@ class Receiver:
                     remember(self._spots, str(thread["id"]), self._shown_spot(str(thread["id"]), server, thread))
                     self._intake.put_first(str(thread["id"]), [self._catch_up(str(thread["id"]), server, after)])
             oldest = str(threads[-1]["thread_metadata"]["archive_timestamp"]) if threads else ""
-            if not page.get("has_more") or datetime.fromisoformat(oldest).timestamp() * 1000 < made_at(after):
+            if not page.get("has_more") or (archived_at := moment(oldest)) is None or archived_at < made_at(after):
                 return
             query = {"limit": "100", "before": oldest}
 

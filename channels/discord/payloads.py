@@ -125,12 +125,14 @@ def span(milliseconds: int) -> int:
 
 def edited_at(message: Json) -> int | None:
     """Returns when a message was edited, in milliseconds UTC; None if it was not."""
-    stamp = message.get("edited_timestamp")
-    if not isinstance(stamp, str):
-        return None
+    return moment(message.get("edited_timestamp"))
+
+
+def moment(stamp: object) -> int | None:
+    """Returns a time of Discord's in milliseconds UTC; None for what is none."""
     try:
-        return int(datetime.fromisoformat(stamp).timestamp() * 1000)
-    except ValueError:
+        return int(datetime.fromisoformat(stamp).timestamp() * 1000) if isinstance(stamp, str) else None
+    except (ValueError, OverflowError):
         return None
 
 

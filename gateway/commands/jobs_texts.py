@@ -74,6 +74,7 @@ EN: Final[dict[str, str]] = {
     "jobs.figure.refused": "refused",
     "jobs.figure.replaced": "replaced",
     "jobs.figure.runs": "old records deleted",
+    "jobs.figure.set_aside": "set aside, as the model refused them",
 }
 
 ZH: Final[dict[str, str]] = {
@@ -146,4 +147,5 @@ ZH: Final[dict[str, str]] = {
     "jobs.figure.refused": "拒绝",
     "jobs.figure.replaced": "取代",
     "jobs.figure.runs": "删除旧记录",
+    "jobs.figure.set_aside": "因模型拒绝而搁置",
 }

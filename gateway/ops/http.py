@@ -75,6 +75,7 @@ class StoreReport:
     its oldest answer has waited to be delivered; each is None if nothing waits. `wal_bytes` is the size of its
     write-ahead log in bytes. `words_only` says why memory is searched by words alone at the moment; everybody still
     gets answers, so this does not turn the report red. `deployment` is None if the store could not be asked.
+    `set_aside` counts the pieces of talk and the memories that models refused to read.
     """
 
     name: str
@@ -84,6 +85,22 @@ class StoreReport:
     wal_bytes: int | None = None
     words_only: str = ""
     deployment: Deployment | None = None
+    set_aside: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopReport:
+    """The state of endless work of a store, or of the process if `store` is empty.
+
+    `restarts` are its failures since the start, after each of which it went on by itself. `put_off` are sentences about
+    a few of the people, reminders and other units that failed and are tried again later: `failing` in all.
+    """
+
+    store: str
+    loop: str
+    restarts: int
+    failing: int
+    put_off: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +116,7 @@ class Report:
     version: str
     uptime_seconds: int
     stall: Stall | None = None
+    loops: tuple[LoopReport, ...] = ()
 
     @property
     def status(self) -> Literal["green", "red"]:
@@ -269,6 +287,8 @@ def told(page: Mapping[str, Any]) -> str:
         lines.append(f"  {store['name']}: " + (", ".join(waiting) or "nothing waits"))
         if store.get("words_only"):
             lines.append(f"  {store['name']}: memory is searched by words only. {store['words_only']}")
+        if number := store.get("set_aside"):
+            lines.append(f"  {store['name']}: {number} set aside, because no model would read them")
         if (deployment := store.get("deployment")) and deployment["server"]:
             lines += _told_of_server(deployment)
     if stall := page.get("stall"):
@@ -276,6 +296,10 @@ def told(page: Mapping[str, Any]) -> str:
             f"  the longest stall of late: {stall['seconds']:.1f} s ({stall['processor_seconds']:.1f} s computing) at "
             f"{stall['place'] or stall['innermost'] or 'an unknown place'}"
         )
+    for loop in page.get("loops", ()):
+        lines += [f"  {loop['store'] or 'process'}: {sentence}" for sentence in loop["put_off"]]
+        if more := loop["failing"] - len(loop["put_off"]):
+            lines.append(f"  {loop['store'] or 'process'}: {loop['loop']}, {more} more are put off")
     return "\n".join(lines)
 
 

@@ -132,6 +132,14 @@ def _of_process(report: Report) -> Iterable[Metric]:
         age.add_metric([store.name, "inbox"], store.oldest_inbox_seconds or 0)
         age.add_metric([store.name, "outbox"], store.oldest_outbox_seconds or 0)
     yield age
+    restarts = CounterMetricFamily(
+        "remora_loop_restarts", "Failures of endless work, after each of which it went on.", labels=["store", "loop"]
+    )
+    failing = GaugeMetricFamily("remora_put_off", "Pieces of work put off after failures.", labels=["store", "loop"])
+    for loop in report.loops:
+        restarts.add_metric([loop.store, loop.loop], loop.restarts)
+        failing.add_metric([loop.store, loop.loop], loop.failing)
+    yield from (restarts, failing)
 
 
 def _of_loop(stalls: Stalls) -> Iterable[Metric]:

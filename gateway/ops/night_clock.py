@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -21,9 +22,8 @@ import structlog
 
 from agents.spec import AgentSpec, JobsSpec
 from gateway.ops import schedule
-from gateway.ops.background import beside, woken_or
+from gateway.ops.background import beside
 from gateway.ops.schedule import DueTime
-from memory.errors import StorageError
 from memory.jobs.runner import Run
 from memory.service import Service
 
@@ -31,6 +31,8 @@ log = structlog.get_logger(__name__)
 
 #: The job that belongs to a store and not to an agent: it runs for the first agent of the store, after all others.
 TIDY: Final = "tidy"
+#: The name of this loop, and of its units of work.
+_LOOP: Final = "nights"
 #: Seconds after a start in which no job runs: the person who starts the bot wants to talk.
 _SETTLED: Final = 30.0
 #: Minutes after which a worker checks by itself what is due: nothing wakes it after the machine slept or its clock was
@@ -158,20 +160,31 @@ class Worker:
         If several processes use the store, one of them does this at a time.
         """
         await sleep(_SETTLED)
+        self._memory.peers.on("job", self._asked_elsewhere)
+        await self._memory.loops.run(
+            _LOOP,
+            self._look,
+            effect="Nothing is compressed, merged, reflected on or backed up at night.",
+            woken=self._woken,
+            around=self._duty,
+            sleep=sleep,
+        )
+
+    @asynccontextmanager
+    async def _duty(self) -> AsyncIterator[None]:
+        """Does the work of the night while the block runs, as no other process does."""
         peers = self._memory.peers
-        peers.on("job", self._asked_elsewhere)
         async with AsyncExitStack() as stack:
-            async with beside([] if peers.is_alone else [self._hand_on()], "jobs.ended"):
+            async with beside([] if peers.is_alone else [self._hand_on()]):
                 await stack.enter_async_context(peers.duty("night"))
-            self._on_duty = True
             if not peers.is_alone:
-                await self._take_over(sleep)
-            while True:
-                await self.work_off()
-                # A monotonic clock, which nobody can set: a scheduler that goes by the machine's time would wait for
-                # days after that was put back by days.
-                await woken_or(self._woken, sleep(60.0 * _LOOKS))
-                self._woken.clear()
+                # Runs that were under way in the process that had the duty before.
+                await self._memory.jobs.begin()
+            self._on_duty = True
+            try:
+                yield
+            finally:
+                self._on_duty = False
 
     async def _hand_on(self) -> None:
         """Hands the runs that are asked for here to the process that does the work of the night."""
@@ -181,14 +194,12 @@ class Worker:
             while self._asked:
                 await self._memory.peers.tell("job", json.dumps(asdict(self._asked.pop(0))))
 
-    async def _take_over(self, sleep: Callable[[float], Awaitable[None]]) -> None:
-        """Releases the runs that were under way in the process that had the duty before."""
-        while True:
-            try:
-                return await self._memory.jobs.begin()
-            except StorageError as exc:
-                log.error("jobs.put_off", error=str(exc), again_in_minutes=1)
-                await sleep(60.0)
+    async def _look(self) -> float:
+        self._woken.clear()
+        await self.work_off()
+        # A monotonic clock, which nobody can set: a scheduler that goes by the machine's time would wait for days after
+        # that was put back by days.
+        return 60.0 * _LOOKS
 
     def _asked_elsewhere(self, told: str) -> None:
         """Queues a run that another process was asked for, if this one does the work of the night."""
@@ -200,39 +211,28 @@ class Worker:
     async def work_off(self) -> list[Run]:
         """Runs all jobs asked for and all that are due by now, one after the other; returns the runs that ended."""
         ran: list[Run] = []
-        try:
-            damage = (await self._memory.stats.health(())).damage
-            if damage is not None:
-                log.error("jobs.put_off", reason=damage)
-                return ran
-        except StorageError as exc:
-            log.error("jobs.put_off", error=str(exc), again_in_minutes=_LOOKS)
+        damage = (await self._memory.stats.health(())).damage
+        if damage is not None:
+            log.error("jobs.put_off", reason=damage)
             return ran
         for job in self.jobs:
             for agent in self.agents:
                 # Before each job: a person waits for the run they asked for, and a night may take hours.
                 ran += await self._run_asked()
-                ran += await self._alone(self._run_due(agent, job), agent.agent, job)
+                ran += await self._alone(partial(self._run_due, agent, job), agent.agent, job)
         return ran + await self._run_asked()
 
     async def _run_asked(self) -> list[Run]:
         ran: list[Run] = []
         while self._asked:
             wanted = self._asked.pop(0)
-            ran += await self._alone(self._run(wanted), wanted.agent, wanted.job)
+            ran += await self._alone(partial(self._run, wanted), wanted.agent, wanted.job)
         return ran
 
-    async def _alone(self, act: Awaitable[Run | None], agent: str, job: str) -> list[Run]:
+    async def _alone(self, act: Callable[[], Awaitable[Run | None]], agent: str, job: str) -> list[Run]:
         """Runs one job of an agent; an error is logged and holds up no other job."""
-        try:
-            run = await act
-        except StorageError as exc:
-            log.error("jobs.put_off", agent=agent, job=job, error=str(exc), again_in_minutes=_LOOKS)
-        except Exception:  # a fault in one job must not end the night jobs of all
-            log.exception("jobs.put_off", agent=agent, job=job, again_in_minutes=_LOOKS)
-        else:
-            return [] if run is None else [run]
-        return []
+        run = await self._memory.loops.alone(_LOOP, f"{job} of {agent}", act)
+        return [] if run is None else [run]
 
     async def _run_due(self, agent: Timetable, job: str) -> Run | None:
         # Asked anew for each job: the jobs before it may have taken hours.
@@ -318,7 +318,7 @@ async def ticking(
 
     plan()
     scheduler.start()
-    async with beside([worker.work(sleep) for worker in workers], "jobs.ended"):
+    async with beside([worker.work(sleep) for worker in workers]):
         try:
             yield plan
         finally:

@@ -18,8 +18,8 @@ from pydantic import BaseModel
 from agents.spec import RoutingSpec
 from gateway.config.loading import Config, ConfigError
 from gateway.config.settings import Settings
-from gateway.ops.background import woken_or
 from memory.errors import StorageError
+from memory.loops import Loops
 
 log = structlog.get_logger(__name__)
 
@@ -68,7 +68,7 @@ class Reloader:
         self._sources = sources
         self._apply = apply
         self._lock = asyncio.Lock()
-        self._seen = _looks(config)
+        self._seen = self._looked = _looks(config)
 
     async def reload(self) -> Reloaded:
         """Reads the configuration and applies the part that can be applied."""
@@ -88,18 +88,24 @@ class Reloader:
             log.warning("config.reloaded", changed=result.changed, only_after_a_restart=result.restart)
             return result
 
-    async def watch(self, sleep: Callable[[float], Awaitable[None]]) -> None:
+    async def watch(self, loops: Loops, sleep: Callable[[float], Awaitable[None]]) -> None:
         """Reloads when asked to, and when a file has changed and is no longer being written. Never ends."""
-        before = self._seen
-        while True:
-            await woken_or(self._sources.asked, sleep(_LOOKS))
-            looks = _looks(self.config)
-            if self._sources.asked.is_set():
-                self._sources.asked.clear()
-                await self.reload()
-            elif looks != self._seen and looks == before:
-                await self.reload()
-            before = looks
+        await loops.run(
+            "configuration",
+            self._look,
+            effect="Changes of the configuration are not taken up.",
+            woken=self._sources.asked,
+            sleep=sleep,
+        )
+
+    async def _look(self) -> float:
+        before, self._looked = self._looked, _looks(self.config)
+        if self._sources.asked.is_set():
+            self._sources.asked.clear()
+            await self.reload()
+        elif self._looked != self._seen and self._looked == before:
+            await self.reload()
+        return _LOOKS
 
 
 def applicable(running: Config, read: Config) -> Config:

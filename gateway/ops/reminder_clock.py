@@ -1,14 +1,16 @@
 """The clock of reminders and follow-ups: one for each store, it sleeps until the next is due and queues its message.
 
 Invariants: the store alone decides what is due, so a wake too many, too late or missing changes only when a reminder is
-shown. The clock looks by itself every minute, because nothing wakes it after the machine slept or its time was set. A
-person or a group that an admin has blocked since is shown nothing.
+shown. A person, a reminder or a task that raises an error holds up no other, and is tried again later. The clock looks
+by itself every minute, because nothing wakes it after the machine slept or its time was set. A person or a group that
+an admin has blocked since is shown nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import structlog
@@ -16,16 +18,16 @@ import structlog
 from channels.base import Button, Channel, Inbound, Place
 from gateway.commands import reminder_lines
 from gateway.commands.call import RUN
-from gateway.ops.background import woken_or
 from gateway.ops.standing import StandingTask
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.store import Store
-from memory.errors import StorageError
 from memory.service import TASK_BOT, Access, Account, Firing, FollowUp, InboxRow, Part, Reminder, Session
 
 log = structlog.get_logger(__name__)
 
-#: Seconds after which the clock looks by itself, and after which it retries a store that has failed.
+#: The name of this loop, and of its units of work.
+_LOOP: Final = "reminders"
+#: Seconds after which the clock looks by itself, and after which it looks if something failed before.
 _LOOKS: Final = 60.0
 _AGAIN: Final = 30.0
 #: The model's message about a task.
@@ -59,7 +61,10 @@ class ReminderClock:
         self._tokens_per_day = tokens_per_day
         self._now = now
         self._standing = standing
-        self._begun: dict[str, int] = {}
+        self._loops = store.memory.loops
+        #: The latest time of each standing task, and those of them that are still to be begun.
+        self._reached: dict[str, int] = {}
+        self._owed: dict[str, int] = {}
 
     @property
     def store(self) -> Store:
@@ -73,28 +78,36 @@ class ReminderClock:
 
     async def work(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Shows each reminder and follow-up when it is due. Never ends."""
-        while True:
-            self._reminders.stirred.clear()
-            try:
-                wait = await self.work_off()
-            except StorageError as exc:
-                log.error("reminders.put_off", error=str(exc), again_in=_AGAIN)
-                wait = _AGAIN
-            await woken_or(self._reminders.stirred, sleep(wait))
+        await self._loops.run(
+            _LOOP,
+            self.work_off,
+            effect="Reminders, tasks and follow-ups are late.",
+            woken=self._reminders.stirred,
+            sleep=sleep,
+        )
 
     async def work_off(self) -> float:
         """Shows and asks everything that is due by now. Returns the seconds until it has to look again."""
-        for follow_up in await self._store.memory.follow_ups.due():
-            await self._follow_up(follow_up)
+        self._reminders.stirred.clear()
+        for identity_id in await self._store.memory.follow_ups.wanted():
+            await self._loops.alone(_LOOP, f"follow-up of account {identity_id}", partial(self._follow_up, identity_id))
         for task in self._standing:
-            at = self._reminders.reached(task.rule, task.agent.timezone)
-            if at is not None and self._begun.get(task.key) != at:
-                self._begun[task.key] = at
-                await self._begin_standing(task, at)
-        return await self._remind()
+            await self._loops.alone(_LOOP, f"task {task.key}", partial(self._look_at, task))
+        wait = await self._remind()
+        return min(wait, _AGAIN) if self._loops.put_off(_LOOP) else wait
 
-    async def _follow_up(self, follow_up: FollowUp) -> None:
-        if not await self._may_be_told(follow_up.whose, follow_up.session):
+    async def _look_at(self, task: StandingTask) -> None:
+        """Begins a standing task whose time has come, if need be with a later try."""
+        at = self._reminders.reached(task.rule, task.agent.timezone)
+        if at is not None and self._reached.get(task.key) != at:
+            self._reached[task.key] = self._owed[task.key] = at
+        if (owed := self._owed.get(task.key)) is not None:
+            await self._begin_standing(task, owed)
+            del self._owed[task.key]
+
+    async def _follow_up(self, identity_id: int) -> None:
+        follow_up = await self._store.memory.follow_ups.due(identity_id)
+        if follow_up is None or not await self._may_be_told(follow_up.whose, follow_up.session):
             return
         channel_id = Place.from_session_key(follow_up.session.key).channel
 
@@ -109,15 +122,19 @@ class ReminderClock:
 
     async def _remind(self) -> float:
         """Shows the reminders that are due by now. Returns the seconds until it has to look again."""
-        while (reminder := await self._reminders.next_due()) is not None:
+        tried: set[int] = set()
+        while (reminder := await self._reminders.next_due(besides=tried)) is not None:
             assert reminder.next_at is not None
             wait = (reminder.next_at - self._now()) / 1000
             if wait > 0:
                 return min(wait, _LOOKS)
-            await self._show(reminder)
+            # One that fails or is still put off stays due: it must not be met again in this round.
+            if await self._loops.alone(_LOOP, f"reminder {reminder.id}", partial(self._show, reminder)) is None:
+                tried.add(reminder.id)
         return _LOOKS
 
-    async def _show(self, reminder: Reminder) -> None:
+    async def _show(self, reminder: Reminder) -> bool:
+        """Shows a reminder, or begins its task. Returns True."""
         allowed = await self._may_read(reminder)
 
         def show(firing: Firing) -> Sequence[Part]:
@@ -129,10 +146,11 @@ class ReminderClock:
 
         if reminder.kind == "task" and allowed:
             await self._begin_task(reminder)
-            return
+            return True
         session_key = await self._reminders.fire(reminder, show)
         if session_key is not None:
             self._store.delivery.wake(session_key)
+        return True
 
     async def _begin_task(self, reminder: Reminder) -> None:
         """Queues a task for its answer. If today's tokens are used up, it is put off."""

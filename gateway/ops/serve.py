@@ -12,13 +12,13 @@ import errno
 import os
 import signal
 import time
-import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as package_version
+from itertools import chain
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ from gateway.ops.trimming import trimming
 from gateway.pipeline import policy
 from gateway.pipeline.store import Store
 from memory.errors import StorageError
+from memory.loops import Loops, PutOff, reason_of
 from memory.service import Service, StoreHealth
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ _ENDING = {
 _WATCH = 15.0
 #: Seconds that a store gets to report its health.
 _STORE_PATIENCE = 5.0
+#: Failed pieces of work of one loop that the health page names.
+_PUT_OFF = 10
 #: Seconds for which a failure to open files is reported: long enough for the watch to see it.
 _STARVED = 2 * _WATCH
 
@@ -86,7 +89,7 @@ async def serve(
     # Read once, because it is a file, and the process may later be unable to open files.
     running = version()
     hearing = asyncio.Event()
-    files = _Files(monotonic)
+    files, loops = _Files(monotonic), Loops(now=now)
     receiving: Receiving | None = None
     reloader: Reloader | None = None
 
@@ -107,7 +110,7 @@ async def serve(
         }
 
         async def report() -> http.Report:
-            return replace(
+            return with_loops(
                 judge(
                     channels={name: _felt(channel) for name, channel in channels.items()},
                     stores={name: await _asked(memory, channels) for name, memory in memories.items()},
@@ -118,8 +121,8 @@ async def serve(
                     turn_seconds=config.settings.limits.turn_seconds,
                     version=running,
                 ),
-                # No reason for red: all were late and then went on. A restart, which red asks for, would add to that.
-                stall=stalls.longest,
+                {"": loops} | {name: memory.loops for name, memory in memories.items()},
+                stalls,
             )
 
         page, doors, api = None, list[http.Door](), app.doors(config, channels, parts, version=running, now=now)
@@ -153,7 +156,7 @@ async def serve(
         for warning in _warnings(config):
             say(f"Warning: {warning}")
         plan_nights = await stack.enter_async_context(ticking(parts.workers, sleep=sleep))
-        await stack.enter_async_context(beside([trimming(sleep)], "trimming.ended"))
+        await stack.enter_async_context(beside([trimming(loops, sleep)]))
         duty = parts.roster.stores[config.default_agent].memory.peers.duty
         receiving = Receiving(channels, router, sleep=sleep, monotonic=monotonic, duty=duty)
 
@@ -173,7 +176,7 @@ async def serve(
 
         if sources is not None:
             reloader = Reloader(config, sources, apply)
-            await stack.enter_async_context(beside([reloader.watch(sleep)], "config.watch_ended"))
+            await stack.enter_async_context(beside([reloader.watch(loops, sleep)]))
         code = await _first(
             receive(),
             stopped(),
@@ -232,6 +235,7 @@ def judge(
                 wal_bytes=store.wal_bytes,
                 words_only=store.words_only,
                 deployment=store.deployment,
+                set_aside=store.set_aside,
             )
         )
         if store.damage:
@@ -242,6 +246,30 @@ def judge(
     return http.Report(
         reasons=tuple(reasons), channels=polls, stores=tuple(states), version=version, uptime_seconds=int(uptime)
     )
+
+
+def with_loops(report: http.Report, loops: Mapping[str, Loops], stalls: Stalls) -> http.Report:
+    """Returns a report with the troubles of endless work, of the stores by name and of the process under "".
+
+    A stall is no reason for red: all were late and then went on, and a restart, which red asks for, would add to that.
+    """
+    troubles = [f"{name}: {one}" if name else one for name, own in loops.items() for one in own.troubles]
+    parts = tuple(chain.from_iterable(_loops(name, own) for name, own in loops.items()))
+    return replace(report, reasons=(*report.reasons, *troubles), loops=parts, stall=stalls.longest)
+
+
+def _loops(store: str, loops: Loops) -> Iterator[http.LoopReport]:
+    """Yields the reports of the loops that have failed, or have put something off."""
+    put_off = loops.put_off()
+    for loop in sorted({*loops.restarts, *(one.loop for one in put_off)}):
+        own = [one for one in put_off if one.loop == loop]
+        told = tuple(_put_off(one) for one in own[-_PUT_OFF:])
+        yield http.LoopReport(store=store, loop=loop, restarts=loops.restarts[loop], failing=len(own), put_off=told)
+
+
+def _put_off(one: PutOff) -> str:
+    tries = "an hour later" if one.is_parked else "again soon"
+    return f"{one.loop}, {one.unit}: failed {one.failures} times, is tried {tries} ({one.reason})"
 
 
 @contextmanager
@@ -413,8 +441,7 @@ async def _asked(memory: Service, channels: Mapping[str, Channel]) -> StoreHealt
 
 
 def _untold(error: Exception) -> str:
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"it can't be told how it is: {type(error).__name__} at {place.filename}:{place.lineno}."
+    return f"it can't be told how it is: {reason_of(error)}."
 
 
 class _Files:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final, NoReturn
+from typing import Final
 
 from memory.child import trim
+from memory.loops import Loops
 
 #: Seconds between two times.
 _EVERY: Final = 600.0
 
 
-async def trimming(sleep: Callable[[float], Awaitable[None]]) -> NoReturn:
-    """Returns freed memory every ten minutes, for ever."""
-    while True:
-        await sleep(_EVERY)
-        await asyncio.to_thread(trim)
+async def trimming(loops: Loops, sleep: Callable[[float], Awaitable[None]]) -> None:
+    """Returns freed memory every ten minutes. Never ends."""
+    effect = "The process keeps memory that it doesn't need."
+    await loops.run("trimming", _trimmed, effect=effect, sleep=sleep)
+
+
+async def _trimmed() -> float:
+    await asyncio.to_thread(trim)
+    return _EVERY

@@ -31,6 +31,7 @@ from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, written_in
 from gateway.pipeline.tally import WorkTally
 from memory.errors import StorageError
+from memory.loops import reason_of
 from memory.service import Mailbox, OutboxRow, Part
 
 log = structlog.get_logger(__name__)
@@ -195,8 +196,9 @@ class Delivery:
                     all_sent = all_sent and shown
                 if not all_sent:
                     await self._wait_for_due(session_key)
-        except StorageError as exc:
-            log.error("send.unsaved", session=session_key, error=str(exc), again_in=self._retry_seconds)
+        # A fault about one session's rows must not leave them unsent until the next start.
+        except Exception as exc:  # noqa: BLE001 - logged with its place, without people's words
+            log.error("send.unsaved", session=session_key, error=reason_of(exc), again_in=self._retry_seconds)
             self._set_alarm(session_key, self._retry_seconds)
         finally:
             self._woken.discard(session_key)

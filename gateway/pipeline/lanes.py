@@ -15,7 +15,11 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
+import structlog
+
 from channels.slots import Slots
+
+log = structlog.get_logger(__name__)
 
 
 class LaneItem(Protocol):
@@ -138,11 +142,18 @@ class Lanes(Generic[T]):
                 slots = self._slots.setdefault(first.group, Slots(self._concurrent, _OneInFour()))
                 async with slots.slot(first.late):
                     if lane.items:  # the items may have been taken out meanwhile
-                        await self._handle(key, _next_batch(lane.items))
+                        await self._handled(key, _next_batch(lane.items))
         finally:
             if self._lanes.get(key) is lane:
                 del self._lanes[key]
             lane.idle.set()
+
+    async def _handled(self, key: str, batch: list[T]) -> None:
+        try:
+            await self._handle(key, batch)
+        # A batch that fails even so must not end the lane: the messages behind it wait there.
+        except Exception:
+            log.exception("lane.broken", session=key)
 
     async def _quiet(self, lane: _Lane[T]) -> None:
         """Waits until the author of the first item has stopped typing, or another person speaks."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import structlog
@@ -32,6 +32,7 @@ from gateway.pipeline.request import Agent, Heard
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.pipeline.waiting import Fetching, Waiting
 from memory.errors import StorageError, TakenForDead, Withdrawn
+from memory.loops import reason_of
 from memory.service import InboxRow
 
 log = structlog.get_logger(__name__)
@@ -134,15 +135,17 @@ class Router:
         """
         async with self._looking:
             self._ended.clear()
-            rows = [
-                row
-                for row in await store.memory.mailbox.unanswered(session_key)
-                if store.memory.peers.holds(row.session_key) and not await self._intake.set_aside(store, row)
-            ]
+            rows: list[InboxRow] = []
+            for row in await store.memory.mailbox.unanswered(session_key):
+                if store.memory.peers.holds(row.session_key):
+                    with _apart(store, row):
+                        if not await self._intake.set_aside(store, row):
+                            rows.append(row)
             # All rows are queued at once: the messages of an interrupted turn must stay together.
             for row in rows:
                 if not self._closing and (id(store), row.id) not in self._ended:
-                    self._queue_row(store, row)
+                    with _apart(store, row):
+                        self._queue_row(store, row)
 
     def answers(self, session_key: str) -> bool:
         """Returns whether this process has the channel of a session."""
@@ -604,8 +607,9 @@ class Router:
             await asyncio.sleep(self._flow.retry_seconds)
             try:
                 await self.look(store)
-            except StorageError as exc:
-                log.error("store.failing", error=str(exc), again_in=self._flow.retry_seconds)
+            # Nothing else takes up the messages that wait for this.
+            except Exception as exc:  # noqa: BLE001 - logged with its place, without people's words
+                log.error("store.failing", error=reason_of(exc), again_in=self._flow.retry_seconds)
             else:
                 return
 
@@ -652,3 +656,14 @@ def _is_aside(inbound: Inbound) -> bool:
     """Returns whether no turn answers the message, because it is an edit or has no content."""
     empty = not inbound.text.strip() and not inbound.attachments
     return inbound.edited or (inbound.pressed is None and empty)
+
+
+@contextmanager
+def _apart(store: Store, row: InboxRow) -> Iterator[None]:
+    """Keeps a fault about one row from those behind it, and from the start of the bot. Lets `StorageError` through."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except Exception as exc:  # noqa: BLE001 - logged as everything that is put off
+        store.memory.loops.fail("inbox", f"row {row.id}", exc)

@@ -9,18 +9,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 import structlog
 
 from channels.base import Place
-from gateway.ops.background import woken_or
 from gateway.pipeline.router import Router
 from gateway.pipeline.store import Store
-from memory.errors import StorageError
 
 log = structlog.get_logger(__name__)
 
+#: The name of this loop, and of its units of work.
+_LOOP: Final = "sharing"
 #: Seconds between two looks for sessions and messages that no signal told of.
 _LOOKS: Final = 5.0
 #: The number of looks after which unread messages are looked for, too, and sessions without activity are left.
@@ -46,6 +47,7 @@ class Sharing:
         self._left: dict[str, float] = {}
         self._someone_went = True
         self._idle: set[str] = set()
+        self._looks = 0
 
     async def work(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Takes up the sessions that fall to this process. Ends at once if it is the only one, otherwise never."""
@@ -59,24 +61,27 @@ class Sharing:
             ("deleted", lambda told: self._router.deleted_elsewhere(self._store, told)),
         ):
             self._peers.on(topic, act)
-        looks = 0
-        while not self._peers.lost.is_set():
-            self._woken.clear()
-            try:
-                if not looks and self._takes_part:
-                    await self._peers.begin()
-                await self._look(seldom=looks % _SELDOM == 0)
-                looks += 1
-            except StorageError as exc:
-                log.warning("sharing.put_off", error=str(exc), again_in=_LOOKS)
-            await woken_or(self._woken, sleep(_LOOKS))
+        await self._store.memory.loops.run(
+            _LOOP,
+            self._look,
+            effect="Messages of conversations that no other process holds may wait.",
+            woken=self._woken,
+            sleep=sleep,
+        )
 
-    async def _look(self, *, seldom: bool) -> None:
+    async def _look(self) -> float:
+        """Does what signals told of, and looks for the rest. Returns the seconds until the next look."""
+        self._woken.clear()
+        if self._peers.lost.is_set():
+            return _LOOKS  # the process is about to begin anew
+        if not self._looks and self._takes_part:
+            await self._peers.begin()
+        seldom, alone = self._looks % _SELDOM == 0, self._store.memory.loops.alone
         for key in sorted(self._asked):
-            await self._leave(key)
+            await alone(_LOOP, f"leave {key}", partial(self._leave, key))
         wanted, self._wanted = self._wanted, set()
         for key in sorted(wanted):
-            await self._router.hold(self._store, key)
+            await alone(_LOOP, f"hold {key}", partial(self._router.hold, self._store, key))
         self._left = {key: at for key, at in self._left.items() if time.monotonic() - at < _LOOKS}
         taken = await self._peers.adopt(self._may_adopt, unread=seldom or self._someone_went)
         self._someone_went = False
@@ -92,6 +97,8 @@ class Sharing:
             idle = {key for key in self._peers.held() if not self._is_busy(key)}
             await self._peers.leave(idle & self._idle)
             self._idle = idle
+        self._looks += 1
+        return _LOOKS
 
     async def _leave(self, key: str) -> None:
         """Leaves a session to the process that asks for it, unless something of it is in hand."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -22,11 +23,11 @@ from memory.chat.mailbox import Mailbox
 from memory.chat.summary import Summary
 from memory.chat.window import WindowSize, costs
 from memory.context import Context
-from memory.errors import StorageError
 from memory.learn.agents import Agents
 from memory.learn.answer import Unreadable
 from memory.learn.learner import Learner
 from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed, RequestTooLong
+from memory.loops import Loops
 from memory.runtime import Runtime
 from memory.store import chats, history, usage
 from memory.store.chats import Session
@@ -107,12 +108,20 @@ class Compaction:
     """The compactions of one store (`Service.compaction`)."""
 
     def __init__(
-        self, database: Database, *, agents: Agents, learner: Learner, mailbox: Mailbox, runtime: Runtime
+        self,
+        database: Database,
+        *,
+        agents: Agents,
+        learner: Learner,
+        mailbox: Mailbox,
+        runtime: Runtime,
+        loops: Loops,
     ) -> None:
         self._database = database
         self._agents = agents
         self._learner = learner
         self._mailbox = mailbox
+        self._loops = loops
         self._now = runtime.now
         self._count_tokens = runtime.count_tokens
         self._tasks: dict[int, asyncio.Task[None]] = {}
@@ -133,7 +142,8 @@ class Compaction:
         """
         session_id = context.session.id
         if session_id not in self._tasks:
-            task = asyncio.create_task(self._see_to(session_id, bounds, notice, posted))
+            seeing = partial(self._see_to, session_id, bounds, notice, posted)
+            task = asyncio.create_task(self._loops.alone("compaction", f"session {session_id}", seeing))
             self._tasks[session_id] = task
             task.add_done_callback(lambda _: self._tasks.pop(session_id, None))
 
@@ -170,17 +180,14 @@ class Compaction:
         notice: Callable[[Compacted], Sequence[Part]],
         posted: Callable[[], None],
     ) -> None:
-        try:
-            async with self._lock(session_id):
-                if await self._database.read(lambda reader: self._cut(reader, session_id, bounds)) is None:
-                    return
-                await self._learner.flush(session_id, "compaction")
-                # More may have been said while the waiting messages were read.
-                cut = await self._database.read(lambda reader: self._cut(reader, session_id, bounds))
-                if cut is not None and await self._compact(cut, bounds, notice=notice) is not None:
-                    posted()
-        except StorageError as exc:
-            log.error("compaction.unsaved", session=session_id, error=str(exc))
+        async with self._lock(session_id):
+            if await self._database.read(lambda reader: self._cut(reader, session_id, bounds)) is None:
+                return
+            await self._learner.flush(session_id, "compaction")
+            # More may have been said while the waiting messages were read.
+            cut = await self._database.read(lambda reader: self._cut(reader, session_id, bounds))
+            if cut is not None and await self._compact(cut, bounds, notice=notice) is not None:
+                posted()
 
     def _cut(self, reader: Reader, session_id: int, bounds: Bounds, *, asked: bool = False) -> _Cut | None:
         """Returns the cut for a session's window; None if the window has room, unless a person has `asked`."""

@@ -15,7 +15,19 @@ from memory.chat.mailbox import Mailbox
 from memory.context import Context, confined, in_read, reads, sees
 from memory.recall.embedding import Embedding, EmbeddingProgress
 from memory.scope import Scope
-from memory.store import extractions, figures, history, job_runs, mailbox, memories, passages, people, replicas, usage
+from memory.store import (
+    extractions,
+    figures,
+    history,
+    job_runs,
+    mailbox,
+    memories,
+    passages,
+    people,
+    refusals,
+    replicas,
+    usage,
+)
 from memory.store.database import Database, Reader, Transaction
 from memory.store.extractions import ReadingState
 from memory.store.job_runs import Run
@@ -45,7 +57,8 @@ class StoreHealth:
 
     `oldest_inbox` is the arrival of the oldest message that waits for its answer, and `oldest_outbox` the creation of
     the oldest row that waits to be sent, both in milliseconds UTC. `damage` names the damage and the remedy.
-    `words_only` says why memory is searched by words alone at the moment; it is empty otherwise.
+    `words_only` says why memory is searched by words alone at the moment; it is empty otherwise. `set_aside` counts
+    the pieces of talk and the memories that models refused to read and that hold up nothing any more.
     """
 
     oldest_inbox: int | None
@@ -54,6 +67,7 @@ class StoreHealth:
     wal_bytes: int
     words_only: str = ""
     deployment: Deployment | None = None
+    set_aside: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +194,7 @@ class Stats:
             words_only="" if self._embedding is None else self._embedding.trouble,
             wal_bytes=self._database.wal_bytes,
             deployment=await self._database.read(self._deployment),
+            set_aside=0 if self._database.damage else await self._database.read(_set_aside),
         )
 
     def _deployment(self, reader: Reader) -> Deployment:
@@ -284,3 +299,7 @@ class Stats:
             )
 
         return await self._database.read(act)
+
+
+def _set_aside(reader: Reader) -> int:
+    return refusals.count_set_aside(reader) + extractions.count_parked(reader)

@@ -25,6 +25,7 @@ from memory.forgetting import blanking, choose, erase, plan
 from memory.forgetting.blanking import Sought
 from memory.forgetting.choose import Asker, Selection, What
 from memory.forgetting.plan import How, Plan
+from memory.loops import reason_of
 from memory.recall import index
 from memory.recall.search import Hit, Search
 from memory.store import erasure, filtered, memories, passages, questions
@@ -374,9 +375,13 @@ class Forgetting:
 
     async def _until_scrubbed(self) -> None:
         while True:
-            # Files that are too large wait for `finish`.
-            if await self.scrub() or self._database.file_bytes > self._limits.at_once_bytes:
-                return
+            try:
+                # Files that are too large wait for `finish`.
+                if await self.scrub() or self._database.file_bytes > self._limits.at_once_bytes:
+                    return
+            # An erasure that was promised must not end with a fault in one try.
+            except Exception as exc:  # noqa: BLE001 - logged with its place, without people's words
+                log.error("forget.traces_left", because=reason_of(exc), again_in=self._limits.again_seconds)
             await asyncio.sleep(self._limits.again_seconds)
 
 

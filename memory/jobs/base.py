@@ -7,13 +7,15 @@ Before a step touches anything, it checks again what changed since it was planne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from memory.learn.model import ModelRequest, Room, ample
 from memory.scope import Scope
 from memory.store.database import Reader, Transaction
+
+T = TypeVar("T")
 
 #: All figures that a run counts; each has its words for people.
 FIGURES: Final = frozenset(
@@ -21,7 +23,7 @@ FIGURES: Final = frozenset(
         "archived", "backups", "backups_dropped", "chats", "compared", "doubts", "ended", "events", "exports",
         "events_archived", "facts", "insights",
         "known", "manners", "memories", "merged", "messages", "names", "no_model", "passed", "read", "refused",
-        "replaced", "runs",
+        "replaced", "runs", "set_aside",
     }
 )  # fmt: skip
 
@@ -57,10 +59,16 @@ class Step:
 
     `carry_out` takes the model's answer ("" if nothing was asked) and returns its work, counted in `FIGURES`. It raises
     `memory.learn.answer.Unreadable` for an unusable answer.
+
+    If the model refuses the question, or its answer is unusable, the steps of `instead` are done: smaller questions, so
+    that what can't be read holds up nothing else. Without any, the refusal is counted for the memories that the
+    question is `about`.
     """
 
     carry_out: Callable[[Transaction, str], Mapping[str, int]]
     request: ModelRequest | None = None
+    about: tuple[int, ...] = ()
+    instead: Callable[[], Sequence[Step]] = tuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,3 +83,15 @@ class Job:
     owners: Callable[[Reader, Night], Sequence[int]]
     steps: Callable[[Reader, Scope, Night], Sequence[Step]]
     flushes: bool = False
+
+
+def halves(items: Sequence[T]) -> list[Sequence[T]]:
+    """Returns the two halves of what a refused question asked about; none for a single item."""
+    middle = len(items) // 2
+    return [items[:middle], items[middle:]] if middle else []
+
+
+def suspects_apart(items: Sequence[T], ids: Callable[[T], int], suspected: Collection[int]) -> tuple[list[T], list[T]]:
+    """Returns the items that were never refused, and those that were, each of which is to be asked about alone."""
+    alone = [item for item in items if ids(item) in suspected]
+    return [item for item in items if ids(item) not in suspected], alone

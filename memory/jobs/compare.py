@@ -10,7 +10,7 @@ that they can when a fact was told.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Literal, get_args
@@ -19,17 +19,18 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from memory import keys
 from memory.jobs import known
-from memory.jobs.base import Job, Night, Step
+from memory.jobs.base import Job, Night, Step, halves, suspects_apart
 from memory.learn import keep
 from memory.learn.answer import Numbers, Words, read_object
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
-from memory.store import comparisons, documents, memories, night_work, scopes, vectors
+from memory.store import comparisons, documents, memories, night_work, refusals, scopes, vectors
 from memory.store.comparisons import FactPair, Why
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Memory
 from memory.text.likeness import said
 
+_NAME: Final = "compare"
 #: Pairs that one question shows, and questions that an owner's night may take; the rest is compared the next night.
 _SHOWN: Final = 20
 _QUESTIONS: Final = 5
@@ -54,24 +55,41 @@ def _steps(reader: Reader, scope: Scope, night: Night) -> list[Step]:
     for memory in memories.current(reader, scope, ("fact",), limit=known.LOOKED_THROUGH):
         if memory.owner_id == scope.writes_to and not memory.flags:
             about.setdefault(known.about(memory), []).append(memory)
-    pairs = [pair for facts in about.values() for pair in _pairs(reader, scope, facts, waiting)]
+    set_aside = refusals.set_aside(reader, _NAME)
+    pairs = [
+        pair
+        for facts in about.values()
+        for pair in _pairs(reader, scope, facts, waiting)
+        if pair[1].id not in set_aside
+    ]
     size = night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS)
-    batches = list(_batches(pairs, size))
+    fresh, suspects = suspects_apart(pairs, lambda pair: pair[1].id, refusals.suspected(reader, _NAME))
+    batches = [*_batches(fresh, size), *([pair] for pair in suspects)]
     steps = []
     for n, batch in enumerate(batches[:_QUESTIONS], start=1):
         later = {one.id for rest in batches[n:] for pair in rest for one in pair}
         # A fact is done with the last of its pairs; those that are in none are done at once.
         done, waiting = waiting - later, waiting & later
         asked = [_ids(pair) for earlier in batches[:n] for pair in earlier]
-        shown = asked[-len(batch) :]
-        carry_out = partial(_settle, scope=scope, night=night, shown=shown, asked=asked, done=sorted(done))
-        steps.append(Step(request=_request(batch), carry_out=carry_out))
+        settle = partial(_settle, scope=scope, night=night, asked=asked, done=sorted(done))
+        steps.append(_step(batch, settle))
     if not batches and waiting:
         steps.append(Step(carry_out=partial(_mark, night=night, done=sorted(waiting))))
     return steps
 
 
-JOB: Final = Job(name="compare", owners=_owners, steps=_steps)
+def _step(batch: Sequence[tuple[Memory, Memory]], settle: Callable[..., Mapping[str, int]]) -> Step:
+    """Returns the step that asks about pairs. A refused pair is counted for its newer fact, which waits for it."""
+    return Step(
+        request=_request(batch),
+        carry_out=partial(settle, shown=[_ids(pair) for pair in batch]),
+        about=tuple(dict.fromkeys(newer.id for _, newer in batch)),
+        # A fact is done with the last of its pairs, whichever half that is in.
+        instead=lambda: [_step(half, settle) for half in halves(batch)],
+    )
+
+
+JOB: Final = Job(name=_NAME, owners=_owners, steps=_steps)
 
 
 # The pairs ----------------------------------------------------------------------------------------------------------

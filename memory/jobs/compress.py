@@ -13,14 +13,14 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from typing import Final, Literal
 
 from memory import keys
 from memory.jobs import known
-from memory.jobs.base import Job, Night, Step
+from memory.jobs.base import Job, Night, Step, halves, suspects_apart
 from memory.jobs.journal import Journal
 from memory.learn import keep
 from memory.learn.answer import EntityItem, FactItem, read_answer
@@ -38,7 +38,7 @@ from memory.learn.extract import (
 )
 from memory.learn.model import ANSWER_TOKENS, ModelRequest
 from memory.scope import Scope
-from memory.store import job_runs, lineage, memories, night_work, people, scopes
+from memory.store import job_runs, lineage, memories, night_work, people, refusals, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.entities import Named
 from memory.store.memories import Draft, Memory
@@ -83,7 +83,8 @@ class _Found:
 def _owners(reader: Reader, night: Night) -> Sequence[int]:
     """Returns the owners with events to compress; without a model, those whose waiting events were not reported yet."""
     waiting: dict[int, list[tuple[int, int]]] = {}
-    for row in night_work.events(reader, before=night.day):
+    set_aside = refusals.set_aside(reader, _NAME)
+    for row in (one for one in night_work.events(reader, before=night.day) if one["id"] not in set_aside):
         waiting.setdefault(row["owner_id"], []).append((row["id"], row["created_at"]))
     found = []
     for owner_id in scopes.learned_of(reader, scopes.owners_served(reader, night.agent_id, among=night.nightly)):
@@ -103,29 +104,35 @@ def _steps(reader: Reader, scope: Scope, night: Night) -> Sequence[Step]:
     if not scopes.learned_of(reader, [scope.writes_to]):
         return []
     events = memories.by_ids(reader, scope, night_work.events_of(reader, scope, before=night.day))
-    left_alone = _taken_back(reader, scope.writes_to)
+    left_alone = _taken_back(reader, scope.writes_to) | refusals.set_aside(reader, _NAME)
     events = [event for event in events if event.id not in left_alone]
     if not events:
         return []
     if not night.model:
         return [Step(carry_out=lambda tx, answer: {"no_model": len(events)})]
     unlearned = night_work.unlearned(reader, [event.id for event in events])
-    steps = []
+    steps: list[Step] = []
     if unlearned:
         steps.append(Step(carry_out=partial(_pass_over, scope=scope, night=night, event_ids=sorted(unlearned))))
     events = [event for event in events if event.id not in unlearned]
     facts = _Facts(memories.current(reader, scope, ("fact",), limit=known.LOOKED_THROUGH))
     names = people.names(reader, {event.author_id for event in events if event.author_id is not None})
     size = min(EVENT_BYTES + _KNOWN_BYTES, night.material_bytes(_GROUP, ANSWER_TOKENS))
-    for shown in batches(events, names, size=size * 2 // 3)[:_QUESTIONS]:
+    fresh, suspects = suspects_apart(events, lambda event: event.id, refusals.suspected(reader, _NAME))
+    asked = [*batches(fresh, names, size=size * 2 // 3), *((event,) for event in suspects)]
+    for shown in asked[:_QUESTIONS]:
         batch = _Batch(events=shown, known=facts.near(shown, size=size // 3), names=names)
-        steps.append(
-            Step(
-                carry_out=partial(_compress, scope=scope, night=night, batch=batch),
-                request=_request(batch, private=scope.private),
-            )
-        )
+        steps.append(_step(batch, scope, night))
     return steps
+
+
+def _step(batch: _Batch, scope: Scope, night: Night) -> Step:
+    return Step(
+        carry_out=partial(_compress, scope=scope, night=night, batch=batch),
+        request=_request(batch, private=scope.private),
+        about=tuple(event.id for event in batch.events),
+        instead=lambda: [_step(replace(batch, events=tuple(half)), scope, night) for half in halves(batch.events)],
+    )
 
 
 JOB: Final = Job(name=_NAME, owners=_owners, steps=_steps, flushes=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from memory.jobs.base import Job, Night, Step
+from memory.jobs.base import Job, Night, Step, halves, suspects_apart
 from memory.jobs.journal import Journal
 from memory.learn import entities as finding
 from memory.learn.answer import Unreadable, read_entities, read_object
@@ -23,7 +23,7 @@ from memory.learn.entities import Reads
 from memory.learn.extract import named_in
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
-from memory.store import entities, job_runs, memories, night_work, scopes
+from memory.store import entities, job_runs, memories, night_work, refusals, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.entities import Named
 from memory.store.memories import Memory
@@ -64,7 +64,8 @@ def job(trained: Callable[[], Reads | None]) -> Job:
         latin = memories.by_ids(reader, scope, share.latin[owner_id])
         size = min(_ASK_BYTES, night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS))
         waiting = memories.by_ids(reader, scope, share.other[owner_id])
-        asked = [_asking(some, scope, night) for some in _batches(waiting, size)]
+        fresh, suspects = suspects_apart(waiting, lambda memory: memory.id, refusals.suspected(reader, _NAME))
+        asked = [_asking(some, scope, night) for some in (*_batches(fresh, size), *([one] for one in suspects))]
         left = share.left[owner_id]
         # Comes last: it may take seconds, after which the database would end any further reading here.
         found = reads([_text(memory) for memory in latin]) if reads is not None and latin else []
@@ -119,6 +120,7 @@ def _waiting(reader: Reader, night: Night) -> Iterator[tuple[int, int, str]]:
     """Yields ids, owners and values of memories not read yet, newest first, except those whose links were undone."""
     served = scopes.learned_of(reader, scopes.owners_served(reader, night.agent_id, among=night.nightly))
     taken_back: dict[int, frozenset[int]] = {}
+    set_aside = refusals.set_aside(reader, _NAME)
     newest = _NEWEST
     for _ in range(_LOOKED_AT // _PAGE):
         rows = night_work.unread(reader, served, agent_id=night.agent_id, below=newest, most_names=_FEW, limit=_PAGE)
@@ -126,7 +128,7 @@ def _waiting(reader: Reader, night: Night) -> Iterator[tuple[int, int, str]]:
             owner_id = row["owner_id"]
             if owner_id not in taken_back:
                 taken_back[owner_id] = _taken_back(reader, owner_id)
-            if row["id"] not in taken_back[owner_id]:
+            if row["id"] not in taken_back[owner_id] | set_aside:
                 yield row["id"], owner_id, row["value"]
         if len(rows) < _PAGE:
             return
@@ -163,7 +165,12 @@ def _linking(read: Sequence[Memory], found: Sequence[Sequence[Named]], scope: Sc
 def _asking(read: Sequence[Memory], scope: Scope, night: Night) -> Step:
     notes = [json.dumps({"n": n, "note": _text(memory)}, ensure_ascii=False) for n, memory in enumerate(read, start=1)]
     request = ModelRequest(instructions=INSTRUCTIONS, material="\n".join(["NOTES:", *notes]), max_tokens=_ANSWER_TOKENS)
-    return Step(request=request, carry_out=partial(_take_in, read=read, scope=scope, now=night.now))
+    return Step(
+        request=request,
+        carry_out=partial(_take_in, read=read, scope=scope, now=night.now),
+        about=tuple(memory.id for memory in read),
+        instead=lambda: [_asking(half, scope, night) for half in halves(read)],
+    )
 
 
 def _take_in(tx: Transaction, answer: str, *, read: Sequence[Memory], scope: Scope, now: int) -> Mapping[str, int]:

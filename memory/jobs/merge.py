@@ -22,14 +22,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memory import keys, profile
 from memory.jobs import known, loss
-from memory.jobs.base import Job, Night, Step
+from memory.jobs.base import Job, Night, Step, halves
 from memory.jobs.journal import Journal
 from memory.jobs.loss import Merge, Statement
 from memory.learn import extract, keep
 from memory.learn.answer import Words, read_object
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
-from memory.store import entities, erasure, job_runs, lineage, memories, night_work, scopes
+from memory.store import entities, erasure, job_runs, lineage, memories, night_work, refusals, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory
 from memory.text.guard import injection_flags
@@ -87,19 +87,29 @@ def _work(reader: Reader, scope: Scope, night: Night) -> list[Step]:
         Step(carry_out=partial(_archive_events, scope=scope, night=night, event_ids=spent[start : start + _AT_ONCE]))
         for start in range(0, len(spent), _AT_ONCE)
     ]
+    set_aside = refusals.set_aside(reader, _NAME)
     for rows in _due(reader, scope, night, left_alone):
-        shown = {memory.short_id: memory.id for memory in rows}
-        if night.model and len(rows) >= _WORTH_ASKING:
-            merging = partial(_merge, scope=scope, night=night, shown=shown)
-            steps.append(Step(request=_request(rows), carry_out=merging))
+        readable = [memory for memory in rows if memory.id not in set_aside]
+        if night.model and len(readable) >= _WORTH_ASKING:
+            steps.append(_asking(readable, scope, night))
         elif any(len(group) > 1 for group in _alike(rows)):
-            steps.append(Step(carry_out=partial(_join, scope=scope, night=night, row_ids=list(shown.values()))))
+            steps.append(Step(carry_out=partial(_join, scope=scope, night=night, row_ids=[one.id for one in rows])))
     # Rows that the model has merged by then are gone.
     steps += [
         Step(carry_out=partial(_join, scope=scope, night=night, row_ids=[one.id for one in rows]))
         for rows in _repeated(reader, scope, left_alone)
     ]
     return steps
+
+
+def _asking(rows: Rows, scope: Scope, night: Night) -> Step:
+    parts = halves(rows) if len(rows) >= 2 * _WORTH_ASKING else []
+    return Step(
+        request=_request(rows),
+        carry_out=partial(_merge, scope=scope, night=night, shown={memory.short_id: memory.id for memory in rows}),
+        about=tuple(memory.id for memory in rows),
+        instead=lambda: [_asking(half, scope, night) for half in parts],
+    )
 
 
 def _repeated(reader: Reader, scope: Scope, left_alone: set[int]) -> list[Rows]:

@@ -14,13 +14,13 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memory.jobs.base import Job, Night, Step
+from memory.jobs.base import Job, Night, Step, halves
 from memory.jobs.journal import Journal
 from memory.learn import extract
 from memory.learn.answer import Numbers, Words, read_object
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
-from memory.store import erasure, job_runs, memories, night_work, scopes
+from memory.store import erasure, job_runs, memories, night_work, refusals, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory
 from memory.text.guard import injection_flags
@@ -65,13 +65,23 @@ def _steps(reader: Reader, scope: Scope, night: Night) -> list[Step]:
     if not night.model:
         return [Step(carry_out=lambda _tx, _answer: {"no_model": 1})]
     size = min(_MATERIAL_BYTES, night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS))
-    lines, shown = _material(reader, scope, new, size)
-    if not shown:
-        return []
+    shown = _material(reader, scope, new, size)
+    return [_step(shown, scope, night)] if shown else []
+
+
+def _step(shown: Sequence[Memory], scope: Scope, night: Night) -> Step:
+    """Returns the step that concludes from these memories, or from half of them if a model refuses to read them all."""
+    lines = [_line(memory, number) for number, memory in enumerate(shown, start=1)]
     request = ModelRequest(
         instructions=INSTRUCTIONS, material="\n".join(["MEMORIES:", *lines]), max_tokens=_ANSWER_TOKENS
     )
-    return [Step(request=request, carry_out=partial(_keep, scope=scope, night=night, shown=shown))]
+    ids = tuple(memory.id for memory in shown)
+    return Step(
+        request=request,
+        carry_out=partial(_keep, scope=scope, night=night, shown=ids),
+        about=ids,
+        instead=lambda: [_step(half, scope, night) for half in halves(shown)],
+    )
 
 
 JOB: Final = Job(name=_NAME, owners=_owners, steps=_steps)
@@ -102,23 +112,22 @@ def _made(done: str) -> Sequence[int]:
     return Journal.from_json(done).made
 
 
-def _material(reader: Reader, scope: Scope, new: Sequence[Memory], size: int) -> tuple[list[str], list[int]]:
-    """Returns the material, one line of JSON each, and its ids: the week first, then the weightiest of the rest.
+def _material(reader: Reader, scope: Scope, new: Sequence[Memory], size: int) -> list[Memory]:
+    """Returns the memories to conclude from, one line of JSON each: the week first, then the weightiest of the rest.
 
     All of it comes to at most `size` bytes. Texts that read like instructions are left out: a conclusion drawn from
     them would not show its origin.
     """
     rest = memories.current(reader, scope, ("fact", "event"), limit=_SHOWN)
-    lines: list[str] = []
-    shown: list[int] = []
+    set_aside = refusals.set_aside(reader, _NAME)
+    shown: list[Memory] = []
     for memory in {memory.id: memory for memory in (*new, *rest) if not memory.flags}.values():
-        line = _line(memory, len(lines) + 1)
-        size -= len(line.encode())
-        if size < 0 or len(lines) == _SHOWN:
+        size -= len(_line(memory, len(shown) + 1).encode())
+        if size < 0 or len(shown) == _SHOWN:
             break
-        lines.append(line)
-        shown.append(memory.id)
-    return lines, shown
+        if memory.id not in set_aside:
+            shown.append(memory)
+    return shown
 
 
 def _line(memory: Memory, number: int) -> str:

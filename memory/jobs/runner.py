@@ -1,7 +1,8 @@
 """Runs the night jobs of one store, previews them, shows their changes, and undoes them.
 
-Invariants: A run goes owner by owner. An owner that fails holds up no other owner, and an answer that can't be read
-holds up none of the owner's other steps. A model is asked outside any transaction. A step, its record and its cost are
+Invariants: A run goes owner by owner. An owner that fails holds up no other owner, and a question that a model refuses
+holds up none of the owner's other steps: it is asked again in halves, and the memory that can't be read is set aside
+after a few nights. A model is asked outside any transaction. A step, its record and its cost are
 committed in one transaction. A run that breaks off with its process can be resumed at once. A preview is the real work,
 rolled back. The same job does not repeat changes that a person has undone. Only rows of the asker's scope are shown or
 undone.
@@ -10,6 +11,7 @@ undone.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -29,10 +31,11 @@ from memory.jobs.journal import Journal
 from memory.learn.agents import Agents
 from memory.learn.answer import Unreadable
 from memory.learn.learner import Learner
-from memory.learn.model import BudgetSpent, ModelAnswer, ModelFailed, ample
+from memory.learn.model import BudgetSpent, ModelAnswer, ModelFailed, RequestRefused, ample
+from memory.loops import reason_of
 from memory.recall import index
 from memory.scope import Scope
-from memory.store import chats, comparisons, job_runs, lineage, memories, moving, scopes, usage
+from memory.store import chats, comparisons, job_runs, lineage, memories, moving, refusals, scopes, usage
 from memory.store.comparisons import Why
 from memory.store.database import Database, Reader, Transaction
 from memory.store.job_runs import OwnerResult, Run
@@ -45,6 +48,12 @@ log = structlog.get_logger(__name__)
 
 #: After this many owners in a row without an answer, the model is taken to be down.
 _DOWN: Final = 3
+#: Smaller questions that are asked for one owner in the place of refused ones: enough to find three memories among 40.
+_SMALLER: Final = 40
+#: The same as long as the model has read nothing of the owner: it may be the model that fails, not what it is shown.
+_SMALLER_UNREAD: Final = 16
+#: Questions in a row that a model leaves unanswered before it is taken to be down, although it read others before.
+_SILENT: Final = 6
 #: Columns in which a job keeps its own notes about a row; they are never shown.
 _NOTED: Final = frozenset({"enriched_at"})
 What: TypeAlias = Literal["new", "archived", "replaced", "compressed", "back", "told again", "changed"]
@@ -165,8 +174,16 @@ class Jobs:
         return tuple(self._table)
 
     async def begin(self) -> None:
-        """Releases, at start, the runs that were under way when the process ended, so that they can be resumed."""
-        await self._database.write(lambda tx: job_runs.release(tx, now=self._now()))
+        """Releases, at start, the runs that were under way when the process ended, so that they can be resumed.
+
+        What models refused to read gets another try, because the model may be another now.
+        """
+
+        def act(tx: Transaction) -> None:
+            job_runs.release(tx, now=self._now())
+            refusals.retry(tx)
+
+        await self._database.write(act)
 
     async def since(self, agent: str) -> int:
         """Returns when this store first served the agent, in milliseconds UTC."""
@@ -367,12 +384,13 @@ class Jobs:
         down = 0
         for owner_id in await self._database.read(lambda reader: job_runs.open_items(reader, run.id)):
             await self._database.write(lambda tx: job_runs.renew(tx, run.id, now=self._now()))
-            working = self._for_owner(run, work, replace(night, now=self._now()), owner_id)
+            before = len(failures)
+            working = self._for_owner(run, work, replace(night, now=self._now()), owner_id, failures)
             failed = await _failure(working, job=run.job, owner=owner_id)
             failures += failed
             if any(isinstance(one, BudgetSpent) for one in failed):
                 return
-            state: Literal["done", "failed"] = "failed" if failed else "done"
+            state: Literal["done", "failed"] = "failed" if len(failures) > before else "done"
             await self._database.write(
                 partial(job_runs.end_item, run_id=run.id, owner_id=owner_id, state=state, now=self._now())
             )
@@ -380,33 +398,75 @@ class Jobs:
             if down == _DOWN:
                 return
 
-    async def _for_owner(self, run: Run, work: Job, night: Night, owner_id: int) -> None:
-        """Does all remaining work for an owner.
+    async def _for_owner(self, run: Run, work: Job, night: Night, owner_id: int, failures: list[Exception]) -> None:
+        """Does all remaining work for an owner. Adds the last error to `failures` if the model has read the rest.
 
-        Raises the last `Unreadable` once the rest is done. If there was nothing to do, the owner's item is dropped from
-        the run, because `owners` may name owners without work.
+        Raises it if the model has read nothing, or gives no answers any more. If there was nothing to do, the owner's
+        item is dropped from the run, because `owners` may name owners without work.
         """
         _, steps = await self._steps(work, night, owner_id)
         if not steps:
             await self._database.write(partial(job_runs.drop_idle, run_id=run.id, owner_id=owner_id))
             return
         done = await self._database.read(lambda reader: _record(reader, run.id, owner_id))
-        unread: Unreadable | None = None
-        for step in steps:
-            answer = await self._asked(step, night)
+        noted = await self._database.read(lambda reader: refusals.noted(reader, run.job))
+        # What failed before comes last, so that it can't keep the rest from being read.
+        todo = deque(sorted(steps, key=lambda step: not noted.isdisjoint(step.about)))
+        refused, smaller, silent, is_reading = list[tuple[Step, Exception]](), 0, 0, False
+        while todo:
+            step, answer = todo.popleft(), None
             try:
+                answer = await self._asked(step, night)
                 # Passed from step to step: reading it again for each step would take longer the more was done.
                 done = await self._database.write(
                     partial(self._carried_out, run=run, owner_id=owner_id, step=step, answer=answer, before=done)
                 )
-            except Unreadable as exc:
+                is_reading, silent = is_reading or answer is not None, 0
+            except (StorageError, BudgetSpent):
+                raise
+            # Whatever is wrong with one question, its answer or its rows, the other steps are done.
+            except Exception as exc:
                 # The cost is booked even though the answer is unreadable.
                 if answer is not None:
                     await self._database.write(partial(self._book, answer=answer, agent_id=run.agent_id, job=run.job))
-                log.warning("job.unread", job=run.job, owner=owner_id, error=str(exc))
-                unread = exc
-        if unread is not None:
-            raise unread
+                log.warning("job.unread", job=run.job, owner=owner_id, rows=len(step.about), error=reason_of(exc))
+                silent += _is_silent(exc)
+                if _is_silent(exc) and (silent > _SILENT or not is_reading):
+                    # The model is down, or was so for these rows: next time the others come first.
+                    await self._note_refused(run, owner_id, [step], is_reading=False)
+                    raise
+                # An answer that was no answer may be one the next time; what else failed fails again.
+                again = not isinstance(exc, Unreadable) or run.attempts > 1 or not noted.isdisjoint(step.about)
+                most = _SMALLER if is_reading else _SMALLER_UNREAD
+                instead = step.instead() if again and smaller < most else ()
+                smaller += len(instead)
+                todo.extendleft(reversed(instead))
+                if not instead:
+                    refused.append((step, exc))
+        if refused:
+            await self._note_refused(run, owner_id, [step for step, _ in refused], is_reading=is_reading)
+            if not is_reading:
+                raise refused[-1][1]
+            failures.append(refused[-1][1])
+
+    async def _note_refused(self, run: Run, owner_id: int, steps: Sequence[Step], *, is_reading: bool) -> None:
+        """Counts the smallest questions that a model refused for the memories in them.
+
+        A model that has read nothing else may be the reason itself. It sets nothing aside that it had not refused
+        before, beside others that it read.
+        """
+
+        def act(tx: Transaction) -> None:
+            known = refusals.suspected(tx, run.job)
+            # A question about more is no proof against any of its rows.
+            small = [step for step in steps if not step.instead()]
+            meant = {row for step in small for row in step.about if is_reading or row in known}
+            others = {row for step in steps for row in step.about} - meant
+            refusals.note(tx, run.job, sorted(others), counted=False)
+            if set_aside := refusals.note(tx, run.job, sorted(meant), counted=True):
+                job_runs.note(tx, run.id, owner_id, counts={"set_aside": set_aside}, undo=None)
+
+        await self._database.write(act)
 
     @in_read
     def _steps(self, reader: Reader, work: Job, night: Night, owner_id: int) -> tuple[Scope, Sequence[Step]]:
@@ -442,6 +502,7 @@ class Jobs:
         job_runs.renew(tx, run.id, now=self._now())
         if answer is not None:
             self._book(tx, answer, agent_id=run.agent_id, job=run.job)
+            refusals.forgive(tx, run.job, step.about)
         return done
 
     async def _rolled_back(
@@ -491,6 +552,11 @@ async def _failure(act: Awaitable[None], **where: object) -> list[Exception]:
         log.exception("job.failed", **where)
         return [exc]
     return []
+
+
+def _is_silent(exc: Exception) -> bool:
+    """Returns whether a model gave no answer at all."""
+    return isinstance(exc, ModelFailed | TimeoutError) and not isinstance(exc, RequestRefused)
 
 
 def _code(exc: Exception) -> str:

@@ -88,7 +88,9 @@ def steps(reader: Reader, scope: Scope, night: Night) -> list[Step]:
         return []
     size = night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS)
     request = ask(found.styles, size) if found.styles and night.model else None
-    return [Step(request=request, carry_out=partial(_carry_out, scope=scope, night=night, shown=found))]
+    carry_out = partial(_carry_out, scope=scope, night=night, shown=found)
+    # Without a usable answer the styles are used as they are.
+    return [Step(request=request, carry_out=carry_out, instead=lambda: [Step(carry_out=carry_out)])]
 
 
 def ask(found: Sequence[Memory], size: int) -> ModelRequest:

@@ -15,11 +15,11 @@ from functools import partial
 import structlog
 
 from memory import dates
-from memory.errors import StorageError
 from memory.jobs import style
 from memory.jobs.base import Night, Step
 from memory.learn.agents import Agents
 from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed, ample
+from memory.loops import Loops
 from memory.store import scopes, usage
 from memory.store.database import Database, Reader, Transaction
 
@@ -39,11 +39,13 @@ class StyleUpdates:
         agents: Agents,
         now: Callable[[], int],
         new_id: Callable[[], str],
+        loops: Loops,
     ) -> None:
         self._database = database
         self._agents = agents
         self._now = now
         self._new_id = new_id
+        self._loops = loops
         self._tasks: set[asyncio.Task[None]] = set()
         self._locks: defaultdict[tuple[int, int], asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -68,14 +70,15 @@ class StyleUpdates:
 
     async def _see_to(self, agent_id: int, owner_ids: Sequence[int]) -> None:
         for owner_id in owner_ids:
-            try:
-                async with self._locks[agent_id, owner_id]:
-                    await self._refresh(agent_id, owner_id)
-            except StorageError as exc:
-                log.error("manner.unsaved", owner=owner_id, error=str(exc))
+            unit = f"owner {owner_id} of agent {agent_id}"
+            await self._loops.alone("manner", unit, partial(self._refresh, agent_id, owner_id))
 
     async def _refresh(self, agent_id: int, owner_id: int) -> None:
-        """Updates the manner of one owner and agent. Raises `StorageError`."""
+        """Updates the manner of one owner and agent."""
+        async with self._locks[agent_id, owner_id]:
+            await self._refresh_held(agent_id, owner_id)
+
+    async def _refresh_held(self, agent_id: int, owner_id: int) -> None:
         for _ in range(_TRIES):
             model = self._agents.model(agent_id)
             steps = await self._database.read(partial(self._steps, agent_id=agent_id, owner_id=owner_id, model=model))

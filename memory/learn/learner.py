@@ -2,14 +2,17 @@
 
 Invariants: Triggers of one session coalesce. Pieces of one owner are read one after the other. A model is asked outside
 any transaction. A piece of work, its findings and its cost are one transaction. A failing piece is retried later, then
-set aside, and never holds up another session. Messages that were forgotten while a model read them teach nothing.
+set aside, and never holds up another session. A piece that a model refuses is halved, so that the one message it can't
+read holds up no others. A session that can't even be looked at is put off. Messages that were forgotten while a model
+read them teach nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, KeysView, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, zip_longest
@@ -34,6 +37,7 @@ from memory.learn.model import (
     RequestRefused,
     RequestTooLong,
 )
+from memory.loops import Loops
 from memory.recall import index
 from memory.recall.search import nearest_facts
 from memory.scope import Scope
@@ -59,6 +63,12 @@ _NEAREST = 8
 _SHRINKS = 2
 #: Characters of a message that are used to search for known facts.
 _QUERY_CHARS = 2_000
+#: Milliseconds after an answer for which a model that gives none to another piece is not taken to be away.
+_ANSWERED_MS = 5 * 60_000
+#: Milliseconds after an answer for which a refused piece is taken to be the reason itself.
+_READS_MS = 24 * 3_600_000
+#: The name under which failing sessions are reported.
+_LOOP = "learning"
 
 
 class _TouchesMore(Exception):
@@ -89,6 +99,7 @@ class Learner:
         now: Callable[[], int],
         new_id: Callable[[], str],
         learned: Callable[[int, Sequence[int]], None] = lambda agent_id, owner_ids: None,
+        loops: Loops | None = None,
     ) -> None:
         self._database = database
         self._agents = agents
@@ -96,6 +107,12 @@ class Learner:
         self._now = now
         self._new_id = new_id
         self._learned = learned
+        self._loops = loops or Loops(now=now)
+        #: When each agent's model last read a piece, and the sessions of the pieces that wait because it was away.
+        self._answered: dict[int, int] = {}
+        self._away: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        #: Pieces in a row that failed although an agent's model had just read another.
+        self._missed: Counter[int] = Counter()
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         # Sessions with a waiting task, which will read all messages unread by then, so that no second one has to.
@@ -136,9 +153,11 @@ class Learner:
         They are left to another process if that holds the session.
         """
         self._disarm(session_id)
-        async with self._sessions.setdefault(session_id, asyncio.Lock()), self._held(session_id) as held:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._sessions.setdefault(session_id, asyncio.Lock()))
+            # Before anything can fail, so that a later trigger begins another task.
             self._waiting.discard(session_id)
-            if not held:
+            if not await stack.enter_async_context(self._held(session_id)):
                 return
             await self._write(session_id, lambda tx: extractions.schedule(tx, session_id, reason, now=self._now()))
             while work := await self._database.read(
@@ -170,19 +189,32 @@ class Learner:
                 self._arm(session_id, self._triggers.quiet_seconds, "left over")
 
     async def flush_all(self, agent_id: int) -> None:
-        """Reads the unread messages of every session of an agent now, also those that were set aside."""
+        """Reads the unread messages of every session of an agent now, also those that were set aside.
+
+        Raises the last error of a session once all are read.
+        """
         await self._database.write(extractions.retry_parked)
+        failure: Exception | None = None
         for session_id in await self._database.read(extractions.sessions_with_work):
-            session = await self._database.read(partial(chats.session_by_id, session_id=session_id))
-            if session.agent_id == agent_id:
-                await self.flush(session_id, "night")
+            try:
+                session = await self._database.read(partial(chats.session_by_id, session_id=session_id))
+                if session.agent_id == agent_id:
+                    await self.flush(session_id, "night")
+            # One session must not keep the others from being read.
+            except Exception as exc:  # noqa: BLE001 - logged as every failed session is
+                self._loops.fail(_LOOP, _unit(session_id), exc)
+                failure = exc
+        if failure is not None:
+            raise failure
 
     async def finish(self, *, seconds: float) -> None:
         """Reads everything unread before the process ends. After `seconds` the rest is left to the next start."""
         try:
             async with asyncio.timeout(seconds):
                 for session_id in await self._database.read(extractions.sessions_with_work):
-                    await self.flush(session_id, "exit")
+                    await self._loops.alone(
+                        _LOOP, _unit(session_id), partial(self.flush, session_id, "exit"), anyway=True
+                    )
                 await asyncio.gather(*self._tasks)
         except TimeoutError:
             log.warning("learn.unfinished", seconds=seconds, kept="for the next start")
@@ -216,14 +248,11 @@ class Learner:
         self._timers[session_id] = asyncio.get_running_loop().call_later(seconds, self.soon, session_id, reason)
 
     async def _flush_alone(self, session_id: int, reason: str) -> None:
-        """Flushes a session in the background. Logs a storage error and retries after the quiet gap."""
-        try:
-            await self.flush(session_id, reason)
-        except StorageError as exc:
-            log.error("learn.unsaved", session=session_id, error=str(exc))
-            # A damaged store takes no writes until it is repaired; a full disk may have room again at any time.
-            if not isinstance(exc, StoreDamaged) and session_id not in self._timers:
-                self._arm(session_id, max(1.0, self._triggers.quiet_seconds), "again")
+        """Flushes a session in the background. One that fails is read after the quiet gap, then ever later."""
+        await self._loops.alone(_LOOP, _unit(session_id), partial(self.flush, session_id, reason), anyway=True)
+        if (wait := self._loops.wait(_LOOP, _unit(session_id))) and session_id not in self._timers:
+            quiet = max(1.0, self._triggers.quiet_seconds)
+            self._arm(session_id, wait if reason == "again" else min(wait, quiet), "again")
 
     def _disarm(self, session_id: int) -> None:
         timer = self._timers.pop(session_id, None)
@@ -253,20 +282,54 @@ class Learner:
                 log.warning("learn.failed", work=work.id, attempts=work.attempts + 1, code=code, error=str(exc))
             else:
                 log.exception("learn.failed", work=work.id, attempts=work.attempts + 1)
-            away = isinstance(exc, ModelFailed | TimeoutError) and not isinstance(exc, RequestRefused)
-            again = await self._write(
-                work.session_id, lambda tx: extractions.failed(tx, work, code, away=away, now=self._now())
-            )
-            if again is not None:
-                self._arm(work.session_id, max(0.0, (again - self._now()) / 1000), "again")
+            await self._note_failure(work, agent_id, exc, code)
         else:
             log.info("learn.done", work=work.id, found=found)
-            # Pieces of all sessions wait for a model.
-            if model is not None and await self._database.read(extractions.is_any_to_hasten):
-                for session_id in await self._database.write(extractions.hasten):
-                    self._arm(session_id, 0.0, "the model answers again")
+            self._away[agent_id].pop(work.id, None)
+            if model is not None:
+                self._answered[agent_id], self._missed[agent_id] = self._now(), 0
+                await self._hasten(agent_id)
             if found:
                 self._learned(*await self._database.read(lambda reader: self._whose(reader, work)))
+
+    async def _note_failure(self, work: Work, agent_id: int, error: Exception, code: str) -> None:
+        """Puts a piece off after a failure, and halves one that a model has refused before although it reads others."""
+        since = self._now() - self._answered.get(agent_id, -_READS_MS)
+        refused = isinstance(error, RequestRefused | Unreadable)
+        # A model that has just read another piece is not away: the piece itself may be the reason.
+        away = isinstance(error, ModelFailed | TimeoutError) and not refused and since > _ANSWERED_MS
+
+        def act(tx: Transaction) -> int | None:
+            own = work
+            if refused and work.attempts and since < _READS_MS:
+                ids = sorted(extractions.readable(tx, extractions.anew(tx, work)))
+                if half := len(ids) // 2:
+                    own = extractions.split(tx, work, last_id=ids[half - 1], next_id=ids[half])
+            return extractions.failed(tx, own, code, away=away, now=self._now())
+
+        again = await self._write(work.session_id, act)
+        self._away[agent_id].pop(work.id, None)
+        if away:
+            self._away[agent_id][work.id] = work.session_id
+        else:
+            self._missed[agent_id] += 1
+            # The piece may be the reason: those that wait get one more chance.
+            if self._missed[agent_id] == 1:
+                await self._hasten(agent_id)
+        if again is not None:
+            self._arm(work.session_id, max(0.0, (again - self._now()) / 1000), "again")
+
+    async def _hasten(self, agent_id: int) -> None:
+        """Makes the next piece due of those that wait because the agent's model was away: it answers again.
+
+        One at a time, as each that is read makes the next due.
+        """
+        waiting = self._away[agent_id]
+        if waiting:
+            work_id = next(iter(waiting))
+            session_id = waiting.pop(work_id)
+            await self._write(session_id, lambda tx: extractions.hasten(tx, work_id))
+            self._arm(session_id, 0.0, "the model answers again")
 
     async def _by_model(self, work: Work, agent_id: int, model: BackgroundModel) -> int:
         """Lets a model read one piece, and keeps its findings. Returns their number.
@@ -495,6 +558,10 @@ class Learner:
                 )
                 found += kept is not None
         return found
+
+
+def _unit(session_id: int) -> str:
+    return f"session {session_id}"
 
 
 def _session(reader: Reader, work: Work) -> Session:

@@ -18,7 +18,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from memory.errors import StorageError
+from memory.loops import Loops, reason_of
 from memory.recall.embed import (
     Embedder,
     EmbedderUnavailable,
@@ -45,6 +45,10 @@ _FIRST_WAIT, _LONGEST_WAIT = 1.0, 600.0
 _REPORTED = 500
 #: Seconds between two looks for documents that other processes on the store have queued.
 _LOOKS: Final = 5.0
+#: The name under which failing documents are reported.
+_LOOP: Final = "embedding"
+#: Tries after which documents that fail together are tried one by one: until then the embedder may be away.
+_TOGETHER: Final = 5
 #: Most tokens of a document whose bits are kept: 24 kB at 384 dimensions.
 _MOST_TOKENS = 512
 #: The number of pieces of a text that hold so many tokens.
@@ -128,8 +132,11 @@ class Embedding:
         text_of: Callable[[Reader, int], Found],
         now: Callable[[], int],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        loops: Loops | None = None,
     ) -> None:
         self._database = database
+        self._loops = loops or Loops(now=now)
+        self._turned = 0
         self._embedders = embedders
         self._text_of = text_of
         self._now = now
@@ -280,7 +287,8 @@ class Embedding:
                     self._idle.set()
                 with suppress(TimeoutError):
                     # Documents that other processes have queued wake nobody here.
-                    await asyncio.wait_for(self._awake.wait(), None if alone else _LOOKS)
+                    seconds = None if alone and not self._loops.put_off(_LOOP) else _LOOKS
+                    await asyncio.wait_for(self._awake.wait(), seconds)
 
     async def _patiently(self, act: Callable[[], Awaitable[T]]) -> T:
         """Retries `act` until it succeeds, waiting longer and longer between attempts."""
@@ -290,11 +298,14 @@ class Embedding:
                 done = await act()
                 self._trouble = ""
                 return done
-            except (EmbeddingFailed, StorageError) as exc:
+            except EmbedderUnavailable:
+                raise
+            # The worker must outlive any fault: nothing else begins it again.
+            except Exception as exc:  # noqa: BLE001 - logged with its place, without people's words
                 asked = exc.retry_after if isinstance(exc, EmbeddingFailed) else None
                 pause = max(wait, asked or 0.0)
-                self._trouble = str(exc)
-                log.warning("embedding.failed", error=str(exc), again_in_seconds=pause, instead="words only")
+                self._trouble = str(exc) if isinstance(exc, EmbeddingFailed) else reason_of(exc)
+                log.warning("embedding.failed", error=self._trouble, again_in_seconds=pause, instead="words only")
                 await self._sleep(pause)
                 wait = min(2 * wait, _LONGEST_WAIT)
 
@@ -343,15 +354,50 @@ class Embedding:
         if without_text:
             await self._database.write(lambda tx: self._look_again(tx, without_text))
         if jobs:
-            await self._embed(jobs)
+            await self._embed_apart(jobs)
         return len(looked_at)
+
+    async def _embed_apart(self, jobs: Sequence[_Job]) -> None:
+        """Embeds documents. If they can't be embedded together for long, those that fail alone are put off.
+
+        If the first two fail, the embedder is taken to be away, and the error is raised. The next try begins with
+        others.
+        """
+        try:
+            await self._embed(jobs)
+        except Exception as exc:
+            self._turned += 1
+            if self._turned < _TOGETHER:
+                raise
+            if len(jobs) == 1:
+                unit = _unit(jobs[0].doc)
+                if not any(one.unit == unit for one in self._loops.put_off(_LOOP)):
+                    raise
+                self._loops.fail(_LOOP, unit, exc)
+                return
+        else:
+            self._turned = 0
+            return
+        start = self._turned % len(jobs)
+        done, failed = 0, list[tuple[int, Exception]]()
+        for job in (*jobs[start:], *jobs[:start]):
+            try:
+                await self._embed([job])
+                done += 1
+            except Exception as exc:
+                failed.append((job.doc, exc))
+                if not done and len(failed) == 2:
+                    raise
+        for doc, error in failed:
+            self._loops.fail(_LOOP, _unit(doc), error)
 
     def _look(self, reader: Reader) -> tuple[set[int], list[_Job]]:
         """Returns the newest waiting documents, and the jobs for those that have a text."""
         looked_at: set[int] = set()
         jobs: list[_Job] = []
         room = _BATCH_CHARS
-        for doc in vectors.waiting(reader, limit=_BATCH):
+        waiting = vectors.waiting(reader, limit=_BATCH + len(self._loops.put_off(_LOOP)))
+        for doc in [one for one in waiting if not self._loops.wait(_LOOP, _unit(one))][:_BATCH]:
             found = self._text_of(reader, doc)
             if found is not None and found[1].strip():
                 room -= len(found[1])
@@ -473,3 +519,7 @@ def _meaningful(tokens: Tokens) -> NDArray[np.uint8]:
 
 def _hash(model: str, text: str) -> bytes:
     return hashlib.sha256(f"{model}\0{text}".encode(errors="surrogatepass")).digest()
+
+
+def _unit(doc: int) -> str:
+    return f"document {doc}"

@@ -18,6 +18,7 @@ from typing import Final
 import structlog
 
 from memory.errors import IndexDamaged, StorageError, StoreBusy, StoreDamaged, StoreUnwritable
+from memory.loops import reason_of
 from memory.recall.cues import CUES_VERSION, category_cues, cues
 from memory.recall.rank import MessageSpot
 from memory.scope import Scope, partitions_of
@@ -138,8 +139,9 @@ class Mending:
                     return
             if struck:
                 return
-        except StorageError as exc:
-            log.error("index.unusable", error=str(exc), instead="substring search", again_in_seconds=_PAUSE)
+        # Nobody waits for this task, and the next search that meets the index begins another.
+        except Exception as exc:  # noqa: BLE001 - logged with its place, without people's words
+            log.error("index.unusable", error=reason_of(exc), instead="substring search", again_in_seconds=_PAUSE)
         self._pause_until = asyncio.get_running_loop().time() + _PAUSE
 
     async def _is_sound(self, *, at_start: bool = False) -> bool:

@@ -70,10 +70,14 @@ class FollowUps:
         self._nothing: dict[int, date] = {}
 
     @in_read
-    def due(self, reader: Reader) -> list[FollowUp]:
-        """Returns the questions that may be asked now, one per person at most."""
-        found = [self._of(reader, identity_id) for identity_id in people.followed_up(reader)]
-        return [one for one in found if one is not None]
+    def wanted(self, reader: Reader) -> list[int]:
+        """Returns an identity of each person who wants follow-ups."""
+        return people.followed_up(reader)
+
+    @in_read
+    def due(self, reader: Reader, identity_id: int) -> FollowUp | None:
+        """Returns the question that the person behind an identity may be asked now."""
+        return self._of(reader, identity_id)
 
     @in_write
     def ask(self, tx: Transaction, follow_up: FollowUp, show: Callable[[FollowUp], Sequence[Part]]) -> str | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Final
 
+from memory.dates import day_of
 from memory.store.memories import Memory
 from memory.text.language import language_of
 from memory.text.occasion_words import CALLED_OFF, CONDITION, EVENT, NO_OCCASION, OTHERS, TENDER, VISIT
@@ -59,10 +60,10 @@ def plan_of(memory: Memory) -> Occasion | None:
         return None
     if NO_OCCASION.search(spoken) or TENDER.search(spoken):
         return None
-    told = date.fromisoformat(memory.local_date)
-    read = _read(spoken, told)
-    added = {date.fromisoformat(day) for day in _ADDED.findall(memory.value)}
-    if read is None or not read.what or len(added) > 1 or len(query_terms(read.what)) == 0:
+    told = day_of(memory.local_date)
+    read = None if told is None else _read(spoken, told)
+    added = {day for written in _ADDED.findall(memory.value) if (day := day_of(written)) is not None}
+    if told is None or read is None or not read.what or len(added) > 1 or len(query_terms(read.what)) == 0:
         return None
     # The date that was added when the plan was told counts more than another reading of its words.
     day = next(iter(added), read.first.date())

@@ -8,7 +8,7 @@ latest time of a repeated reminder. A person's requests go through `Edits.remind
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
@@ -198,9 +198,9 @@ class Reminders:
         found = mailbox.last_reminder(reader, context.session.key)
         return next((one for one in _reachable(reader, context) if one.id == found), None)
 
-    async def next_due(self) -> Reminder | None:
-        """Returns the reminder that is due first, whether its time has come or not."""
-        return await self._database.read(reminders.next_due)
+    async def next_due(self, *, besides: Collection[int] = ()) -> Reminder | None:
+        """Returns the reminder that is due first, whether its time has come or not, leaving out those of these ids."""
+        return await self._database.read(lambda reader: reminders.next_due(reader, besides=besides))
 
     async def whose(self, reminder: Reminder) -> tuple[Account, Session]:
         """Returns the person of a reminder, and the session in which it is to be shown."""

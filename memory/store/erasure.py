@@ -90,6 +90,7 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "job_runs": ("job", "period", "state", "error", "result"),
     "job_items": ("state", "counts", "undo"),
     "comparisons": ("verdict", "why", "answer"),
+    "refusals": ("job",),
     "reminders": ("kind", "language", "zone", "first", "rule", "until", "asked_ref"),
     "api_keys": ("channel", "scopes"),
 }

@@ -33,8 +33,6 @@ _IN_SESSION = (
     "select count(*) as messages, coalesce(sum(m.tokens), 0) as tokens from messages m"
     " join sessions s on s.id = m.session_id where s.id = ?"
 )
-#: Work that waits after a failure, not for the budget of another day.
-_FAILED = "state = 'pending' and attempts > 0 and not_before > 0 and error is distinct from ?"
 _IS_UNREAD = "m.id > s.extracted_to and m.learn = 1"
 #: The condition that the bot is still in the session's chat.
 _PRESENT = (
@@ -284,15 +282,17 @@ def postpone(tx: Transaction, session_id: int, *, until: int) -> None:
     )
 
 
-def is_any_to_hasten(reader: Reader) -> bool:
-    """Returns whether any work waits after a failure, in any session."""
-    return reader.one(f"select 1 from extractions where {_FAILED} limit 1", (_NO_BUDGET,)) is not None
+def hasten(tx: Transaction, work_id: int) -> None:
+    """Makes a piece of work due that waits after a failure, but not one that waits for another day's budget."""
+    tx.run(
+        "update extractions set not_before = 0 where id = ? and state = 'pending' and error is distinct from ?",
+        (work_id, _NO_BUDGET),
+    )
 
 
-def hasten(tx: Transaction) -> list[int]:
-    """Makes all work due that waits after a failure, because the model answers again; returns its sessions."""
-    rows = tx.all(f"update extractions set not_before = 0 where {_FAILED} returning session_id", (_NO_BUDGET,))
-    return sorted({int(row["session_id"]) for row in rows})
+def count_parked(reader: Reader) -> int:
+    """Returns the number of pieces of work that are parked, in all sessions."""
+    return reader.number("select count(*) as n from extractions where state = 'parked'")
 
 
 def retry_parked(tx: Transaction) -> None:

@@ -175,9 +175,12 @@ def drop_old(tx: Transaction, *, unasked_before: int, shown_before: int) -> int:
     )
 
 
-def next_due(reader: Reader) -> Reminder | None:
-    """Returns the reminder that is due first, whether its time has come or not."""
-    row = reader.one(f"{_REMINDER} where {_OPEN} order by {_NEXT} limit 1")
+def next_due(reader: Reader, *, besides: Collection[int]) -> Reminder | None:
+    """Returns the reminder that is due first, whether its time has come or not, leaving out those of these ids."""
+    row = reader.one(
+        f"{_REMINDER} where ({_OPEN}) and id not in (select value from json_each(?)) order by {_NEXT} limit 1",
+        (besides,),
+    )
     return None if row is None else _reminder(row)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from memory.forgetting import retention
 from memory.jobs import compress
-from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
+from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused
 from memory.service import AgentMemory, How, Memory, Selection, Service, Turn, Where, Who
 from memory.store import memories
 from memory.store.usage import Spent
@@ -856,3 +856,73 @@ async def test_instructions_in_an_event_stay_words(store: Service, clock: Clock,
 def test_the_job_flushes_what_is_unread() -> None:
     """Otherwise the last talk of the day would be compressed a night late."""
     assert compress.JOB.flushes and compress.JOB.name == "compress"
+
+
+async def test_one_event_that_a_model_refuses_holds_up_no_other(store: Service, clock: Clock, model: Nightly) -> None:
+    """It is found by halves and set aside after three nights, visibly; a start gives it another try."""
+    for n in range(11):
+        await tell(store, ADA, f"walked the route {n}" if n != 6 else "looked after the poison cupboard", clock)
+    model.says("walked", "long walks")
+
+    async def refuse(request: ModelRequest) -> str | None:
+        if "poison" in request.material:
+            raise RequestRefused("I can't read that.")
+        return None
+
+    model.before, figures, asked = refuse, [], []
+    for _ in range(4):
+        clock.move(days=1)
+        before = len(model.asked)
+        run = await store.jobs.run("assistant", "compress", day(clock))
+        assert run is not None
+        figures.append((run.state, run.counts.get("events", 0), run.counts.get("set_aside", 0)))
+        asked.append(len(model.asked) - before)
+    assert figures == [("failed", 10, 0), ("failed", 0, 0), ("failed", 0, 1), ("done", 0, 0)]
+    assert asked[0] <= 9 and asked[1:] == [1, 1, 0]
+    assert await values(store, ADA) == ["long walks"]
+    model.before = nothing
+    await store.jobs.begin()
+    assert await night(store, clock) == {"events": 1}
+    assert await rows(store, "select count(*) from refusals") == [(0,)]
+
+
+async def test_a_model_that_refuses_everything_sets_nothing_aside(store: Service, clock: Clock, model: Nightly) -> None:
+    """Nor is it asked without end: it is the model that is wrong, and the events wait."""
+    for n in range(40):
+        await tell(store, ADA, f"walked the route {n}", clock)
+
+    async def refuse(request: ModelRequest) -> str | None:
+        raise RequestRefused("Wrong key.")
+
+    model.before = refuse
+    for _ in range(4):
+        clock.move(days=1)
+        before = len(model.asked)
+        run = await store.jobs.run("assistant", "compress", day(clock))
+        assert run is not None and (run.state, run.counts) == ("failed", {})
+        assert len(model.asked) - before <= 17
+    model.before = nothing
+    assert await night(store, clock) == {"events": 40}
+
+
+async def test_an_event_at_which_the_model_hangs_comes_last_the_next_time(
+    store: Service, clock: Clock, model: Nightly
+) -> None:
+    """A model that is down ends the night; one that is down for one event only reads the others."""
+    await tell(store, ADA, "looked after the poison cupboard", clock)
+    for n in range(compress.EVENTS + 5):
+        await tell(store, ADA, f"walked the route {n}", clock)
+
+    async def hang(request: ModelRequest) -> str | None:
+        if "poison" in request.material:
+            raise ModelFailed("It took too long.")
+        return None
+
+    model.before = hang
+    read = []
+    for _ in range(3):
+        clock.move(days=1)
+        run = await store.jobs.run("assistant", "compress", day(clock))
+        assert run is not None and (run.state, run.error) == ("failed", "model_failed")
+        read.append(run.counts.get("events", 0))
+    assert read == [0, compress.EVENTS + 5, 0]

@@ -12,11 +12,13 @@ from typing import Any, TypeVar
 import pytest
 
 from agents.tokens import count_tokens
+from memory.errors import StoreBusy
 from memory.learn.learner import Learner, Triggers
 from memory.learn.model import BackgroundModel, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
 from memory.service import AgentMemory, Service, Turn
 from memory.store import extractions, people
 from memory.store.database import Keys, Transaction, of_lane, of_owner
+from memory.store.peers import Alone, Held
 from memory.store.sqlite.database import SqliteDatabase
 from tests.kit.fakes import Clock, counting_ids, runtime
 from tests.kit.faults import Faults
@@ -541,3 +543,113 @@ async def test_accounts_that_are_linked_just_before_something_is_kept_are_seen(t
         assert await facts(memory, turn.context) == [("likes", "jazz")]
     finally:
         await memory.close(seconds=5)
+
+
+async def test_a_model_that_answers_again_is_asked_for_one_waiting_piece_after_the_other(
+    memory: Service, clock: Clock
+) -> None:
+    """Not for all at once at every answer, which a model that is not quite well would not survive."""
+    down = True
+
+    async def answers(request: ModelRequest) -> str:
+        if down or "sulks" in request.material:
+            raise ModelFailed("down")
+        return json.dumps({"facts": []})
+
+    model = Model(*[answers] * 1_000)
+    reads = learner(memory, clock, model)
+    turns = [await say(memory, private(f"p{n}"), "sulks" if n == 3 else "I like tea", clock=clock) for n in range(8)]
+    for turn in turns:
+        await read(reads, turn)
+    assert await standing(memory) == (8, 0) and len(model.asked) == 8
+    down = False
+    clock.move(minutes=2)
+    await read(reads, turns[0])
+    while reads.due and len(model.asked) < 100:
+        await asyncio.sleep(0.01)
+        if await standing(memory) == (1, 0):
+            break
+    await reads.finish(seconds=0)
+    # The one that fails although the model answers is booked as failing by itself, and not hastened again.
+    assert await standing(memory) == (1, 0) and len(model.asked) == 8 + 8
+    ((attempts, waits),) = await memory.database.read(
+        lambda reader: [
+            tuple(row) for row in reader.all("select attempts, not_before from extractions where state = 'pending'")
+        ]
+    )
+    assert attempts == 2 and waits > clock.at
+
+
+async def test_a_piece_that_fails_while_the_model_reads_others_is_set_aside(memory: Service, clock: Clock) -> None:
+    """It is no outage, however the failure is called."""
+
+    async def answers(request: ModelRequest) -> str:
+        if "sulks" in request.material:
+            raise TimeoutError
+        return json.dumps({"facts": []})
+
+    model = Model(*[answers] * 1_000)
+    reads = learner(memory, clock, model)
+    bad = await say(memory, private("ada"), "sulks", clock=clock)
+    for _ in range(extractions.PARK_AFTER):
+        await read(reads, await say(memory, private("bob"), "I like tea", clock=clock))
+        await read(reads, bad)
+        clock.move(days=1)
+    assert await standing(memory) == (0, 1)
+
+
+async def test_one_message_that_a_model_refuses_is_found_by_halves(memory: Service, clock: Clock) -> None:
+    """The rest of the piece is read; the message itself is set aside."""
+
+    async def answers(request: ModelRequest) -> str:
+        said = [line["text"] for line in lines(request, "MESSAGES:")]
+        if any("poison" in text for text in said):
+            raise RequestRefused("no")
+        found = [
+            fact(text.removeprefix("I like "), n=n)["facts"][0] for n, text in enumerate(said, 1) if "like" in text
+        ]
+        return json.dumps({"facts": found})
+
+    model = Model(*[answers] * 1_000)
+    reads = learner(memory, clock, model)
+    await read(reads, await say(memory, private("bob"), "hello", clock=clock))
+    for n in range(8):
+        turn = await say(memory, private("ada"), "poison" if n == 5 else f"I like tea {n}", clock=clock)
+    for _ in range(60):
+        await read(reads, turn)
+        clock.move(minutes=20)
+    await read(reads, await say(memory, private("bob"), "hello again", clock=clock))
+    known = {value for _, value in await facts(memory, turn.context)}
+    assert known == {f"tea {n}" for n in range(8) if n != 5}
+    assert await standing(memory) == (0, 1)
+
+
+async def test_a_session_that_can_not_be_held_is_read_after_all(tmp_path: Path, clock: Clock) -> None:
+    """The trigger after the failure begins anew; it must not wait for a task that has ended."""
+
+    class Unsteady(Alone):
+        """Others might use the store; the first hold fails."""
+
+        is_alone = False
+        fails = True
+
+        async def hold(self, session_key: str, *, spread: bool = False) -> Held:
+            if self.fails:
+                self.fails = False
+                raise StoreBusy("The server went away.")
+            return "held"
+
+    memory = await Service.open(tmp_path / "remora.db", agents={"assistant": AgentMemory()}, runtime=runtime(clock))
+    try:
+        turn = await say(memory, private("ada"), "I like jazz", clock=clock)
+        memory.database.peers = Unsteady()
+        reads = learner(memory, clock, Model(fact("jazz")))
+        reads.soon(turn.context.session.id, "test")
+        await asyncio.gather(*reads._tasks)
+        assert await facts(memory, turn.context) == []
+        reads.soon(turn.context.session.id, "test")
+        await asyncio.gather(*reads._tasks)
+        assert await facts(memory, turn.context) == [("likes", "jazz")]
+        await reads.finish(seconds=1)
+    finally:
+        await memory.close(seconds=1)

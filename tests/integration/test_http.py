@@ -88,11 +88,13 @@ async def test_green_is_200_with_everything_a_monitor_asks_for(page: Page) -> No
                 "wal_bytes": 8192,
                 "words_only": "",
                 "deployment": None,
+                "set_aside": 0,
             }
         ],
         "version": "0.1.0",
         "uptime_seconds": 7300,
         "stall": None,
+        "loops": [],
     }
 
 

@@ -56,6 +56,7 @@ MORE = (
     "insert into steps values (1, 1, '{}', 1)",
     "insert into entity_aliases select id, 'alias' from entities limit 1",
     "insert into comparisons select min(id), max(id), 'agree', '', 1, null, null from memories",
+    "insert into refusals select 'compress', min(id), 2 from memories",
     "update memories set superseded_by = (select max(id) from memories) where id = (select min(id) from memories)",
     "update memories set superseded_by = (select min(id) from memories) where id = (select max(id) from memories)",
     "update outbox set file = zeroblob(70000) where id = (select max(id) from outbox)",

@@ -15,6 +15,8 @@ from gateway.config.loading import Config, load
 from gateway.ops.reloading import Reloaded, Reloader, Sources, applicable, differences
 from gateway.ops.serve import signals
 from memory.errors import StorageError
+from memory.loops import Loops
+from tests.kit.fakes import Clock
 from tests.kit.served import ANN, BOB, TELEGRAM_TOKEN, Served
 from tests.platforms.telegram import Control, serving
 
@@ -163,7 +165,7 @@ async def test_a_file_that_changes_is_read_when_it_is_whole(tmp_path: Path) -> N
 
     sources = Sources(lambda: load(file, {}, tmp_path), asyncio.Event())
     reloader = Reloader(sources.read(), sources, apply)
-    watching = asyncio.create_task(reloader.watch(sleep))
+    watching = asyncio.create_task(reloader.watch(Loops(now=Clock()), sleep))
     with capture_logs() as logs:
         async with asyncio.timeout(10):
             while not applied:

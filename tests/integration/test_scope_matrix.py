@@ -162,6 +162,11 @@ NOT_READING = {
     "Transfer.imports": "counts and whose, for the operator",
     "Transfer.known": "people and groups by name, for the operator",
     "Transfer.undo": "counts and whose, for the operator",
+    **dict.fromkeys(
+        ("Loops.run", "Loops.alone", "Loops.fail", "Loops.wait", "Loops.put_off"),
+        "names of loops and numbers of rows, for the operator; no words",
+    ),
+    "FollowUps.wanted": "ids of accounts, for the clock",
     "FollowUps.due": "for the clock, which asks their own person in private (test_follow_ups)",
     "FollowUps.ask": "the key of the session in which their own person is asked",
     "Reminders.read": _OWN,

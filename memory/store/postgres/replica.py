@@ -27,6 +27,7 @@ import structlog
 from psycopg import sql
 
 from memory.errors import StorageError, TakenForDead
+from memory.loops import reason_of
 from memory.store import replicas
 from memory.store.database import Database, Keys, Transaction, of_lane
 from memory.store.peers import Held, Peers
@@ -275,13 +276,19 @@ class Replica(Peers):
             log.info("replica.not_told", topic=topic, error=str(exc), instead="it is found by looking")
 
     def _heard(self, said: str) -> None:
-        signal = json.loads(said)
-        if signal["by"] == self.id or signal["to"] not in (None, self.id):
-            return
-        if signal["topic"] == "gone":
-            self._changed.set()
-        for act in self._acts[signal["topic"]]:
-            act(signal["data"])
+        """Acts on a signal. One that can't be acted on is dropped: looking finds what it told of."""
+        try:
+            signal = json.loads(said)
+            if signal["by"] == self.id or signal["to"] not in (None, self.id):
+                return
+            if signal["topic"] == "gone":
+                self._changed.set()
+            for act in self._acts[signal["topic"]]:
+                act(signal["data"])
+        # A boundary: anybody with the database's password can send a signal, and without signs of life this process
+        # would be taken for dead.
+        except Exception as exc:  # noqa: BLE001 - logged with its place, without its words
+            log.warning("replica.signal_dropped", error=reason_of(exc), instead="it is found by looking")
 
     # Signs of life --------------------------------------------------------------------------------------------------
 
@@ -292,8 +299,10 @@ class Replica(Peers):
             try:
                 async with connection or await self._connect() as made:
                     await self._beat(made)
-            except (psycopg.Error, TimeoutError) as exc:
-                log.warning("replica.disconnected", error=str(exc).strip(), again_in_seconds=BEAT / 4)
+            # Whatever ends one connection, signs of life go on with the next.
+            except Exception as exc:  # noqa: BLE001 - logged with its place
+                told = str(exc).strip() if isinstance(exc, psycopg.Error | TimeoutError) else reason_of(exc)
+                log.warning("replica.disconnected", error=told, again_in_seconds=BEAT / 4)
                 await asyncio.sleep(BEAT / 4)
             connection = None
 

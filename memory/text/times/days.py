@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from typing import Final, TypeAlias
 
-from memory.dates import week_at
+from memory.dates import day_of, week_at
 from memory.text.times.phrases import languages, piece_reader
 from memory.text.times.pieces import Day
 from memory.text.times.tables import fold, table
@@ -28,9 +28,17 @@ def days_named(text: str, *, language: str, now: datetime) -> Days | None:
     return found.pop() if len(found) == 1 else None
 
 
+def _added_days(text: str) -> Iterator[Days]:
+    """Yields the dates in brackets, except those of days that don't exist: people write such dates, too."""
+    for first, last in _ADDED.findall(text):
+        begin, end = day_of(first), day_of(last or first)
+        if begin is not None and end is not None:
+            yield begin, end
+
+
 def _days(text: str, language: str, now: datetime) -> Iterator[Days]:
-    if added := _ADDED.findall(text):
-        yield from ((date.fromisoformat(first), date.fromisoformat(last or first)) for first, last in added)
+    if _ADDED.search(text):
+        yield from _added_days(text)
         return
     today, folded = now.date(), fold(text)
     for code in languages(text, language):

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias
 
 from memory import keys
+from memory.dates import day_of
 from memory.store.memories import Kind
 from memory.transfer.formats.material import (
     ExportedState,
@@ -302,10 +303,8 @@ def _moment(fields: Fields, name: str, default: int | None = None) -> int | None
 
 
 def _date(value: object) -> str | None:
-    try:
-        return date.fromisoformat(value).isoformat() if isinstance(value, str) else None
-    except ValueError:
-        return None
+    day = day_of(value) if isinstance(value, str) else None
+    return None if day is None else day.isoformat()
 
 
 def _whole(fields: Fields, name: str, default: int, low: int, high: int) -> int:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from memory import dates, periods
 from memory.reminders import occasions
 from memory.reminders.occasions import Occasion
 from memory.store.memories import Memory
+from memory.text.times import phrases
+from memory.text.times.days import days_named
 
 #: A Monday.
 TOLD = "2026-11-23"
@@ -112,3 +118,74 @@ def test_a_birthday_is_known_by_its_day_and_month(value: str, day: str | None) -
 def test_a_message_settles_a_plan_that_it_names(said: str, *, later: bool, settled: bool) -> None:
     plan = Occasion(day=date(2026, 11, 24), what="dentist appointment")
     assert occasions.is_settled(plan, said, later=later) is settled
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "I have a concert with Tom (2027-02-30)", "concert with Tom (0000-00-00)", "concert with Tom (2026-13-01)",
+        "concert with Tom (٢٠٢٧-٠٢-٢٨)", "concert with Tom (2027-02-27/2027-02-30)",
+    ],
+)  # fmt: skip
+def test_a_day_that_does_not_exist_is_no_day(value: str) -> None:
+    assert occasions.plan_of(fact(value)) is None
+
+
+def test_a_day_that_exists_counts_beside_one_that_does_not() -> None:
+    planned = occasions.plan_of(fact("concert with Tom tomorrow (2026-11-24), tickets (2027-02-30)"))
+    assert planned is not None and planned.day == date(2026, 11, 24)
+
+
+#: Pieces of what people write of times, with the extremes of the calendar and digits of other scripts.
+PIECES = (
+    "(2027-02-30)", "(0000-00-00)", "(9999-12-31)", "(0001-01-01)", "(9999-12-31/0001-01-01)", "2026-11-27", "--02-30",
+    "1999-02-29", "29.2.2100", "2/30", "9999年12月31日", "令和99999年1月1日", "2月30日", "٣", "²", "½", "Ⅳ", "１２", "④",
+    "99999999999999999999", "in", "every", "until", "alle", "jeden", "dans", "dentro de", "每", "后", "days", "Jahren",
+    "semaines", "siglos", "个月", "か月後", "tomorrow", "Freitag", "lundi", "週末", "周日", "25:61", "12:00", "noon",
+    "concert with Tom", "my birthday is", "Zahnarzt", "歯医者", "，", " ", "-", "/", ".",
+)  # fmt: skip
+
+
+@given(
+    st.one_of(st.text(max_size=80), st.lists(st.sampled_from(PIECES), max_size=8).map(" ".join)),
+    st.sampled_from(["plan", "birthday", "goal", "home"]),
+    st.sampled_from(["0001-01-01", "2026-11-23", "9999-12-31"]),
+)
+def test_no_text_of_a_memory_ends_the_look_for_occasions(value: str, key: str, told: str) -> None:
+    """One memory that can't be read must not end everybody's reminders."""
+    memory = fact(value, key=key, local_date=told)
+    planned = occasions.plan_of(memory)
+    assert planned is None or planned.day > date.fromisoformat(told)
+    for year in (1, 2024, 9999):
+        occasions.birthday_of(memory, year)
+
+
+@given(
+    st.one_of(st.text(max_size=80), st.lists(st.sampled_from(PIECES), max_size=8).map(" ".join)),
+    st.sampled_from(["en", "zh", "de", "ja", "fr", "es"]),
+    st.sampled_from(
+        [
+            datetime(1, 1, 1, 0, 0, 1, tzinfo=UTC),
+            datetime(2026, 11, 23, 9, tzinfo=UTC),
+            datetime(9999, 12, 31, 23, 59, tzinfo=UTC),
+        ]
+    ),
+    st.sampled_from(["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"]),
+)
+def test_no_text_ends_the_reading_of_days_and_times(text: str, language: str, now: datetime, zone: str) -> None:
+    """At the ends of the calendar either, where every sum is out of it."""
+    aware = now.replace(tzinfo=ZoneInfo(zone))
+    named = days_named(text, language=language, now=aware)
+    assert named is None or named[0] <= named[1] or "/" in text
+    phrases.read(text, language=language, now=aware)
+    phrases.read_time(text, language=language, now=aware)
+    for ahead in (True, False):
+        dates.anchor(text, now.date(), ahead=ahead)
+    for period in periods.ranges(text, now.date()):
+        periods.moments(period, zone)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"])
+@pytest.mark.parametrize("day", [date.min, date(9999, 12, 30), date.max])
+def test_every_day_has_an_end(day: date, zone: str) -> None:
+    assert isinstance(dates.end_of(day, zone), int)

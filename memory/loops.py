@@ -1,0 +1,194 @@
+"""Keeps endless work going: no bad row, no fault and no full disk ends a loop, and whoever operates the bot is told.
+
+Invariants: a round that raises is repeated after a growing wait; until a round has gone well the loop is in trouble,
+which the health page shows. A unit of work (a person, a reminder, a session) that raises is put off with growing waits,
+and the others go on. Errors are logged with their kind and place: their texts may hold people's words, except those of
+`StorageError`, which are written for the operator.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random as dice
+import traceback
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import structlog
+
+from memory.errors import StorageError
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+#: Seconds before a loop's next round after a failure, and the longest wait: each is twice as long as the one before.
+_FIRST_ROUND: Final = 1.0
+_LONGEST_ROUND: Final = 300.0
+#: The same for a unit of work. After the longest wait it counts as parked: an operator has to look at it.
+_FIRST_UNIT: Final = 30.0
+_LONGEST_UNIT: Final = 3_600.0
+#: Units that are remembered. Beyond these the oldest is forgotten and tried again at once.
+_UNITS: Final = 10_000
+#: Places of an error that are logged.
+_FRAMES: Final = 8
+_ROOT: Final = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutOff:
+    """A unit of work that failed `failures` times in a row. It `is_parked` if only an hourly try is left.
+
+    It is tried again at `until`, in milliseconds UTC. `reason` is the kind and place of the last error.
+    """
+
+    loop: str
+    unit: str
+    failures: int
+    until: int
+    reason: str
+
+    @property
+    def is_parked(self) -> bool:
+        return _wait(_FIRST_UNIT, _LONGEST_UNIT, self.failures) == _LONGEST_UNIT
+
+
+class Loops:
+    """The loops of one store, or of the process. Each loop has a name that an operator can find in the documents."""
+
+    def __init__(self, *, now: Callable[[], int], random: Callable[[], float] = dice.random) -> None:
+        """`now` gives milliseconds UTC; `random` returns numbers in [0, 1)."""
+        self._now = now
+        self._random = random
+        self._troubles: dict[str, str] = {}
+        self._put_off: dict[tuple[str, str], PutOff] = {}
+        #: Rounds that failed, and units that failed, since the start, by loop.
+        self.restarts: Counter[str] = Counter()
+        self.failures: Counter[str] = Counter()
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """A sentence for the operator for each loop whose last round failed."""
+        return tuple(self._troubles.values())
+
+    def put_off(self, loop: str | None = None) -> list[PutOff]:
+        """Returns the units that are put off, of one loop or of all, in the order of their last failures."""
+        # Nobody has tried these again: their rows are gone, or another process has taken them over.
+        for key in [key for key, one in self._put_off.items() if one.until + _LONGEST_UNIT * 1000 < self._now()]:
+            del self._put_off[key]
+        return [one for one in self._put_off.values() if loop in (None, one.loop)]
+
+    def wait(self, loop: str, unit: object) -> float:
+        """Returns the seconds for which a unit is still put off; 0 for one that may be tried."""
+        held = self._put_off.get((loop, str(unit)))
+        seconds = 0.0 if held is None else (held.until - self._now()) / 1000
+        # A clock that was put back must not hold anything up for longer.
+        return seconds if 0 < seconds <= _LONGEST_UNIT else 0.0
+
+    async def run(
+        self,
+        loop: str,
+        one_round: Callable[[], Awaitable[float]],
+        *,
+        effect: str,
+        woken: asyncio.Event | None = None,
+        around: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """Does one round after another. Ends only when it is cancelled.
+
+        A round returns the seconds until the next, which `woken` cuts short: the round has to clear it before it looks
+        for work. All rounds happen within `around`, which is entered again after a failure. `effect` tells the operator
+        what does not happen meanwhile.
+        """
+        woken, failures = woken or asyncio.Event(), 0
+        while True:
+            try:
+                async with around():
+                    while True:
+                        seconds = await one_round()
+                        failures = 0
+                        if self._troubles.pop(loop, None) is not None:
+                            log.warning("loop.recovered", loop=loop)
+                        await woken_or(woken, sleep(seconds))
+            # The boundary of all loops: nothing that a round meets may end it.
+            except Exception as exc:  # noqa: BLE001 - logged with its place, without its words
+                failures += 1
+                wait = self._shortened(_wait(_FIRST_ROUND, _LONGEST_ROUND, failures))
+                self.restarts[loop] += 1
+                self._troubles[loop] = (
+                    f"the loop “{loop}” failed ({reason_of(exc)}). {effect} It is tried again by itself, every "
+                    f"{_LONGEST_ROUND / 60:.0f} minutes at least."
+                )
+                log.error("loop.failed", loop=loop, **_told(exc), failures=failures, again_in=round(wait, 1))
+                await sleep(wait)
+
+    async def alone(
+        self, loop: str, unit: object, act: Callable[[], Awaitable[T]], *, anyway: bool = False
+    ) -> T | None:
+        """Does one unit of a loop's work. Returns None if it fails or is still put off after a failure.
+
+        It is tried `anyway`, although put off, if the caller keeps the waiting times itself.
+        An error is logged by the unit's name, which must hold none of people's words, and holds up no other unit.
+        """
+        key = loop, str(unit)
+        if self.wait(loop, unit) and not anyway:
+            return None
+        try:
+            done = await act()
+        # The boundary of one unit, as above.
+        except Exception as exc:  # noqa: BLE001 - as above
+            self.fail(loop, unit, exc)
+            return None
+        self._put_off.pop(key, None)
+        return done
+
+    def fail(self, loop: str, unit: object, error: Exception) -> None:
+        """Puts a unit off after an error."""
+        before = self._put_off.pop((loop, str(unit)), None)
+        failures = 1 if before is None else before.failures + 1
+        wait = self._shortened(_wait(_FIRST_UNIT, _LONGEST_UNIT, failures))
+        until = self._now() + int(wait * 1000)
+        held = PutOff(loop=loop, unit=str(unit), failures=failures, until=until, reason=reason_of(error))
+        while len(self._put_off) >= _UNITS:
+            del self._put_off[next(iter(self._put_off))]
+        self._put_off[loop, held.unit] = held
+        self.failures[loop] += 1
+        log.error("loop.put_off", loop=loop, unit=held.unit, **_told(error), failures=failures, again_in=round(wait, 1))
+
+    def _shortened(self, seconds: float) -> float:
+        """Returns a wait shortened at random by up to a quarter, so that not everything comes back at once."""
+        return seconds * (1 - self._random() / 4)
+
+
+async def woken_or(event: asyncio.Event, late: Awaitable[None]) -> None:
+    """Waits until an event is set, or `late` has ended."""
+    waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(late)]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for future in waits:
+            future.cancel()
+
+
+def reason_of(error: Exception) -> str:
+    """Returns the kind and place of an error, or the text of one that is written for the operator."""
+    return str(error) if isinstance(error, StorageError) else f"{type(error).__name__} at {_places(error)[-1]}"
+
+
+def _told(error: Exception) -> dict[str, object]:
+    return {"error": reason_of(error), "places": _places(error)[-_FRAMES:]}
+
+
+def _places(error: Exception) -> list[str]:
+    """Returns the places that an error passed, the innermost last, as file:line below the program's folder."""
+    frames: Iterable[traceback.FrameSummary] = traceback.extract_tb(error.__traceback__)
+    return [f"{frame.filename.removeprefix(f'{_ROOT}/')}:{frame.lineno}" for frame in frames] or ["?"]
+
+
+def _wait(first: float, longest: float, failures: int) -> float:
+    """Returns the seconds to wait after so many failures in a row."""
+    return min(first * 2.0 ** min(failures - 1, 30), longest)
