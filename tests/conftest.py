@@ -7,6 +7,7 @@ than usual, in the tests' own process: what then fails relies on an order that n
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import os
@@ -20,7 +21,6 @@ import pytest
 import structlog
 from hypothesis import settings
 
-from gateway.ops.stalls import Stall, Stalls, WatchedLoop
 from memory.service import Context, Service
 from memory.text.secrets.redact import redact
 from tests.kit import postgres, stalls, stores
@@ -73,12 +73,8 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-#: The stalls of the loops of this process that no test has answered for yet.
-_STALLS: list[Stall] = []
-
-
-def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], WatchedLoop]]:
-    return {"watched": lambda: WatchedLoop(Stalls(_STALLS.append))}
+def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    return {"watched": stalls.loop}
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -129,8 +125,8 @@ def process_restored() -> Iterator[None]:
 def loop_watched(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fails a test in whose run, with what was set up for it, the event loop stood."""
     yield
-    trouble = stalls.verdict(_STALLS)
-    _STALLS.clear()
+    trouble = stalls.verdict(stalls.noted)
+    stalls.noted.clear()
     if trouble and request.node.get_closest_marker("stands") is None:
         pytest.fail(trouble, pytrace=False)
 

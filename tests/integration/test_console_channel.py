@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import io
 import json
@@ -31,6 +30,7 @@ from prompt_toolkit.document import Document
 from channels.base import ChannelUnavailable, Outbound, Place
 from channels.console import ConsoleChannel, Streams
 from channels.console_complete import CommandCompleter
+from tests.kit import stalls
 
 HOST = Path(__file__).with_name("console_host.py")
 ADA = Place(channel="console", chat="ada")
@@ -82,7 +82,7 @@ def printed(pieces: Sequence[str], *rows: Outbound) -> str:
         for row in rows:
             await channel.send(row)
 
-    asyncio.run(play())
+    stalls.run(play())
     return screen.getvalue()
 
 
@@ -145,7 +145,7 @@ def test_console_puts_a_message_between_two_pieces_on_its_own_line(
             await channel.send(row("|notice|", turn=None))
         await channel.send(row(text))
 
-    asyncio.run(play())
+    stalls.run(play())
     lines = screen.getvalue().split("\n")
     assert lines.count("|notice|") == len(pieces)
     assert ink("".join(line for line in lines if line != "|notice|")) == ink(text)
@@ -172,7 +172,7 @@ def test_console_forgets_streams_that_no_row_completed() -> None:
         await channel.send(row("answer 1 and all", turn=1))
         await channel.send(row("answer 20 and all", turn=20))
 
-    asyncio.run(play())
+    stalls.run(play())
     assert screen.getvalue().endswith("answer 20\nanswer 1 and all\nand all\n")
 
 

@@ -26,6 +26,7 @@ from memory.learn.answer import Unreadable
 from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed, ModelRequest
 from memory.service import AgentMemory, Edits, Part, Service, Triggers, Used
 from memory.store.job_runs import BROKEN_OFF
+from tests.kit import stalls
 from tests.kit.fakes import NOON, runtime
 from tests.kit.pipeline import pipeline
 from tests.kit.talk import private, remember
@@ -262,7 +263,7 @@ def test_a_preview_and_an_undo_are_for_somebody(folder: Path) -> None:
         await service.context(*private("ada"))
         await service.close(seconds=1)
 
-    asyncio.run(talk())
+    stalls.run(talk())
     shown = remora(folder, "jobs", "preview", "decay", "--person", "console:ada")
     assert (shown.exit_code, "There is nothing to do." in shown.output) == (0, True), shown.output
     undone = remora(folder, "jobs", "undo", "1", "--person", "console:ada")
@@ -279,7 +280,7 @@ def test_beside_a_running_bot_its_process_is_named(folder: Path) -> None:
         finally:
             await service.close(seconds=1)
 
-    refused = asyncio.run(beside())
+    refused = stalls.run(beside())
     assert refused.exit_code == 75
     assert "let an admin send /jobs in a chat" in refused.output
 
@@ -322,7 +323,7 @@ def test_the_list_is_there_beside_a_running_bot_and_writes_nothing(folder: Path)
         finally:
             await service.close(seconds=1)
 
-    listed, before, after = asyncio.run(beside())
+    listed, before, after = stalls.run(beside())
     assert listed.exit_code == 0, listed.output
     assert "run 1: done, nothing to do" in listed.output
     assert "run 2: running\n" in listed.output
@@ -344,7 +345,7 @@ def test_the_list_makes_no_store_and_brings_none_up_to_date(folder: Path) -> Non
         await service.database.write(lambda tx: tx.run("delete from migrations where version > 5"))
         await service.close(seconds=1)
 
-    asyncio.run(made())
+    stalls.run(made())
     refused = remora(folder, "jobs", "list")
     assert (refused.exit_code, "another version of Remora" in refused.output) == (70, True), refused.output
 

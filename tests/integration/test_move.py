@@ -24,7 +24,7 @@ from memory.store.moving import Mark, Place
 from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.tables import tables
 from memory.transfer.move import Advance, Differs, Ends, MovedStore, NoStore, NotMoved, move
-from tests.kit import postgres
+from tests.kit import postgres, stalls
 from tests.kit.canaries import World
 from tests.kit.fakes import DAY, Clock, runtime
 from tests.kit.forgetting import forgotten
@@ -75,7 +75,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert await scene.play(op) == []
         await world.close()
 
-    asyncio.run(live())
+    stalls.run(live())
     with closing(sqlite3.connect(path)) as connection, connection:
         for statement in MORE:
             connection.execute(statement)

@@ -7,7 +7,6 @@ REMORA_NTH_STRIDE=1 takes all of them.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 from collections.abc import Awaitable, Callable, Iterator
@@ -23,6 +22,7 @@ from channels.base import (
 )
 from gateway.pipeline.delivery import AGAIN
 from memory.errors import StorageError
+from tests.kit import stalls
 from tests.kit.fakes import Clock
 from tests.kit.faults import IO_ERROR, Faults
 from tests.kit.lives import ADA, BOB, CLUB, SENDS, Life, Lives, Mains, Parrot, Phone, lies_open, rows
@@ -146,7 +146,7 @@ class Trial:
         path = self.folder / "remora.db"
         story = Story(path, phone)
         # In every other trial only the restart heals; in the others the process tries again itself.
-        asyncio.run(self._first(story, model, faults, retry_seconds=(0.01, 60.0)[self.n % 2]))
+        stalls.run(self._first(story, model, faults, retry_seconds=(0.01, 60.0)[self.n % 2]))
         counted = {
             "store": faults.statements - self.first_statement,
             "life": faults.commits,
@@ -158,7 +158,7 @@ class Trial:
         phone.mains = model.mains = Mains()
         phone.nth = model.nth = 0
         story.clock.move(minutes=5)
-        return asyncio.run(self._second(story, model)), counted
+        return stalls.run(self._second(story, model)), counted
 
     async def _first(self, story: Story, model: Parrot, faults: Faults, *, retry_seconds: float) -> None:
         try:
@@ -255,8 +255,8 @@ def untouched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str,
         await life.end()
         return statements
 
-    asyncio.run(make())
-    first_statement = asyncio.run(start(copied(path, folder / "start") / "remora.db"))
+    stalls.run(make())
+    first_statement = stalls.run(start(copied(path, folder / "start") / "remora.db"))
     trial = Trial(folder=copied(path, folder / "dry"), kind="none", n=0, first_statement=first_statement)
     wrong, counted = trial.run()
     assert wrong == []

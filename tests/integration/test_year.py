@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +14,7 @@ from bench.year_facts import FACTS, GROUPS, LANGUAGES, PEOPLE
 from bench.year_mind import Mind, values
 from memory.learn.model import ModelRequest
 from memory.text.likeness import jaccard
+from tests.kit import stalls
 
 _ENGLISH = (
     "The lift is out of order again, so it was the stairs with two bags of potatoes.",
@@ -70,7 +70,7 @@ _BY_WORDS = 80.0
 @pytest.fixture(scope="module")
 def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Year, dict[str, object], list[Answered]]:
     setup = Setup(talk=_TALK, days=40, people=4, embedder="none")
-    return asyncio.run(simulate(setup, tmp_path_factory.mktemp("year"), lambda day: None))
+    return stalls.run(simulate(setup, tmp_path_factory.mktemp("year"), lambda day: None))
 
 
 def test_a_short_year_loses_nothing_doubles_nothing_and_misses_no_night(
@@ -107,7 +107,7 @@ def test_it_is_the_guard_that_keeps_merges_from_losing_what_people_said(tmp_path
         folder = tmp_path / str(guard)
         folder.mkdir()
         setup = Setup(talk=_TALK, days=22, people=4, embedder="none", guard=guard, repeat=1.0, lossy=1.0)
-        _, figures, _ = asyncio.run(simulate(setup, folder, lambda day: None))
+        _, figures, _ = stalls.run(simulate(setup, folder, lambda day: None))
         assert bool(figures["lost"]) is ("lost" in faults(figures))
         return int(str(figures["lost"]))
 

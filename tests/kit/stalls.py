@@ -5,18 +5,34 @@ A test whose own code computes in the loop is marked `stands("why")`.
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Coroutine, Iterable
+from typing import Any, Final, TypeVar
 
-from gateway.ops.stalls import Stall
+from gateway.ops.stalls import Stall, Stalls, WatchedLoop
+
+T = TypeVar("T")
 
 #: Seconds of the loop thread's processor time that a round of the loop may take. What others do on the machine hardly
 #: counts, and the program logs from 0.1 s.
 LIMIT: Final = 0.25
 
 
+#: The stalls of the loops of this process that no test has answered for yet.
+noted: Final = list[Stall]()
 _PROCESSOR: Final = re.compile(r"processor_seconds\W+([\d.]+)")
+
+
+def loop() -> WatchedLoop:
+    """Returns a loop that notes its stalls here."""
+    return WatchedLoop(Stalls(noted.append))
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """Runs `main` as `asyncio.run` does, for a test that has no loop of its own, under the guard."""
+    with asyncio.Runner(loop_factory=loop) as runner:
+        return runner.run(main)
 
 
 def check_log(text: str) -> None:
