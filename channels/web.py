@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
+import structlog
+
 from channels.base import (
     Attachment,
     Button,
@@ -31,6 +33,8 @@ from channels.base import (
     TooLarge,
 )
 from channels.carried import carried
+
+log = structlog.get_logger(__name__)
 
 #: The markup of a row whose text is Markdown.
 MARKDOWN: Final = "md"
@@ -198,6 +202,10 @@ class WebChannel(Channel):
                 await host.on_inbound(inbound)
             except NotTaken as exc:
                 _fail(taken, exc)
+            # One message that can't be taken must not keep those of others waiting for a new run.
+            except Exception as exc:
+                log.exception("web.not_taken", channel=self.id)
+                _fail(taken, NotTaken(f"The message was not taken ({type(exc).__name__}). Send it again."))
             except BaseException as exc:
                 _fail(taken, NotTaken(f"The message was not taken ({type(exc).__name__}). Send it again."))
                 raise

@@ -188,11 +188,14 @@ class Worker:
 
     async def _hand_on(self) -> None:
         """Hands the runs that are asked for here to the process that does the work of the night."""
+        tell = self._memory.peers.tell
         while True:
             await self._woken.wait()
             self._woken.clear()
             while self._asked:
-                await self._memory.peers.tell("job", json.dumps(asdict(self._asked.pop(0))))
+                wanted = self._asked.pop(0)
+                told = partial(tell, "job", json.dumps(asdict(wanted)))
+                await self._memory.loops.alone(_LOOP, f"{wanted.job} of {wanted.agent}, asked for", told, anyway=True)
 
     async def _look(self) -> float:
         self._woken.clear()

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from gateway.pipeline.policy import Rules
 from memory.errors import NotCurrent
+from memory.jobs.runner import Jobs
+from memory.jobs.table import TABLE
 from memory.learn import keep
-from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
+from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest, RequestRefused
 from memory.recall.embed import Embedder
 from memory.service import Context, Draft, Embedders, FactDoubt, Part, Question, SearchSetup, Service, Spent
 from memory.store import comparisons
@@ -24,7 +26,7 @@ from tests.kit import stores
 from tests.kit.canaries import Letters
 from tests.kit.fakes import Clock
 from tests.kit.pipeline import pipeline
-from tests.kit.stores import counting, rows
+from tests.kit.stores import counting, remembering, rows
 from tests.kit.talk import Place, act, group, private, say
 
 ADA = private("ada")
@@ -373,3 +375,31 @@ async def test_the_question_comes_after_an_answer_and_is_answered_by_word_number
         assert list(await world.rows("select value from memories where kind = 'fact' and valid_until is null")) == [
             ("eats nuts every day",)
         ]
+
+
+async def test_one_fact_that_the_model_refuses_holds_up_no_other(world: Service, clock: Clock, judge: Judge) -> None:
+    """The other pairs are compared in the first night; the fact itself waits no longer once it was refused three times."""
+    answer = judge.__call__
+
+    class Refusing(Judge):
+        async def __call__(self, request: ModelRequest) -> ModelAnswer:
+            if "poison" in request.material:
+                raise RequestRefused("no")
+            return await answer(request)
+
+    await told(world, clock, ("allergy", "nuts"), ("food", "eats nuts every day"), ("allergy", "poison nuts"))
+    table = [one for one in TABLE if one.name == "compare"]
+    agents = remembering(world, model=BackgroundModel(complete=Refusing()))
+    refused = Jobs(world.database, table=table, learner=world.learner, agents=agents, now=clock, new_id=world.new_id)
+    ends = []
+    for n in range(4):
+        clock.move(days=1)
+        run = await refused.run("assistant", "compare", f"2026-12-0{n + 1}")
+        assert run is not None
+        ends.append((run.state, run.counts.get("compared", 0), run.counts.get("set_aside", 0)))
+    assert ends == [("failed", 1, 0), ("failed", 0, 0), ("failed", 0, 1), ("done", 0, 0)]
+    assert judge.pairs == [("nuts", "eats nuts every day")]
+    waiting = await world.database.read(
+        lambda r: r.all("select id from memories where compared_at is null and kind = 'fact'")
+    )
+    assert waiting == []

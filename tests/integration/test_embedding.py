@@ -437,3 +437,23 @@ async def _anew(texts: Texts) -> None:
     """As `prepare` does with the rows of memories and messages, which these documents have none of."""
     await texts.put(2, "Ana lives in Porto")
     await texts.put(4, "the cat is asleep")
+
+
+async def test_a_document_at_which_the_embedder_breaks_holds_up_no_other(database: Database, texts: Texts) -> None:
+    """It looks like an embedder that is away, until the others are embedded one by one."""
+
+    class Breaking(Letters):
+        async def embed(self, texts: Sequence[str], *, query: bool) -> NDArray[np.float32]:
+            if any("poison" in text for text in texts):
+                raise EmbeddingFailed("the process ended")
+            return await super().embed(texts, query=query)
+
+    await texts.put(6, "poison")
+    waits: list[float] = []
+    embedding = working(database, texts, Breaking(), waits=waits)
+    assert await embedding.opened()
+    async with asyncio.timeout(20):
+        while set(await nearest(embedding, database, "Ana asleep")) != {2, 4}:
+            await asyncio.sleep(0)
+    assert waits[:4] == [1, 2, 4, 8] and embedding.trouble == ""
+    await embedding.close()

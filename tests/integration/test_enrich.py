@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from memory.jobs.base import Night
 from memory.jobs.runner import Jobs
 from memory.learn.answer import Unreadable
 from memory.learn.entities import Reads, by_spacy
-from memory.learn.model import BackgroundModel
+from memory.learn.model import BackgroundModel, ModelRequest, RequestRefused
 from memory.service import Context, Service
 from memory.store import entities
 from memory.store.entities import Named
@@ -349,3 +350,23 @@ async def test_the_real_trained_model_reads_for_the_night(memory: Service, ada: 
     run = await night(jobs(memory, clock, trained=by_spacy))
     assert {("Mary Chen", "person"), ("Lisbon", "location")} <= {(name, kind) for _, name, kind in await links(memory)}
     assert run.state == "done"
+
+
+async def test_one_memory_that_the_model_refuses_holds_up_no_other(memory: Service, ada: Context, clock: Clock) -> None:
+    """It is found by halves, and after three refusals it is not asked about any more."""
+    for n in range(25):
+        await planted(memory, ada, f"saw {'Poison' if n == 11 else f'Place{n:02d}'} there")
+
+    async def answers(request: ModelRequest) -> str:
+        if "Poison" in request.material:
+            raise RequestRefused("no")
+        return json.dumps({str(line["n"]): [line["note"].split()[1]] for line in lines(request, "NOTES:")})
+
+    work, ends = jobs(memory, clock, model=Model(*[answers] * 100)), []
+    for n in range(4):
+        run = await night(work, f"2026-11-2{n + 1}")
+        ends.append((run.state, run.counts.get("read", 0), run.counts.get("set_aside", 0)))
+        assert await unread(memory) == 1
+        clock.move(days=1)
+    assert ends == [("failed", 24, 0), ("failed", 0, 0), ("failed", 0, 1), ("done", 0, 0)]
+    assert len(await links(memory)) == 24

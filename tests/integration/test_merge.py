@@ -18,7 +18,7 @@ from memory.chat.edits import Edits
 from memory.jobs import merge
 from memory.jobs.base import Night
 from memory.learn import keep
-from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
+from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused
 from memory.service import Context, Draft, Memory, Selection, Service, Turn, Where, Who
 from memory.store import memories
 from memory.store.database import Reader, Transaction
@@ -876,3 +876,23 @@ def test_all_slots_together_keep_to_the_limit_and_what_a_person_set_comes_first(
         assert first.id in [one.id for one in shown]
     if sum(length for length, _ in given) <= profile.LIMIT:
         assert shown == slots
+
+
+async def test_facts_that_the_model_refuses_keep_no_others_from_being_merged(
+    world: Service, clock: Clock, model: Merging
+) -> None:
+    """They are found by halves, as small as a question about merging can be."""
+    others = [f"{word} songs" for word in ("sea", "work", "poison", "love", "road", "hill", "war")]
+    turn = await tell(world, clock, *MUSIC, *others)
+    model.merges(ALL_MUSIC, *MUSIC)
+
+    async def refuse(request: ModelRequest) -> str | None:
+        if "poison" in request.material:
+            raise RequestRefused("no")
+        return None
+
+    model.before = refuse
+    run = await world.jobs.run("assistant", "merge", "2026-11-30")
+    assert run is not None and run.state == "failed"
+    assert len(model.asked) <= 5
+    assert sorted(others) == [one for one in await live(world, turn.context) if one in others]

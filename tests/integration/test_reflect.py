@@ -14,7 +14,7 @@ import pytest
 from memory.jobs import reflect
 from memory.jobs.base import Night
 from memory.jobs.reflect import LIMIT
-from memory.learn.model import BackgroundModel, ModelRequest
+from memory.learn.model import BackgroundModel, ModelRequest, RequestRefused
 from memory.service import Context, Memory, Service, Where, Who
 from memory.store import job_runs, lineage, memories, opt_outs
 from memory.store.database import Reader, Transaction
@@ -426,3 +426,20 @@ async def test_those_with_new_facts_are_found_in_one_short_reading(memory: Servi
         return reflect.JOB.owners(watched, of), len(watched.asked)
 
     assert await memory.database.read(look) == (sorted(expected), 3)
+
+
+async def test_a_memory_that_the_model_refuses_leaves_a_conclusion_from_the_others(
+    tmp_path: Path, clock: Clock
+) -> None:
+    """One of them must not keep the person from any reflection for ever."""
+
+    async def answers(request: ModelRequest) -> str:
+        if "poison" in request.material:
+            raise RequestRefused("no")
+        return json.dumps(said())
+
+    async with thinking(tmp_path, clock, *[answers] * 100) as (memory, _model):
+        ada = await met(memory, clock)
+        await told(memory, ada, clock, "boat", "north", "charts", "poison", "rope", "sails")
+        await look_back(memory, clock)
+        assert [row.value for row in await reflections(memory, ada)] == [INSIGHT]
