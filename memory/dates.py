@@ -90,6 +90,11 @@ def local_time(moment: int, timezone: str) -> datetime:
     return datetime.fromtimestamp(inside / 1000, UTC).astimezone(ZoneInfo(timezone))
 
 
+def is_in_calendar(moment: int) -> bool:
+    """Returns whether `moment` (milliseconds UTC) is a time in every zone, from 1970 on."""
+    return 0 <= moment <= _LATEST
+
+
 def local_date(moment: int, timezone: str) -> date:
     """Returns the date at `moment` (milliseconds UTC) in `timezone`, as `local_time` does."""
     return local_time(moment, timezone).date()

@@ -114,9 +114,12 @@ class Reminders:
             return None
         if "T" not in written.upper() and ":" not in written:
             return None  # a day alone, which is read as words
-        moment = moment.replace(tzinfo=now.tzinfo) if moment.tzinfo is None else moment.astimezone(now.tzinfo)
-        # A time that the clock skips falls equally far after the gap.
-        moment = moment.astimezone(UTC).astimezone(now.tzinfo)
+        try:
+            moment = moment.replace(tzinfo=now.tzinfo) if moment.tzinfo is None else moment.astimezone(now.tzinfo)
+            # A time that the clock skips falls equally far after the gap.
+            moment = moment.astimezone(UTC).astimezone(now.tzinfo)
+        except OverflowError:  # at an end of the calendar, where it has no place in another zone
+            return Unclear(what="", reason="past" if moment.year < now.year else "vague")
         if moment <= now:
             return Unclear(what="", reason="past")
         if moment - now > rules.HORIZON:

@@ -397,7 +397,9 @@ def _is_profile(where: str) -> bool:
 
 def _day(match: re.Match[str]) -> str | None:
     try:
-        return date(int(match["y"]), int(match["m"]), int(match["d"])).isoformat()
+        day = date(int(match["y"]), int(match["m"]), int(match["d"]))
+        # Noon of any earlier or later day is no time in every zone.
+        return day.isoformat() if 1970 < day.year < 9999 else None
     except ValueError:
         return None
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias
 
 from memory import keys
-from memory.dates import day_of
+from memory.dates import day_of, is_in_calendar
 from memory.store.memories import Kind
 from memory.transfer.formats.material import (
     ExportedState,
@@ -299,6 +299,8 @@ def _moment(fields: Fields, name: str, default: int | None = None) -> int | None
         at = (moment - _EPOCH) // timedelta(milliseconds=1)
     except (ValueError, TypeError, OverflowError):
         raise _BadError(f"its {name} is no time") from None
+    if not is_in_calendar(at):
+        raise _BadError(f"its {name} is out of the calendar")
     return at
 
 

@@ -20,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
+from memory.dates import is_in_calendar
 from memory.transfer.formats.material import ImportedLine, Mask, Masking, Material, Person, Skipped
 
 Kind: TypeAlias = Literal["private", "bot", "saved", "group", "supergroup", "channel"]
@@ -279,7 +280,7 @@ def _time(raw: Mapping[str, Any], zone: ZoneInfo) -> int | None:
         at = (moment - _EPOCH) // timedelta(milliseconds=1)
     except (ValueError, OverflowError):
         return None
-    return at if at > 0 else None
+    return at if at > 0 and is_in_calendar(at) else None
 
 
 def _topics(talk: Talk) -> frozenset[str]:
