@@ -6,7 +6,9 @@ day. It never offers a question as an answer. It needs no network and costs noth
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from babel.dates import format_date
@@ -20,6 +22,8 @@ from agents.offline.speech import OneForm, Speech, Split, speech
 _MASKED: Final = "[secret:"
 #: The most reminders that are told to a person who asks about their plans.
 _COMING: Final = 5
+#: The most characters of the person's words that are read: in a longer text a question stands first or last.
+_READ: Final = 4_000
 
 
 class OfflineProvider:
@@ -37,7 +41,10 @@ class OfflineProvider:
 
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
         spoken = speech(request.language, self._simplified, self._sentences)
-        text, used = _reply(request, spoken, self._tokens)
+        if len(request.said) > _READ:
+            request = replace(request, said=f"{request.said[: _READ // 2]}\n{request.said[-_READ // 2 :]}")
+        # What is remembered may be long and much.
+        text, used = await asyncio.to_thread(_reply, request, spoken, self._tokens)
         if on_text is not None:
             await on_text(text)
         grounds = tuple(place for place, one in enumerate(request.remembered) if one in used)

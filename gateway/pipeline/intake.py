@@ -7,7 +7,7 @@ known already. No message can be edited into a command. A message that is delete
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -31,6 +31,8 @@ NOW: Final = "now"
 #: Texts longer than this many characters are masked in a thread, so that a message made of words that announce a secret
 #: does not delay the others.
 _LONG = 400
+#: The most characters that are taken of a name: of a person, a chat, a file.
+_NAME_CHARS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +79,7 @@ class Intake:
         Returns "held" if the message is too old to be answered unasked, and "repeated" if it was taken before. Raises
         `StorageError`.
         """
-        long = len(inbound.text) + len(inbound.instructions) + sum(len(said) for _, said in inbound.earlier) > _LONG
+        long = sum(map(len, _texts_of(inbound))) > _LONG
         heard = await asyncio.to_thread(self._masked, inbound) if long else self._masked(inbound)
         stale = self._is_stale(inbound)
         key = inbound.place.session_key
@@ -185,17 +187,17 @@ class Intake:
             inbound,
             text=text.masked,
             length=text.length,
-            author_name=self._mask(inbound.author_name),
+            author_name=self._mask(inbound.author_name[:_NAME_CHARS]),
             attachments=tuple(
                 replace(
                     one,
-                    name=self._mask(one.name),
-                    media_type=self._mask(one.media_type),
+                    name=self._mask(one.name[:_NAME_CHARS]),
+                    media_type=self._mask(one.media_type[:_NAME_CHARS]),
                     reference=self._mask.clean(one.reference),
                 )
                 for one in inbound.attachments
             ),
-            chat_title=self._mask(inbound.chat_title),
+            chat_title=self._mask(inbound.chat_title[:_NAME_CHARS]),
             instructions=self._mask(inbound.instructions),
             earlier=tuple((role, self._mask(said)) for role, said in inbound.earlier),
         )
@@ -207,6 +209,12 @@ class Intake:
         channel = self._channels.get(inbound.channel)
         asked_for = channel is not None and channel.capabilities.buttons
         return said and asked_for and self._now() - inbound.sent_at > self._stale_ms
+
+
+def _texts_of(inbound: Inbound) -> Iterator[str]:
+    yield from (inbound.text, inbound.instructions, inbound.author_name, inbound.chat_title)
+    yield from (said for _, said in inbound.earlier)
+    yield from (one.name for one in inbound.attachments)
 
 
 def _parsed(payload: str) -> Inbound | None:

@@ -19,7 +19,7 @@ _CHARS: Final = 500
 _PLACES: Final = 1_000
 _KEPT_MS: Final = 60 * 60_000
 #: The most characters of a line that are searched for secrets and shown.
-_READ: Final = 5_000
+_READ: Final = 1_500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

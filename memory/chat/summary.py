@@ -113,7 +113,7 @@ def _item(value: Any) -> str:
         value = ": ".join(str(part) for part in value.values() if part)
     if not isinstance(value, str):
         return ""
-    line = " ".join(redact(clean(value)).split()).lstrip("-•* ")
+    line = " ".join(redact(clean(value[: 10 * _ITEM])).split()).lstrip("-•* ")
     return line if len(line) <= _ITEM else f"{line[: _ITEM - 1]}…"
 
 

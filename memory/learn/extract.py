@@ -40,6 +40,8 @@ _UNSURE = 0.4
 #: The most findings that a model may take from one message, so that fifty invented ones do not push the others out.
 _MOST_OF_MESSAGE = 8
 _SUBJECT_LIMIT = 80
+#: The characters of a text that are read for a value: twice as many as are kept, so that no secret is cut there.
+_LONGEST_WORDS = 2 * keys.VALUE_LIMIT
 _TOPIC_LIMIT = 80
 _SHORT_ID = re.compile(r"m_[a-z0-9]{1,16}")
 _ENTITY_TYPES: Mapping[str, Type] = {name: name for name in get_args(Type)}
@@ -122,7 +124,7 @@ def noted(text: str, message: Message, *, scope: Scope, timezone: str) -> list[P
         category=keys.category_of("note") or "decision",
         topic="",
         key="note",
-        value=dates.anchor(redact(text), today)[: keys.VALUE_LIMIT],
+        value=dates.anchor(safe(text), today)[: keys.VALUE_LIMIT],
         importance=5,
         confidence=0.7,
         origin="extracted",
@@ -160,8 +162,8 @@ def worth_keeping(draft: Draft) -> bool:
 
 
 def safe(text: str) -> str:
-    """Returns a model's words as they may be kept: without hidden characters, and with secrets masked once more."""
-    return redact(clean(text)).strip()
+    """Returns words as they may be kept: of bounded length, without hidden characters, secrets masked once more."""
+    return redact(clean(text[:_LONGEST_WORDS])).strip()
 
 
 def kind_of(item: FactItem) -> tuple[str, str]:

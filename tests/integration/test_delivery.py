@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from channels.base import (
+    Attachment,
     Blocked,
     Capabilities,
     ChannelError,
@@ -459,8 +460,9 @@ async def test_a_full_disk_does_not_use_up_what_a_person_may_say(desk: Desk) -> 
     desk.rules = Rules(allow=frozenset({"5"}))
     async with desk.running():
         await desk.say("first", person="5")
-        # A text would be shortened; no platform has such a title.
-        said = replace(desk.inbound("tea", person="5"), chat_title="tea " * 20_000)
+        # A text would be shortened.
+        file = Attachment(kind="other", reference="x" * 80_000)
+        said = replace(desk.inbound("tea", person="5"), attachments=(file,))
         database = desk.memory.database
         pages = int((await desk.rows("pragma page_count"))[0][0])  # type: ignore[call-overload]
         await _limit_pages(database, pages)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import partial
@@ -16,14 +16,22 @@ from itertools import chain
 from typing import Any, Final
 
 from agents import budget, marks, output, textual_calls, tokens, tools
+from agents.offline import question
+from agents.offline.speech import speech
 from channels import markup
+from gateway.api import front_ends
 from gateway.commands import call, keys, plain, table
 from gateway.commands import texts as answers
+from gateway.internet.addresses import is_named
+from gateway.pipeline import attachments, policy
 from memory import dates, filters, periods
 from memory.errors import MemoryFault
-from memory.learn import answer, entities, grounding
+from memory.forgetting import quotes
+from memory.keys import normalise_key
+from memory.learn import answer, entities, extract, grounding
 from memory.learn.offline import appointments, changes, intents, patterns
 from memory.recall import gate
+from memory.reminders import orders
 from memory.text import (
     guard,
     language,
@@ -80,6 +88,18 @@ def _fed(text: str) -> None:
     reading = output.Output()
     for at in range(0, len(text), 40):
         reading.feed(text[at : at + 40])
+
+
+def _orders(text: str, *, code: str) -> list[orders.Order]:
+    return list(orders.read(text, language=code))
+
+
+def _offline(code: str) -> Iterator[tuple[str, str, Callable[[str], Any]]]:
+    """Yields what reads words for an agent without a model."""
+    spoken = speech(code, simplified.simplified, sentences.parts)
+    yield "agents.offline.question", "social", lambda text: question.social(text, spoken)
+    yield "agents.offline.question", "is_question", lambda text: question.is_question(text, spoken)
+    yield "agents.offline.question", "asked", lambda text: question.asked(text, spoken, words.tokens)
 
 
 READERS: Final = (
@@ -159,6 +179,21 @@ READERS: Final = (
     Reader(name="memory.learn.grounding.telling", read=grounding.telling),
     Reader(name="memory.learn.answer.read_answer", read=answer.read_answer),
     Reader(name="memory.learn.answer.read_object", read=answer.read_object),
+    *(
+        Reader(name=f"{module}.{name}:{code}", read=read, most=4_000)
+        for code in ("en", "zh")
+        for module, name, read in _offline(code)
+    ),
+    Reader(name="memory.learn.extract.subject_of", read=lambda text: extract.subject_of(text, "Ada"), seconds=1.0),
+    Reader(name="memory.learn.extract.value_of", read=lambda text: extract.value_of(text, _DAY), seconds=1.0),
+    *(Reader(name=f"memory.reminders.orders.read:{code}", read=partial(_orders, code=code)) for code in ("en", "zh")),
+    Reader(name="memory.keys.normalise_key", read=normalise_key),
+    Reader(name="memory.forgetting.quotes.is_telling", read=quotes.is_telling),
+    Reader(name="gateway.pipeline.attachments.own_words", read=attachments.own_words),
+    Reader(name="gateway.pipeline.attachments.plain_name", read=attachments.plain_name),
+    Reader(name="gateway.pipeline.policy.code_in", read=policy.code_in),
+    Reader(name="gateway.api.front_ends.own_words", read=front_ends.own_words),
+    Reader(name="gateway.internet.addresses.is_named", read=lambda text: is_named("https://a.com/x", [text])),
     Reader(name="gateway.commands.plain.requested", read=lambda text: plain.requested(text, modelless=True)),
     Reader(name="gateway.commands.plain.requested:model", read=lambda text: plain.requested(text, modelless=False)),
     Reader(name="gateway.commands.plain.ends_questions", read=plain.ends_questions),

@@ -64,6 +64,21 @@ def test_what_is_no_secret_stays() -> None:
         assert mask(text) == text
 
 
+def test_every_one_of_many_secrets_is_masked() -> None:
+    """Their number changes nothing."""
+    values = [f"aB{nth:04}!xyz" for nth in range(1_000)]
+    mask = masking(["\n".join(f"pw: {value}" for value in values)])
+    assert mask(", then ".join(values)) == ", then ".join(["[secret: repeated]"] * 1_000)
+
+
+def test_letters_that_stand_far_apart_are_no_secret() -> None:
+    """A disguise has a few signs between two letters, not a line of them."""
+    mask = masking(["my password: Sunfl0wer!92"])
+    assert "[secret" in mask("Sunfl0" + "-" * 9 + "wer!92")
+    apart = "Sunfl0" + "-" * 10 + "wer!92"
+    assert mask(apart) == apart
+
+
 @given(st.text(max_size=60))
 def test_what_redact_masks_is_masked(text: str) -> None:
     """It comes on top."""

@@ -49,6 +49,12 @@ async def test_a_question_is_answered_from_memory() -> None:
     assert await reply("where do I live?", HOME) == "You live in Bergen; you told me yesterday."
 
 
+@pytest.mark.parametrize("said", ["where do I live? {}", "{}\nwhere do I live?"])
+async def test_a_question_before_or_behind_a_long_text_is_answered(said: str) -> None:
+    """Only the beginning and the end of a long text are read."""
+    assert "You live in Bergen" in await reply(said.format("And so on. " * 3_000), HOME)
+
+
 async def test_what_is_not_known_is_not_made_up() -> None:
     first = await reply("what is my shoe size?", HOME)
     assert first.startswith("I don't know that") and "Bergen" not in first
