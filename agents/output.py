@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from agents import output_marks, textual_calls
 from agents.textual_calls import Written
@@ -21,6 +21,8 @@ _State: TypeAlias = Literal["text", "verbatim", "thought", "until", "label", "en
 
 #: The longest mark, in characters.
 _LONGEST = 160
+#: The most characters of an answer that are read at once.
+_PIECE: Final = 1_000
 #: The most characters held back for a label or a pair of backticks to be decided.
 _MOST_HELD = 4_000
 _LONGEST_SPAN = 400
@@ -77,9 +79,11 @@ class Output:
 
     def feed(self, piece: str) -> str:
         """Takes a piece of the answer. Returns the text that can be shown now."""
-        self._rest += piece
-        while self._rest and self._step():
-            pass
+        # A step costs what is left of the rest, so a long piece is read in short ones.
+        for at in range(0, len(piece), _PIECE):
+            self._rest += piece[at : at + _PIECE]
+            while self._rest and self._step():
+                pass
         fresh, self._fresh = "".join(self._fresh), []
         return fresh
 
@@ -473,7 +477,9 @@ class Output:
     def _in_thought(self) -> bool:
         """Reads a thought up to the next mark in it. A mark in backticks is only spoken of."""
         found = output_marks.IN_THOUGHT.search(self._rest)
-        begun = None if self._final else output_marks.UNDECIDED_IN_THOUGHT.search(self._rest)
+        # Only an end can be undecided: a search of the whole rest at each mark would cost its length squared.
+        last = max(0, len(self._rest) - output_marks.MOST_UNDECIDED)
+        begun = None if self._final else output_marks.UNDECIDED_IN_THOUGHT.search(self._rest, last)
         if begun is not None and (found is None or begun.start() < found.start()):
             self._think(begun.start())
             return False

@@ -22,6 +22,8 @@ CLOSES_THOUGHT = re.compile(
 IN_THOUGHT = re.compile(r"`[^`\n]{0,200}`|(?:<|\[|◁)[^<>\[\]\n◁▷`]{1,60}(?:>|\]|▷)")
 #: The beginning of one of these at the end of a text.
 UNDECIDED_IN_THOUGHT = re.compile(r"(?:`[^`\n]{0,200}|(?:<|\[|◁)[^<>\[\]\n◁▷`]{0,60})\Z")
+#: The most characters of such a beginning.
+MOST_UNDECIDED: Final = 201
 #: A mark of a tool call, and the mark that ends it; None: the end of the JSON after it, or of the answer.
 CALLS: Final = (
     (re.compile(r"<\|?(?:tool_calls_section_begin|tool_calls_begin)\|?>"), r"<\|tool_calls(?:_section)?_end\|>"),

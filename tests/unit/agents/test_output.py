@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -196,3 +197,12 @@ def test_a_model_known_to_begin_inside_a_thought_shows_nothing_of_it() -> None:
     assert output.feed("hm, let me see") == ""
     assert output.feed("</think>Yes.") + output.finish() == "Yes."
     assert read("Yes, without a thought.", thinking=True).text == "Yes, without a thought."
+
+
+@pytest.mark.parametrize("piece", ["<think>", "[", "<", "\n", "```\n", "<think>`"])
+def test_the_time_for_an_answer_grows_with_its_length_and_no_faster(piece: str) -> None:
+    output = Output()
+    began = time.thread_time()
+    output.feed(piece * 20_000)
+    output.finish()
+    assert time.thread_time() - began < 10  # searched anew at each mark, it would be minutes
