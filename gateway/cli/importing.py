@@ -140,6 +140,9 @@ def gather(config: Config, wanted: Wanted, *, mask: Mask) -> Found:
     path = wanted.path
     if not path.exists():
         raise Unusable(f"There is nothing at {path}.")
+    if not path.is_dir() and not path.is_file():
+        # A pipe or a device may never end.
+        raise Unusable(f"{path} is neither a file nor a folder. Name the file or folder itself.")
     files = sorted(_files(path)) if path.is_dir() else [path]
     exports = [file for file in files if path in (file.parent, file)]
     ours = [file for file in exports if file.suffix == ".json" and _is_ours(file)]
@@ -357,6 +360,11 @@ def _from_notes(config: Config, wanted: Wanted, files: Sequence[Path], mask: Mas
             advice.append(_persona(where, text, spec))
         if why is not None:
             continue
+        if _is_binary(data):
+            if wanted.path.is_file():
+                raise Unusable(f"{file} holds no text. Unpack an archive, and name the folder with its files.")
+            skipped.append(Skipped(where=where, why="it holds no text"))
+            continue
         seen += [where.encode(), data]
         read.append(
             markdown.read(
@@ -380,6 +388,8 @@ def _from_notes(config: Config, wanted: Wanted, files: Sequence[Path], mask: Mas
     return Found(material=material, advice=tuple(advice), digest=_digest(seen))
 
 
+#: The beginnings of texts in UTF-16.
+_UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _TAKEN: Final = (
     "MEMORY.md, USER.md and daily notes (or a folder with them), result.json from Telegram Desktop, a Remora export"
 )
@@ -432,9 +442,14 @@ def _bytes(file: Path) -> bytes:
 
 
 def _decoded(data: bytes, file: Path) -> str:
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    if data[:2] in _UTF16:
         return data.decode("utf-16", "replace")
     return data.decode("utf-8", "replace")
+
+
+def _is_binary(data: bytes) -> bool:
+    """Returns whether a file under the name of a note is an archive, a picture or the like."""
+    return b"\0" in data[:8_000] and data[:2] not in _UTF16
 
 
 def _is_ours(file: Path) -> bool:

@@ -7,8 +7,9 @@ import resource
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
-from tests.attack.frame import ADA, Attack, Bot, scenario
+from tests.attack.frame import ADA, ADMIN, Attack, Bot, scenario
 
 #: The bytes, by a connection's number, that it has sent when it falls silent, or (True) goes on byte by byte.
 _KINDS: dict[str, tuple[Callable[[int], bytes], bool]] = {
@@ -43,16 +44,44 @@ async def idle(attack: Attack) -> None:
                     await bot.ask("/memory export", user=ADA, seconds=20) is None,
                     f"{many} connections, {kind}: a command with files is not answered",
                 )
-                began = time.monotonic()
-                page = None
-                while page is None and time.monotonic() - began < 45:
-                    page = await bot.health(seconds=3)
-                attack.count(page is None, f"{many} connections, {kind}: no health page in 45 s while they are held")
+                attack.count(await _page(bot) is None, f"{many} connections, {kind}: no health page in 45 s while they are held")
             await asyncio.sleep(0.5)
             attack.count(await bot.health() is None, f"{kind}: no health page after all connections were closed")
             if bot.died():
                 await bot.kill()
                 await bot.start()
+
+
+@scenario("descriptors")
+async def descriptors(attack: Attack) -> None:
+    """With 256 open files at most: many connections, many uploads at once, and a bot that is well again after them."""
+    many, people = (100, 6) if attack.short else (400, 24)
+    crowd = range(2_000, 2_000 + people)
+    async with attack.bot(under=("prlimit", "--nofile=256:256", "--"), people=(*crowd, ADMIN, ADA)) as bot:
+        for kind in ("silent", "kept alive") if attack.short else ("silent", "half a head", "kept alive"):
+            async with _held(bot, kind, many):
+                for n in range(4 * people):
+                    data = f"note {n}\n".encode() * 20_000
+                    await bot.telegram.say(f"file {n}", user=crowd[n % people], document=data, filename=f"{n}.txt")
+                answered = await bot.ask(f"Are you there, {kind}?", user=ADA, seconds=40)
+                attack.count(answered is None, f"{kind}: the chat is not answered while files come in")
+                attack.count(await _page(bot) is None, f"{kind}: no health page in 45 s")
+            await bot.rest()
+            for user in crowd:
+                texts = await bot.texts(user)
+                attack.count(not texts, f"{kind}: {user} has sent files and has no answer")
+            page = await bot.health()
+            attack.count(page is None or page["reasons"], f"{kind}: afterwards health says {page and page['reasons']}")
+            attack.count("Traceback" in bot.printed(), f"{kind}: {bot.printed()[-300:]}")
+        opened = len(list(Path(f"/proc/{bot.process.pid}/fd").iterdir())) if bot.process else 0
+        attack.count(opened > 100, f"{opened} files are still open when nobody asks anything")
+
+
+async def _page(bot: Bot) -> object | None:
+    began, page = time.monotonic(), None
+    while page is None and time.monotonic() - began < 45:
+        page = await bot.health(seconds=3)
+    return page
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -107,3 +108,22 @@ def test_what_can_not_be_done_is_said_in_words(folder: Path, arguments: tuple[st
     """Without a traceback, and with what to do."""
     done = remora(folder, "import", *arguments)
     assert done.returncode == code and said in done.stderr and "Traceback" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("name", ["result.json", "MEMORY.md", "notes.md"])
+def test_a_pipe_or_a_device_is_refused_at_once(folder: Path, name: str) -> None:
+    """Neither would ever end."""
+    os.mkfifo(folder / name)
+    (folder / "zeros.json").symlink_to("/dev/zero")
+    for given in (name, "zeros.json"):
+        refused = remora(folder, "import", given, "--person", "telegram:77", "--yes")
+        assert refused.returncode == 65 and "neither a file nor a folder" in refused.stderr
+
+
+def test_an_archive_under_the_name_of_a_note_is_no_memory(folder: Path) -> None:
+    packed = gzip.compress(b"- I like tea\n" * 9, mtime=0)
+    (folder / "workspace" / "HISTORY.md").write_bytes(packed)
+    beside = remora(folder, "import", "workspace", "--person", "telegram:77", "--yes")
+    assert beside.returncode == 0 and "HISTORY.md: it holds no text" in beside.stdout
+    alone = remora(folder, "import", "workspace/HISTORY.md", "--person", "telegram:77", "--yes")
+    assert alone.returncode == 65 and "holds no text" in alone.stderr
