@@ -170,7 +170,9 @@ async def streamed(guest: Guest) -> tuple[float, float]:
         for n in range(_SENT):
             began = time.perf_counter()
             sending = asyncio.create_task(
-                guest.post("/chat/main/say", text=f"note {n}.", nonce=nonce, nth=str(n), headers={"X-Remora": "1"})
+                guest.post(
+                    "/chat/main/say", text=f"note {n}.", nonce=nonce, once=f"bench{n:020}", headers={"X-Remora": "1"}
+                )
             )
             async for _event, data in events:
                 if f"note {n}." in str(data.get("html")):

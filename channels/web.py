@@ -3,7 +3,8 @@
 Invariants: messages are taken only by `run`, one after the other, and the author hears whether each was taken. A row is
 shown only where a tab is open; until then it stays in the outbox. Commands and their answers, which no history keeps,
 are held in memory for `_HELD_MS`, so that a page that is loaded again shows them. Messages that history keeps are not
-held: once they are forgotten there, they are gone. A tab shows only messages of its own place.
+held: once they are forgotten there, they are gone. A tab shows only messages of its own places. A message is shown as
+said once it is taken, so no tab shows one that was lost.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final
 
@@ -43,9 +44,11 @@ TYPING: Final = "typing"
 #: Milliseconds for which an item that was shown is held, and the most items held of one place.
 _HELD_MS: Final = 3_600_000
 _HELD: Final = 60
-#: Changes that a tab may be behind before it has to begin anew, and the most tabs of one person.
+#: Changes, and characters in them, that a tab may be behind before it has to begin anew.
 _BEHIND: Final = 500
-_TABS: Final = 8
+_BEHIND_CHARS: Final = 2_000_000
+#: The most streams of one person. A browser has one, however many tabs it shows.
+_STREAMS: Final = 8
 _FILE_BYTES: Final = 20_000_000
 
 
@@ -69,42 +72,72 @@ class PageItem:
 
 
 class Tab:
-    """An open tab: the items that changed since it was opened."""
+    """Somebody who looks at some places: the items that changed there and were not read yet.
 
-    def __init__(self) -> None:
-        self._changes: asyncio.Queue[PageItem | None] = asyncio.Queue(_BEHIND)
+    Of an item that changes again before it is read only the last state waits, and of a file only its name. So whoever
+    does not read holds at most `_BEHIND` items with `_BEHIND_CHARS` characters; then the tab closes and begins anew.
+    `surplus` is True if it was closed because its person has too many.
+    """
 
-    async def next(self, seconds: float) -> PageItem | None:
-        """Returns the next change; None after `seconds` without one. Raises `EOFError` when the tab has to close."""
+    def __init__(self, is_there: Callable[[], bool] = lambda: True) -> None:
+        self._is_there = is_there
+        self._waiting: dict[tuple[Place, str], PageItem] = {}
+        self._chars = 0
+        self._changed = asyncio.Event()
+        self._closed = False
+        self.surplus = False
+
+    @property
+    def open(self) -> bool:
+        """True until the tab is closed or its reader has gone."""
+        return not self._closed and self._is_there()
+
+    async def next(self, seconds: float) -> tuple[Place, PageItem] | None:
+        """Returns the next change and its place; None after `seconds` without one.
+
+        Raises `EOFError` when the tab has to close.
+        """
         try:
             async with asyncio.timeout(seconds):
-                item = await self._changes.get()
+                await self._changed.wait()
         except TimeoutError:
             return None
-        if item is None:
+        if self._closed:
             raise EOFError
-        return item
+        place, key = next(iter(self._waiting))
+        return place, self._take(place, key)
 
     def taken(self) -> list[PageItem]:
         """Returns the changes that are there now, without waiting."""
-        found = []
-        while not self._changes.empty():
-            item = self._changes.get_nowait()
-            found += [item] if item is not None else []
-        return found
+        return [self._take(place, key) for place, key in list(self._waiting)]
 
-    def put(self, item: PageItem) -> None:
-        """Hands an item to the tab; a tab too far behind closes and begins anew."""
-        if self._changes.full():
+    def put(self, place: Place, item: PageItem) -> None:
+        """Hands an item to the tab; a tab too far behind closes."""
+        if self._closed:
+            return
+        if item.file is not None:
+            item = replace(item, file=replace(item.file, data=b""))
+        before = self._waiting.get((place, item.key))
+        if before is not None and item.key == TYPING:
+            return
+        self._chars += len(item.text) - (0 if before is None else len(before.text))
+        self._waiting[place, item.key] = item
+        self._changed.set()
+        if len(self._waiting) > _BEHIND or self._chars > _BEHIND_CHARS:
             self.close()
-        else:
-            self._changes.put_nowait(item)
 
     def close(self) -> None:
-        """Makes the tab close after this."""
-        while self._changes.full():
-            self._changes.get_nowait()
-        self._changes.put_nowait(None)
+        """Makes the tab close after this, without what waits."""
+        self._closed = True
+        self._waiting.clear()
+        self._changed.set()
+
+    def _take(self, place: Place, key: str) -> PageItem:
+        item = self._waiting.pop((place, key))
+        self._chars -= len(item.text)
+        if not self._waiting:
+            self._changed.clear()
+        return item
 
 
 class WebChannel(Channel):
@@ -128,6 +161,7 @@ class WebChannel(Channel):
         self._now = now
         self._said: asyncio.Queue[tuple[Inbound, asyncio.Future[None]]] = asyncio.Queue()
         self._tabs: dict[Place, list[Tab]] = {}
+        self._streams: dict[str, list[Tab]] = {}
         self._held: dict[Place, dict[str, PageItem]] = {}
         self._rows: dict[tuple[Place, str], int] = {}
         self._unnumbered = count(1)
@@ -137,7 +171,7 @@ class WebChannel(Channel):
         return self._id
 
     def reachable(self, place: Place) -> bool:
-        return place.channel == self._id and place in self._tabs
+        return place.channel == self._id and any(tab.open for tab in self._tabs.get(place, ()))
 
     def health(self) -> Health:
         return Health(contact=self._now())
@@ -151,35 +185,50 @@ class WebChannel(Channel):
     # For people ---------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def tab(self, place: Place) -> Iterator[Tab]:
-        """Opens a tab on a place while the block runs. If the person has too many tabs, the oldest closes."""
-        own = [tab for other, tabs in self._tabs.items() if other.chat == place.chat for tab in tabs]
-        for tab in own[: max(0, len(own) - _TABS + 1)]:
-            tab.close()
-        opened = Tab()
-        self._tabs.setdefault(place, []).append(opened)
+    def stream(self, chat: str, places: Sequence[Place], *, is_there: Callable[[], bool]) -> Iterator[Tab]:
+        """Opens a tab on places of one person while the block runs, for a reader who stays as long as `is_there`.
+
+        If the person has too many of these, the oldest closes and is told why.
+        """
+        own = [stream for stream in self._streams.get(chat, ()) if stream.open]
+        for stream in own[: max(0, len(own) - _STREAMS + 1)]:
+            stream.surplus = True
+            stream.close()
+        opened = Tab(is_there)
+        self._streams[chat] = [*own, opened]
         try:
-            yield opened
+            with self._shown_to(opened, places):
+                yield opened
         finally:
-            self._tabs[place].remove(opened)
-            if not self._tabs[place]:
-                del self._tabs[place]
+            if left := [stream for stream in self._streams.get(chat, ()) if stream is not opened]:
+                self._streams[chat] = left
+            else:
+                self._streams.pop(chat, None)
+
+    @contextmanager
+    def tab(self, place: Place) -> Iterator[Tab]:
+        """Opens a tab on a place while the block runs."""
+        opened = Tab()
+        with self._shown_to(opened, [place]):
+            yield opened
+
+    @contextmanager
+    def _shown_to(self, tab: Tab, places: Sequence[Place]) -> Iterator[None]:
+        for place in places:
+            self._tabs.setdefault(place, []).append(tab)
+        try:
+            yield
+        finally:
+            for place in places:
+                self._tabs[place].remove(tab)
+                if not self._tabs[place]:
+                    del self._tabs[place]
 
     async def say(self, inbound: Inbound) -> None:
         """Hands a message to `run`; returns after it is committed. Raises `NotTaken`."""
         taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         await self._said.put((inbound, taken))
-        if inbound.pressed is None:
-            names = [one.name for one in inbound.attachments]
-            text = "\n".join([*([inbound.text] if inbound.text else []), *(f"[{name}]" for name in names)])
-            self._show(
-                inbound.place, PageItem(key=said_key(inbound.message_id), at=inbound.sent_at, text=text, mine=True)
-            )
-        try:
-            await taken
-        except NotTaken:
-            self._drop(inbound.place, said_key(inbound.message_id))
-            raise
+        await taken
 
     def held(self, place: Place) -> list[PageItem]:
         """Returns the items of a place that are held, oldest first."""
@@ -196,6 +245,14 @@ class WebChannel(Channel):
     # For the gateway ----------------------------------------------------------------------------------------------
 
     async def run(self, host: Host) -> None:
+        try:
+            await self._take(host)
+        finally:
+            # Nobody answers from now on, and the store closes soon.
+            for stream in [stream for streams in self._streams.values() for stream in streams]:
+                stream.close()
+
+    async def _take(self, host: Host) -> None:
         while True:
             inbound, taken = await self._said.get()
             try:
@@ -210,6 +267,8 @@ class WebChannel(Channel):
                 _fail(taken, NotTaken(f"The message was not taken ({type(exc).__name__}). Send it again."))
                 raise
             else:
+                if inbound.pressed is None:
+                    self._show_said(inbound)
                 if not taken.done():
                     taken.set_result(None)
 
@@ -227,7 +286,7 @@ class WebChannel(Channel):
 
     async def typing(self, place: Place) -> None:
         for tab in self._tabs.get(place, ()):
-            tab.put(PageItem(key=TYPING, at=self._now(), text="", growing=True))
+            tab.put(place, PageItem(key=TYPING, at=self._now(), text="", growing=True))
 
     async def send(self, outbound: Outbound) -> str:
         if outbound.file is not None and len(outbound.file.data) > _FILE_BYTES:
@@ -287,7 +346,16 @@ class WebChannel(Channel):
         # An item that is dropped for its age takes the bytes of its file with it.
         self._held[place] = dict(sorted(items.items(), key=lambda each: each[1].at)[-_HELD:])
         for tab in self._tabs.get(place, ()):
-            tab.put(item)
+            tab.put(place, item)
+
+    def _show_said(self, inbound: Inbound) -> None:
+        names = [f"[{one.name}]" for one in inbound.attachments]
+        text = "\n".join([*([inbound.text] if inbound.text else []), *names])
+        key = said_key(inbound.message_id)
+        # A message that is sent again stays where it was.
+        before = self._fresh(inbound.place).get(key)
+        at = inbound.sent_at if before is None else before.at
+        self._show(inbound.place, PageItem(key=key, at=at, text=text, mine=True))
 
 
 def said_key(message_id: str) -> str:

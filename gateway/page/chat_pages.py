@@ -1,12 +1,14 @@
 """Conversations: the list, the messages as they come, and the forms to say more.
 
-Invariant: an event goes to the stream of its own place alone, and a stream ends with the session it belongs to.
+Invariant: an event goes only to streams of its own person, and a stream ends with the session it belongs to.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
+import re
 import time
 from dataclasses import replace
 from typing import Any, Final
@@ -15,7 +17,7 @@ from urllib.parse import quote
 from aiohttp import web
 
 from channels.base import Place, rows
-from channels.web import TYPING, PageItem, answer_key, said_key
+from channels.web import TYPING, PageItem, Tab, answer_key, said_key
 from gateway.page.site import Refused, Visit
 from gateway.page.visitors import FORMS
 from memory.service import Conversation
@@ -26,10 +28,16 @@ _LISTED: Final = 50
 #: Seconds after which a silent stream sends a sign of life, and between two looks at whether it may go on.
 _ALIVE: Final = 15.0
 _LOOK: Final = 1.0
+#: Seconds for which what was written may wait for its reader.
+_UNREAD: Final = 30.0
+#: Conversations of one stream.
+_WATCHED: Final = 20
 #: Seconds for which a form without a script waits for its answer.
 _ANSWER: Final = 20.0
 #: Characters of a thread's name.
 _THREAD: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+#: The name that the page's script gives to a message.
+_ONCE: Final = re.compile("[a-z0-9]{16,40}")
 #: The path of the first conversation, which has no thread.
 FIRST: Final = "main"
 
@@ -46,10 +54,11 @@ async def chat(visit: Visit) -> web.StreamResponse:
     items = await _log(visit, visitor.place(_thread(name)))
     return visit.html(
         "chat.html",
-        log=_shown(visit, items),
+        log=_shown(visit, name, items),
         seen=_hash(items),
         talks=await _listed(visit),
         name=name,
+        who=hashlib.sha256(f"{visitor.channel.id} {visitor.account}".encode()).hexdigest()[:16],
         new=f"c{visitor.nonce().partition('.')[0][:10]}",
         empty=not items,
     )
@@ -99,39 +108,91 @@ async def file(visit: Visit) -> web.StreamResponse:
     return web.Response(body=found.data, headers=headers, content_type="application/octet-stream")
 
 
+async def latest(visit: Visit) -> web.StreamResponse:
+    """Returns the messages of a conversation, unless they are those that a tab has `seen`."""
+    _check_session(visit)
+    thread = visit.path["thread"]
+    items = await _log(visit, visit.visitor.place(_thread(thread)))
+    if _hash(items) == visit.query.get("seen"):
+        return web.Response(status=204)
+    return web.json_response(_whole(visit, thread, items))
+
+
 async def events(visit: Visit) -> web.StreamResponse:
-    """Streams the changes in a conversation, as long as the session lasts."""
-    visitor = visit.visitor
-    place = visitor.place(_thread(visit.path["thread"]))
+    """Streams the changes in a conversation and in those that `also` names, as long as the session lasts.
+
+    One tab of a browser reads it for all of them.
+    """
+    _check_session(visit)
+    visitor, own = visit.visitor, visit.path["thread"]
+    names = list(dict.fromkeys([own, *filter(None, visit.query.get("also", "").split(","))]))[:_WATCHED]
+    threads = {visitor.place(_thread(name)): name for name in names}
     headers = visit.site.secured({"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
     response = web.StreamResponse(headers=headers)
     await response.prepare(visit.request)
-    with visitor.channel.tab(place) as tab:
+    with visitor.channel.stream(visitor.account, list(threads), is_there=lambda: _is_there(visit.request)) as tab:
         try:
-            items = await _log(visit, place)
-            if _hash(items) != visit.query.get("seen"):
-                await _send(response, "log", {"html": _shown(visit, items), "seen": _hash(items)})
-            shown = {item.key for item in items}
-            visitor.store.delivery.wake(place.session_key)
+            shown: dict[Place, set[str]] = {}
+            for place, name in threads.items():
+                seen = visit.query.get("seen") if name == own else None
+                shown[place] = await _send_log(visit, response, place, name, seen=seen)
+                visitor.store.delivery.wake(place.session_key)
+            await _follow(visit, response, tab, threads, shown)
+        except EOFError:  # too far behind, or too many: the page begins anew, or waits until it is used
+            if tab.surplus:
+                await _send(response, "many", {})
+        except (ConnectionError, TimeoutError):  # nobody reads
+            pass
+    return response
+
+
+async def _follow(
+    visit: Visit, response: web.StreamResponse, tab: Tab, threads: dict[Place, str], shown: dict[Place, set[str]]
+) -> None:
+    """Sends what changes until the session is over. `shown` are the keys of the items that the browser has."""
+    looked = time.monotonic()
+    while True:
+        change = await tab.next(_ALIVE)
+        if time.monotonic() - looked > _LOOK:
+            now = await visit.visitors.of(visit.visitor.token)
+            if now is None or now.stream != visit.visitor.stream:
+                await _send(response, "over", {})
+                return
             looked = time.monotonic()
-            while True:
-                item = await tab.next(_ALIVE)
-                if time.monotonic() - looked > _LOOK:
-                    if await visit.visitors.of(visitor.token) is None:
-                        await _send(response, "over", {})
-                        return response
-                    looked = time.monotonic()
-                if item is None:
-                    await response.write(b": alive\n\n")
-                elif await _is_behind(visit, item, shown):
-                    items = await _log(visit, place)
-                    shown = {one.key for one in items}
-                    await _send(response, "log", {"html": _shown(visit, items), "seen": _hash(items)})
-                else:
-                    shown.add(item.key)
-                    await _send(response, "item", {"key": item.key, "html": _one(visit, item)})
-        except (EOFError, ConnectionError):  # too far behind, or gone; the page asks again
-            return response
+        if change is None:
+            await _write(response, b": alive\n\n")
+            continue
+        place, item = change
+        if await _is_behind(visit, item, shown[place]):
+            shown[place] = await _send_log(visit, response, place, threads[place])
+        else:
+            shown[place].add(item.key)
+            thread = threads[place]
+            await _send(response, "item", {"thread": thread, "key": item.key, "html": _one(visit, thread, item)})
+
+
+def _check_session(visit: Visit) -> None:
+    """Raises `Refused` if a tab belongs to another session than the browser has now, or to another agent."""
+    if visit.query.get("of", visit.visitor.stream) != visit.visitor.stream:
+        raise Refused(401, "page.sign_in_first")
+
+
+def _is_there(request: web.BaseRequest) -> bool:
+    return request.transport is not None and not request.transport.is_closing()
+
+
+async def _send_log(
+    visit: Visit, response: web.StreamResponse, place: Place, thread: str, *, seen: str | None = None
+) -> set[str]:
+    """Sends a whole conversation unless the browser has seen it; returns the keys of its items."""
+    items = await _log(visit, place)
+    if _hash(items) != seen:
+        await _send(response, "log", _whole(visit, thread, items))
+    return {item.key for item in items}
+
+
+def _whole(visit: Visit, thread: str, items: list[PageItem]) -> dict[str, str]:
+    return {"thread": thread, "html": _shown(visit, thread, items), "seen": _hash(items)}
 
 
 async def _is_behind(visit: Visit, item: PageItem, shown: set[str]) -> bool:
@@ -162,19 +223,19 @@ async def _log(visit: Visit, place: Place) -> list[PageItem]:
     return sorted([*items, *held], key=lambda item: item.at)
 
 
-def _shown(visit: Visit, items: list[PageItem]) -> str:
+def _shown(visit: Visit, thread: str, items: list[PageItem]) -> str:
     parts, before = [], ""
     for item in items:
         day = visit.texts.date(item.at)
-        parts.append(_one(visit, item, day=day if day != before else ""))
+        parts.append(_one(visit, thread, item, day=day if day != before else ""))
         before = day
     return "".join(parts)
 
 
-def _one(visit: Visit, item: PageItem, *, day: str = "") -> str:
+def _one(visit: Visit, thread: str, item: PageItem, *, day: str = "") -> str:
     return visit.text(
         "_item.html", item=item, day=day, turn=_turn(item), rows=rows(item.buttons), typing=item.key == TYPING,
-        thread=visit.path["thread"], clock=visit.texts.moment(item.at)[-5:],
+        thread=thread, clock=visit.texts.moment(item.at)[-5:],
     )  # fmt: skip
 
 
@@ -203,10 +264,13 @@ def _thread(name: str) -> str | None:
 
 
 def _nonce(visit: Visit) -> str:
-    """Returns the id of a form's message. The page's script sends many messages from one form, and counts them."""
-    nth = visit.form.get("nth", "")
-    word = visit.form["nonce"].partition(".")[0]
-    return f"{word}-{nth}" if nth.isalnum() and nth.isascii() and len(nth) < 20 else word
+    """Returns the id of a form's message.
+
+    The page's script sends many messages from one form. It names each by a word of its own, which stays the same when
+    the message is sent again, also from another session of its person.
+    """
+    once = visit.form.get("once", "")
+    return once if _ONCE.fullmatch(once) else visit.form["nonce"].partition(".")[0]
 
 
 async def _back(visit: Visit) -> web.Response:
@@ -218,7 +282,13 @@ async def _back(visit: Visit) -> web.Response:
 
 
 async def _send(response: web.StreamResponse, event: str, data: dict[str, Any]) -> None:
-    await response.write(f"event: {event}\ndata: {json.dumps(data)}\n\n".encode())
+    await _write(response, f"event: {event}\ndata: {json.dumps(data)}\n\n".encode())
+
+
+async def _write(response: web.StreamResponse, data: bytes) -> None:
+    """Writes to a stream. Raises `TimeoutError` if its reader takes nothing for `_UNREAD` seconds."""
+    async with asyncio.timeout(_UNREAD):
+        await response.write(data)
 
 
 def _hash(items: list[PageItem]) -> str:

@@ -33,6 +33,7 @@ ROUTES: Final = (
     Route(method="GET", pattern="/chat", handler=chat_pages.chats),
     Route(method="GET", pattern="/chat/{thread}", handler=chat_pages.chat),
     Route(method="GET", pattern="/chat/{thread}/events", handler=chat_pages.events),
+    Route(method="GET", pattern="/chat/{thread}/log", handler=chat_pages.latest),
     Route(method="GET", pattern="/chat/{thread}/file/{row}", handler=chat_pages.file),
     Route(method="POST", pattern="/chat/{thread}/say", handler=chat_pages.say),
     Route(method="POST", pattern="/chat/{thread}/press", handler=chat_pages.press),

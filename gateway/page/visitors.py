@@ -104,6 +104,11 @@ class Visitor:
         word, _, signed = nonce.partition(".")
         return bool(word) and hmac.compare_digest(signed.encode("utf-8", "replace"), self._sign(word).encode())
 
+    @property
+    def stream(self) -> str:
+        """A name for this session with this agent, by which its tabs in a browser know each other."""
+        return self._sign(f"stream {self.agent}")
+
     def _sign(self, word: str) -> str:
         return hmac.digest(self.token.encode(), word.encode("utf-8", "replace"), "sha256").hex()[:32]
 
@@ -239,9 +244,11 @@ class Visitors:
                 visitor.store.delivery.wake(place.session_key)
                 await visitor.channel.say(inbound)
                 await self._router.settled(place)
-                shown = {item.key: item for item in tab.taken() if not (item.mine or item.growing)}
+                held = {item.key: item for item in visitor.channel.held(place)}
+                shown = [item for item in tab.taken() if not (item.mine or item.growing)]
             visitor.channel.drop(place)
-        return list(shown.values())
+        # A tab has the names of files alone.
+        return [held.get(item.key, item) for item in shown]
 
     def keep(self, visitor: Visitor, items: list[PageItem]) -> None:
         """Keeps the answer to a form until the session shows it. A form sent twice does not remove it."""

@@ -12,18 +12,30 @@ from playwright.async_api import Browser
 from playwright.async_api import Page as Shown
 
 from tests.kit.browser import chromium
+from tests.kit.served import Served
 from tests.kit.visit import Guest, Page, paged
 
 #: Opens a tab in which somebody is signed in, and gives it with the same session as plain requests.
 Opening = Callable[..., Awaitable[tuple[Shown, Guest]]]
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def page(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Page]:
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
-    async with paged(tmp_path_factory.mktemp("page"), port=port) as served:
+        return int(free.getsockname()[1])
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def page(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Page]:
+    async with paged(tmp_path_factory.mktemp("page"), port=free_port()) as served:
+        yield served
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def shipped(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Page]:
+    """The page in the settings that `remora init` writes."""
+    folder, port = tmp_path_factory.mktemp("shipped"), free_port()
+    async with paged(folder, port=port, served=Served(folder, port=port, shipped=True)) as served:
         yield served
 
 
@@ -38,12 +50,12 @@ async def opening(page: Page, browser: Browser) -> AsyncIterator[Opening]:
     """Gives `Opening`; its options are those of a browser's context. What the page's script trips over fails the test."""
     contexts, errors = [], []
 
-    async def opened(person: str, **options: Any) -> tuple[Shown, Guest]:
-        guest = await page.signed_in(person)
-        context = await browser.new_context(base_url=page.url, **({"reduced_motion": "reduce"} | options))
+    async def opened(person: str, *, at: Page = page, **options: Any) -> tuple[Shown, Guest]:
+        guest = await at.signed_in(person)
+        context = await browser.new_context(base_url=at.url, **({"reduced_motion": "reduce"} | options))
         contexts.append(context)
         context.set_default_timeout(10_000)
-        await context.add_cookies([{"name": "remora", "value": guest.client.cookies["remora"], "url": page.url}])
+        await context.add_cookies([{"name": "remora", "value": guest.client.cookies["remora"], "url": at.url}])
         shown = await context.new_page()
         shown.on("pageerror", lambda error: errors.append(str(error)))
         shown.on("console", lambda said: errors.append(said.text) if "Content Security" in said.text else None)

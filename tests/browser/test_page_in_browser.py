@@ -88,17 +88,27 @@ async def test_a_lost_connection_comes_back_and_brings_what_was_missed(opening: 
     await expect(shown.get_by_role("link", name="Why this answer?")).to_have_count(2)
 
 
-async def test_a_message_that_is_not_sent_stays_in_its_field(opening: Opening) -> None:
+async def test_a_message_that_is_not_sent_stays_and_says_so(opening: Opening) -> None:
+    """With a way to send it again; what is typed meanwhile is another message."""
     shown, _ = await opening("offline")
     await shown.goto("/chat/main")
     await expect(shown.locator("#nothing")).to_be_visible()
     await shown.context.set_offline(True)
     await say(shown, "do not lose this")
-    await expect(shown.locator("#text")).to_have_value("do not lose this")
-    await expect(shown.get_by_role("status")).not_to_have_text("")
+    unsent = shown.locator(".item.failed")
+    await expect(unsent.get_by_role("alert")).to_have_text("This was not sent. Try again.")
+    await say(shown, "take this back")
+    await expect(unsent).to_have_count(2)
+    await unsent.last.get_by_role("button", name="Remove").click()
+    await shown.fill("#text", "and another thing")
     await shown.context.set_offline(False)
-    await shown.click("#send")
+    await unsent.get_by_role("button", name="Send again").click()
+    await expect(unsent).to_have_count(0)
     await expect(shown.locator(".item.mine")).to_have_count(1)
+    await expect(shown.get_by_role("link", name="Why this answer?")).to_have_count(1)
+    assert await shown.input_value("#text") == "and another thing"
+    await shown.reload()
+    await expect(shown.locator(".item.mine")).to_contain_text("do not lose this")
 
 
 async def test_a_question_is_answered_by_its_button(opening: Opening) -> None:
@@ -333,6 +343,12 @@ async def test_signing_out_ends_the_open_tabs(opening: Opening) -> None:
     await shown.goto("/chat/main")
     await say(shown, "hello")
     await expect(shown.locator(".item.theirs:not(.growing)")).to_have_count(1)
+    other = await shown.context.new_page()
+    await other.goto("/chat/main")
     await guest.post("/out", at="/me", which="all")
     await say(shown, "am I still here?")
-    await shown.wait_for_url("**/in")
+    # The words stay where they were typed; a tab without any goes to the door.
+    await expect(shown.locator(".item.failed")).to_contain_text("am I still here?")
+    await expect(shown.locator(".item.failed").get_by_role("link", name="Sign in again")).to_have_count(1)
+    await other.locator("#text").focus()
+    await other.wait_for_url("**/in", timeout=40_000)

@@ -365,15 +365,16 @@ async def web(cleanup: AsyncExitStack, _folder: Path) -> Rig:
 
     async def look() -> list[PageItem]:
         await asyncio.sleep(0)
-        while (item := await tab.next(0.01)) is not None:
-            screen[item.key] = item
+        while (change := await tab.next(0.01)) is not None:
+            screen[change[1].key] = change[1]
         return [item for item in screen.values() if not item.mine]
 
     async def shown() -> str:
         return "\n".join([*(item.text for item in await look() if item.text), *told])
 
     async def files() -> list[tuple[str, bytes]]:
-        return [(item.file.name, item.file.data) for item in await look() if item.file is not None]
+        kept = [channel.file(place, item.row) for item in await look() if item.file is not None]
+        return [(file.name, file.data) for file in kept if file is not None]
 
     async def keyboard(key: str) -> list[list[str]]:
         await look()

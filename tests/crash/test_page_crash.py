@@ -97,7 +97,7 @@ async def say(guest: Guest, thread: str, text: str, nonce: str, nth: int) -> boo
     """Says something; False if the browser can't tell whether it arrived."""
     try:
         sent = await guest.post(
-            f"/chat/{thread}/say", text=f"I like {text}", nonce=nonce, nth=str(nth), headers={"X-Remora": "1"}
+            f"/chat/{thread}/say", text=f"I like {text}", nonce=nonce, once=f"crash{nth:020}", headers={"X-Remora": "1"}
         )
     except httpx.HTTPError:
         return False

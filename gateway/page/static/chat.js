@@ -1,26 +1,41 @@
-// One stream a tab. The server makes the HTML and names each item; here items only find their places.
+// One stream a browser: browsers open six connections to a host, and each tab may show a conversation. The tab that
+// holds a lock reads the stream for all; when it goes, the browser gives the lock to another. The server makes the HTML
+// and names each item; here items only find their places. What could not be sent stays, with a way to send it again.
 const log = document.getElementById("log");
 const form = document.getElementById("say");
 const field = document.getElementById("text");
 const files = form.querySelector("input[type=file]");
 const state = document.getElementById("state");
 const stop = document.getElementById("stop");
+const { thread: own, of, who } = log.dataset;
+// Tabs of another session or agent have a name of their own, so that nothing passes between people.
+const group = `remora ${of}`;
+const air = new BroadcastChannel(navigator.locks ? group : `${group} ${Math.random()}`);
+const unsent = new Map();
 let seen = log.dataset.seen;
-let wait = 500;
-let nth = 0;
+let later = [];
 let pinned = true;
 
-const page = Math.random().toString(36).slice(2, 8);
 const bottom = () => { if (pinned) log.scrollTop = log.scrollHeight; };
-const busy = () => {
-  stop.hidden = !log.querySelector(".growing");
-};
+const busy = () => { stop.hidden = !log.querySelector(".growing"); };
 
-function place(key, html) {
+// What is shown --------------------------------------------------------------------------------------------------
+
+function showLog({ html, seen: now }) {
+  seen = now;
+  log.innerHTML = html;
+  for (const message of unsent.values()) keep(message);
+  busy();
+  bottom();
+}
+
+function showItem({ key, html }) {
   const made = document.createElement("template");
   made.innerHTML = html;
   document.getElementById("nothing")?.remove();
   document.getElementById("typing")?.remove();
+  seen = "";
+  unsent.delete(key);
   const old = document.getElementById(key);
   if (old) old.replaceWith(made.content);
   else log.append(made.content);
@@ -28,68 +43,310 @@ function place(key, html) {
   bottom();
 }
 
-function listen() {
-  const stream = new EventSource(`${log.dataset.events}?seen=${seen}`);
-  stream.onopen = () => { state.textContent = ""; wait = 500; };
-  stream.addEventListener("log", (event) => {
-    const { html, seen: now } = JSON.parse(event.data);
-    seen = now;
-    log.innerHTML = html;
-    busy();
-    bottom();
-  });
-  stream.addEventListener("item", (event) => {
-    const { key, html } = JSON.parse(event.data);
-    seen = "";
-    place(key, html);
-  });
-  stream.addEventListener("over", () => location.assign("/in"));
-  stream.onerror = () => {
-    stream.close();
-    state.textContent = log.dataset.lost;
-    setTimeout(listen, wait);
+const STATES = {
+  on: () => { state.textContent = ""; },
+  lost: () => { state.textContent = log.dataset.lost; },
+  many: () => { state.textContent = log.dataset.many; },
+  over: () => {
+    if (!unsent.size && !field.value.trim()) location.assign("/in");
+    else signIn(state);
+  },
+};
+
+function signIn(place) {
+  const link = Object.assign(document.createElement("a"), { href: "/in", target: "_blank", textContent: log.dataset.over });
+  place.replaceChildren(link);
+}
+
+// The stream -----------------------------------------------------------------------------------------------------
+
+let leading = false;
+let stream = null;
+let trying = null;
+let wait = 500;
+let also = "";
+let current = "lost";
+let heard = 0;
+// Milliseconds in which a tab that holds the lock answers.
+const PATIENCE = 5000;
+
+function tell(message) {
+  air.postMessage(message);
+  hear(message);
+}
+
+function hear(message) {
+  if (message.kind === "here") { if (leading) answer(); return; }
+  if (message.kind === "bye") { if (leading) setTimeout(answer, 1000); return; }
+  if (message.kind === "use") { if (leading && !stream && !trying) listen(); return; }
+  heard = performance.now();
+  if (message.kind === "state") { current = message.state; STATES[current](); return; }
+  if (message.thread !== own) return;
+  if (later) later.push(message);
+  else show(message);
+}
+air.onmessage = (event) => hear(event.data);
+
+function show(message) {
+  if (message.kind === "log") showLog(message);
+  else showItem(message);
+}
+
+// Conversations that other tabs show: each tab holds a lock of that name.
+async function others() {
+  if (!navigator.locks) return "";
+  const { held } = await navigator.locks.query();
+  const names = held.filter((lock) => lock.name.startsWith(`${group}/`)).map((lock) => lock.name.slice(group.length + 1));
+  return [...new Set(names)].filter((name) => name !== own).sort().join();
+}
+
+const tellState = (now) => tell({ kind: "state", state: now });
+
+async function answer() {
+  tellState(current);
+  if (stream && (await others()) !== also) listen();
+}
+
+let opening = false;
+async function listen() {
+  if (opening) return;
+  opening = true;
+  clearTimeout(trying);
+  trying = null;
+  also = await others();
+  opening = false;
+  if (!leading) return;
+  stream?.close();
+  const opened = new EventSource(`${log.dataset.events}?${new URLSearchParams({ of, seen, also })}`);
+  stream = opened;
+  const end = (now) => {
+    opened.close();
+    if (stream !== opened) return;
+    stream = null;
+    tellState(now);
+  };
+  // Whoever came while this opened said so in vain.
+  opened.onopen = () => { wait = 500; current = "on"; answer(); };
+  for (const kind of ["log", "item"]) {
+    opened.addEventListener(kind, (event) => tell({ kind, ...JSON.parse(event.data) }));
+  }
+  opened.addEventListener("over", () => end("over"));
+  // Too many browsers of this person: it begins again when one of its tabs is used.
+  opened.addEventListener("many", () => end("many"));
+  opened.onerror = async () => {
+    if (stream !== opened) return;
+    end("lost");
+    trying = setTimeout(listen, wait);
     wait = Math.min(wait * 2, 15000);
+    await catchUp();
   };
 }
 
-async function send(target, data) {
-  data.set("nth", `${page}${nth++}`);
-  const headers = { "X-Remora": "1" };
-  const answer = await fetch(target, { method: "POST", body: data, headers, redirect: "manual" });
-  if (answer.status === 401 || answer.type === "opaqueredirect") location.assign("/in");
-  else if (!answer.ok) throw new Error(await answer.text());
+// Loads what came since the page was made, and then what the stream brought meanwhile.
+async function catchUp() {
+  later ??= [];
+  try {
+    const reply = await fetch(`${log.dataset.log}?${new URLSearchParams({ of, seen })}`, { redirect: "manual", signal: AbortSignal.timeout(30000) });
+    if (reply.status === 401 || reply.type === "opaqueredirect") {
+      current = "over";
+      leave();
+      STATES.over();
+    } else if (reply.status === 200) showLog(await reply.json());
+  } catch {
+    // The tab with the stream says that the connection is lost, and brings everything when it is back.
+  }
+  const waiting = later;
+  later = null;
+  waiting?.forEach(show);
 }
 
-form.addEventListener("submit", async (event) => {
+let release = null;
+function leave() {
+  leading = false;
+  clearTimeout(trying);
+  trying = null;
+  stream?.close();
+  stream = null;
+  release?.();
+}
+
+async function lead(steal) {
+  const options = steal ? { steal: true } : {};
+  try {
+    await navigator.locks.request(group, options, () => {
+      leading = true;
+      listen();
+      return new Promise((done) => { release = done; });
+    });
+  } catch {
+    // Another tab took over while this one slept.
+    leave();
+    lead(false);
+    asked = -PATIENCE;
+    used();
+  }
+}
+
+// A tab in the background may sleep with the lock. One that is used and hears nothing of it takes over.
+let asked = -PATIENCE;
+async function used() {
+  if (current === "over" || document.visibilityState !== "visible") return;
+  if (leading) {
+    if (!stream && !trying) listen();
+  } else if (!navigator.locks) {
+    leading = true;
+    listen();
+  } else if (performance.now() - asked > PATIENCE) {
+    asked = performance.now();
+    air.postMessage({ kind: "use" });
+    air.postMessage({ kind: "here" });
+    setTimeout(() => { if (!leading && heard < asked && current !== "over") lead(true); }, PATIENCE);
+  }
+}
+
+addEventListener("focus", used);
+document.addEventListener("pointerdown", used);
+document.addEventListener("keydown", used);
+document.addEventListener("visibilitychange", () => {
+  if (document.visibilityState === "visible") used();
+  else if (!navigator.locks) leave();
+});
+addEventListener("pagehide", () => air.postMessage({ kind: "bye" }));
+
+async function join() {
+  if (!navigator.locks) { await catchUp(); used(); return; }
+  await new Promise((held) => {
+    navigator.locks.request(`${group}/${own}`, { mode: "shared" }, () => { held(); return new Promise(() => {}); });
+  });
+  lead(false);
+  await catchUp();
+  used();
+}
+
+// What is sent ---------------------------------------------------------------------------------------------------
+
+const once = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+class Unsent extends Error {}
+
+async function post(target, data) {
+  const values = [...data.values()];
+  const signal = AbortSignal.timeout(values.some((value) => value.size) ? 300000 : 30000);
+  // What is short goes out even if the tab is closed meanwhile.
+  const keepalive = values.every((value) => !value.size && (value.length ?? 0) < 8000);
+  let reply;
+  try {
+    reply = await fetch(target, { method: "POST", body: data, headers: { "X-Remora": "1" }, redirect: "manual", keepalive, signal });
+  } catch {
+    throw new Unsent(log.dataset.failed);
+  }
+  if (reply.ok) return;
+  const over = reply.status === 401 || reply.type === "opaqueredirect";
+  const why = over ? "" : (await reply.text().catch(() => "")).trim().slice(0, 500);
+  const said = why ? `${log.dataset.unsent} ${why}` : log.dataset.failed;
+  throw Object.assign(new Unsent(said), { over, stale: over || reply.status === 403 });
+}
+
+// Sends a form; where its session is over, with a word of the session that its person has begun since. The page then
+// belongs to a session that is gone, so it is loaded again once nothing on it waits.
+async function send(target, data, sent) {
+  try {
+    await post(target, data);
+    sent();
+  } catch (error) {
+    const word = error.stale && await renewed();
+    if (!word) throw error;
+    data.set("nonce", word);
+    await post(target, data);
+    sent();
+    if (!unsent.size && !field.value.trim()) location.reload();
+  }
+}
+
+async function renewed() {
+  try {
+    const reply = await fetch(location.pathname, { redirect: "manual", signal: AbortSignal.timeout(30000) });
+    if (!reply.ok) return "";
+    const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+    return page.getElementById("log").dataset.who === who ? page.querySelector("#say [name=nonce]").value : "";
+  } catch {
+    return "";
+  }
+}
+
+// Shows a message that is on its way, until the server's own item takes its place; it has the same name.
+function keep(message) {
+  if (document.getElementById(message.key)) { unsent.delete(message.key); return; }
+  document.getElementById("nothing")?.remove();
+  log.append(message.item);
+}
+
+async function deliver(message) {
+  const { item, key, target, data } = message;
+  item.classList.remove("failed");
+  item.setAttribute("aria-busy", "true");
+  try {
+    await send(target, data, () => unsent.delete(key));
+  } catch (error) {
+    // It may have arrived after all: then its item has come with the stream.
+    if (unsent.has(key)) {
+      item.classList.add("failed");
+      const reason = item.querySelector(".reason");
+      if (error.over) signIn(reason);
+      else reason.textContent = error.message;
+      bottom();
+    }
+  }
+  item.removeAttribute("aria-busy");
+}
+
+form.addEventListener("submit", (event) => {
   event.preventDefault();
   const target = event.submitter?.getAttribute("formaction") ?? form.getAttribute("action");
-  const stopping = target.endsWith("/stop");
-  const data = new FormData(form);
-  if (!stopping && !field.value.trim() && !files.files.length) return;
-  if (stopping) { data.delete("text"); data.delete("file"); }
+  if (target.endsWith("/stop")) { act(target, new URLSearchParams({ nonce: form.elements.nonce.value }), stop); return; }
   const text = field.value;
-  if (!stopping) { field.value = ""; pinned = true; }
-  try {
-    await send(target, stopping ? new URLSearchParams(data) : data);
-    if (!stopping) { files.value = ""; named(); }
-    state.textContent = "";
-  } catch (error) {
-    if (!stopping && !field.value) field.value = text;
-    state.textContent = error instanceof TypeError ? log.dataset.failed : error.message || log.dataset.failed;
-  }
+  if (!text.trim() && !files.files.length) return;
+  const data = new FormData(form);
+  const word = once();
+  data.set("once", word);
+  const item = document.createElement("article");
+  item.className = "item mine unsent";
+  item.append(...document.getElementById("sending").cloneNode(true).childNodes);
+  const message = { key: `u${word}`, item, target: form.getAttribute("action"), data };
+  item.id = message.key;
+  item.querySelector(".words").textContent = [text.trim(), ...[...files.files].map((file) => `[${file.name}]`)].filter(Boolean).join("\n");
+  item.querySelector(".again").addEventListener("click", () => deliver(message));
+  item.querySelector(".drop").addEventListener("click", () => { unsent.delete(message.key); item.remove(); field.focus(); });
+  field.value = "";
+  files.value = "";
+  named();
+  state.textContent = "";
+  pinned = true;
+  unsent.set(message.key, message);
+  keep(message);
+  bottom();
+  deliver(message);
   field.focus();
 });
 
-log.addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const data = new URLSearchParams(new FormData(event.target, event.submitter));
-  event.submitter.disabled = true;
+// A button keeps its word until the server has taken it, so that pressing again sends nothing twice.
+async function act(target, data, button) {
+  if (button.getAttribute("aria-disabled") === "true") return;
+  button.dataset.once ??= once();
+  data.set("once", button.dataset.once);
+  button.setAttribute("aria-disabled", "true");
   try {
-    await send(event.target.getAttribute("action"), data);
+    await send(target, data, () => { delete button.dataset.once; state.textContent = ""; });
   } catch (error) {
-    state.textContent = error.message || log.dataset.failed;
+    if (error.over) signIn(state);
+    else state.textContent = error.message;
   }
-  event.submitter.disabled = false;
+  button.removeAttribute("aria-disabled");
+}
+
+log.addEventListener("submit", (event) => {
+  event.preventDefault();
+  act(event.target.getAttribute("action"), new URLSearchParams(new FormData(event.target, event.submitter)), event.submitter);
 });
 
 field.addEventListener("keydown", (event) => {
@@ -106,8 +363,11 @@ files.addEventListener("change", named);
 log.addEventListener("scroll", () => {
   pinned = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
 });
+addEventListener("beforeunload", (event) => {
+  if (log.querySelector(".failed")) event.preventDefault();
+});
 
 document.querySelector(".talks details").open = matchMedia("(min-width: 60rem)").matches;
 bottom();
 busy();
-listen();
+join();
