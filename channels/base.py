@@ -329,12 +329,14 @@ class Form:
 class Hook:
     """A path at which a platform delivers updates over HTTP, in bodies of at most `limit` bytes.
 
-    `take` gets the headers, with names in lower case, and the body, and returns the status to answer with. It returns
-    only when the delivery is committed.
+    `is_genuine` returns whether the platform itself delivers, by the headers alone; else no body is read. `take` gets
+    the headers, with names in lower case, and the body, and returns the status to answer with. It returns only when the
+    delivery is committed.
     """
 
     path: str
     limit: int
+    is_genuine: Callable[[Mapping[str, str]], bool]
     take: Callable[[Mapping[str, str], bytes], Awaitable[int]]
 
 

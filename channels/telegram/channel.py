@@ -200,7 +200,7 @@ class TelegramChannel(Channel):
     def hook(self) -> Hook | None:
         if self._webhook is None:
             return None
-        return Hook(path=self._path, limit=_HOOK_LIMIT, take=self._pushed)
+        return Hook(path=self._path, limit=_HOOK_LIMIT, is_genuine=self._is_genuine, take=self._pushed)
 
     async def run(self, host: Host) -> None:
         """Receives until cancelled. Raises `ChannelError`; `ChannelRefused` if only the operator can help."""
@@ -378,6 +378,12 @@ class TelegramChannel(Channel):
 
     # Receiving: updates that are sent to us.
 
+    def _is_genuine(self, headers: Mapping[str, str]) -> bool:
+        """Implements `Hook.is_genuine`."""
+        assert self._webhook is not None
+        given = headers.get(_HOOK_HEADER, "").encode("utf-8", "surrogateescape")
+        return hmac.compare_digest(given, self._webhook.secret.encode())
+
     async def _pushed(self, headers: Mapping[str, str], body: bytes) -> int:
         """Implements `Hook.take`.
 
@@ -385,10 +391,6 @@ class TelegramChannel(Channel):
         So an album can't be collected here. Its parts are handed over one by one, and later parts count as addressed if
         the first did. As messages of one author they are answered together.
         """
-        assert self._webhook is not None
-        given = headers.get(_HOOK_HEADER, "").encode("utf-8", "surrogateescape")
-        if not hmac.compare_digest(given, self._webhook.secret.encode()):
-            return 401
         try:
             update = json.loads(body)
         except (ValueError, RecursionError):

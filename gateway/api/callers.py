@@ -25,6 +25,7 @@ from memory.service import KEY_SCOPES, KeyHolder, KeyScope, Who
 #: Seconds by which the clock of a front end may differ.
 _CLOCKS: Final = 60
 _LONGEST_NAME: Final = 200
+_LONGEST_SECRET: Final = 1_000
 _JWT_HEADER: Final = "x-openwebui-user-jwt"
 #: Headers in which front ends name a person, in plain words.
 _NAMES: Final = ("x-openwebui-user-id", "x-librechat-user-id", "x-user-id")
@@ -69,6 +70,21 @@ class Caller:
             raise ApiRefusal(403, "missing_scope", f"This key may not do that: it lacks the permission {scope!r}.")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A key that is known, as far as the head of a request says.
+
+    `sender` names the person whose share of the server the request takes. With a key of their own `caller` is known;
+    through the `front_end` it is the person `named` in the head, or in the body if the head names nobody.
+    """
+
+    sender: str
+    caller: Caller | None = None
+    front_end: str = ""
+    named: str = ""
+    name: str = ""
+
+
 class Callers:
     """The check of callers by key, signature and policy."""
 
@@ -86,19 +102,25 @@ class Callers:
         self._access = roster.stores[roster.default].memory.access
         self._now = now
 
-    async def who(self, headers: Mapping[str, str], user: str = "") -> Caller:
-        """Returns the person behind a request. `user` is the person that its body names. Raises `ApiRefusal`."""
+    async def key(self, headers: Mapping[str, str]) -> Key:
+        """Returns the key of a request, which its headers alone give. Raises `ApiRefusal` if they give none."""
         kind, _, secret = headers.get("authorization", "").partition(" ")
         secret = secret.strip()
         # Clients of mem0 say Token.
         if kind.lower() not in ("bearer", "token") or not secret:
             raise _unknown("No key was given. Send it as the header Authorization: Bearer rk_…")
-        caller = await self._holder(secret) or self._through_front_end(secret, headers, user)
+        if len(secret) > _LONGEST_SECRET or not secret.isprintable() or not secret.isascii():
+            raise _unknown()
+        return await self._own_key(secret) or self._front_end_key(secret, headers)
+
+    async def who(self, key: Key, user: str = "") -> Caller:
+        """Returns the person behind a request. `user` is the person that its body names. Raises `ApiRefusal`."""
+        caller = key.caller or _behind(key, user)
         if not await self._policy.may_speak(_private(API, API, caller.user_id), self._access.state):
             raise _unknown()
         return caller
 
-    async def _holder(self, secret: str) -> Caller | None:
+    async def _own_key(self, secret: str) -> Key | None:
         for n, store in enumerate(self._roster.each_store):
             holder = await store.memory.keys.holder(secret)
             if holder is None:
@@ -107,7 +129,7 @@ class Callers:
             said = _private(holder.key.channel, account.platform, account.user_id)
             if not await self._policy.may_speak(said, self._access.state):
                 raise _unknown()
-            return Caller(
+            caller = Caller(
                 user_id=holder.user_id,
                 name=account.name,
                 scopes=holder.key.scopes,
@@ -117,13 +139,13 @@ class Callers:
                 store=store,
                 holder=holder,
             )
+            return Key(sender=f"{account.platform} {account.user_id}", caller=caller)
         return None
 
-    def _through_front_end(self, secret: str, headers: Mapping[str, str], user: str) -> Caller:
-        shown = secret.encode("utf-8", "surrogateescape")
+    def _front_end_key(self, secret: str, headers: Mapping[str, str]) -> Key:
         found = None
         for one in self._front_ends:
-            if hmac.compare_digest(one.key.get_secret_value().encode(), shown):
+            if hmac.compare_digest(one.key.get_secret_value().encode(), secret.encode()):
                 found = one
         if found is None:
             raise _unknown()
@@ -131,19 +153,12 @@ class Callers:
             claims = self._signed(headers.get(_JWT_HEADER, ""), found)
             named, name = claims["sub"], str(claims.get("name") or "")
         else:
-            named = next((headers[header] for header in _NAMES if headers.get(header)), user)
-            name = ""
-        if not isinstance(named, str) or not named.strip() or len(named) > _LONGEST_NAME:
-            raise ApiRefusal(400, "no_user", "This key is shared, so each request must name its person.", param="user")
-        resolved(named)
-        return Caller(
-            user_id=f"{found.name}.{digest(named)[:32]}",
-            name=name[:_LONGEST_NAME] or found.name,
-            scopes=KEY_SCOPES,
-            through=found.name,
-            key=f"{found.name}.{digest(named)[:32]}",
-            home="main",
-            store=None,
+            named, name = next((headers[header] for header in _NAMES if headers.get(header)), ""), ""
+        return Key(
+            sender=f"front end {found.name} {digest(named)[:32]}",
+            front_end=found.name,
+            named=named,
+            name=name.encode("utf-8", "replace").decode()[:_LONGEST_NAME],
         )
 
     def _signed(self, token: str, front_end: FrontEndSettings) -> dict[str, Any]:
@@ -158,10 +173,28 @@ class Callers:
             current = fits and body.get("iss") == front_end.issuer and expires + _CLOCKS > self._now() / 1000
             if not current or not isinstance(body.get("sub"), str):
                 raise ValueError
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             raise _unknown(f"The header {_JWT_HEADER} is missing, not signed with jwt_secret, or expired.") from None
         claims: dict[str, Any] = body
         return claims
+
+
+def _behind(key: Key, user: str) -> Caller:
+    """Returns the person whom a front end names. Raises `ApiRefusal` unless it names somebody."""
+    named = key.named or user
+    if not named.strip() or len(named) > _LONGEST_NAME:
+        raise ApiRefusal(400, "no_user", "This key is shared, so each request must name its person.", param="user")
+    resolved(named)
+    own = f"{key.front_end}.{digest(named)[:32]}"
+    return Caller(
+        user_id=own,
+        name=key.name or key.front_end,
+        scopes=KEY_SCOPES,
+        through=key.front_end,
+        key=own,
+        home="main",
+        store=None,
+    )
 
 
 def conversation_named(headers: Mapping[str, str]) -> str:

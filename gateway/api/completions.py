@@ -89,7 +89,7 @@ class Completions:
         caller.needs("chat")
         if asked.model not in self.models(caller):
             names = ", ".join(self.models(caller))
-            raise ApiRefusal(404, "model_not_found", f"There is no model {asked.model!r}: {names}.", param="model")
+            raise ApiRefusal(404, "model_not_found", f"There is no model {asked.model[:80]!r}: {names}.", param="model")
         recalls = asked.model not in self._roster.agents
         served = self._roster.agents[asked.model.removesuffix(RECALL) if recalls else asked.model]
         named = conversation(asked.conversation or conversation_named(headers) or caller.home)

@@ -1,32 +1,34 @@
 """The doors on the HTTP server: they let requests in and pass them to the part that answers.
 
-Invariants: the caller is known before anything is done. A request that a browser was made to send from another site is
-refused, and so is one under a host name that is not ours. No cross-origin header is ever sent. A body is read up to its
-limit, and a key has so many requests a minute and at the same time. A refusal has the shape that OpenAI's clients read.
+Invariants: the key is known before a body is read, and the caller before anything is done. A request that a browser was
+made to send from another site is refused, and so is one under a host name that is not ours. No cross-origin header is
+ever sent. A body is read up to the limit of its path, and a key has so many requests a minute and at the same time. A
+refusal has the shape that OpenAI's clients read.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any, Final
-from urllib.parse import urlsplit
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
 
 import structlog
 from aiohttp import web
 
-from gateway.api import memories
-from gateway.api.callers import ApiRefusal, Caller, Callers
+from gateway.api import bodies, memories
+from gateway.api.callers import ApiRefusal, Caller, Callers, Key
 from gateway.api.completions import Begun, Completions
 from gateway.api.operations import Operations
 from gateway.api.tools import PATH as TOOLS
 from gateway.api.tools import ToolDoor
 from gateway.api.wire import JSON, Answering, ApiAnswer, Asked, Form, asked, failed
-from gateway.config.settings import ApiSettings, is_loopback
+from gateway.commands.texts import Texts
+from gateway.config.settings import ApiSettings
+from gateway.ops.http import Admission, crashed, in_words
+from gateway.ops.origins import asks_us, comes_from
 from gateway.pipeline.limits import Buckets
 from memory.errors import StorageError
 
@@ -36,30 +38,32 @@ log = structlog.get_logger(__name__)
 _QUIET: Final = 10.0
 #: Seconds for a request to memory.
 _MEMORY_SECONDS: Final = 30.0
+#: The most bytes of a request to memory: its longest text has 2,000 characters, and mem0's clients send whole talks.
+_MEMORY_BYTES: Final = 500_000
+_TALK: Final[Mapping[str, Form]] = {"/v1/chat/completions": "chat", "/v1/responses": "response"}
+#: The codes of the statuses of the server itself.
+_FAILED: Final = {
+    400: "invalid_request", 408: "timeout", 413: "too_large", 415: "unsupported", 429: "rate_limit_exceeded",
+    500: "internal_error", 503: "unavailable",
+}  # fmt: skip
 _NO_STORE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knock:
-    """A request whose body was read. Names of headers are in lower case."""
+    """A request of a known key. Names of headers are in lower case; its body comes after the rest."""
 
     raw: web.BaseRequest
     headers: Mapping[str, str]
-    body: bytes
+    key: Key
+    body: bytes = b""
 
-    def json(self) -> JSON:
-        """Returns the body. Raises `ApiRefusal` unless it is a JSON object."""
-        try:
-            found = json.loads(self.body or b"{}")
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
-            raise ApiRefusal(400, "invalid_json", "The body must be a JSON object.")
-        return found
+
+_Handler: TypeAlias = Callable[[Knock], Awaitable[web.StreamResponse]]
 
 
 class Doors:
-    """All doors together: `takes` recognises their paths, `answer` answers."""
+    """All doors together: `takes` recognises their paths, `enter` lets requests in."""
 
     def __init__(
         self,
@@ -87,10 +91,6 @@ class Doors:
         )
         self._open: Counter[str] = Counter()
 
-    @property
-    def body_bytes(self) -> int:
-        return self._settings.body_bytes
-
     async def close(self) -> None:
         """Ends the server of tools behind the doors."""
         await self._tools.close()
@@ -99,65 +99,76 @@ class Doors:
         """Returns whether a path is behind one of these doors."""
         return path.startswith("/v1/") or path == TOOLS
 
-    def refused(self, request: web.BaseRequest) -> web.Response | None:
-        """Returns the answer to a request that is refused before its body is read; None if it may go on."""
+    async def enter(self, request: web.BaseRequest) -> Admission | web.Response:
+        """Implements `Door.enter`: the origin, the key and the route are checked before a body is read."""
         try:
             self._check_origin(request)
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            knock = Knock(raw=request, headers=headers, key=await self._callers.key(headers))
+            talks = request.path in _TALK
+            handler = self._handler(request.method, request.path)
         except ApiRefusal as exc:
             return _refusal(exc)
-        return None
+        except StorageError as exc:
+            return _unsaved(request, exc)
+        return Admission(
+            sender=knock.key.sender,
+            body_bytes=self._settings.body_bytes if talks else min(_MEMORY_BYTES, self._settings.body_bytes),
+            answer=lambda body: self._answer(handler, replace(knock, body=body)),
+        )
 
-    async def answer(self, request: web.BaseRequest, body: bytes) -> web.StreamResponse:
-        """Answers a request whose body was read."""
-        knock = Knock(raw=request, headers={name.lower(): value for name, value in request.headers.items()}, body=body)
+    async def failed(self, request: web.BaseRequest, status: int, error_id: str) -> web.Response:
+        """Implements `Door.failed`, in the shape of OpenAI's errors."""
+        return _refusal(ApiRefusal(status, _FAILED[status], in_words(Texts("en"), status, error_id)))
+
+    async def _answer(self, handler: _Handler, knock: Knock) -> web.StreamResponse:
         try:
-            return await self._answered(knock)
+            return await handler(knock)
         except ApiRefusal as exc:
             return _refusal(exc)
         except TimeoutError:
             return _refusal(ApiRefusal(504, "timeout", "This took too long. Try again later."))
         except StorageError as exc:
-            log.error("api.unsaved", path=request.path, error=str(exc))
-            return _refusal(ApiRefusal(503, "storage", "Memory can't be reached at the moment. Try again later."))
+            return _unsaved(knock.raw, exc)
 
-    async def _answered(self, knock: Knock) -> web.StreamResponse:
-        path, method = knock.raw.path, knock.raw.method
-        routes: Mapping[tuple[str, str], Callable[[Knock], Awaitable[web.StreamResponse]]] = {
+    def _handler(self, method: str, path: str) -> _Handler:
+        """Returns what answers a route. Raises `ApiRefusal` if there is none."""
+        if path == TOOLS:
+            if method != "POST":
+                raise ApiRefusal(405, "method_not_allowed", f"{TOOLS} takes POST: this server keeps no sessions.")
+            return self._called
+        if memories.is_memory(path):
+            memories.check_route(method, path)
+            return self._remembered
+        routes: Mapping[tuple[str, str], _Handler] = {
             ("GET", "/v1/models"): self._models,
-            ("POST", "/v1/chat/completions"): lambda knock: self._talked(knock, "chat"),
-            ("POST", "/v1/responses"): lambda knock: self._talked(knock, "response"),
+            **{("POST", talk): lambda knock: self._talked(knock, _TALK[path]) for talk in _TALK},
         }
-        route = routes.get((method, path))
-        if route is not None:
-            return await route(knock)
-        if path == TOOLS or memories.is_memory(path):
-            return await self._remembered(knock)
-        await self._callers.who(knock.headers)
+        if (method, path) in routes:
+            return routes[method, path]
         if method == "GET" and path.startswith("/v1/models/"):
-            return await self._model(knock, path.removeprefix("/v1/models/"))
+            return self._model
         allowed = [one for one, at in routes if at == path]
         if allowed:
             raise ApiRefusal(405, "method_not_allowed", f"{path} takes {', '.join(allowed)}.")
-        raise ApiRefusal(404, "not_found", f"There is nothing at {path}.")
+        raise ApiRefusal(404, "not_found", f"There is nothing at {path[:200]}.")
 
     # OpenAI's API -----------------------------------------------------------------------------------------------
 
     async def _models(self, knock: Knock) -> web.Response:
-        caller = await self._callers.who(knock.headers)
+        caller = await self._callers.who(knock.key)
         async with self._room(caller):
             return _json({"object": "list", "data": [_about(name) for name in self._completions.models(caller)]})
 
-    async def _model(self, knock: Knock, name: str) -> web.Response:
-        caller = await self._callers.who(knock.headers)
-        if name not in self._completions.models(caller):
-            raise ApiRefusal(404, "model_not_found", f"There is no model {name!r}.", param="model")
+    async def _model(self, knock: Knock) -> web.Response:
+        name = knock.raw.path.removeprefix("/v1/models/")
+        if name not in self._completions.models(await self._callers.who(knock.key)):
+            raise ApiRefusal(404, "model_not_found", f"There is no model {name[:80]!r}.", param="model")
         return _json(_about(name))
 
     async def _talked(self, knock: Knock, form: Form) -> web.StreamResponse:
-        body = knock.json()
-        user = body.get("user")
-        caller = await self._callers.who(knock.headers, user if isinstance(user, str) else "")
-        request = asked(body, form)
+        request = await bodies.read(knock.body, lambda body: asked(body, form))
+        caller = await self._callers.who(knock.key, request.user)
         async with self._room(caller):
             begun = await self._completions.begin(request, caller, knock.headers)
             shape = Answering(request, begun.answer_id, self._now() // 1000)
@@ -197,6 +208,12 @@ class Doors:
             begun.delivered()
         except ConnectionError:
             log.info("api.cut", path=knock.raw.path)  # the answer goes on, and waits for the request to be repeated
+        # A boundary: a stream that has begun can only end with words of its own.
+        except Exception as error:
+            if not response.prepared:
+                raise
+            text = in_words(Texts("en"), 500, crashed(error, knock.raw))
+            await response.write(shape.broken(ApiRefusal(500, _FAILED[500], text)))
         return response
 
     async def _ended(self, response: web.StreamResponse, shape: Answering, said: ApiAnswer, *, streamed: bool) -> None:
@@ -208,30 +225,30 @@ class Doors:
 
     # Memory -----------------------------------------------------------------------------------------------------
 
-    async def _remembered(self, knock: Knock) -> web.StreamResponse:
+    async def _remembered(self, knock: Knock) -> web.Response:
         request = knock.raw
-        body = {} if request.method in ("GET", "DELETE") or request.path == TOOLS else knock.json()
-        named = body.get("user_id") or request.query.get("user_id", "")
-        caller = await self._callers.who(knock.headers, named if isinstance(named, str) else "")
+        reads = request.method in ("GET", "DELETE")
+        body = {} if reads else await bodies.read(knock.body, lambda body: body)
+        user = body.get("user_id") or request.query.get("user_id", "")
+        caller = await self._callers.who(knock.key, user if isinstance(user, str) else "")
         async with self._room(caller), asyncio.timeout(_MEMORY_SECONDS):
-            if request.path == TOOLS:
-                answer = await self._tools.answer(request, knock.body, caller)
-                answer.force_close()
-                return answer
             operation, given = memories.wanted(request.method, request.path, request.query, body)
             return _json(await self._operations.do(operation, caller, given))
+
+    async def _called(self, knock: Knock) -> web.Response:
+        """Hands a message of the Model Context Protocol to the server of tools, once it is known to be short."""
+        await bodies.read(knock.body, lambda body: None)
+        caller = await self._callers.who(knock.key, knock.raw.query.get("user_id", ""))
+        async with self._room(caller), asyncio.timeout(_MEMORY_SECONDS):
+            return await self._tools.answer(knock.raw, knock.body, caller)
 
     # Access -----------------------------------------------------------------------------------------------------
 
     def _check_origin(self, request: web.BaseRequest) -> None:
         """Refuses requests that a page of another site makes a browser send, and host names that are not ours."""
-        name = (urlsplit(f"//{request.host}").hostname or "") if request.host else ""
-        if not (is_loopback(name) or (name and name == self._settings.host())):
+        if not asks_us(request, self._settings.host()):
             raise ApiRefusal(421, "wrong_host", "Use localhost, or the address in api.url.")
-        site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
-        if site not in (None, "same-origin", "none") or (
-            origin is not None and urlsplit(origin).netloc != request.host
-        ):
+        if comes_from(request, "http", "https") is False:
             raise ApiRefusal(403, "cross_site", "Pages of other sites may not ask here.")
 
     @asynccontextmanager
@@ -262,6 +279,11 @@ async def _sent(knock: Knock, response: web.Response, begun: Begun) -> web.Respo
     except ConnectionError:
         log.info("api.cut", path=knock.raw.path)
     return response
+
+
+def _unsaved(request: web.BaseRequest, error: StorageError) -> web.Response:
+    log.error("api.unsaved", path=request.path[:200], error=str(error))
+    return _refusal(ApiRefusal(503, "storage", "Memory can't be reached at the moment. Try again later."))
 
 
 def _turn(begun: Begun) -> dict[str, str]:

@@ -39,13 +39,15 @@ _HEADERS: Final = ("x-openwebui-task", "x-remora-task")
 #: The beginning of the text in which Open WebUI puts passages from documents and pages before the person's words.
 _DOCUMENTS: Final = "### task:\nrespond to the user query using the provided context"
 _END_OF_DOCUMENTS: Final = "</context>"
+#: The characters of a message in which its beginning stands; each of the beginnings above is shorter.
+_LOOKED_AT: Final = 1_000
 
 
 def is_task(messages: Sequence[ChatMessage], headers: Mapping[str, str]) -> bool:
     """Returns whether a front end asks for itself: a title, tags, a summary, suggestions of questions."""
     if any(headers.get(name) for name in _HEADERS):
         return True
-    first, last = (one.content.lstrip().casefold() for one in (messages[0], messages[-1]))
+    first, last = (_beginning(one.content) for one in (messages[0], messages[-1]))
     if last.startswith(_DOCUMENTS):
         return False
     return last.startswith(_TASKS) or (first.startswith(_TOOLS[0]) and last.startswith(_TOOLS[1]))
@@ -56,7 +58,11 @@ def own_words(said: str) -> tuple[str, str]:
 
     The documents end at the last of their end marks: no document can pass its text for the person's words.
     """
-    if not said.lstrip().casefold().startswith(_DOCUMENTS):
+    if not _beginning(said).startswith(_DOCUMENTS):
         return said, ""
     documents, _, words = said.rpartition(_END_OF_DOCUMENTS)
     return (words.strip(), documents.strip()) if documents else (said, "")
+
+
+def _beginning(said: str) -> str:
+    return said[:_LOOKED_AT].lstrip().casefold()

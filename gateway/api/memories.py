@@ -81,21 +81,30 @@ def is_memory(path: str) -> bool:
     return path.startswith(("/v1/memories", "/v1/entities"))
 
 
+def check_route(method: str, path: str) -> None:
+    """Raises `ApiRefusal` unless there is a way into the memory API for a method and a path."""
+    _route(method, path)
+
+
 def wanted(method: str, path: str, query: Mapping[str, str], body: JSON) -> tuple[str, JSON]:
     """Returns the operation that a request asks for, with its arguments. Raises `ApiRefusal`."""
-    path = path.rstrip("/")
-    allowed = []
+    route, parts = _route(method, path)
+    plain = {name: value for name, value in {**query, **body}.items() if name not in _BESIDE}
+    return route.operation, {**_typed(route, route.given(plain)), **parts}
+
+
+def _route(method: str, path: str) -> tuple[MemoryRoute, dict[str, str]]:
+    path, allowed = path.rstrip("/"), []
     for route in ROUTES:
         found = re.fullmatch(route.path.replace("{id}", _ID), path)
         if found is None:
             continue
-        allowed.append(route.method)
         if route.method == method:
-            plain = {name: value for name, value in {**query, **body}.items() if name not in _BESIDE}
-            return route.operation, {**_typed(route, route.given(plain)), **found.groupdict()}
+            return route, found.groupdict()
+        allowed.append(route.method)
     if allowed:
         raise ApiRefusal(405, "method_not_allowed", f"{path} takes {', '.join(allowed)}.")
-    raise ApiRefusal(404, "not_found", f"There is nothing at {path}.")
+    raise ApiRefusal(404, "not_found", f"There is nothing at {path[:200]}.")
 
 
 def _typed(route: MemoryRoute, given: JSON) -> JSON:

@@ -50,8 +50,6 @@ class ToolDoor:
 
     async def answer(self, request: web.BaseRequest, body: bytes, caller: Caller) -> web.Response:
         """Answers one message of the protocol. Raises `ApiRefusal`."""
-        if request.method != "POST":
-            raise ApiRefusal(405, "method_not_allowed", f"{PATH} takes POST: this server keeps no sessions.")
         async with self._starting:
             if self._manager is None:
                 await self._start()

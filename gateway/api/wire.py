@@ -1,14 +1,14 @@
 """Requests and answers as OpenAI's API has them: chat completions and responses.
 
-Invariants: a part that is not understood is refused by name, never left out. Both forms become one `Asked`, and one
-`ApiAnswer` becomes either form, so that no rule is written twice.
+Invariants: a part that is not understood is refused by name, never left out; so is a field of another type than it has
+there. Both forms become one `Asked`, and one `ApiAnswer` becomes either form, so that no rule is written twice.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -23,7 +23,13 @@ Form: TypeAlias = Literal["chat", "response"]
 
 _PLAIN: Final = ("text", "input_text", "output_text")
 _SEEN: Final = ("image_url", "input_image")
+#: The most messages of a request and characters in them, and the most tools or calls of tools; OpenAI takes as many
+#: tools. No model reads more text.
 _MOST_MESSAGES: Final = 2_000
+_MOST_TEXT: Final = 2_000_000
+_MOST_TOOLS: Final = 128
+#: The largest whole number that means anything here.
+_LARGEST: Final = 2**31
 _ROLES: Final[Mapping[str, Role]] = {one: one for one in get_args(Role)} | {"developer": "system"}
 
 
@@ -84,32 +90,30 @@ class ApiAnswer:
 
 def asked(body: JSON, form: Form) -> Asked:
     """Returns the request in a body. Raises `ApiRefusal`."""
-    given = body.get("messages" if form == "chat" else "input")
-    items = [{"role": "user", "content": given}] if isinstance(given, str) and form == "response" else given
     param = "messages" if form == "chat" else "input"
-    if not isinstance(items, list) or not items or len(items) > _MOST_MESSAGES:
-        raise ApiRefusal(400, "invalid_request", f"{param} must be a list of messages.", param=param)
-    messages = [_message(item, param) for item in items]
-    if isinstance(own := body.get("instructions"), str) and own:
+    messages = [_message(item, param) for item in _items(body, param)]
+    if own := _text(body, "instructions", ""):
         messages.insert(0, ChatMessage(role="system", content=own))
+    if sum(len(one.content) for one in messages) > _MOST_TEXT:
+        message = f"A request may hold at most {_MOST_TEXT:,} characters of text."
+        raise ApiRefusal(400, "context_length_exceeded", message, param=param)
     for name, only in (("n", 1), ("background", False), ("logprobs", False)):
         if body.get(name, only) not in (only, None):
             raise ApiRefusal(400, "unsupported", f"{name} can only be {json.dumps(only)} here.", param=name)
-    options = body.get("stream_options") or {}
-    most = body.get("max_completion_tokens") or body.get("max_tokens") or body.get("max_output_tokens")
+    most = [_whole(body, name) for name in ("max_completion_tokens", "max_tokens", "max_output_tokens")]
     return Asked(
         form=form,
         model=_text(body, "model"),
         messages=tuple(messages),
-        stream=bool(body.get("stream")),
-        usage=bool(isinstance(options, dict) and options.get("include_usage")),
+        stream=_flag(body, "stream"),
+        usage=_flag(_fields(body, "stream_options"), "include_usage"),
         user=_text(body, "user", ""),
         conversation=_conversation(body),
-        tools=tuple(_tool(one) for one in body.get("tools") or ()),
+        tools=tuple(_tool(one) for one in _list(body, "tools", most=_MOST_TOOLS)),
         must_call=body.get("tool_choice") not in (None, "auto", "none"),
         json_schema=_schema(body),
         temperature=_number(body, "temperature"),
-        max_tokens=int(most) if isinstance(most, int) and most > 0 else None,
+        max_tokens=next((given for given in most if given is not None and given > 0), None),
     )
 
 
@@ -219,10 +223,21 @@ class Answering:
         }  # fmt: skip
 
 
+def _items(body: JSON, param: str) -> list[Any]:
+    """Returns the messages of a body, before they are read. Raises `ApiRefusal`."""
+    given = body.get(param)
+    if isinstance(given, str) and param == "input":
+        return [{"role": "user", "content": given}]
+    if not isinstance(given, list) or not given or len(given) > _MOST_MESSAGES:
+        message = f"{param} must be a list of messages, of which there may be {_MOST_MESSAGES:,}."
+        raise ApiRefusal(400, "invalid_request", message, param=param)
+    return given
+
+
 def _message(item: object, param: str) -> ChatMessage:
     if not isinstance(item, dict):
         raise ApiRefusal(400, "invalid_request", f"{param} must hold objects.", param=param)
-    match item.get("type", "message"):
+    match _text(item, "type", "message"):
         case "function_call":
             wanted = ToolCall(id=_text(item, "call_id"), name=_text(item, "name"), arguments=_text(item, "arguments"))
             return ChatMessage(role="assistant", content="", tool_calls=(wanted,))
@@ -231,16 +246,16 @@ def _message(item: object, param: str) -> ChatMessage:
         case "message":
             pass
         case other:
-            raise ApiRefusal(400, "unsupported", f"Items of type {other!r} can't be read here.", param=param)
-    role = _ROLES.get(_text(item, "role"))
+            raise ApiRefusal(400, "unsupported", f"Items of type {other[:80]!r} can't be read here.", param=param)
+    role = _ROLES.get(named := _text(item, "role"))
     if role is None:
-        raise ApiRefusal(400, "invalid_request", f"{item['role']!r} is no role of a message.", param=param)
+        raise ApiRefusal(400, "invalid_request", f"{named[:80]!r} is no role of a message.", param=param)
     return ChatMessage(
         role=role,
         content=_words(item.get("content")),
         pictures=_pictures(item.get("content")) if role == "user" else (),
-        tool_calls=tuple(_wanted(one) for one in item.get("tool_calls") or ()),
-        tool_call_id=item.get("tool_call_id") if role == "tool" else None,
+        tool_calls=tuple(_wanted(one) for one in _list(item, "tool_calls", most=_MOST_TOOLS)),
+        tool_call_id=(_text(item, "tool_call_id", "") or None) if role == "tool" else None,
     )
 
 
@@ -251,21 +266,21 @@ def _words(content: object) -> str:
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
-        raise ApiRefusal(400, "invalid_request", "A message's content must be text or a list of parts.")
-    found = []
+        raise _unreadable("content", "a text or a list of parts")
+    texts = []
     for part in content:
-        kind = part.get("type") if isinstance(part, dict) else None
+        kind = _text(part, "type", "") if isinstance(part, dict) else ""
         if kind not in (*_PLAIN, *_SEEN):
-            told = f"Only text and pictures can be read here, and this message has a part {kind!r}."
-            raise ApiRefusal(400, "unsupported", told)
+            message = f"Only text and pictures can be read here, and this message has a part {kind[:80]!r}."
+            raise ApiRefusal(400, "unsupported", message, param="content")
         if kind in _PLAIN:
-            found.append(_text(part, "text"))
-    return "\n".join(found)
+            texts.append(_text(part, "text"))
+    return "\n".join(texts)
 
 
 def _pictures(content: object) -> tuple[Picture, ...]:
     """Returns the pictures of a message. Raises `ApiRefusal` unless it holds them itself."""
-    found = []
+    pictures = []
     for part in content if isinstance(content, list) else ():
         if part["type"] not in _SEEN:
             continue
@@ -277,41 +292,35 @@ def _pictures(content: object) -> tuple[Picture, ...]:
         head, _, body = url.partition(",")
         try:
             data = base64.b64decode(body, validate=True) if head.endswith(";base64") else b""
-        except binascii.Error:
+        except ValueError:  # no base64, or not even ASCII
             data = b""
         media_type = picture_type(data)
         if media_type is None:
             told = "A picture must be a PNG, JPEG, GIF or WebP in base64."
             raise ApiRefusal(400, "invalid_image", told, param="image_url")
-        found.append(Picture(media_type=media_type, data=data))
-    return tuple(found)
+        pictures.append(Picture(media_type=media_type, data=data))
+    return tuple(pictures)
 
 
 def _wanted(call: object) -> ToolCall:
-    function = call.get("function") if isinstance(call, dict) else None
-    if not isinstance(call, dict) or not isinstance(function, dict):
-        raise ApiRefusal(400, "invalid_request", "tool_calls must hold calls of functions.", param="messages")
+    if not isinstance(call, dict):
+        raise _unreadable("tool_calls", "calls of functions")
+    function = _fields(call, "function")
     return ToolCall(id=_text(call, "id"), name=_text(function, "name"), arguments=_text(function, "arguments"))
 
 
 def _tool(tool: object) -> ToolSpec:
     if not isinstance(tool, dict) or tool.get("type") != "function":
         raise ApiRefusal(400, "unsupported", "Only tools of the type function can be passed on.", param="tools")
-    spec = tool.get("function", tool)
-    if not isinstance(spec, dict) or not isinstance(spec.get("parameters", {}), dict):
-        raise ApiRefusal(400, "invalid_request", "A tool must have a name and a schema.", param="tools")
+    spec = _fields(tool, "function") or tool
     return ToolSpec(
-        name=_text(spec, "name"),
-        description=str(spec.get("description") or ""),
-        parameters=spec.get("parameters") or {},
+        name=_text(spec, "name"), description=_text(spec, "description", ""), parameters=_fields(spec, "parameters")
     )
 
 
 def _schema(body: JSON) -> JSON | None:
     """Returns the schema of the JSON that is asked for, {} for any JSON; None if words are asked for."""
-    text = body.get("text")
-    wanted = body.get("response_format") or (text.get("format") if isinstance(text, dict) else None)
-    match wanted:
+    match body.get("response_format") or _fields(body, "text").get("format"):
         case None | {"type": "text"}:
             return None
         case {"type": "json_object"}:
@@ -325,15 +334,13 @@ def _schema(body: JSON) -> JSON | None:
 
 
 def _conversation(body: JSON) -> str:
-    named = body.get("conversation")
-    if isinstance(named, dict):
-        named = named.get("id")
-    if isinstance(named, str) and named:
+    given = body.get("conversation")
+    if named := _text(given, "id") if isinstance(given, dict) else _text(body, "conversation", ""):
         return named
-    before = body.get("previous_response_id")
+    before = _text(body, "previous_response_id", "")
     if not before:
         return ""
-    head, _, rest = str(before).partition("_")
+    head, _, rest = before.partition("_")
     own = rest.partition("_")[0]
     if head != "resp" or not own:
         message = "This is not the id of an answer from here."
@@ -341,18 +348,61 @@ def _conversation(body: JSON) -> str:
     return own
 
 
+# Fields: a reader refuses by its name what is of another type, and takes null like a field that is left out -----------
+
+
 def _text(body: Mapping[str, Any], name: str, default: str | None = None) -> str:
-    value = body.get(name, default)
+    value = body.get(name)
     if value is None and default is not None:
         return default
     if not isinstance(value, str):
-        raise ApiRefusal(400, "invalid_request", f"{name} must be a text.", param=name)
+        raise _unreadable(name, "a text")
     return value
 
 
-def _number(body: JSON, name: str) -> float | None:
+def _number(body: Mapping[str, Any], name: str) -> float | None:
     value = body.get(name)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if value is None:
+        return None
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        raise _unreadable(name, "a number")
+    return float(value)
+
+
+def _whole(body: Mapping[str, Any], name: str) -> int | None:
+    value = body.get(name)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or abs(value) > _LARGEST):
+        raise _unreadable(name, "a whole number")
+    return value
+
+
+def _flag(body: Mapping[str, Any], name: str) -> bool:
+    value = body.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise _unreadable(name, "true or false")
+    return bool(value)
+
+
+def _list(body: Mapping[str, Any], name: str, *, most: int) -> list[Any]:
+    value = body.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list) or len(value) > most:
+        raise _unreadable(name, f"a list of at most {most}")
+    return value
+
+
+def _fields(body: Mapping[str, Any], name: str) -> JSON:
+    value = body.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise _unreadable(name, "an object")
+    return value
+
+
+def _unreadable(name: str, meant: str) -> ApiRefusal:
+    return ApiRefusal(400, "invalid_request", f"{name} must be {meant}.", param=name)
 
 
 def _finish(said: ApiAnswer) -> str:

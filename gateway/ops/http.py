@@ -1,21 +1,19 @@
-"""The HTTP server: the health page and the platforms' webhooks.
+"""The HTTP server: health, the platforms' webhooks, and the doors of the page and of programs.
 
 Service managers, containers and `remora status` read the health page.
 
-Invariants: the page shows the report that it is given and decides only the status code. Neither the page nor the log
-holds people's words. On a loopback address the page is given only to requests by a name of this machine, so that no web
-page can reach it through a name of its own. A webhook may come through a proxy, so its channel verifies
-it. Only the body of a webhook is read, and no more of it than its channel takes. A connection carries one request and
-has a limited time to send it. The number of open connections is limited: one more closes the connection that has been
-sending longest.
+Invariants: it is known who sends a request before its body is read, and what the head alone decides is answered from
+it. Whatever happens, an answer says it in words, with the id of the line in the log if it was a mistake of ours.
+Neither the health page nor the log holds people's words. On a loopback address the health page is given only to
+requests by a name of this machine, so that no web page can reach it through a name of its own. A webhook may come
+through a proxy, so its channel verifies it. `connections` bounds connections, their time, and the bytes held.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
-import traceback
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
@@ -26,6 +24,11 @@ import structlog
 from aiohttp import web
 
 from channels.base import ChannelError, Hook
+from gateway.commands.texts import Texts
+from gateway.config.settings import is_loopback
+from gateway.ops.connections import STRANGER, WAITING, BodyBudget, Connections, ServerBounds, TooMany
+from gateway.ops.origins import asks_us
+from gateway.ops.telemetry import places
 
 if TYPE_CHECKING:
     from gateway.ops.stalls import Stall
@@ -36,19 +39,19 @@ log = structlog.get_logger(__name__)
 PATH = "/healthz"
 READY = "/readyz"
 METRICS = "/metrics"
-_FRESH = {"Cache-Control": "no-store"}
 #: The type of the text format of Prometheus, which its client gives it too.
 _METRICS_TYPE = "text/plain; version=1.0.0; charset=utf-8"
 #: Seconds that `ask` waits for the running process.
 _PATIENCE = 10.0
-#: Seconds in which the head of a request must arrive, and then the body of a webhook.
-_HEAD_SECONDS = 10.0
-_BODY_SECONDS = 10.0
-#: Connections open at once, and connections that may wait to be accepted. The loop accepts all that wait before it
-#: closes the surplus, and a closed connection keeps its file for one more round: 64 + 2 x 32 files at most, few
-#: compared with the 256 to 1024 that a process may usually have open.
-_MOST = 64
-_WAITING = 32
+#: What every answer says, unless it says otherwise itself: no browser keeps it, frames it or runs anything of it.
+_ALWAYS = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 
 
 class AddressUnusable(Exception):
@@ -124,32 +127,29 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServerBounds:
-    """The bounds of the server.
+class Admission:
+    """A request that may go on, as far as its head says.
 
-    The head of a request must arrive in `head_seconds`, then its body in `body_seconds`. At most `most` connections are
-    open.
+    `sender` names the person who sends it, or is `STRANGER`. At most `body_bytes` bytes of its body are read, and
+    `answer` is called with them.
     """
 
-    head_seconds: float = _HEAD_SECONDS
-    body_seconds: float = _BODY_SECONDS
-    most: int = _MOST
+    sender: str
+    body_bytes: int
+    answer: Callable[[bytes], Awaitable[web.StreamResponse]]
 
 
 class Door(Protocol):
-    """Answers the requests to some paths, with bodies of at most `body_bytes` bytes."""
-
-    @property
-    def body_bytes(self) -> int: ...
+    """Answers the requests to some paths."""
 
     def takes(self, path: str) -> bool:
         """Returns whether a path is behind this door."""
 
-    def refused(self, request: web.BaseRequest) -> web.Response | None:
-        """Returns the answer to a request that is refused before its body is read; None if it may go on."""
+    async def enter(self, request: web.BaseRequest) -> Admission | web.StreamResponse:
+        """Returns how a request goes on, or the answer to it if its head says enough. No body is read before."""
 
-    async def answer(self, request: web.BaseRequest, body: bytes) -> web.StreamResponse:
-        """Answers a request whose body was read."""
+    async def failed(self, request: web.BaseRequest, status: int, error_id: str) -> web.Response:
+        """Returns the answer to a request that failed, in the sender's language. `error_id` stands in the log."""
 
 
 @asynccontextmanager
@@ -168,69 +168,16 @@ async def serving(
 
     The page is JSON, with status 200 when green and 503 when red. Beside it `READY` has status 200 while `hearing`,
     else 503, and `METRICS` gives `metrics`. A POST to the path of one of `hooks` is handed to that hook and answered
-    with its status: 413 when the body is too large, 408 when it takes longer than `body_seconds`, 503 while `hearing`
-    says that nothing is taken, 500 when the hook raises. A head that takes longer than `head_seconds` gets no answer.
-    Beyond `most` connections the one that has been sending its request longest is closed, so that slow senders keep
-    nobody out. Requests to the paths that one of `doors` takes are answered there while `hearing`. Addresses are not
-    told apart, since behind a proxy all requests come from one. Raises `AddressUnusable`.
+    with its status; other paths belong to the first of `doors` that takes them. Both answer only while `hearing`, else
+    the status is 503. `bounds` are those of connections and bodies. Raises `AddressUnusable`.
     """
-    bounds = bounds or ServerBounds()
-    local = _loopback(host)
-
-    async def health(request: web.BaseRequest) -> web.Response:
-        if request.method not in ("GET", "HEAD"):
-            return web.Response(status=405, headers={"Allow": "GET, HEAD"})
-        if local and not _loopback(_name(request.host)):
-            return web.Response(status=421, text="Ask for this page by localhost or an address of this machine.\n")
-        if request.path == READY:
-            return web.json_response({"ready": hearing()}, status=200 if hearing() else 503, headers=_FRESH)
-        if request.path == METRICS and metrics is not None:
-            return web.Response(body=await metrics(), headers={"Content-Type": _METRICS_TYPE, **_FRESH})
-        now = await report()
-        return web.json_response(
-            {"status": now.status, **asdict(now)},
-            status=200 if now.status == "green" else 503,
-            headers=_FRESH,
-        )
-
-    async def answer(request: web.BaseRequest) -> web.StreamResponse:
-        hook = next((one for one in hooks() if one.path == request.path), None)
-        door = next((one for one in doors() if one.takes(request.path)), None)
-        own = request.path in (PATH, READY) or (request.path == METRICS and metrics is not None)
-        if door is not None and hook is None and not own:
-            return await _behind(door, request, server, bounds.body_seconds, hearing)
-        if hook is None:
-            server.came(request)
-            # A door may open at an unknown path once the bot has started.
-            return await health(request) if own else web.Response(status=404 if hearing() else 503)
-        if request.method != "POST":
-            return web.Response(status=405, headers={"Allow": "POST"})
-        body = await _body(request, hook.limit, bounds.body_seconds)
-        if isinstance(body, int):
-            return web.Response(status=body)
-        server.came(request)
-        return web.Response(status=await _taken(hook, request.headers, body) if hearing() else 503)
-
-    async def once(request: web.BaseRequest) -> web.StreamResponse:
-        response: web.StreamResponse
-        try:
-            response = await answer(request)
-        # A boundary: the server would log the error's text, which may hold words of a person.
-        except Exception as error:  # noqa: BLE001 - logged by its name and place
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            at = f"{place.filename}:{place.lineno}"
-            log.error("http.crashed", path=request.path, code=type(error).__name__, at=at)
-            response = web.Response(status=500)
-        # A connection kept open for a next request may be held for nothing.
-        response.force_close()
-        return response
-
-    server = _Server(once, bounds.head_seconds, bounds.most)
-    runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=1.0)
+    health = _Health(report=report, hearing=hearing, metrics=metrics, is_local=is_loopback(host))
+    server = _Server(health, hooks, doors, bounds or ServerBounds())
+    runner = web.ServerRunner(server.connections, handle_signals=False, shutdown_timeout=1.0)
     await runner.setup()
     try:
         try:
-            await web.TCPSite(runner, host, port, backlog=_WAITING).start()
+            await web.TCPSite(runner, host, port, backlog=WAITING).start()
         except OSError as error:
             raise AddressUnusable(
                 f"The health page can't be served at {host}:{port}: {error.strerror}. Choose another http.port in "
@@ -240,6 +187,193 @@ async def serving(
         yield address(host, runner.addresses[0][1])
     finally:
         await runner.cleanup()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Health:
+    """The pages about the process itself."""
+
+    report: Callable[[], Awaitable[Report]]
+    hearing: Callable[[], bool]
+    metrics: Callable[[], Awaitable[bytes]] | None
+    is_local: bool
+
+    def takes(self, path: str) -> bool:
+        return path in (PATH, READY) or (path == METRICS and self.metrics is not None)
+
+    async def answer(self, request: web.BaseRequest) -> web.Response:
+        if request.method not in ("GET", "HEAD"):
+            return web.Response(status=405, headers={"Allow": "GET, HEAD"}, text="This page can only be read.\n")
+        if self.is_local and not asks_us(request):
+            return web.Response(status=421, text="Ask for this page by localhost or an address of this machine.\n")
+        if request.path == READY:
+            ready = self.hearing()
+            return web.json_response({"ready": ready}, status=200 if ready else 503)
+        if request.path == METRICS and self.metrics is not None:
+            return web.Response(body=await self.metrics(), headers={"Content-Type": _METRICS_TYPE})
+        now = await self.report()
+        status = 200 if now.status == "green" else 503
+        return web.json_response({"status": now.status, **asdict(now)}, status=status)
+
+
+class _Refused(Exception):
+    """Raised to end a request with a status, whose words the door of its path knows."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class _Server:
+    """Takes each request to health, a hook or a door, and answers it in words whatever happens there."""
+
+    def __init__(
+        self,
+        health: _Health,
+        hooks: Callable[[], Sequence[Hook]],
+        doors: Callable[[], Sequence[Door]],
+        bounds: ServerBounds,
+    ) -> None:
+        self.connections = Connections(self._answer, bounds)
+        self._budget = BodyBudget(bounds)
+        self._bounds = bounds
+        self._health = health
+        self._hooks = hooks
+        self._doors = doors
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answers a request. Raises `ConnectionError` if its sender is gone, or an answer broke off."""
+        response: web.StreamResponse
+        try:
+            response = await self._taken(request)
+        except (_Refused, TooMany) as refusal:
+            response = await self._failed(request, refusal.status)
+        except ConnectionError:
+            raise
+        # A boundary: aiohttp would log the error's text, which may hold words of a person.
+        except Exception as error:
+            error_id = crashed(error, request)
+            if request.writer.output_size > 0:
+                raise ConnectionError from error
+            response = await self._failed(request, 500, error_id)
+        if not response.prepared:
+            for name, value in _ALWAYS.items():
+                response.headers.setdefault(name, value)
+            if response.status in (429, 503):
+                response.headers.setdefault("Retry-After", "5")
+        # A connection kept open for a next request may be held for nothing.
+        response.force_close()
+        return response
+
+    async def _taken(self, request: web.BaseRequest) -> web.StreamResponse:
+        if self._health.takes(request.path):
+            self.connections.is_health(request)
+            return await self._health.answer(request)
+        hook = next((each for each in self._hooks() if each.path == request.path), None)
+        door = None if hook is not None else self._door(request.path)
+        if not self._health.hearing():
+            # A door may open at an unknown path once the bot has started.
+            raise _Refused(503)
+        if hook is not None:
+            admission: Admission | web.StreamResponse = _at_hook(hook, request)
+        elif door is not None:
+            admission = await door.enter(request)
+        else:
+            raise _Refused(404)
+        if isinstance(admission, web.StreamResponse):
+            return admission
+        if admission.sender != STRANGER:
+            # The platform of a hook bounds its own deliveries.
+            self.connections.admit(request, admission.sender, None if hook is None else self._bounds.most)
+        return await self._entered(request, admission)
+
+    async def _entered(self, request: web.BaseRequest, admission: Admission) -> web.StreamResponse:
+        """Reads the body of a request, and answers it. Its bytes count as held until then."""
+        held = 0
+
+        def count(size: int) -> None:
+            nonlocal held
+            self._budget.take(admission.sender, size, room=admission.body_bytes)
+            held += size
+
+        try:
+            body = await _body(request, admission.body_bytes, self._bounds.body_seconds, count)
+            self.connections.came_whole(request)
+            return await admission.answer(body)
+        finally:
+            self._budget.give_back(admission.sender, held)
+
+    def _door(self, path: str) -> Door | None:
+        return next((each for each in self._doors() if each.takes(path)), None)
+
+    async def _failed(self, request: web.BaseRequest, status: int, error_id: str = "") -> web.StreamResponse:
+        """Returns an answer that says what happened and what to do, in the shape of the door of the path."""
+        door = None if self._health.takes(request.path) else self._door(request.path)
+        try:
+            if door is not None:
+                return await door.failed(request, status, error_id)
+        # The same boundary: the words themselves may need what is broken.
+        except Exception as error:  # noqa: BLE001 - logged by its name and place
+            crashed(error, request)
+        return web.Response(status=status, text=f"{in_words(Texts('en'), status, error_id)}\n")
+
+
+def in_words(texts: Texts, status: int, error_id: str = "") -> str:
+    """Returns what a status of the server itself means for whoever asked, and what they can do."""
+    return texts("page.nothing_here" if status == 404 else f"http.{status}", id=error_id)
+
+
+def crashed(error: Exception, request: web.BaseRequest) -> str:
+    """Logs an error that nobody expected, without its text. Returns the id by which the line is found."""
+    error_id = secrets.token_hex(4)
+    log.error("http.crashed", id=error_id, path=request.path[:200], code=type(error).__name__, **places(error))
+    return error_id
+
+
+def _at_hook(hook: Hook, request: web.BaseRequest) -> Admission | web.Response:
+    """Returns how a delivery goes on, which only its platform can make."""
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    if request.method != "POST":
+        return web.Response(status=405, headers={"Allow": "POST"})
+    if not hook.is_genuine(headers):
+        return web.Response(status=401)
+
+    async def deliver(body: bytes) -> web.Response:
+        try:
+            return web.Response(status=await hook.take(headers, body))
+        except ChannelError as error:
+            log.error("hook.failed", path=hook.path, code=error.code)
+            return web.Response(status=500)
+
+    return Admission(sender=f"hook {hook.path}", body_bytes=hook.limit, answer=deliver)
+
+
+async def _body(request: web.BaseRequest, limit: int, seconds: float, count: Callable[[int], None]) -> bytes:
+    """Returns the body of a request, and calls `count` with the size of each piece of it as it comes.
+
+    Raises `_Refused` with 413 above `limit` bytes, 408 after `seconds`, 415 for a compressed body, and 400 when it
+    breaks off or is malformed.
+    """
+    if not request.body_exists:
+        return b""
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise _Refused(415)
+    if (request.content_length or 0) > limit:
+        raise _Refused(413)
+    pieces, size = [], 0
+    try:
+        async with asyncio.timeout(seconds):
+            async for piece in request.content.iter_any():
+                size += len(piece)
+                if size > limit:
+                    raise _Refused(413)
+                count(len(piece))
+                pieces.append(piece)
+    except TimeoutError:
+        raise _Refused(408) from None
+    except (ConnectionError, web.PayloadAccessError, web.RequestPayloadError):
+        raise _Refused(400) from None
+    return b"".join(pieces)
 
 
 def address(host: str, port: int) -> str:
@@ -326,105 +460,11 @@ def lag(standby: Mapping[str, Any]) -> str:
     return f"{standby['state']}, {behind} behind"
 
 
-class _Server(web.Server):
-    """aiohttp's server, with no more than `most` connections.
-
-    A connection that is still sending its request makes room for a new one, the oldest first. A connection whose
-    request is being answered is never closed for that.
-    """
-
-    def __init__(
-        self, answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], head_seconds: float, most: int
-    ) -> None:
-        # Connections aren't kept, so `keepalive_timeout` is the time each has for the head of its only request. With
-        # `lingering_time` 0 the rest of a refused body is not read, not even to be thrown away.
-        super().__init__(answer, access_log=None, keepalive_timeout=head_seconds, lingering_time=0)
-        self._most = most
-        self._sending: dict[web.RequestHandler, asyncio.Transport] = {}
-        self._answered: set[web.RequestHandler] = set()
-
-    def came(self, request: web.BaseRequest) -> None:
-        """Notes that `request` has come as far as it will be read: its connection keeps its place."""
-        if self._sending.pop(request.protocol, None) is not None:
-            self._answered.add(request.protocol)
-
-    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        super().connection_made(handler, transport)
-        self._sending[handler] = transport
-        if len(self._sending) + len(self._answered) > self._most:
-            self._sending.pop(next(iter(self._sending))).abort()
-
-    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
-        self._sending.pop(handler, None)
-        self._answered.discard(handler)
-        super().connection_lost(handler, exc)
-
-
-async def _body(request: web.BaseRequest, limit: int, seconds: float) -> bytes | int:
-    """Returns the body of a request, or the status to answer with.
-
-    The status is 413 above `limit` bytes, 408 after `seconds`, 400 when the body breaks off or is malformed.
-    """
-    if (request.content_length or 0) > limit:
-        return 413
-    body = bytearray()
-    try:
-        async with asyncio.timeout(seconds):
-            async for piece in request.content.iter_any():
-                body += piece
-                if len(body) > limit:
-                    return 413
-    except TimeoutError:
-        return 408
-    except (ConnectionError, web.PayloadAccessError, web.RequestPayloadError):
-        return 400
-    return bytes(body)
-
-
-async def _behind(
-    door: Door, request: web.BaseRequest, server: _Server, seconds: float, hearing: Callable[[], bool]
-) -> web.StreamResponse:
-    """Returns the answer of a door to a request whose body has come."""
-    refused = door.refused(request)
-    if refused is not None:
-        return refused
-    body = await _body(request, door.body_bytes, seconds) if request.body_exists else b""
-    if isinstance(body, int):
-        return web.Response(status=body)
-    server.came(request)
-    return await door.answer(request, body) if hearing() else web.Response(status=503)
-
-
-async def _taken(hook: Hook, headers: Mapping[str, str], body: bytes) -> int:
-    """Returns the status `hook` gives to a delivery; 500 when the hook fails."""
-    try:
-        return await hook.take({name.lower(): value for name, value in headers.items()}, body)
-    except ChannelError as error:
-        log.error("hook.failed", path=hook.path, code=error.code)
-    return 500
-
-
 def _span(seconds: int) -> str:
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
         if seconds >= 2 * size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
-
-
-def _name(host: str) -> str:
-    """Returns the name in a Host header, without its port."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]
-
-
-def _loopback(name: str) -> bool:
-    if name.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 def _near(host: str) -> str:

@@ -35,7 +35,7 @@ ROUTES: Final = (
     Route(method="GET", pattern="/chat/{thread}/events", handler=chat_pages.events),
     Route(method="GET", pattern="/chat/{thread}/log", handler=chat_pages.latest),
     Route(method="GET", pattern="/chat/{thread}/file/{row}", handler=chat_pages.file),
-    Route(method="POST", pattern="/chat/{thread}/say", handler=chat_pages.say),
+    Route(method="POST", pattern="/chat/{thread}/say", handler=chat_pages.say, takes_files=True),
     Route(method="POST", pattern="/chat/{thread}/press", handler=chat_pages.press),
     Route(method="POST", pattern="/chat/{thread}/forget", handler=chat_pages.forget),
     Route(method="POST", pattern="/chat/{thread}/stop", handler=chat_pages.stop),

@@ -8,36 +8,36 @@ browser, framed, or told to another site, and an answer runs only the page's own
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final
-from urllib.parse import parse_qsl, quote, urlsplit
+from typing import Any, Final, TypeVar
+from urllib.parse import quote, urlsplit
 
 import jinja2
-from aiohttp import BodyPartReader, MultipartReader, StreamReader, web
-from aiohttp.base_protocol import BaseProtocol
+from aiohttp import web
 from markupsafe import Markup
 
 from channels.base import Attachment, NotTaken
-from channels.carried import carrying
 from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken
 from gateway.config.loading import Config
-from gateway.config.settings import OWN_NAME, is_loopback
-from gateway.ops.http import Report
+from gateway.ops.connections import STRANGER
+from gateway.ops.http import Admission, Report, in_words
+from gateway.ops.origins import asks_us, comes_from
 from gateway.page import markdown
+from gateway.page.forms import BadForm, sent
 from gateway.page.visitors import Visitor, Visitors
 from memory.errors import StorageError
 
-#: The most bytes of a form without files, and of the fields that come with files.
+#: The most bytes of a form without files, and of the fields that come with files; and of a form of somebody who is not
+#: signed in, which holds a link or a code.
 _FORM_BYTES: Final = 200_000
-_FILES: Final = 5
+_STRANGER_BYTES: Final = 8_000
 _SECURITY: Final = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -112,18 +112,23 @@ class Visit:
         return web.Response(status=303, headers={"Location": place})
 
 
+_T = TypeVar("_T")
 Handler = Callable[[Visit], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A path, such as `/memory/{id}`, and its handler. `open` routes need no session, `admin` ones an admin."""
+    """A path, such as `/memory/{id}`, and its handler.
+
+    `open` routes need no session, `admin` ones an admin; a form may bring files where the route `takes_files`.
+    """
 
     method: str
     pattern: str
     handler: Handler
     open: bool = False
     admin: bool = False
+    takes_files: bool = False
 
     def match(self, path: str) -> dict[str, str] | None:
         """Returns the parts of a path that the pattern names; None if it is another path."""
@@ -154,6 +159,7 @@ class Site:
     ) -> None:
         self.report = report
         self._url = config.settings.web.url
+        self._host = urlsplit(self._url).hostname or ""
         self._upload = config.settings.attachments.max_bytes
         self._visitors = visitors
         self._routes = routes
@@ -180,97 +186,93 @@ class Site:
         }
         return found
 
-    @property
-    def body_bytes(self) -> int:
-        return _FORM_BYTES + self._upload
-
     def takes(self, path: str) -> bool:
         """Returns True: paths that no other door takes belong to the page."""
         return True
 
-    def refused(self, request: web.BaseRequest) -> web.Response | None:
-        """Returns the refusal of a request under another name, or of files from a sender who is not signed in."""
-        if not self._is_host(request):
+    async def enter(self, request: web.BaseRequest) -> Admission | web.StreamResponse:
+        """Implements `Door.enter`: host, route, origin and visitor are checked before a body is read."""
+        if not asks_us(request, self._host):
             return web.Response(status=421, text=f"{self._texts(request)('page.host')}\n")
-        files = request.path.endswith("/say") and self._cookie(request)
-        if (
-            not files
-            and (request.content_length is None or request.content_length > _FORM_BYTES)
-            and request.body_exists
-        ):
-            return web.Response(status=413)
-        return None
+        file = self._file(request)
+        return await self._told(request, self._entered(request)) if file is None else file
 
-    async def answer(self, request: web.BaseRequest, body: bytes) -> web.StreamResponse:
-        """Answers a request."""
-        if (file := self._file(request)) is not None:
-            return file
-        try:
-            response = await self._routed(request, body)
-        except Refused as exc:
-            key = exc.key
-            response = await self._refusal(request, exc.status, lambda own: own(key))
-        except (StorageError, NotTaken) as exc:
-            why = str(exc)
-            response = await self._refusal(request, 503, lambda _own: why)
-        if not response.prepared:
-            response.headers.update(_SECURITY)
-        return response
+    async def failed(self, request: web.BaseRequest, status: int, error_id: str) -> web.Response:
+        """Implements `Door.failed`, as a page that says what happened."""
+        return await self._refusal(request, status, lambda own: in_words(own, status, error_id))
 
     def secured(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Returns the headers of an answer that is written piece by piece."""
         return {**_SECURITY, **headers}
 
-    async def _routed(self, request: web.BaseRequest, body: bytes) -> web.StreamResponse:
+    async def _told(self, request: web.BaseRequest, deed: Awaitable[_T]) -> _T | web.StreamResponse:
+        """Returns what a deed returns, or the page that says why it was not done."""
+        try:
+            return await deed
+        except Refused as exc:
+            key = exc.key
+            return await self._refusal(request, exc.status, lambda own: own(key))
+        except BadForm as exc:
+            status = exc.status
+            return await self._refusal(request, status, lambda own: in_words(own, status))
+        except (StorageError, NotTaken) as exc:
+            why = str(exc)
+            return await self._refusal(request, 503, lambda _own: why)
+
+    async def _entered(self, request: web.BaseRequest) -> Admission | web.StreamResponse:
         found = [(route, path) for route in self._routes if (path := route.match(request.path)) is not None]
         method = "GET" if request.method == "HEAD" else request.method
         route, path = next(((route, path) for route, path in found if route.method == method), (None, {}))
+        if route is None and found:
+            return await self.failed(request, 405, "")
         if route is None:
-            raise Refused(405 if found else 404, "page.nothing_here")
-        if method != "GET":
-            self._check_origin(request)
+            raise Refused(404, "page.nothing_here")
+        if method != "GET" and not comes_from(request, "https" if self._is_secure(request) else "http"):
+            raise Refused(403, "page.elsewhere")
         guest = await self._visitors.of(self._cookie(request))
         if guest is None and not route.open:
             if method == "GET":
                 return web.Response(status=303, headers={"Location": "/in"})
             raise Refused(401, "page.sign_in_first")
-        form, files = await _form(request, body) if method != "GET" else ({}, ())
-        if method != "GET" and guest is not None and not route.open and not guest.is_own(form.get("nonce", "")):
-            raise Refused(403, "page.stale")
         if route.admin and guest is not None and not guest.is_admin:
             # These pages exist only for admins.
             raise Refused(*((404, "page.nothing_here") if guest.admin_until is None else (403, "page.admin_over")))
         visit = Visit(
-            site=self, request=request, path=path, form=form, files=files, visitors=self._visitors,
+            site=self, request=request, path=path, form={}, files=(), visitors=self._visitors,
             texts=self._texts(request, guest), guest=guest,
         )  # fmt: skip
-        return await route.handler(visit)
+        return Admission(
+            sender=STRANGER if guest is None else f"{guest.session.platform} {guest.session.user_id}",
+            body_bytes=self._room(route, guest),
+            answer=lambda body: self._told(request, self._answer(route, visit, body)),
+        )
+
+    async def _answer(self, route: Route, visit: Visit, body: bytes) -> web.StreamResponse:
+        """Answers a request whose body was read."""
+        if route.method != "GET":
+            form = await sent(visit.request.headers.get("Content-Type", ""), body)
+            if visit.guest is not None and not route.open and not visit.guest.is_own(form.fields.get("nonce", "")):
+                raise Refused(403, "page.stale")
+            visit = replace(visit, form=form.fields, files=form.files)
+        response = await route.handler(visit)
+        if not response.prepared:
+            response.headers.update(_SECURITY)
+        return response
+
+    def _room(self, route: Route, guest: Visitor | None) -> int:
+        """Returns how many bytes a form may have."""
+        if route.method == "GET":
+            return 0
+        if guest is None:
+            return _STRANGER_BYTES
+        return _FORM_BYTES + (self._upload if route.takes_files else 0)
 
     # The origin of a request ------------------------------------------------------------------------------------
 
-    def _is_host(self, request: web.BaseRequest) -> bool:
-        name = (urlsplit(f"//{request.host}").hostname or "").lower()
-        return is_loopback(name) or name == OWN_NAME or bool(self._url and request.host.lower() == self._authority)
-
-    @property
-    def _authority(self) -> str:
-        return urlsplit(self._url).netloc.lower()
-
     def _is_secure(self, request: web.BaseRequest) -> bool:
         """Returns whether the browser sees this request under https."""
-        return self._url.startswith("https://") and request.host.lower() == self._authority
-
-    def _check_origin(self, request: web.BaseRequest) -> None:
-        """Lets through requests that the page itself sends.
-
-        A browser that names the site of a request is believed, because no page can do that for the browser. Its Origin
-        is "null" then, as the page never tells where its visitors were.
-        """
-        site = request.headers.get("Sec-Fetch-Site")
-        scheme = "https" if self._is_secure(request) else "http"
-        own = f"{scheme}://{request.host}".lower()
-        if site != "same-origin" if site is not None else request.headers.get("Origin", "").lower() != own:
-            raise Refused(403, "page.elsewhere")
+        parts = urlsplit(self._url)
+        return parts.scheme == "https" and request.host.lower() == parts.netloc.lower()
 
     # The cookie -------------------------------------------------------------------------------------------------
 
@@ -325,7 +327,9 @@ class Site:
         visit = Visit(
             site=self, request=request, path={}, form={}, files=(), visitors=self._visitors, texts=texts, guest=guest
         )
-        return visit.html("refused.html", status, why=why(texts), code=status)
+        response = visit.html("refused.html", status, why=why(texts), code=status)
+        response.headers.update(_SECURITY)
+        return response
 
     def _texts(self, request: web.BaseRequest, guest: Visitor | None = None) -> Texts:
         """Returns the texts in the language that a visitor has chosen, else in that of their browser."""
@@ -355,32 +359,3 @@ def _static() -> dict[str, tuple[str, str, bytes]]:
             data = file.read_bytes()
             found[file.name] = (hashlib.sha256(data).hexdigest()[:16], kind, data)
     return found
-
-
-async def _form(request: web.BaseRequest, body: bytes) -> tuple[dict[str, str], tuple[Attachment, ...]]:
-    """Returns the fields and files of a form. Raises `Refused`."""
-    if request.content_type == "application/x-www-form-urlencoded":
-        try:
-            pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=50, errors="strict")
-        except ValueError as exc:
-            raise Refused(400, "page.bad_form") from exc
-        return dict(pairs), ()
-    if request.content_type != "multipart/form-data":
-        raise Refused(415, "page.bad_form")
-    stream = StreamReader(BaseProtocol(asyncio.get_running_loop()), 2**16)
-    stream.feed_data(body)
-    stream.feed_eof()
-    fields: dict[str, str] = {}
-    files: list[Attachment] = []
-    try:
-        async for part in MultipartReader(request.headers, stream):
-            if not isinstance(part, BodyPartReader):
-                raise Refused(400, "page.bad_form")
-            data = bytes(await part.read(decode=True))
-            if part.filename is None:
-                fields[part.name or ""] = data.decode("utf-8")
-            elif data and len(files) < _FILES:
-                files.append(carrying(part.filename[:200], part.headers.get("Content-Type", ""), data))
-    except (ValueError, web.HTTPException) as exc:
-        raise Refused(400, "page.bad_form") from exc
-    return fields, tuple(files)

@@ -44,7 +44,9 @@ async def idle(attack: Attack) -> None:
                     await bot.ask("/memory export", user=ADA, seconds=20) is None,
                     f"{many} connections, {kind}: a command with files is not answered",
                 )
-                attack.count(await _page(bot) is None, f"{many} connections, {kind}: no health page in 45 s while they are held")
+                attack.count(
+                    await _page(bot) is None, f"{many} connections, {kind}: no health page in 45 s while they are held"
+                )
             await asyncio.sleep(0.5)
             attack.count(await bot.health() is None, f"{kind}: no health page after all connections were closed")
             if bot.died():

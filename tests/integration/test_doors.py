@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from agents.llm import ModelRateLimited
@@ -511,3 +513,53 @@ async def test_the_persons_own_rate_is_an_error_of_its_own(tmp_path: Path) -> No
         answers = [await home.chat(key, f"Hello {n}") for n in range(3)]
         assert [answer.status_code for answer in answers] == [200, 200, 429]
         assert answers[-1].json()["error"]["code"] == "rate_limit_exceeded"
+
+
+async def test_a_stranger_is_refused_before_the_body_comes(tmp_path: Path) -> None:
+    """The key is in the head; so are the address and the size."""
+    async with house(tmp_path, model=ScriptedModel()) as home:
+        key = await home.key()
+        at = httpx.URL(home.url)
+        for path, given, size, status in (
+            ("/v1/chat/completions", "rk_wrong", 9_900_000, 401),
+            ("/v1/nothing", key, 9_900_000, 404),
+            ("/v1/models", key, 9_900_000, 405),
+            ("/mcp", key, 9_900_000, 413),
+            ("/v1/memories", key, 9_900_000, 413),
+            ("/v1/chat/completions", key, 99_000_000, 413),
+        ):
+            reader, writer = await asyncio.open_connection(at.host, at.port)
+            head = f"Host: localhost\r\nAuthorization: Bearer {given}\r\nContent-Length: {size}\r\n\r\n"
+            writer.write(f"POST {path} HTTP/1.1\r\n{head}".encode())
+            async with asyncio.timeout(20):
+                answer = await reader.readuntil(b"\r\n\r\n") + await reader.readuntil(b"}}")
+            assert answer.startswith(f"HTTP/1.1 {status} ".encode()), (path, answer)
+            assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["message"]
+            writer.close()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("tools", 5), ("tools", [5]), ("tools", [{"type": "function"}] * 200), ("stream", "no"), ("temperature", "hot"),
+        ("temperature", True), ("max_tokens", "9"), ("user", 5), ("conversation", {"id": 5}), ("stream_options", []),
+        ("previous_response_id", 5), ("response_format", 5), ("instructions", 5), ("messages", 5),
+        ("messages", [{"role": "user", "content": "x" * 2_100_000}]),
+    ],
+)  # fmt: skip
+async def test_a_field_of_another_type_is_refused_by_its_name(tmp_path: Path, field: str, value: object) -> None:
+    """A program's author reads which one it is."""
+    async with house(tmp_path, model=ScriptedModel()) as home:
+        body = {"model": "assistant", "messages": HELLO, field: value}
+        answer = await home.ask("POST", CHAT, await home.key(), body)
+        assert answer.status_code == 400, answer.text
+        assert answer.json()["error"]["param"] in (field, "name", "id")
+
+
+async def test_a_message_that_is_kept_is_bounded(tmp_path: Path) -> None:
+    """What is told to an agent is stored and learned from; a model alone may be shown more."""
+    async with house(tmp_path, model=ScriptedModel("Long.")) as home:
+        key = await home.key()
+        answer = await home.chat(key, "word " * 30_000)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "message_too_long")
+        assert content(await home.chat(key, "word " * 30_000, model="assistant-recall")) == "Long."

@@ -189,6 +189,35 @@ async def test_conversations_stand_apart_and_are_found_again(page: Page) -> None
         assert (await ada.get(f"/chat/{bad}")).status_code == 404
 
 
+async def test_a_large_file_is_taken_and_a_larger_one_is_refused_in_words(page: Page) -> None:
+    """The documented size is 10 MB; parsers that read as a stream stop at a fraction of it."""
+    ada = await page.signed_in()
+    text = b"The pump is in the shed. " * 120_000
+    await ada.say("look", files={"file": ("pump.txt", text, "text/plain")})
+    assert "pump.txt" in await ada.text("/chat/main")
+    picture = ("big.png", b"\x89PNG\r\n\x1a\n" + bytes(9_900_000), "image/png")
+    assert (await ada.say("and this", files={"file": picture})).status_code == 303
+    answer = await ada.say("too large", files={"file": ("big.bin", bytes(10_400_000), "application/octet-stream")})
+    assert answer.status_code == 413 and "more than is taken" in words(answer.text)
+
+
+async def test_strangers_are_sent_away_before_they_send(page: Page) -> None:
+    """Their forms hold a code; whatever is larger is refused by its head, in their language, on a page that works."""
+    guest = page.guest(**{"Accept-Language": "de"})
+    refused = await guest.post("/in", code="x" * 9_000)
+    assert refused.status_code == 413 and "mehr geschickt" in words(refused.text)
+    assert 'href="/"' in refused.text and "default-src 'none'" in refused.headers["Content-Security-Policy"]
+    for path, status in (("/chat/main/say", 401), ("/nowhere", 404), ("/chat", 405)):
+        reader, writer = await asyncio.open_connection("127.0.0.1", httpx.URL(page.url).port)
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: same-origin\r\nContent-Length: 9000000\r\n\r\n"
+        )
+        writer.write(head.encode())
+        async with asyncio.timeout(20):
+            assert (await reader.readline()).startswith(f"HTTP/1.1 {status} ".encode())
+        writer.close()
+
+
 async def test_files_go_both_ways(page: Page) -> None:
     """A file that is sent is read; an export is saved as a file."""
     ada = await page.signed_in()

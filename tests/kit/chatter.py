@@ -21,6 +21,7 @@ from aiohttp.test_utils import make_mocked_request
 
 from agents.llm import Completion, OnText, Request
 from channels.base import Capabilities, Inbound, Outbound, Place
+from gateway.ops.http import Admission
 from gateway.pipeline.policy import Rules
 from memory.store.database import Reader
 from tests.kit.fakes import calls, says
@@ -240,7 +241,9 @@ class Chatter:
         headers = {"Host": "localhost", "Sec-Fetch-Site": "same-origin", "Cookie": f"remora={cookie}"}
         if form:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
-        answer = await self.world.page.answer(make_mocked_request(method, path, headers=headers), form.encode())
+        answer = await self.world.page.enter(make_mocked_request(method, path, headers=headers))
+        if isinstance(answer, Admission):
+            answer = await answer.answer(form.encode())
         assert isinstance(answer, web.Response)
         return answer
 

@@ -1,0 +1,226 @@
+"""The connections of the HTTP server: their number, the time they have, and the bytes of bodies that are held.
+
+Invariants:
+- At most `most` connections are open. One more closes the connection that has been open longest among those that may
+  be closed: the ones that are still sending, and those of strangers. So newcomers always get in.
+- A known sender's connection is never closed for others once its request has come whole. One person has at most
+  `share` connections and all known senders leave `_FREE` of them to the rest; what goes beyond is refused.
+- The two newest requests for health keep their places, too.
+- A reader has a limited time for what is written to it, so nobody holds a connection by not reading. A stream that is
+  being read lasts as long as it likes.
+- Each known sender, and all strangers together, hold a limited number of bytes of bodies at a time; so do all together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aiohttp import web
+
+#: Seconds in which the head of a request must arrive, and then its body.
+_HEAD_SECONDS: Final = 10.0
+_BODY_SECONDS: Final = 10.0
+#: Seconds in which a reader must take what is written, and the bytes a second that it must read of more than that.
+_WRITE_SECONDS: Final = 20.0
+_SLOWEST: Final = 20_000
+#: Connections open at once, and connections that may wait to be accepted. The loop accepts all that wait before it
+#: closes the surplus, and a closed connection keeps its file for one more round: 64 + 2 x 32 files at most, few
+#: compared with the 256 to 1024 that a process may usually have open.
+_MOST: Final = 64
+WAITING: Final = 32
+#: Connections of one person, those that known senders leave free, and those that are kept for health.
+_SHARE: Final = 24
+_FREE: Final = 8
+_HEALTH: Final = 2
+#: Bytes of bodies that a known sender may hold at a time, or all strangers together, and all of them.
+_EACH: Final = 32_000_000
+_TOGETHER: Final = 96_000_000
+#: Bytes of a body that are read ahead, before anybody asks for it; and the most headers, of 8 kB each.
+_AHEAD: Final = 32_768
+_HEADERS: Final = 64
+
+#: The name of every sender who is not known.
+STRANGER: Final = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerBounds:
+    """The bounds of the server.
+
+    The head of a request must arrive in `head_seconds`, then its body in `body_seconds`. An answer must be read within
+    `write_seconds`, a large one at `_SLOWEST` bytes a second. At most `most` connections are open, `share` of them one
+    person's. A sender holds at most `each` bytes of bodies, all senders `together`.
+    """
+
+    head_seconds: float = _HEAD_SECONDS
+    body_seconds: float = _BODY_SECONDS
+    write_seconds: float = _WRITE_SECONDS
+    most: int = _MOST
+    share: int = _SHARE
+    each: int = _EACH
+    together: int = _TOGETHER
+
+
+class TooMany(Exception):
+    """Raised when a sender has no more room for a request. `status` is 429 for their own, 503 for everybody's."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+@dataclass(slots=True)
+class _Line:
+    """An open connection. Before its head has come its sender is a stranger."""
+
+    transport: asyncio.Transport
+    sender: str = STRANGER
+    is_whole: bool = False
+    is_health: bool = False
+
+
+class Connections(web.Server):
+    """aiohttp's server, with bounded connections."""
+
+    def __init__(
+        self, answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], bounds: ServerBounds
+    ) -> None:
+        # Connections aren't kept, so `keepalive_timeout` is the time each has for the head of its only request. The
+        # rest of a refused body is thrown away as it comes, for as long as a body may take: a browser that is still
+        # sending when the connection closes does not show the answer. A compressed body is not expanded, as its size
+        # says nothing of what it becomes.
+        super().__init__(
+            answer,
+            access_log=None,
+            keepalive_timeout=bounds.head_seconds,
+            lingering_time=bounds.body_seconds,
+            auto_decompress=False,
+            read_bufsize=_AHEAD,
+            max_headers=_HEADERS,
+        )
+        self._bounds = bounds
+        self._lines: dict[web.RequestHandler, _Line] = {}
+
+    def __call__(self) -> web.RequestHandler:
+        return _Connection(self._bounds.write_seconds, self, loop=self._loop, **self._kwargs)
+
+    def admit(self, request: web.BaseRequest, sender: str, share: int | None = None) -> None:
+        """Gives a request a place among those of its known sender, of at most `share`. Raises `TooMany`."""
+        known = [line.sender for line in self._lines.values() if line.sender != STRANGER]
+        if known.count(sender) >= (self._bounds.share if share is None else share):
+            raise TooMany(429)
+        if len(known) >= self._bounds.most - _FREE:
+            raise TooMany(503)
+        if (line := self._lines.get(request.protocol)) is not None:
+            line.sender = sender
+
+    def came_whole(self, request: web.BaseRequest) -> None:
+        """Notes that a request was read: that of a known sender keeps its place from now on."""
+        if (line := self._lines.get(request.protocol)) is not None:
+            line.is_whole = True
+
+    def is_health(self, request: web.BaseRequest) -> None:
+        """Notes that a request asks for health. It takes the place of the oldest of these if there are too many."""
+        asking = [handler for handler, line in self._lines.items() if line.is_health]
+        if len(asking) >= _HEALTH:
+            self._lines.pop(asking[0]).transport.abort()
+        if (line := self._lines.get(request.protocol)) is not None:
+            line.is_health = True
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        super().connection_made(handler, transport)
+        self._lines[handler] = _Line(transport)
+        if len(self._lines) > self._bounds.most:
+            oldest = next(
+                handler
+                for handler, line in self._lines.items()
+                if not line.is_health and not (line.is_whole and line.sender != STRANGER)
+            )
+            self._lines.pop(oldest).transport.abort()
+
+    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
+        self._lines.pop(handler, None)
+        super().connection_lost(handler, exc)
+
+
+class _Connection(web.RequestHandler):
+    """aiohttp's end of a connection, which gives up a reader that does not read."""
+
+    def __init__(self, seconds: float, manager: web.Server, **settings: Any) -> None:
+        super().__init__(manager, **settings)
+        self._seconds = seconds
+        self._wire: asyncio.Transport | None = None
+        self._giving_up: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._wire = transport
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._wire = None
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._wait()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_waiting()
+
+    async def start(self) -> None:
+        try:
+            await super().start()
+        finally:
+            self._wait()  # the connection is closed only when the last bytes are read
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answers what is no request of HTTP. aiohttp would log it, and repeat its words in the answer."""
+        response = web.Response(status=status, text="This is no request that can be read here.\n")
+        response.force_close()
+        return response
+
+    def _wait(self) -> None:
+        self._stop_waiting()
+        if self._wire is not None:
+            seconds = self._seconds + self._wire.get_write_buffer_size() / _SLOWEST
+            self._giving_up = asyncio.get_running_loop().call_later(seconds, self._wire.abort)
+
+    def _stop_waiting(self) -> None:
+        if self._giving_up is not None:
+            self._giving_up.cancel()
+            self._giving_up = None
+
+
+class BodyBudget:
+    """The bytes of bodies that are held, by sender."""
+
+    def __init__(self, bounds: ServerBounds) -> None:
+        self._bounds = bounds
+        self._held: Counter[str] = Counter()
+
+    def take(self, sender: str, size: int, *, room: int = 0) -> None:
+        """Counts bytes of a sender's, who may hold `room` of them in any case. Raises `TooMany` without counting."""
+        if self._held[sender] + size > max(self._bounds.each, room):
+            raise TooMany(503 if sender == STRANGER else 429)
+        if self._held.total() + size > self._bounds.together:
+            raise TooMany(503)
+        self._held[sender] += size
+
+    def give_back(self, sender: str, size: int) -> None:
+        """Counts bytes that are held no longer."""
+        self._held[sender] -= size
+        if not self._held[sender]:
+            del self._held[sender]
