@@ -316,9 +316,12 @@ class Site:
         return response
 
     async def _refusal(self, request: web.BaseRequest, status: int, why: Callable[[Texts], str]) -> web.Response:
-        """Returns the page that says why nothing was done, in the language of the visitor."""
+        """Returns the page that says why nothing was done, in the language of the visitor.
+
+        With status 503 that is the language of their browser, since the database may be what can't be reached.
+        """
         try:
-            guest = await self._visitors.of(self._cookie(request))
+            guest = await self._visitors.of(self._cookie(request)) if status != 503 else None
         except StorageError:
             guest = None
         texts = self._texts(request, guest)

@@ -78,7 +78,9 @@ async def test_every_route_refuses_everybody_who_may_not(home: House) -> None:
         for method, path, body in ROUTES:
             answer = await home.ask(method, path.replace("ID", one), shown, body, {**ACCEPT, **headers})
             error = answer.json().get("error", {})
-            if answer.status_code != status or "Minka" in answer.text or not error.get("message"):
+            # A front end's key is known, so it reads that nothing is there before it is asked for a person.
+            expected = 404 if name.startswith("shared") and path == "/v1/nothing" else status
+            if answer.status_code != expected or "Minka" in answer.text or not error.get("message"):
                 wrong.append((name, method, path, answer.status_code, answer.text[:80]))
             if any(header.lower().startswith("access-control") for header in answer.headers):
                 wrong.append((name, method, path, 0, "CORS"))
