@@ -99,6 +99,9 @@ async def test_an_answer_that_is_cut_by_kill_9_is_had_by_asking_again(tmp_path: 
         async with httpx.AsyncClient(trust_env=False, timeout=30, headers=headers) as client:
             async with spawned(tmp_path) as process:
                 await served.health()
+                # Health is told before anything is taken in.
+                while (await client.get(f"http://127.0.0.1:{port}/readyz")).status_code == 503:
+                    await asyncio.sleep(0.05)
                 async with client.stream("POST", url, json=ASKED | {"stream": True}) as answer:
                     seen = ""
                     try:
@@ -114,7 +117,7 @@ async def test_an_answer_that_is_cut_by_kill_9_is_had_by_asking_again(tmp_path: 
             async with spawned(tmp_path):
                 await served.health()
                 repeated = {"X-Stainless-Retry-Count": "1"}
-                # Health is told before anything is taken in, and clients ask again after a 503.
+                # Clients ask again after a 503.
                 while (again := await client.post(url, json=ASKED, headers=repeated)).status_code == 503:
                     await asyncio.sleep(0.05)
                 assert again.json()["choices"][0]["message"]["content"] == "Once upon a time they lived."
