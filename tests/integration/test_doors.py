@@ -547,7 +547,7 @@ async def test_a_stranger_is_refused_before_the_body_comes(tmp_path: Path) -> No
         ("messages", [{"role": "user", "content": "x" * 2_100_000}]),
     ],
 )  # fmt: skip
-async def test_a_field_of_another_type_is_refused_by_its_name(tmp_path: Path, field: str, value: object) -> None:
+async def test_a_field_of_another_type_is_refused_by_its_name(tmp_path: Path, field: str, value: Any) -> None:
     """A program's author reads which one it is."""
     async with house(tmp_path, model=ScriptedModel()) as home:
         body = {"model": "assistant", "messages": HELLO, field: value}
