@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from pathlib import Path
@@ -40,6 +41,7 @@ async def lived_in(page: Page, guest: Guest) -> None:
         await guest.say(text)
     await guest.say("look at this", files={"file": ("notes.txt", b"the pump is in the shed", "text/plain")})
     await guest.say("/forget nuts", thread="asks")
+    assert "nuts" in await guest.text("/questions")
     await page.alter((USED, ["chat", 7_000, 0.25, int(time.time() * 1000)]))
 
 
@@ -49,7 +51,12 @@ async def test_every_link_leads_to_a_page(shipped: Page, opening: Opening, perso
     shown, guest = await opening(person, at=shipped)
     await lived_in(shipped, guest)
     if person == "you":
-        await guest.told("/admin/jobs", at="/admin/jobs", job="decay", agent="assistant", action="run")
+        old = "update memories set last_reinforced_at = 1, importance = 1 where kind = 'fact' and valid_until is null"
+        await shipped.alter((old, []))
+        await guest.told("/admin/jobs", at="/admin/jobs", job="decay", agent="assistant")
+        async with asyncio.timeout(30):
+            while "/night/" not in (await guest.get("/night")).text:
+                await asyncio.sleep(0.1)
     wrong: list[str] = []
     shown.on("response", lambda answer: wrong.append(answer.url) if answer.status >= 500 else None)
     shown.on("request", lambda asked: None if asked.url.startswith(shipped.url) else wrong.append(asked.url))
@@ -73,6 +80,7 @@ async def test_every_link_leads_to_a_page(shipped: Page, opening: Opening, perso
     kinds = {path.split("?")[0].split("/")[1] for path in done}
     assert {"chat", "memory", "timeline", "entities", "night", "questions", "me", "why"} <= kinds
     assert ("admin" in kinds) == (person == "you")
+    assert person != "you" or any(path.startswith("/night/") for path in done)
     assert any(path.startswith("/memory/m_") for path in done) and any(path.startswith("/entities/") for path in done)
 
 
