@@ -22,9 +22,13 @@ from tests.kit.faults import Faults
 from tests.kit.pipeline import World, pipeline
 from tests.kit.served import ANN, TELEGRAM_TOKEN, Clock, Served
 from tests.kit.served import BOB as BEN
+from tests.kit.stores import on_postgres
 from tests.platforms.telegram import Control, serving
 
+#: Seconds that a failing test waits; a passing one takes milliseconds.
+SECONDS = 30
 ADA, BOB = "7", "8"
+needs_a_file = pytest.mark.skipif(on_postgres(), reason="its faults are those of a file's driver")
 GREEN = Report(reasons=(), channels={}, stores=(), version="1", uptime_seconds=1)
 RULES = {"telegram": Rules(admins=frozenset({ADA}), allow=frozenset({BOB}))}
 
@@ -113,6 +117,7 @@ async def test_a_reminder_that_can_not_be_shown_holds_up_no_other(world: World) 
     assert world.memory.loops.put_off() == []
 
 
+@needs_a_file
 async def test_a_standing_task_outlives_a_busy_store(world: World, model: ScriptedModel, faults: Faults) -> None:
     """It counts as begun only once it was begun."""
     await world.say("hello", author=BOB)
@@ -150,6 +155,7 @@ async def test_a_day_that_does_not_exist_stops_nobody_s_reminders(
     assert (page["status"], page["loops"]) == ("green", [])
 
 
+@needs_a_file
 async def test_a_loop_that_fails_turns_health_red_until_it_works_again(world: World, faults: Faults) -> None:
     await world.say("/remind stretch in 10 minutes", author=BOB)
     world.clock.move(minutes=11)
@@ -164,14 +170,16 @@ async def test_a_loop_that_fails_turns_health_red_until_it_works_again(world: Wo
 
     faults.break_down("database disk image is malformed", on="from reminders")
     working = asyncio.create_task(clock_of(world).work(sleep))
-    while not loops.troubles:
-        await asyncio.sleep(0)
+    async with asyncio.timeout(SECONDS):
+        while not loops.troubles:
+            await asyncio.sleep(0)
     seen = with_loops(GREEN, {"remora.db": loops}, Stalls())
     assert seen.status == "red" and "“reminders” failed" in seen.reasons[0] and seen.loops[0].restarts == 1
     faults.mend()
     again.set()
-    while loops.troubles:
-        await asyncio.sleep(0)
+    async with asyncio.timeout(SECONDS):
+        while loops.troubles:
+            await asyncio.sleep(0)
     await world.router.settled(Place(channel="telegram", chat=BOB))
     working.cancel()
     assert world.walls["telegram"].sent[-1].text == "⏰ stretch"
