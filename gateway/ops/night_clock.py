@@ -229,12 +229,17 @@ class Worker:
         ran: list[Run] = []
         while self._asked:
             wanted = self._asked.pop(0)
-            ran += await self._alone(partial(self._run, wanted), wanted.agent, wanted.job)
+            ran += await self._alone(partial(self._run, wanted), wanted.agent, wanted.job, anyway=True)
         return ran
 
-    async def _alone(self, act: Callable[[], Awaitable[Run | None]], agent: str, job: str) -> list[Run]:
-        """Runs one job of an agent; an error is logged and holds up no other job."""
-        run = await self._memory.loops.alone(_LOOP, f"{job} of {agent}", act)
+    async def _alone(
+        self, act: Callable[[], Awaitable[Run | None]], agent: str, job: str, *, anyway: bool = False
+    ) -> list[Run]:
+        """Runs one job of an agent; an error is logged and holds up no other job.
+
+        It is run `anyway`, although it failed a moment ago, if a person asks for it.
+        """
+        run = await self._memory.loops.alone(_LOOP, f"{job} of {agent}", act, anyway=anyway)
         return [] if run is None else [run]
 
     async def _run_due(self, agent: Timetable, job: str) -> Run | None:

@@ -229,6 +229,10 @@ async def test_a_job_that_can_not_even_be_begun_holds_up_no_other(tmp_path: Path
             assert ("compress", "a0") not in ran
             assert {("compress", "a1"), ("enrich", "a0"), ("decay", "a0"), (TIDY, "a0")} <= set(ran)
             assert [one["unit"] for one in told if one["event"] == "loop.put_off"] == ["compress of a0"]
+        await service.database.write(lambda tx: tx.run("delete from job_runs where period = '1 is no date'"))
+        # It is put off still, but not for a person who asks for it.
+        worker.ask("a0", "compress")
+        assert ("compress", "a0") in [(run.job, run.agent) for run in await worker.work_off()]
 
 
 def test_jobs_that_are_off_and_agents_without_memory_have_no_times() -> None:
