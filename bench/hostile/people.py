@@ -75,8 +75,24 @@ def _text(text: str) -> Deed:
     return deed
 
 
-enter_all("telegram text", {f"{name}, one message": _text(text) for name, text in TEXTS.items()},
-          short=("passwords, one message",))  # fmt: skip
+#: Texts that are tried one by one; the others come together, from several people.
+_ALONE: Final = (
+    "passwords", "passwords without marks", "keys of vendors", "opened pictures", "half addresses", "one code point of many",
+    "numbers in words", "names",
+)  # fmt: skip
+
+enter_all(
+    "telegram text", {f"{name}, one message": _text(TEXTS[name]) for name in _ALONE}, short=("passwords, one message",)
+)
+
+
+@hostile("telegram text", "every other costly text at once, from six people")
+async def _texts(world: World) -> None:
+    users = [world.person() for _ in range(6)]
+    for n, name in enumerate(name for name in TEXTS if name not in _ALONE):
+        await world.telegram.say(TEXTS[name], user=users[n % len(users)])
+    for user in users:
+        await world.answered(user)
 
 
 @hostile("telegram text", "passwords, seven messages at once")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
+from gateway.commands.jobs import NAMES
 from tests.attack.frame import ADA, Attack, Bot, scenario
 from tests.attack.model import words
 
@@ -27,6 +28,7 @@ _NOTES = (
 async def restore(attack: Attack) -> None:
     if not attack.short:
         await _by_words(attack)
+        await _by_nights(attack)
     for chain in _CHAINS[3:4] if attack.short else _CHAINS:
         async with attack.bot(memory=_QUIET) as bot:
             await _by_chain(attack, bot, chain)
@@ -52,6 +54,22 @@ async def _by_words(attack: Attack) -> None:
             await _comes_by_import(attack, bot, word, f"note {note!r}", folder)
         await _comes_by_import(attack, bot, word, "a younger name of the file", _renamed(bot, exported))
         await _undone_and_again(attack, bot)
+
+
+async def _by_nights(attack: Attack) -> None:
+    """With the models of `remora init`: an older backup, an older export with its transcript, and every job of a night."""
+    async with attack.bot(memory=_QUIET, embedding="{provider: local}") as bot:
+        word = next(_WORDS)
+        exported = await _told_and_forgotten(attack, bot, word, "{word}")
+        assert exported is not None
+        await _comes_by_import(attack, bot, word, "models, export, restored", exported, restored=True)
+        await bot.stop()
+        for job in NAMES:
+            code, printed = await bot.cli("jobs", "run", job)
+            attack.count(code != 0, f"the job {job}: exit {code}: {printed[-200:]}")
+            attack.count(held := _holds(bot, word), f"after the job {job}: {held}")
+        await bot.start()
+        await _comes_by_question(attack, bot, word, "after the jobs of a night")
 
 
 #: Backups of different age, put in place one after the other: of before anybody spoke, of before and after the word was
