@@ -1,5 +1,5 @@
 # make chat   set up .venv when there is none, then chat in the terminal (data under data/)
-# make test   set up .venv with the development tools, then lint, types and all tests
+# make test   set up .venv with the development tools, and a browser where apt can; then lint, types and all tests
 # make test-postgres  the integration tests with their stores on a PostgreSQL server that it starts
 # make check  lint, types and the quick tests, on the environment that is already there: for every commit
 PYTHON ?= python3
@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: chat venv test test-postgres check lint types format bench bench-recall bench-scale bench-load bench-year soak drill bench-peers real-model crash faults fuzz leaks attack container requirements docs pictures page-pictures clean
+.PHONY: chat venv browser test test-postgres check lint types format bench bench-recall bench-scale bench-load bench-year soak drill bench-peers real-model crash faults fuzz leaks attack container requirements docs pictures page-pictures clean
 
 chat: $(VENV)/.runtime
 	@$(BIN)/remora chat
@@ -35,7 +35,20 @@ $(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
 	@$(PIP) install --require-hashes -r requirements-dev.txt
 	@touch $@
 
-test: venv lint
+# The tests of the page need a browser. Where none can be installed they are skipped, and the end of the run names them.
+browser:
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "Installing Chromium for the tests of the page ..." >&2; \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 || \
+	    echo "Chromium could not be installed; see: apt-get install chromium" >&2; \
+	else \
+	  echo "No Chromium, so the tests of the page are skipped. On Debian: sudo apt-get install chromium" >&2; \
+	fi
+
+test:
+	@$(MAKE) --no-print-directory -j2 venv browser
+	@$(MAKE) --no-print-directory lint
 	@$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder; tests=$$?; \
 	  $(BIN)/python -m pytest -q --postgres -n auto --dist loadfile --no-loadscope-reorder $(ON_POSTGRES); postgres=$$?; \
 	  wait $$types && exit $$((tests + postgres))

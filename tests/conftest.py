@@ -85,6 +85,20 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(missing)
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Names what was not tested, grouped by the reason: a run that is green without a browser has not seen the page."""
+    files: dict[str, list[str]] = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        *_, reason = report.longrepr
+        files.setdefault(reason.removeprefix("Skipped: "), []).append(report.nodeid.partition("::")[0])
+    if not files:
+        return
+    terminalreporter.section("not tested here")
+    for reason, those in sorted(files.items(), key=lambda item: (-len(item[1]), item[0])):
+        tests = "test" if len(those) == 1 else "tests"
+        terminalreporter.line(f"{len(those)} {tests} in {os.path.commonpath(those)}: {reason}")
+
+
 def _unordered(connect: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     connection = connect(*args, **kwargs)
     connection.execute("pragma reverse_unordered_selects = on")

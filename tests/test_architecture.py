@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.tables import each_row
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("gateway", "channels", "memory", "agents")
 
@@ -191,7 +193,7 @@ def test_gateway_uses_the_other_packages_by_their_faces() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
+@each_row("vendor", VENDORS)
 def test_each_vendor_package_is_imported_in_its_place_only(vendor: str) -> None:
     """Replacing a library touches one file."""
     users = {str(path.relative_to(ROOT)) for path in sources() if vendor in packages(path)}
@@ -298,7 +300,7 @@ def test_each_table_is_written_by_one_file() -> None:
     assert {"memories", "messages", "sessions", "outbox", "postings"} <= writers.keys()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "written"),
     [
         ("select id from messages", []),
@@ -332,11 +334,8 @@ def test_no_test_file_is_imported_by_another() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["import tests.unit.test_a", "from tests.unit.test_a import b", "    from tests.unit import test_a", "from . import a",
-     "from tests.unit import (\n    kit,\n    test_a,\n)"],
-)  # fmt: skip
+@each_row("line", ["import tests.unit.test_a", "from tests.unit.test_a import b", "    from tests.unit import test_a", "from . import a",
+     "from tests.unit import (\n    kit,\n    test_a,\n)"])  # fmt: skip
 def test_an_import_from_a_test_file_is_known_in_any_spelling(line: str) -> None:
     assert _OF_A_TEST.search(f"import re\n{line}\n")
     assert not _OF_A_TEST.search("from tests.kit import (\n    a,\n)\n\n\ndef test_a() -> None: ...\n")

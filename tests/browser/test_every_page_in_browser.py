@@ -13,6 +13,7 @@ from playwright.async_api import expect
 
 from tests.browser.conftest import Opening
 from tests.kit.browser import MISSING, found
+from tests.kit.patience import limit
 from tests.kit.visit import USED, Guest, Page
 
 pytestmark = [
@@ -54,7 +55,7 @@ async def test_every_link_leads_to_a_page(shipped: Page, opening: Opening, perso
         old = "update memories set last_reinforced_at = 1, importance = 1 where kind = 'fact' and valid_until is null"
         await shipped.alter((old, []))
         await guest.told("/admin/jobs", at="/admin/jobs", job="decay", agent="assistant")
-        async with asyncio.timeout(30):
+        async with limit():
             while "/night/" not in (await guest.get("/night")).text:
                 await asyncio.sleep(0.1)
     wrong: list[str] = []

@@ -15,6 +15,7 @@ from playwright.async_api import Page as Shown
 
 from tests.browser.conftest import Opening, free_port
 from tests.kit.browser import MISSING, found
+from tests.kit.patience import limit
 from tests.kit.served import Served, spawned
 from tests.kit.visit import Guest, Page
 
@@ -209,7 +210,7 @@ async def up(page: Page) -> None:
     import httpx
 
     nobody: Guest = page.guest()
-    async with asyncio.timeout(60):
+    async with limit():
         while True:
             try:
                 if (await nobody.get("/in")).status_code == 200:

@@ -20,6 +20,7 @@ from gateway import app
 from gateway.cli.keys import keys
 from gateway.config.loading import load
 from memory.service import Where, Who
+from tests.kit.patience import SECONDS, until
 from tests.kit.served import Served, spawned
 
 KEY = "a-shared-key-of-the-hall-0123"
@@ -43,7 +44,7 @@ async def test_a_bot_without_any_platform_answers_programs_and_is_well(tmp_path:
     port = free_port()
     served = installed(tmp_path, port)
     headers = {"Authorization": f"Bearer {KEY}"}
-    async with served.running(), httpx.AsyncClient(trust_env=False, timeout=20, headers=headers) as client:
+    async with served.running(), httpx.AsyncClient(trust_env=False, timeout=SECONDS, headers=headers) as client:
         await served.health()
         url = f"http://localhost:{port}/v1"
         body = {**ASKED, "messages": [{"role": "user", "content": "/remember my bike is called Zottelbär"}]}
@@ -96,7 +97,7 @@ async def test_an_answer_that_is_cut_by_kill_9_is_had_by_asking_again(tmp_path: 
     async with stories() as (model_url, go_on, got):
         served = installed(tmp_path, port, model_url)
         url, headers = f"http://127.0.0.1:{port}/v1/chat/completions", {"Authorization": f"Bearer {KEY}"}
-        async with httpx.AsyncClient(trust_env=False, timeout=30, headers=headers) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=SECONDS, headers=headers) as client:
             async with spawned(tmp_path) as process:
                 await served.health()
                 # Health is told before anything is taken in.
@@ -118,8 +119,12 @@ async def test_an_answer_that_is_cut_by_kill_9_is_had_by_asking_again(tmp_path: 
                 await served.health()
                 repeated = {"X-Stainless-Retry-Count": "1"}
                 # Clients ask again after a 503.
-                while (again := await client.post(url, json=ASKED, headers=repeated)).status_code == 503:
-                    await asyncio.sleep(0.05)
+
+                async def taken() -> httpx.Response | None:
+                    answer = await client.post(url, json=ASKED, headers=repeated)
+                    return answer if answer.status_code != 503 else None
+
+                again = await until(taken)
                 assert again.json()["choices"][0]["message"]["content"] == "Once upon a time they lived."
     with closing(sqlite3.connect(tmp_path / "data" / "remora.db")) as store:
         said = store.execute("select role, count(*) from messages where text <> '' group by role").fetchall()

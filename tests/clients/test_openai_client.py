@@ -14,6 +14,7 @@ from openai import AsyncOpenAI, AuthenticationError, BadRequestError, NotFoundEr
 
 from tests.kit.doors import House, PiecewiseModel, house
 from tests.kit.fakes import ScriptedModel, calls
+from tests.kit.patience import SECONDS
 
 HELLO: list[Any] = [{"role": "user", "content": "Hello"}]
 
@@ -24,7 +25,7 @@ def answers(*texts: str) -> ScriptedModel:
 
 async def connected(home: House, key: str) -> AsyncOpenAI:
     return AsyncOpenAI(
-        api_key=key, base_url=f"{home.url}/v1", http_client=httpx2.AsyncClient(trust_env=False, timeout=20)
+        api_key=key, base_url=f"{home.url}/v1", http_client=httpx2.AsyncClient(trust_env=False, timeout=SECONDS)
     )
 
 

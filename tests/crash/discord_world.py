@@ -21,7 +21,6 @@ from tests.crash.world import (
     JSON,
     MOMENTS,
     PLACEHOLDER,
-    START,
     Chats,
     Deed,
     Place,
@@ -130,7 +129,7 @@ class DiscordWorld(World[Control]):
         return int((await self.platform.state())["gateway"]["identifies"])
 
     async def listens(self, count: int) -> None:
-        await self.platform.wait(identifies=count, connected=True, timeout=START)
+        await self.platform.wait(identifies=count, connected=True)
 
     async def act(self) -> None:
         drawn = self.chance.random()
@@ -213,7 +212,7 @@ class DiscordWorld(World[Control]):
         """The first session: what was said before it is not for the bot, nor does it know anybody's private chat."""
         await self.start()
         await self.listens(1)
-        await self.platform.wait(method="put_commands", count=4, idle=0.3, timeout=START)
+        await self.platform.wait(method="put_commands", count=4, idle=0.3)
         for place in private:
             await self.say(place=place)
         await self._rested(1)

@@ -25,6 +25,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
@@ -36,7 +37,6 @@ from tests.crash.telegram_world import BOT, TelegramWorld
 from tests.crash.world import (
     LATENCY_MS,
     MODEL_MS,
-    START,
     THING,
     Bot,
     Effect,
@@ -48,6 +48,7 @@ from tests.crash.world import (
     note,
 )
 from tests.kit import postgres
+from tests.kit.patience import SECONDS, until
 from tests.kit.postgres import ROLE, Server, superuser
 from tests.platforms.telegram.client import Control, running
 
@@ -230,9 +231,8 @@ class ReplicasWorld(TelegramWorld):
         return 0
 
     async def listens(self, count: int) -> None:
-        async with asyncio.timeout(START):
-            while not all([await self._ready(replica) for replica in self._replicas]):
-                await asyncio.sleep(0.1)
+        for replica in self._replicas:
+            await until(partial(self._ready, replica))
 
     def end(self) -> None:
         """Leave no replica behind."""
@@ -275,18 +275,17 @@ class ReplicasWorld(TelegramWorld):
                     if self.chance.random() < 0.1:
                         await self.press(most=1)
                     await asyncio.sleep(self.chance.uniform(0, 2 * chaos.pause))
-            while len(self.told) < messages:
-                await asyncio.sleep(0.1)
+            await until(lambda: len(self.told) >= messages)
             enough.set()
             await talking
             watching.cancel()
 
     async def _begin(self, replica: Replica) -> None:
         """Start a replica until it listens. A start that fails, as without the server, is repeated."""
-        until = time.monotonic() + START
-        while time.monotonic() < until:
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
             await replica.bot.start("serve")
-            while replica.bot.lives and time.monotonic() < until:
+            while replica.bot.lives and time.monotonic() < end:
                 if await self._ready(replica):
                     return
                 await asyncio.sleep(0.05)
@@ -297,7 +296,7 @@ class ReplicasWorld(TelegramWorld):
 
     async def _ready(self, replica: Replica) -> bool:
         try:
-            answer = await self._http.get(f"http://127.0.0.1:{replica.port}/readyz", timeout=1)
+            answer = await self._http.get(f"http://127.0.0.1:{replica.port}/readyz", timeout=SECONDS)
         except httpx.TransportError:
             return False
         return answer.status_code == 200
@@ -316,8 +315,7 @@ class ReplicasWorld(TelegramWorld):
     @asynccontextmanager
     async def _taken(self) -> AsyncIterator[Replica]:
         """Any replica that lives and that nothing else happens to."""
-        while not (free := [one for one in self._replicas if not one.busy and one.bot.lives]):
-            await asyncio.sleep(0.05)
+        free = await until(lambda: [one for one in self._replicas if not one.busy and one.bot.lives])
         with _busy(self.chance.choice(free)) as replica:
             yield replica
 

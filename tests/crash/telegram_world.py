@@ -17,7 +17,6 @@ from tests.crash.world import (
     JSON,
     MOMENTS,
     PLACEHOLDER,
-    START,
     Chats,
     Deed,
     Place,
@@ -97,7 +96,7 @@ class TelegramWorld(World[Control]):
         return int((await self.platform.state())["requests"].get("getUpdates", 0))
 
     async def listens(self, count: int) -> None:
-        await self.platform.wait(method="getUpdates", count=count, timeout=START)
+        await self.platform.wait(method="getUpdates", count=count)
 
     def read(self, state: JSON) -> Chats:
         chats = Chats()

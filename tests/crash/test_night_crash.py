@@ -30,6 +30,7 @@ from memory.store.database import Transaction
 from memory.store.memories import Draft
 from tests.crash.night import TOGETHER, fact_of, open_store, work
 from tests.kit.fakes import NOON
+from tests.kit.patience import SECONDS
 from tests.kit.talk import group, private
 
 ROOT = Path(__file__).parents[2]
@@ -209,7 +210,7 @@ def nights() -> Iterator[Nights]:
     try:
         yield Nights(process)
     finally:
-        process.communicate(timeout=60)
+        process.communicate(timeout=SECONDS)
 
 
 async def _prepare(path: Path) -> None:

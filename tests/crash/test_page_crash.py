@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx
 
+from tests.kit.patience import limit, until
 from tests.kit.served import Served, spawned
 from tests.kit.visit import Guest, Page, words
 
@@ -177,17 +178,18 @@ async def test_each_answer_stands_once_in_every_tab_after_the_server_was_killed(
 
 async def some_done(tasks: list[asyncio.Task[bool]], count: int) -> None:
     """Waits until so many of the tasks are done."""
-    async with asyncio.timeout(30):
+    async with limit():
         while sum(task.done() for task in tasks) < count:
             await asyncio.wait([task for task in tasks if not task.done()], return_when=asyncio.FIRST_COMPLETED)
 
 
 async def up(page: Page) -> None:
     """Waits until the page is served."""
-    async with asyncio.timeout(60):
-        nobody = page.guest()
-        while True:
-            with suppress(httpx.HTTPError):
-                if (await nobody.get("/in")).status_code == 200:
-                    return
-            await asyncio.sleep(0.05)
+    nobody = page.guest()
+
+    async def served() -> bool:
+        with suppress(httpx.HTTPError):
+            return (await nobody.get("/in")).status_code == 200
+        return False
+
+    await until(served)

@@ -15,6 +15,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from tests.kit.patience import SECONDS
+
 ROOT = Path(__file__).parents[2]
 KILLS = int(os.environ.get("REMORA_KILLS", "5"))
 
@@ -41,7 +43,7 @@ def test_killing_the_process_at_any_moment_loses_and_doubles_nothing(tmp_path: P
         out, _ = process.communicate()
         shown += out.decode()
     process = start(tmp_path)
-    out, errors = process.communicate(b"I like thingZ\n", timeout=120)
+    out, errors = process.communicate(b"I like thingZ\n", timeout=SECONDS)
     shown += out.decode()
     assert process.returncode == 0, errors.decode()
 

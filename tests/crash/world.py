@@ -28,6 +28,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
 
+from tests.kit.patience import SECONDS, limit, until
+
 JSON: TypeAlias = dict[str, Any]
 Effect: TypeAlias = Literal["arrival", "mixed"]
 Moment: TypeAlias = Literal["before effect", "after effect", "after answer"]
@@ -45,17 +47,11 @@ RATE = 15
 MESSAGES = 1_000
 #: The text in the chat until there is more.
 PLACEHOLDER = "…"
-#: Seconds for the bot to come to listen, to an end of its work.
-START, END = 120, 120
 #: Seconds a slow answer takes beyond the others, so that a placeholder is shown first.
 _SLOW = 0.7
 _SLOWLY = "Slowly: "
 THING = re.compile(r"thing\d{5}")
 _ANSWER = re.compile(r"Answer to: .*(thing\d{5})$")
-#: Seconds for the bot to come to a point where it dies.
-_POINT = 45
-#: Seconds in which a bot that listens has to come to what was said while it did not.
-_CATCH_UP = 30
 #: Seconds a life lasts at least and at most after the bot listens, when it is ended at random.
 _LIVES = (0.1, 3.0)
 
@@ -432,7 +428,7 @@ class World(ABC, Generic[P]):
             await self._slow_down()
         ended = self._bot.ended
         try:
-            async with asyncio.timeout(_POINT):
+            async with limit():
                 if point.live:
                     await _either(ended, self.listens(before + 1))
                 if point.method or point.live:
@@ -465,8 +461,7 @@ class World(ABC, Generic[P]):
                 await asyncio.sleep(self.chance.uniform(*_LIVES) / 2)
                 await self.kill()
                 note(f"  {self.kills} kills, {len(self.told)} messages")
-            while len(self.told) < messages and not talking.done():
-                await asyncio.sleep(0.1)
+            await until(lambda: len(self.told) >= messages or talking.done())
         finally:
             enough.set()
             await talking
@@ -557,22 +552,22 @@ class World(ABC, Generic[P]):
     async def _rested(self, count: int) -> None:
         """Wait until the bot, which listens for the `count`th time, has nothing left to do."""
         await self.listens(count)
-        await self.platform.wait(delivered=True, timeout=END)
+        await self.platform.wait(delivered=True)
         left: dict[str, int] = {}
         asked = False
         began = time.monotonic()
         while not left or any(left.values()):
             await asyncio.sleep(0.2)
             left = self._left()
-            if time.monotonic() - began > _CATCH_UP:
+            if time.monotonic() - began > SECONDS:
                 left["missing"] = 0  # counted as lost in the end
-            if time.monotonic() - began > END and not asked:
+            if time.monotonic() - began > SECONDS and not asked:
                 self.ask_what_it_waits_for()
                 asked = True
             # A background call that got lost ends after 90 s and is made again a minute later.
-            if time.monotonic() - began > 4 * END:
-                raise AssertionError(f"not done within {4 * END} s: {left}; see {self.folder}")
-        await self.platform.wait(idle=0.3, timeout=END)
+            if time.monotonic() - began > 4 * SECONDS:
+                raise AssertionError(f"not done within {4 * SECONDS:g} s: {left}; see {self.folder}")
+        await self.platform.wait(idle=0.3)
 
     def _left(self) -> dict[str, int]:
         """Counts what the running bot still has to do, by its database."""

@@ -11,6 +11,7 @@ from typing import Final
 
 import pytest
 
+from tests.kit.patience import SECONDS
 from tests.kit.program import ran
 
 ROOT: Final = Path(__file__).parents[2]
@@ -78,7 +79,7 @@ def test_a_backup_beside_a_running_bot_and_a_restore_without_it(machine: Machine
         assert code == 75 and f"process {process.pid}" in errors
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=SECONDS)
     machine.run("chat", "--once", "I like tea.")
     code, out, errors = machine.run("restore", str(made))
     assert code == 0, errors

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ import yaml
 from channels.telegram import TelegramChannel, Webhook
 from gateway import app
 from tests.kit import postgres
+from tests.kit.patience import SECONDS, until
 from tests.kit.served import ANN, ROOT, TELEGRAM_TOKEN, spawned
 from tests.platforms.telegram import serving
 
@@ -74,13 +74,6 @@ async def balancer(folder: Path, port: int, replicas: Sequence[int]) -> AsyncIte
         await running.wait()
 
 
-async def until(happened: Callable[[], Any], *, seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not await happened():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.1)
-
-
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
 @pytest.mark.postgres
 async def test_a_killed_process_is_noticed_by_nobody(
@@ -92,7 +85,7 @@ async def test_a_killed_process_is_noticed_by_nobody(
     async with AsyncExitStack() as stack:
         telegram = await stack.enter_async_context(serving((TELEGRAM_TOKEN,)))
         await telegram.webhook(f"http://127.0.0.1:{front}")
-        client = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=20))
+        client = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=SECONDS))
         hook = "webhook: {url: 'https://bot.example.org', secret: " + "s" * 32 + "}"
         bot = f"{{token: '{TELEGRAM_TOKEN}', base_url: '{telegram.url}', allow: [{ANN}], {hook}}}"
         living = []
@@ -121,7 +114,7 @@ async def test_a_killed_process_is_noticed_by_nobody(
             await until(is_ready)
         for n in range(3):
             await telegram.say(f"I like tea {n}", user=ANN, name="Ann")
-            await telegram.wait(chat=ANN, bot_messages=n + 1, timeout=30)
+            await telegram.wait(chat=ANN, bot_messages=n + 1)
         assert await status(front, "/in") == 200
         assert [await status(front, path) for path in ("/healthz", "/metrics")] == [404, 404]
         living[0].kill()
@@ -131,4 +124,4 @@ async def test_a_killed_process_is_noticed_by_nobody(
         assert after == [200] * 10
         for n in range(3, 6):
             await telegram.say(f"I like tea {n}", user=ANN, name="Ann")
-            await telegram.wait(chat=ANN, bot_messages=n + 1, timeout=60)
+            await telegram.wait(chat=ANN, bot_messages=n + 1)

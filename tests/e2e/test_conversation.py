@@ -8,14 +8,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from llmock.pytest_plugin import LLMock
 
+from tests.kit.patience import SECONDS, wait_until
 from tests.kit.program import ran
 
 ROOT = Path(__file__).parents[2]
@@ -150,7 +149,9 @@ def test_a_killed_turn_is_answered_at_the_next_start(tmp_path: Path, llmock: LLM
     assert process.stdin is not None
     process.stdin.write(b"Are you there?\n")
     process.stdin.flush()
-    _wait(lambda: any("Are you there?" in json.dumps(record.body) for record in llmock.requests) or _claimed(terminal))
+    wait_until(
+        lambda: any("Are you there?" in json.dumps(record.body) for record in llmock.requests) or _claimed(terminal)
+    )
     process.send_signal(signal.SIGKILL)
     process.communicate()
     llmock.reset()
@@ -234,12 +235,12 @@ def test_two_processes_on_one_store_are_kept_apart(offline: Terminal) -> None:
     """The second says who holds it and what to do."""
     first = offline.start()
     assert first.stdin is not None
-    _wait((offline.folder / "data" / "remora.db.pid").exists)
+    wait_until((offline.folder / "data" / "remora.db.pid").exists)
     second = offline.start()
-    _, errors = second.communicate(b"hi\n", timeout=60)
+    _, errors = second.communicate(b"hi\n", timeout=SECONDS)
     assert second.returncode == 75
     assert f"process {first.pid}" in errors.decode() and "Traceback" not in errors.decode()
-    first.communicate(b"", timeout=60)
+    first.communicate(b"", timeout=SECONDS)
     assert first.returncode == 0
 
 
@@ -247,7 +248,7 @@ def test_an_unwritable_data_folder_is_said_in_one_line(offline: Terminal) -> Non
     """With the setting to change."""
     (offline.folder / "data").write_text("a file where the folder should be")
     process = offline.start()
-    _, errors = process.communicate(b"hi\n", timeout=60)
+    _, errors = process.communicate(b"hi\n", timeout=SECONDS)
     assert process.returncode == 78
     assert "data_dir" in errors.decode() and "Traceback" not in errors.decode()
 
@@ -270,7 +271,7 @@ def test_a_wrong_configuration_lists_all_mistakes_and_exits_78(offline: Terminal
 def test_a_name_of_bytes_that_are_no_text_is_refused_in_words(offline: Terminal) -> None:
     """A terminal of another encoding gives such a name; it would stand in no database."""
     process = offline.start("--as", "ad\udcff", "--once", "hello")
-    shown, errors = process.communicate(timeout=60)
+    shown, errors = process.communicate(timeout=SECONDS)
     assert (process.returncode, shown) == (2, b"")
     assert b"--as needs a name, in UTF-8." in errors and b"Traceback" not in errors
 
@@ -278,7 +279,7 @@ def test_a_name_of_bytes_that_are_no_text_is_refused_in_words(offline: Terminal)
 def test_once_answers_and_leaves(offline: Terminal) -> None:
     """For scripts."""
     process = offline.start("--once", "I live in Lisbon")
-    shown, _ = process.communicate(timeout=60)
+    shown, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 0 and b"Lisbon" in shown
 
 
@@ -300,10 +301,3 @@ def _claimed(terminal: Terminal) -> bool:
     finally:
         connection.close()
     return bool(row[0])
-
-
-def _wait(condition: Callable[[], bool], seconds: float = 20) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "waited in vain"
-        time.sleep(0.02)

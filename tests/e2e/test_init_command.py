@@ -11,10 +11,12 @@ import struct
 import sys
 import termios
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from gateway.config.loading import load
 from tests.kit.ollama import ANSWER, FakeOllama, running
+from tests.kit.patience import limit, until
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,7 +56,7 @@ class Machine:
             env=self.environment,
             cwd=cwd or self.home,
         )
-        async with asyncio.timeout(60):
+        async with limit():
             shown, _ = await process.communicate()
         assert process.returncode is not None
         return process.returncode, shown.decode()
@@ -78,12 +80,14 @@ class Machine:
         os.set_blocking(screen, False)
         shown, seen = "", 0
         try:
-            async with asyncio.timeout(60):
+            async with limit():
                 for expected, keys in steps:
                     while expected not in shown[seen:]:
                         shown += _read(screen)
                         await asyncio.sleep(0.02)
                     seen = len(shown)
+                    # Ctrl-C between the question and the wait for an answer would end the wait with the next key only.
+                    await until(partial(_waits, process.pid))
                     os.write(screen, keys.encode())
                 while process.returncode is None:
                     shown += _read(screen)
@@ -96,6 +100,10 @@ class Machine:
             os.close(screen)
         assert process.returncode is not None
         return process.returncode, shown.replace("\r\n", "\n")
+
+
+def _waits(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
 
 def _read(screen: int) -> str:

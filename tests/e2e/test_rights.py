@@ -55,11 +55,11 @@ async def test_nothing_that_is_written_can_be_read_by_others(machine: Machine) -
     assert code == 0, errors
     serving = await machine.start("serve")
     await machine.telegram.say("I live in Porto", user=7, name="Ada")
-    await machine.telegram.wait(chat=7, bot_messages=1, text="Porto", timeout=60)
+    await machine.telegram.wait(chat=7, bot_messages=1, text="Porto")
     code, _, errors = await machine.run("backup")
     assert code == 0, errors
     await machine.telegram.say("/backup", user=7)
-    await machine.telegram.wait(chat=7, bot_messages=2, timeout=60)
+    await machine.telegram.wait(chat=7, bot_messages=2)
     assert open_to_others(machine) == []
     beside = {f"data/remora.db{ending}" for ending in ("", "-wal", "-shm", ".lock", ".pid")}
     assert beside | {"remora.log", "data/backups"} <= there(machine)

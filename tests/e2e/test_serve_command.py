@@ -19,6 +19,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.kit.patience import limit, until
 from tests.kit.served import ADA, EVE, ROOT, TELEGRAM_TOKEN, Machine, ended, environment
 from tests.platforms.discord import GENERAL
 from tests.platforms.discord import Control as Discord
@@ -43,7 +44,7 @@ async def shown_until(process: asyncio.subprocess.Process, words: str, *, errors
     stream = process.stderr if errors else process.stdout
     assert stream is not None
     shown = ""
-    async with asyncio.timeout(60):
+    async with limit():
         while words not in shown:
             line = await stream.readline()
             assert line, f"it ended after: {shown}"
@@ -57,7 +58,7 @@ async def test_people_are_answered_until_a_signal_ends_it(machine: Machine, numb
     machine.configure()
     process = await machine.start("serve")
     await machine.telegram.say("I live in Lisbon", user=7, name="Ada")
-    await machine.telegram.wait(chat=7, bot_messages=1, text="Lisbon", timeout=60)
+    await machine.telegram.wait(chat=7, bot_messages=1, text="Lisbon")
     code, out, _ = await machine.run("status")
     assert code == 0 and re.search(r"is well, running for \d+ s\.\n  telegram: last contact \d+ s ago", out)
     process.send_signal(number)
@@ -81,12 +82,10 @@ async def test_a_second_signal_ends_it_at_once(machine: Machine) -> None:
     await machine.telegram.fault("hang", method="model", times=0)
     process = await machine.start("serve")
     await machine.telegram.say("hello", user=7)
-    async with asyncio.timeout(60):
-        while not (await machine.telegram.state())["model"]["asked"]:
-            await asyncio.sleep(0.05)
+    await until(machine.telegram.asked)
     process.send_signal(signal.SIGTERM)
     assert process.stderr is not None
-    async with asyncio.timeout(60):
+    async with limit():
         while not (await process.stderr.readline()).startswith(b"Ending"):
             pass
     process.send_signal(signal.SIGTERM)
@@ -118,16 +117,14 @@ async def test_a_hangup_reloads_and_a_closed_terminal_ends_it(machine: Machine) 
 
     asyncio.get_running_loop().add_reader(ours, read)
     try:
-        await machine.telegram.wait(polling=True, timeout=60)
+        await machine.telegram.wait(polling=True)
         machine.configure("allow: [7, 8], admins: [7]")
         process.send_signal(signal.SIGHUP)
-        async with asyncio.timeout(20):
-            while b"channels.telegram.allow" not in shown:
-                await asyncio.sleep(0.02)
+        await until(lambda: b"channels.telegram.allow" in shown)
     finally:
         asyncio.get_running_loop().remove_reader(ours)
         os.close(ours)
-    async with asyncio.timeout(30):
+    async with limit():
         assert await process.wait() == 0
 
 
@@ -135,7 +132,7 @@ async def test_a_second_process_is_told_who_is_first(machine: Machine) -> None:
     """Two on one store or one token would take each other's messages. The first says that it is of no use yet."""
     machine.configure("allow: []")
     process = await machine.start("serve")
-    await machine.telegram.wait(polling=True, timeout=60)
+    await machine.telegram.wait(polling=True)
     code, _, errors = await machine.run("serve")
     assert code == 75 and f"in use by another Remora (process {process.pid})" in errors and "Traceback" not in errors
     process.send_signal(signal.SIGTERM)
@@ -153,9 +150,7 @@ async def test_without_a_platform_it_says_how_to_get_one(machine: Machine) -> No
     code, _, errors = await machine.run("web")
     assert code == 3 and "Start it with `remora serve`" in errors
     process = await machine.start("serve")
-    async with asyncio.timeout(60):
-        while await machine.health() is None:
-            await asyncio.sleep(0.1)
+    await until(machine.health)
     code, link, _ = await machine.run("web", "--as", "ada")
     address, _, secret = link.strip().partition("/in#")
     assert code == 0 and address == f"http://remora.localhost:{machine.port}"
@@ -173,9 +168,7 @@ async def test_trouble_is_red_in_status(machine: Machine) -> None:
     machine.configure()
     await machine.telegram.revoke()
     process = await machine.start("serve")
-    async with asyncio.timeout(60):
-        while (page := await machine.health()) is None or page["status"] == "green":
-            await asyncio.sleep(0.1)
+    await until(machine.in_trouble)
     code, out, _ = await machine.run("status")
     assert code == 1 and "in trouble" in out and "! telegram: " in out
     process.send_signal(signal.SIGTERM)
@@ -186,18 +179,17 @@ async def test_lines_held_open_keep_nobody_out(machine: Machine) -> None:
     """Twice as many as it could open files: it goes on, and tells whoever asks how it is."""
     machine.configure()
     process = await machine.start("serve")
-    await machine.telegram.wait(polling=True, timeout=60)
+    await machine.telegram.wait(polling=True)
     resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (256, 256))
     lines = []
-    async with asyncio.timeout(60):
+    async with limit():
         for _ in range(500):
             lines.append(await asyncio.open_connection("127.0.0.1", machine.port))
             lines[-1][1].write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
-        while (page := await machine.health()) is None:
-            await asyncio.sleep(0.1)
+        page = await until(machine.health)
     assert page["status"] == "green", page["reasons"]
     await machine.telegram.say("I live in Lisbon", user=7, name="Ada")
-    await machine.telegram.wait(chat=7, bot_messages=1, text="Lisbon", timeout=60)
+    await machine.telegram.wait(chat=7, bot_messages=1, text="Lisbon")
     for _, writer in lines:
         writer.close()
     process.send_signal(signal.SIGTERM)
@@ -213,7 +205,7 @@ async def test_a_bot_is_set_up_and_its_first_person_let_in(machine: Machine) -> 
     assert process.stdin is not None and process.stdout is not None
     process.stdin.write(TELEGRAM_TOKEN.encode() + b"\n")
     shown = ""
-    async with asyncio.timeout(60):
+    async with limit():
         while "Waiting" not in shown:
             shown += (await process.stdout.readline()).decode()
     assert "This is @lake_bot (Lake)." in shown and "Its privacy mode is on" in shown
@@ -221,7 +213,7 @@ async def test_a_bot_is_set_up_and_its_first_person_let_in(machine: Machine) -> 
     assert link is not None and re.search(r"send this code to @lake_bot: [A-Z0-9]{4}-[A-Z0-9]{4}\n", shown)
     await machine.telegram.say("/start", user=6, name="Eve")
     await machine.telegram.say(f"/start {link[1]}", user=7, name="Ada")
-    async with asyncio.timeout(60):
+    async with limit():
         out, errors = await process.communicate()
     assert process.returncode == 0, errors.decode()
     assert "Ada (7) can talk to it now and is its admin." in out.decode()
@@ -237,7 +229,7 @@ async def test_a_bot_is_set_up_and_its_first_person_let_in(machine: Machine) -> 
     assert (code, warned) == (0, "") and "telegram: Telegram, bot 123456789; 1 people, 1 of them admins" in listed
     serving = await machine.start("serve")
     await machine.telegram.say("I live in Porto", user=7, name="Ada")
-    await machine.telegram.wait(chat=7, text="Porto", timeout=60)
+    await machine.telegram.wait(chat=7, text="Porto")
     # The code was received already: it must not come to the bot once more as something said.
     assert not any(link[1] in text for text in (await machine.telegram.texts(7))[1:])
     serving.send_signal(signal.SIGTERM)
@@ -250,7 +242,7 @@ async def test_a_set_up_that_was_left_goes_on_where_it_was(machine: Machine) -> 
     process = await machine.start(
         "channels", "add", "telegram", "--token", TELEGRAM_TOKEN, "--base-url", machine.telegram.url
     )
-    await machine.telegram.wait(polling=True, timeout=60)
+    await machine.telegram.wait(polling=True)
     process.send_signal(signal.SIGINT)
     code, errors = await ended(process)
     assert code == 130 and "Run the same command to try again" in errors and "Traceback" not in errors
@@ -308,11 +300,11 @@ async def test_a_bot_on_discord_is_set_up_and_its_first_person_let_in(machine: M
     assert "\n  https://discord.com/oauth2/authorize?client_id=" in shown and "Send it as a direct message" in shown
     code = re.search(r"\n  ([A-Z0-9]{4}-[A-Z0-9]{4})\n", shown)
     assert code is not None
-    await discord.wait(connected=True, timeout=60)
+    await discord.wait(connected=True)
     await discord.say(f"{discord.mention} {code[1]}", user=EVE, name="Eve", channel=GENERAL)
     await discord.say("hello", user=EVE, name="Eve")
     await discord.say(code[1], user=ADA, name="Ada")
-    async with asyncio.timeout(60):
+    async with limit():
         out, errors = await process.communicate()
     assert process.returncode == 0, errors.decode()
     said = out.decode()
@@ -325,9 +317,9 @@ async def test_a_bot_on_discord_is_set_up_and_its_first_person_let_in(machine: M
     assert code_of_list == 0
     assert f"discord: Discord, bot {discord.bot_id}; 1 people, 1 of them admins; 0 servers, 0 single channels" in listed
     serving = await machine.start("serve")
-    await discord.wait(connected=True, timeout=60)
+    await discord.wait(connected=True)
     await discord.say("I live in Porto", user=ADA, name="Ada")
-    await discord.wait(channel=await discord.dm(ADA), text="Porto", timeout=60)
+    await discord.wait(channel=await discord.dm(ADA), text="Porto")
     serving.send_signal(signal.SIGTERM)
     assert (await ended(serving))[0] == 0
 
@@ -354,12 +346,12 @@ async def test_on_a_terminal_the_intent_is_waited_for_and_servers_are_chosen(
         shown = await shown_until(process, "Waiting")
         code = re.search(r"\n  ([A-Z0-9]{4}-[A-Z0-9]{4})\n", shown)
         assert code is not None
-        await discord.wait(connected=True, timeout=60)
+        await discord.wait(connected=True)
         await discord.say(code[1], user=ADA, name="Ada")
         await shown_until(process, "is its admin")
         # One for each server in the order of Discord's list; the guild that is there from the beginning comes first.
         os.write(master, b"n\ny\n")
-        async with asyncio.timeout(60):
+        async with limit():
             out, errors = await process.communicate()
         assert process.returncode == 0, errors.decode()
     finally:
@@ -404,10 +396,8 @@ async def test_a_bot_that_one_platform_shuts_out_still_answers_on_the_other(mach
     await discord.revoke()
     process = await machine.start("serve")
     await machine.telegram.say("I live in Lisbon", user=7, name="Ada")
-    await machine.telegram.wait(chat=7, text="Lisbon", timeout=60)
-    async with asyncio.timeout(60):
-        while (page := await machine.health()) is None or page["status"] == "green":
-            await asyncio.sleep(0.1)
+    await machine.telegram.wait(chat=7, text="Lisbon")
+    await until(machine.in_trouble)
     code, out, _ = await machine.run("status")
     assert code == 1 and "! discord: " in out and "! telegram: " not in out
     process.send_signal(signal.SIGTERM)

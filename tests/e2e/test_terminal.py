@@ -18,10 +18,11 @@ from pathlib import Path
 import pytest
 from llmock.pytest_plugin import LLMock
 
+from tests.kit.patience import SECONDS
+
 ROOT = Path(__file__).parents[2]
 CTRL_C, CTRL_D, ENTER = "\x03", "\x04", "\r"
 PROMPT = "you>"
-TIMEOUT = 60  # seconds until a program that hangs fails its test
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -54,18 +55,18 @@ class Terminal:
 
     def see(self, text: str) -> str:
         """Waits until `text` appears after all that was seen before; returns what came with it."""
-        until = time.monotonic() + TIMEOUT
+        end = time.monotonic() + SECONDS
         while (at := self._screen.find(text, self._seen)) < 0:
-            assert time.monotonic() < until, f"{text!r} did not appear, but {self._screen[self._seen :]!r}"
+            assert time.monotonic() < end, f"{text!r} did not appear, but {self._screen[self._seen :]!r}"
             self._read()
         came, self._seen = self._screen[self._seen : at + len(text)], at + len(text)
         return came
 
     def left(self) -> int:
         """The exit code, once the program has ended by itself."""
-        until = time.monotonic() + TIMEOUT
+        end = time.monotonic() + SECONDS
         while self.program.poll() is None:
-            assert time.monotonic() < until, f"does not end, but {self._screen[self._seen :]!r}"
+            assert time.monotonic() < end, f"does not end, but {self._screen[self._seen :]!r}"
             self._read()
         return self.program.returncode
 
@@ -124,7 +125,6 @@ def test_ctrl_c_stops_the_answer_and_what_was_typed_ahead_is_answered_next(
     terminal.type("tell me a story" + ENTER)
     terminal.see("assistant> word0 word1 ")
     terminal.type("and now?" + ENTER)
-    time.sleep(0.3)
     llmock.reply("The second answer.")
     terminal.type(CTRL_C)
     stopped = terminal.see("(Stopped here.)")
@@ -132,7 +132,7 @@ def test_ctrl_c_stops_the_answer_and_what_was_typed_ahead_is_answered_next(
     terminal.see("and now?")
     terminal.see("assistant> The second answer.")
     terminal.see(PROMPT)
-    time.sleep(1)  # two at once would leave
+    time.sleep(1)  # two within a second would leave; the first was pressed before this second began
     terminal.type(CTRL_C)
     terminal.see("(Ctrl-C again leaves, and so does /quit.)")
     terminal.see(PROMPT)  # printing above a prompt takes a moment in which keys may overtake Ctrl-C

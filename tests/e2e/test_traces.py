@@ -16,6 +16,7 @@ from aiohttp import web
 
 from agents.spans import span
 from gateway.ops.traces import traced
+from tests.kit.patience import SECONDS
 
 ROOT = Path(__file__).parents[2]
 CALL = {"id": "c1", "type": "function", "function": {"name": "search_memory", "arguments": '{"query": "Zanzibar"}'}}
@@ -60,7 +61,7 @@ async def chatted(home: Path, address: str) -> str:
         cwd=home, stdout=asyncio.subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(home),
              "OTEL_EXPORTER_OTLP_ENDPOINT": address},
     )  # fmt: skip
-    out, _ = await asyncio.wait_for(process.communicate(), 60)
+    out, _ = await asyncio.wait_for(process.communicate(), SECONDS)
     return out.decode()
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import click
 import pytest
 
+from tests.kit.patience import SECONDS
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("gateway", "channels", "memory", "agents")
 
@@ -22,7 +24,7 @@ def run(*command: str | Path, home: Path | None = None, said: str = "") -> str:
     env = {**os.environ, "LANG": "en_US.UTF-8", **({} if home is None else {"HOME": str(home)})}
     env.pop("PYTHONPATH", None)
     done = subprocess.run(
-        command, env=env, capture_output=True, text=True, cwd=home or ROOT, input=said, timeout=120, check=False
+        command, env=env, capture_output=True, text=True, cwd=home or ROOT, input=said, timeout=SECONDS, check=False
     )
     assert done.returncode == 0, done.stderr or done.stdout
     return done.stdout

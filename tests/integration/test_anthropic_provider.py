@@ -27,6 +27,7 @@ from agents.llm import (
 from agents.providers.connect import connect
 from agents.spec import ModelSpec
 from agents.tokens import count_tokens
+from tests.kit.patience import SECONDS
 from tests.kit.wire import refuses_once, replies, wire
 
 KEY = "sk-ant-0123456789abcdef"
@@ -41,7 +42,13 @@ WEATHER = ToolSpec(
 @asynccontextmanager
 async def provider_at(base_url: str, **options: Any) -> AsyncIterator[Any]:
     async with httpx.AsyncClient(trust_env=False) as client:
-        entry = {"provider": "anthropic", "model": "claude-sonnet-4-5", "base_url": base_url, "key": KEY, "timeout": 5}
+        entry = {
+            "provider": "anthropic",
+            "model": "claude-sonnet-4-5",
+            "base_url": base_url,
+            "key": KEY,
+            "timeout": SECONDS,
+        }
         yield connect(client, ModelSpec.model_validate(entry | options), count_tokens=count_tokens)
 
 

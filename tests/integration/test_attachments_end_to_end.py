@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import re
 from collections.abc import AsyncIterator, Sequence
@@ -14,6 +13,7 @@ from typing import Any, Literal
 import pytest
 from aiohttp import web
 
+from tests.kit.patience import limit, until
 from tests.kit.served import ADA, ANN, TELEGRAM_TOKEN, Clock, Served, spawned
 from tests.platforms import chat_model
 from tests.platforms.discord import Control as Discord
@@ -243,14 +243,15 @@ async def test_a_voice_message_is_what_was_said_and_remembered(desk: Desk) -> No
 async def learned(side: Side, words: str) -> str:
     """Returns the list that `/memory` shows, once it has these words."""
     count = len(await side.answers(0))
-    async with asyncio.timeout(20):
-        while True:
-            await side.say("/memory list")
-            count += 1
-            shown = (await side.answers(count))[-1]
-            if words in shown:
-                return shown
-            await asyncio.sleep(0.1)
+
+    async def listed() -> str:
+        nonlocal count
+        await side.say("/memory list")
+        count += 1
+        shown = (await side.answers(count))[-1]
+        return shown if words in shown else ""
+
+    return await until(listed)
 
 
 async def test_a_forwarded_file_and_a_file_at_all_teach_nothing(desk: Desk) -> None:
@@ -296,13 +297,13 @@ async def test_a_kill_before_the_file_came_is_made_good_even_after_its_address_h
     served = desk.served()
     discord, telegram = await desk.sides()
     async with spawned(desk.folder) as serving:
-        await desk.discord.wait(connected=True, timeout=60)
+        await desk.discord.wait(connected=True)
         await desk.telegram.fault("hang", method="download", times=0)
         await telegram.say("read", ("t.txt", b"from Telegram", "text/plain"))
         await desk.telegram.wait(method="download")
         await desk.discord.fault("kill", method="download", pid=serving.pid)
         await discord.say("read", ("d.txt", b"from Discord", "text/plain"))
-        async with asyncio.timeout(30):
+        async with limit():
             await serving.wait()
     await desk.telegram.heal()
     await desk.discord.heal()

@@ -16,6 +16,7 @@ from gateway.config import setup
 from gateway.config.loading import ConfigError, load
 from gateway.config.settings import DiscordSettings, TelegramSettings
 from tests.kit.fakes import NOON
+from tests.kit.patience import limit
 
 SHIPPED = Path(__file__).parents[2] / "config.yaml"
 TOKEN = "123456789:" + "Aa0_-" * 7
@@ -305,7 +306,7 @@ async def paired(wire: Wire, *, seconds: float = 0.2, say: Callable[[str], None]
     async def sleep(_: float) -> None:
         await asyncio.sleep(0)
 
-    async with asyncio.timeout(20):
+    async with limit():
         first = await setup.pair(wire, code=CODE, language="en", say=say, seconds=seconds, sleep=sleep)
     return None if first is None else first.author_id
 

@@ -31,10 +31,10 @@ from channels.base import ChannelUnavailable, Outbound, Place
 from channels.console import ConsoleChannel, Streams
 from channels.console_complete import CommandCompleter
 from tests.kit import stalls
+from tests.kit.patience import SECONDS
 
 HOST = Path(__file__).with_name("console_host.py")
 ADA = Place(channel="console", chat="ada")
-TIMEOUT = 30  # seconds until a program that hangs fails its test
 CTRL_C, CTRL_D, UP, LEFT, ENTER, ALT_ENTER = "\x03", "\x04", "\x1b[A", "\x1b[D", "\r", "\x1b\r"
 BACKSPACE = "\x7f"
 PROMPT = "you>"
@@ -226,7 +226,7 @@ def piped(folder: Path, typed: bytes, *arguments: str, **extra: str) -> tuple[st
         [sys.executable, HOST, report, *arguments],
         input=typed,
         capture_output=True,
-        timeout=TIMEOUT,
+        timeout=SECONDS,
         env=environment(folder, **extra),
         check=True,
     )
@@ -267,7 +267,7 @@ def test_console_pipe_takes_a_plain_file(tmp_path: Path) -> None:
             [sys.executable, HOST, tmp_path / "report"],
             stdin=messages,
             capture_output=True,
-            timeout=TIMEOUT,
+            timeout=SECONDS,
             env=environment(tmp_path),
             check=True,
         )
@@ -325,7 +325,7 @@ def started(folder: Path, **streams: Any) -> Iterator[subprocess.Popen[bytes]]:
 
 def end(program: subprocess.Popen[bytes], folder: Path) -> tuple[bytes, dict[str, Any]]:
     """Closes its input and waits for the end; returns what was complained of, and the report."""
-    _, errors = program.communicate(timeout=TIMEOUT)
+    _, errors = program.communicate(timeout=SECONDS)
     return errors, json.loads((folder / "report").read_bytes())
 
 
@@ -343,7 +343,7 @@ def test_console_pipe_ends_quietly_when_nobody_reads(tmp_path: Path) -> None:
         os.close(write_end)
         os.close(read_end)
         say(program, b"hang")
-        assert program.wait(TIMEOUT) == 0
+        assert program.wait(SECONDS) == 0
         errors, report = end(program, tmp_path)
     assert errors == b""
     assert report["ended"] == "returned"
@@ -357,7 +357,7 @@ def test_console_pipe_says_why_the_output_failed(tmp_path: Path) -> None:
         started(tmp_path, stdin=subprocess.PIPE, stdout=full) as program,
     ):
         say(program, b"hang")
-        program.wait(TIMEOUT)
+        program.wait(SECONDS)
         _, report = end(program, tmp_path)
     assert "No space left on device" in report["ended"]
     assert "next terminal chat" in report["ended"]
@@ -377,7 +377,7 @@ def test_console_pipe_leaves_an_interrupt_to_its_caller(tmp_path: Path) -> None:
     """The run is cancelled and the process ends at once, though a read of standard input is still waiting."""
     with started(tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
         program.send_signal(signal.SIGINT)
-        program.wait(TIMEOUT)
+        program.wait(SECONDS)
         errors, report = end(program, tmp_path)
     assert report["ended"] == "cancelled"
     assert b"KeyboardInterrupt" in errors
@@ -411,7 +411,7 @@ class Terminal:
 
     def see(self, text: str) -> str:
         """Wait until `text` appears after all that was seen before; returns what came with it."""
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + SECONDS
         while (at := self._screen.find(text, self._seen)) < 0:
             assert self._read(deadline), f"{text!r} did not appear, but {self._screen[self._seen :]!r}"
         came, self._seen = self._screen[self._seen : at + len(text)], at + len(text)
@@ -419,10 +419,10 @@ class Terminal:
 
     def left(self) -> dict[str, Any]:
         """The report, once the program has ended by itself and without an error."""
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + SECONDS
         while self._read(deadline):
             pass
-        assert self.program.wait(TIMEOUT) == 0, self._screen
+        assert self.program.wait(SECONDS) == 0, self._screen
         report: dict[str, Any] = json.loads(self._report.read_bytes())
         return report
 
@@ -567,11 +567,13 @@ def test_console_prompt_clears_the_line_on_ctrl_c_and_warns_before_it_leaves(ter
     terminal.see(PROMPT)
     terminal.type(CTRL_C)
     terminal.see("(Ctrl-C again leaves, and so does /quit.)")
+    terminal.see(PROMPT)  # keys typed while a line is printed above the prompt are read in another way
     terminal.type("more" + ENTER)
     terminal.see('heard "more"')
     terminal.see(PROMPT)
     terminal.type(CTRL_C)
     terminal.see("Ctrl-C again leaves")
+    terminal.see(PROMPT)
     terminal.type(CTRL_C)
     report = terminal.left()
     assert (report["said"], report["ended"]) == (["good", "more"], "returned")

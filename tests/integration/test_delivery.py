@@ -27,8 +27,9 @@ from gateway.pipeline.progress import Progress
 from gateway.pipeline.router import Router
 from memory.service import Service
 from memory.store.database import Database
-from tests.kit.bench import Desk, Phone, SlowModel, until
+from tests.kit.bench import Desk, Phone, SlowModel
 from tests.kit.fakes import MINUTE, Clock, ScriptedModel
+from tests.kit.patience import until
 
 HOUR = 60 * MINUTE
 

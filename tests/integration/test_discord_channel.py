@@ -38,7 +38,7 @@ from channels.discord.payloads import nonce, read
 from channels.discord.rest import Rest
 from channels.supervision import Endurance
 from tests.kit.discord_bot import Host, bot, milliseconds, place, registered, row, running
-from tests.kit.hosts import SECONDS
+from tests.kit.patience import SECONDS, limit, until
 from tests.platforms.discord import GENERAL, GUILD, Control, reached, serving
 
 ADA, BOB = 1001, 1002
@@ -70,7 +70,7 @@ async def discord() -> AsyncIterator[Control]:
 async def ended(channel: DiscordChannel, host: Host) -> Exception:
     """Why a run that can't go on has ended."""
     with pytest.raises(ChannelError) as raised:
-        async with asyncio.timeout(SECONDS):
+        async with limit():
             await channel.run(host)
     return raised.value
 
@@ -625,9 +625,7 @@ async def test_server_that_the_bot_is_let_into_gets_its_commands_whatever_was_be
     server = 5_555
     async with running(bot(discord), Host(memory={f"commands:{server}": f"later {later()}"})):
         await discord.add_guild(guild=server)
-        async with asyncio.timeout(SECONDS):
-            while not await discord.commands(server):
-                await asyncio.sleep(0.02)
+        await until(lambda: discord.commands(server))
 
 
 async def test_limit_for_all_requests_marks_no_server(discord: Control) -> None:
@@ -661,7 +659,7 @@ async def test_command_that_is_being_committed_when_the_run_ends_is_committed(di
     host = Host()
     channel = bot(discord)
     task = asyncio.create_task(channel.run(host))
-    async with asyncio.timeout(SECONDS):
+    async with limit():
         await registered(discord)
         host.gate = asyncio.Event()
         asked = await discord.slash("memory", {"what": "list"}, user=ADA, channel=GENERAL)
@@ -962,7 +960,7 @@ async def test_connection_that_is_lost_before_all_is_known_is_a_trouble(discord:
     """The servers are known half a second after the session began, whatever became of it."""
     channel = bot(discord)
     task = asyncio.create_task(channel.run(Host()))
-    async with asyncio.timeout(SECONDS):
+    async with limit():
         await discord.wait(identifies=1, connected=True, delivered=True)
         await asyncio.sleep(0.1)
         async with discord.offline():
@@ -977,15 +975,15 @@ async def test_bucket_is_looked_at_again_after_a_wait(discord: Control) -> None:
 
     async def sleep(seconds: float) -> None:
         with pytest.raises(DiscordRateLimited):
-            await rest.call("GET", "/applications/@me", seconds=5)
+            await rest.call("GET", "/applications/@me", seconds=SECONDS)
         await asyncio.sleep(seconds)
 
     rest = Rest(discord.token, discord.api_url, now=milliseconds, sleep=sleep)
     await discord.limit("me", 1, per=0.3)
     await discord.fault("flood", method="application", everywhere=True, retry_after=30)
-    await rest.call("GET", "/users/@me", seconds=5)
+    await rest.call("GET", "/users/@me", seconds=SECONDS)
     with pytest.raises(DiscordRateLimited) as raised:
-        await rest.call("GET", "/users/@me", seconds=5)
+        await rest.call("GET", "/users/@me", seconds=SECONDS)
     assert raised.value.everywhere
     assert await discord.violations("early") == []
 
@@ -1039,9 +1037,7 @@ async def test_lane_is_bounded_and_what_did_not_fit_comes_after_the_rest_once() 
         for _ in range(2):
             intake.put("1", Event(key="f1", work=partial(take, 0), reading=True))
         intake.go()
-        async with asyncio.timeout(SECONDS):
-            while len(order) < 1_001:
-                await asyncio.sleep(0)
+        await until(lambda: len(order) >= 1_001)
         await asyncio.sleep(0.01)
     assert order == [*range(1, 1_001), 0]
 
@@ -1062,7 +1058,7 @@ async def test_trouble_of_several_channels_is_logged_once() -> None:
             for number in range(1, 4):
                 intake.put(str(number), Event(key=f"m{number}", number=number, work=partial(refused, number)))
             intake.go()
-            async with asyncio.timeout(SECONDS):
+            async with limit():
                 while len(tries) < 30:
                     intake.put("9", Event(key="d9", work=taken))
                     await asyncio.sleep(0)

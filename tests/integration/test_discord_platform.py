@@ -17,6 +17,7 @@ import discord
 import httpx
 import pytest
 
+from tests.kit.patience import limit
 from tests.platforms.client import ControlError
 from tests.platforms.discord import GENERAL, GUILD, OWNER, Control, reached, running, serving
 
@@ -46,7 +47,7 @@ class Listener(discord.Client):
 
     async def until(self, kind: str, count: int = 1) -> list[Any]:
         """Waits until so much of a kind was heard, and returns it."""
-        async with asyncio.timeout(15):
+        async with limit():
             while len(found := [what for one, what in self.heard if one == kind]) < count:
                 assert not self.ended, f"the client ended while {count} × {kind} was waited for"
                 self.news.clear()

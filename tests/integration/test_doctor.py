@@ -26,6 +26,7 @@ from memory.store.database import Transaction
 from memory.store.sqlite import driver as drivers
 from tests.kit import ollama
 from tests.kit.fakes import NOON, Clock
+from tests.kit.patience import SECONDS
 from tests.kit.stores import address, opened, planted, wrote
 from tests.kit.talk import private
 from tests.platforms.telegram import serving as telegram_serving
@@ -291,4 +292,4 @@ async def test_a_golden_set_of_a_stranger_is_refused(tmp_path: Path) -> None:
     file.write_text("- {ask: where does he live, find: [porto], person: 'console:nobody'}\n")
     async with store(config):
         with pytest.raises(Unusable, match="console:nobody has never talked"):
-            await asyncio.wait_for(golden.score(config, golden.read(file)), 30)
+            await asyncio.wait_for(golden.score(config, golden.read(file)), SECONDS)

@@ -28,6 +28,7 @@ from tests.kit.doors import (
 )
 from tests.kit.fakes import NOON, ScriptedModel, calls
 from tests.kit.forgetting import traces
+from tests.kit.patience import limit
 
 CHAT = "/v1/chat/completions"
 HELLO = [{"role": "user", "content": "Hello"}]
@@ -531,7 +532,7 @@ async def test_a_stranger_is_refused_before_the_body_comes(tmp_path: Path) -> No
             reader, writer = await asyncio.open_connection(at.host, at.port)
             head = f"Host: localhost\r\nAuthorization: Bearer {given}\r\nContent-Length: {size}\r\n\r\n"
             writer.write(f"POST {path} HTTP/1.1\r\n{head}".encode())
-            async with asyncio.timeout(20):
+            async with limit():
                 answer = await reader.readuntil(b"\r\n\r\n") + await reader.readuntil(b"}}")
             assert answer.startswith(f"HTTP/1.1 {status} ".encode()), (path, answer)
             assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["message"]

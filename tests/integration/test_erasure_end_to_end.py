@@ -19,12 +19,14 @@ from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
+from tests.kit.patience import until
 from tests.kit.served import ADA, ANN, BEN, BOB, TELEGRAM_TOKEN, Served, spawned
 from tests.platforms import chat_model
 from tests.platforms.discord import Control as Discord
@@ -34,7 +36,6 @@ from tests.platforms.telegram import File
 from tests.platforms.telegram import serving as serving_telegram
 
 GROUP = -1_001_000_000_001
-SECONDS = 20.0
 _ROOT = Path(__file__).parents[2]
 _DAY = 86_400
 #: The form of a fact for the extracting model; a topic, or whom it is about, may stand before.
@@ -182,25 +183,25 @@ class World:
         return await self.receipt_at(shown["message_id"], chat)
 
     async def receipt_at(self, message_id: int, chat: int) -> str:
-        async with asyncio.timeout(SECONDS):
-            while True:
-                messages = (await self.telegram.state())["chats"][str(chat)]["messages"]
-                [text] = [one["text"] for one in messages if one["message_id"] == message_id]
-                if text.startswith("Forgotten"):
-                    return str(text)
-                await asyncio.sleep(0.05)
+
+        async def told() -> str:
+            messages = (await self.telegram.state())["chats"][str(chat)]["messages"]
+            [text] = [str(one["text"]) for one in messages if one["message_id"] == message_id]
+            return text if text.startswith("Forgotten") else ""
+
+        return await until(told)
 
     async def press_on_discord(self, channel: int, label: str) -> str:
         messages = (await self.discord.state())["channels"][str(channel)]["messages"]
         asked = [one for one in messages if one["by_bot"] and one["components"] and not one["deleted"]][-1]
         [button] = [one for row in asked["components"] for one in row["components"] if one["label"] == label]
         await self.discord.press(int(asked["id"]), button["custom_id"], user=BEN)
-        async with asyncio.timeout(SECONDS):
-            while True:
-                shown = await self.discord.message(int(asked["id"]))
-                if shown["content"] != asked["content"]:
-                    return str(shown["content"]).replace("\\", "")
-                await asyncio.sleep(0.05)
+
+        async def told() -> str:
+            text = str((await self.discord.message(int(asked["id"])))["content"])
+            return text if text != asked["content"] else ""
+
+        return (await until(told)).replace("\\", "")
 
     # Files ------------------------------------------------------------------------------------------------------
 
@@ -210,10 +211,8 @@ class World:
 
     async def learned(self, *values: str) -> None:
         """Waits until these are memories."""
-        async with asyncio.timeout(SECONDS):
-            for value in values:
-                while not self.rows("select 1 from memories where instr(value, ?)", value):
-                    await asyncio.sleep(0.05)
+        for value in values:
+            await until(partial(self.rows, "select 1 from memories where instr(value, ?)", value))
 
     def stand(self) -> Stand:
         return Stand(
@@ -354,8 +353,8 @@ async def test_what_is_forgotten_stands_in_no_file_any_more(tmp_path: Path) -> N
     """By every way there is, on both platforms, beside another reader, in new backups and exports, after a restore."""
     async with world(tmp_path) as there:
         async with spawned(tmp_path):
-            await there.telegram.wait(polling=True, timeout=60)
-            await there.discord.wait(connected=True, timeout=60)
+            await there.telegram.wait(polling=True)
+            await there.discord.wait(connected=True)
             await plant_on_telegram(there)
             await plant_on_discord(there)
             await there.say("/memory export transcript", "one file to read")
@@ -413,9 +412,9 @@ async def take_back(world: World) -> list[str]:
     [other] = [one["message_id"] for one in said if world.planted["edited"][-1] in one.get("text", "")]
     await world.telegram.edit(other, "I keep silent", chat=BOB)
     await world.learned("quiet", "silent")
-    async with asyncio.timeout(SECONDS):
-        while not world.rows("select 1 from messages where platform_ref = ? and text = ''", str(world.taken_back)):
-            await asyncio.sleep(0.05)
+    await until(
+        lambda: world.rows("select 1 from messages where platform_ref = ? and text = ''", str(world.taken_back))
+    )
     return world.planted["edited"]
 
 
@@ -467,7 +466,7 @@ async def restored(world: World) -> None:
     assert done.returncode == 0, (out, errors)
     assert world.traces(world.gone) == {}
     async with spawned(world.folder):
-        await world.telegram.wait(polling=True, timeout=60)
+        await world.telegram.wait(polling=True)
         assert "parrot" in await world.say("/memory", "What I remember", chat=ANN, user=ANN)
         await world.say("what was in the attic?")
         await world.say("/memory", "I don't remember anything about you here yet.")

@@ -23,6 +23,7 @@ from memory.store.sqlite.database import SqliteDatabase
 from tests.kit.fakes import Clock, counting_ids, runtime
 from tests.kit.faults import Faults
 from tests.kit.minds import Answer, Model, lines
+from tests.kit.patience import until
 from tests.kit.stores import migrated, remembering
 from tests.kit.talk import act, facts, group, learn, met, private, remember, say
 
@@ -258,8 +259,7 @@ async def test_what_was_said_while_the_model_was_away_is_read_when_it_answers_ag
     assert await standing(memory) == (1, 0) and 8 <= len(model.asked) <= 14
     model.answers[:] = [fact("polka"), fact("jazz")]
     await read(reads, await say(memory, private("bob"), "I like polka", clock=clock))
-    while reads.due:
-        await asyncio.sleep(0.01)
+    await until(lambda: not (reads.due))
     await asyncio.gather(*reads._tasks)
     assert await facts(memory, turn.context) == [("likes", "jazz")]
     assert await standing(memory) == (0, 0)
@@ -448,9 +448,7 @@ async def test_what_a_full_disk_kept_from_being_read_is_read_when_there_is_room(
         await asyncio.sleep(0.5)
         faults.mend()
         context = await memory.context(*private("ada"))
-        async with asyncio.timeout(10):
-            while not await facts(memory, context):
-                await asyncio.sleep(0.05)
+        await until(lambda: facts(memory, context))
     finally:
         await memory.close(seconds=5)
 

@@ -11,6 +11,7 @@ import pytest
 from memory.errors import StorageError
 from memory.store.database import Transaction
 from tests.kit import postgres
+from tests.kit.patience import limit, until
 
 pytestmark = pytest.mark.postgres
 if postgres.is_installed():
@@ -43,8 +44,7 @@ async def test_a_number_that_is_given_again_is_no_proof_of_a_commit(tmp_path: Pa
         url = f"host={primary.folder},{standby.folder} user={postgres.ROLE} dbname=remora"
         store = await PostgresDatabase.open(f"{url} target_session_attrs=read-write", tmp_path / "remora.db", now=1)
         with psycopg.connect(f"{standby.address} dbname=remora", autocommit=True) as connection:
-            while connection.execute(b"select to_regclass('remora.people')").fetchone() == (None,):
-                await asyncio.sleep(0.1)
+            await until(lambda: connection.execute(b"select to_regclass('remora.people')").fetchone() != (None,))
 
         def act(tx: Transaction) -> None:
             tries.append(1)
@@ -94,7 +94,7 @@ async def test_nothing_confirmed_is_lost_with_the_primary(
     with psycopg.connect(f"{postgres.superuser(standby.address)} dbname=postgres", autocommit=True) as connection:
         connection.execute(b"alter system set synchronous_standby_names = ''")
         connection.execute(b"select pg_reload_conf()")
-    async with asyncio.timeout(_LIMIT):
+    async with limit():
         await asyncio.gather(*writing)
     rows = await other.read(lambda reader: [row[0] for row in reader.all("select created_at from people order by 1")])
     assert rows == sorted(confirmed)

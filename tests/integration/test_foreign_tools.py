@@ -19,8 +19,9 @@ from gateway.config.loading import Config, ConfigError
 from gateway.config.loading import load as load_config
 from gateway.pipeline.policy import Rules
 from memory.text.guard import clean
-from tests.kit.bench import Handset, Talk, until
+from tests.kit.bench import Handset, Talk
 from tests.kit.fakes import MINUTE, Clock, calls
+from tests.kit.patience import SECONDS, until
 from tests.kit.talk import private
 
 #: A tool that changes something: it writes a line into a file beside it.
@@ -364,7 +365,7 @@ def server(clock: Clock, **fields: Any) -> ToolServer:
         raise AssertionError
 
     spec = ServerSpec(**{"name": "search", "tools": ["find"], **fields})
-    return ToolServer(spec, call_seconds=5, pinned={}, keep=keep, clean=clean, monotonic=lambda: clock() / 1000)
+    return ToolServer(spec, call_seconds=SECONDS, pinned={}, keep=keep, clean=clean, monotonic=lambda: clock() / 1000)
 
 
 async def test_why_a_tool_is_off_is_told_to_those_who_may_know_the_machine(bench: Tools, clock: Clock) -> None:

@@ -5,7 +5,6 @@ Invariant: what must go is looked for in the bytes of every file of the store, w
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import logging
@@ -43,6 +42,7 @@ from memory.store.sqlite.driver import Driver
 from memory.text.words import stem
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import carried_out, forgotten, secret, traces
+from tests.kit.patience import until
 from tests.kit.stores import DRIVERS, counting, opened, planted, rows, wrote
 from tests.kit.talk import exchange, group, private, received
 
@@ -190,8 +190,7 @@ async def test_no_byte_of_what_is_forgotten_is_left_in_any_file(
         assert traces(path, words)
         other.rollback()
         other.close()
-        while not await fast.scrub():
-            await asyncio.sleep(0.05)
+        await until(fast.scrub)
         await fast.close()
         later = await fast.receipt(receipts[0][0])
         assert later is not None and later.scrubbed

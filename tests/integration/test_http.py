@@ -29,6 +29,7 @@ from gateway.ops.http import (
 from gateway.ops.telemetry import configure
 from tests.kit.loopback import Answer, Asked
 from tests.kit.loopback import serving as answering
+from tests.kit.patience import limit
 
 GREEN = Report(
     reasons=(),
@@ -202,7 +203,7 @@ async def test_a_head_that_trickles_in_is_given_up() -> None:
                 await asyncio.sleep(0.05)
 
         trickling = asyncio.create_task(trickle())
-        async with asyncio.timeout(20):
+        async with limit():
             with suppress(ConnectionResetError):  # a byte more had come
                 assert await reader.read() == b""
         trickling.cancel()
@@ -215,7 +216,7 @@ async def test_who_has_been_sending_longest_makes_room() -> None:
     page = Page()
     async with (
         serving(page.now, host="127.0.0.1", port=0, bounds=ServerBounds(most=3)) as page.url,
-        asyncio.timeout(20),
+        limit(),
     ):
         lines = []
         for number in range(10):
@@ -244,7 +245,7 @@ async def test_what_is_no_request_is_answered_and_not_logged(page: Page, caplog:
     for garbage in (b"GET /healthz HTTP/1.1\r\nnonsense of Ada's\r\n\r\n", b"\x16\x03\x01" * 99 + b"\r\n\r\n"):
         reader, writer = await asyncio.open_connection("127.0.0.1", page.port)
         writer.write(garbage)
-        async with asyncio.timeout(20):
+        async with limit():
             assert (await reader.read()).startswith(b"HTTP/1.")
         writer.close()
     assert caplog.text == ""
@@ -286,7 +287,7 @@ class Receiver:
         reader, writer = await asyncio.open_connection(url.host, url.port)
         writer.write(request)
         try:
-            async with asyncio.timeout(20):
+            async with limit():
                 return await reader.read()
         except ConnectionResetError:
             return b""
@@ -365,7 +366,7 @@ async def test_a_body_on_its_way_makes_room_and_a_delivery_in_hand_does_not() ->
     bounds = ServerBounds(most=12)
     async with (
         serving(Page().now, host="127.0.0.1", port=0, hooks=lambda: [receiver.hook], bounds=bounds) as page,
-        asyncio.timeout(20),
+        limit(),
     ):
         receiver.url = page.replace("/healthz", "/wire/in")
         posting = asyncio.create_task(receiver.post(b"whole"))
@@ -449,7 +450,7 @@ async def test_at_the_end_a_delivery_in_hand_is_finished() -> None:
         ending = asyncio.create_task(stack.aclose())
         await asyncio.sleep(0)
         receiver.goes_on.set()
-        async with asyncio.timeout(20):
+        async with limit():
             answer = await posting
             await ending
     assert answer.status_code == 200
@@ -525,7 +526,7 @@ class Visits:
 
     async def until(self, status: int, who: str = "") -> None:
         """Waits until a request is answered with this status."""
-        async with asyncio.timeout(20):
+        async with limit():
             while (await self.ask(who=who)).status_code != status:
                 await asyncio.sleep(0)
 
@@ -552,11 +553,11 @@ async def test_who_reads_nothing_is_given_up() -> None:
     """A reader could hold a connection for as long as it likes: with a page, a stream, or the last bytes of either."""
     async with hall_with(write_seconds=0.1, share=1) as visits:
         await visits.ask_and_never_read("/stream", "ann")
-        async with asyncio.timeout(20):
+        async with limit():
             await visits.hall.broke_off.wait()
         visits.hall.page = b"x" * 8_000_000
         await visits.ask_and_never_read("/", "ann")
-        async with asyncio.timeout(20):
+        async with limit():
             await visits.hall.began.wait()
         visits.hall.page = b"short"
         await visits.until(200, "ann")
@@ -596,7 +597,7 @@ async def test_strangers_hold_a_limited_number_of_bytes_together_and_so_does_eac
 
         async def hold(who: str, number: int) -> None:
             held.extend(asyncio.create_task(visits.ask(who=who, body=b"x" * 1_000)) for _ in range(number))
-            async with asyncio.timeout(20):
+            async with limit():
                 while len(visits.hall.bodies) < len(held):
                     await asyncio.sleep(0)
 

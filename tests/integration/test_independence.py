@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from tests.kit.patience import until
 from tests.kit.served import ADA, ANN, TELEGRAM_TOKEN, Clock, Served
 from tests.platforms.discord import Control as Discord
 from tests.platforms.discord import reached
@@ -30,11 +30,11 @@ class Both(NamedTuple):
 
     async def telegram_answers(self, word: str) -> None:
         await self.telegram.say(f"I live in {word}", user=ANN, name="Ann")
-        await self.telegram.wait(chat=ANN, text=word, timeout=20)
+        await self.telegram.wait(chat=ANN, text=word)
 
     async def discord_answers(self, word: str) -> None:
         said = await self.discord.say(f"I live in {word}", user=ADA, name="Ada")
-        await self.discord.wait(channel=said.channel, text=word, timeout=20)
+        await self.discord.wait(channel=said.channel, text=word)
 
 
 @pytest.fixture
@@ -98,9 +98,12 @@ async def test_an_intent_that_is_taken_away_while_it_runs_is_told(both: Both) ->
         await both.discord_answers("Lisbon")
         await both.discord.bot(reads_messages=False)
         await both.discord.drop_connection(code=4014)
-        async with asyncio.timeout(20):
-            while "Message Content Intent" not in (reason := await both.served.red("discord")):
-                await asyncio.sleep(0.05)
+
+        async def refused() -> str:
+            reason = await both.served.red("discord")
+            return reason if "Message Content Intent" in reason else ""
+
+        reason = await until(refused)
         assert PORTAL in reason
         await both.telegram_answers("Porto")
     assert both.served.code == 0

@@ -28,6 +28,7 @@ from memory.service import AgentMemory, Edits, Part, Service, Triggers, Used
 from memory.store.job_runs import BROKEN_OFF
 from tests.kit import stalls
 from tests.kit.fakes import NOON, runtime
+from tests.kit.patience import limit
 from tests.kit.pipeline import pipeline
 from tests.kit.talk import private, remember
 
@@ -245,7 +246,7 @@ async def test_who_stops_a_run_by_hand_leaves_nothing_at_work(tmp_path: Path) ->
     before = asyncio.all_tasks()
     worker = Worker(service, timetables({"assistant": AgentSpec(name="assistant")}), now=now)
     following = asyncio.create_task(_followed(worker, service, "assistant", "enrich"))
-    async with asyncio.timeout(20):
+    async with limit():
         await asked.wait()
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)

@@ -21,6 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from gateway.cli.mcp import mcp
 from tests.kit.doors import House, house
 from tests.kit.fakes import ScriptedModel
+from tests.kit.patience import SECONDS
 
 ROOT = Path(__file__).parents[2]
 TOOLS = {
@@ -37,7 +38,7 @@ async def home(tmp_path: Path) -> AsyncIterator[House]:
 @asynccontextmanager
 async def client(home: House, key: str, mode: str = "auto") -> AsyncIterator[Any]:
     headers = {"Authorization": f"Bearer {key}"}
-    async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=20) as http:
+    async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=SECONDS) as http:
         transport = streamable_http_client(f"{home.url}/mcp", http_client=http)
         async with Client(transport, mode=mode) as connected:
             yield connected

@@ -55,11 +55,11 @@ async def test_what_happened_is_counted_and_nobody_is_named(
         before = read(await asked(unused_tcp_port))
         assert value(before, "remora_uptime_seconds") >= 0 and "remora_turns_total" not in before
         await telegram.say("My name is Quaxolia", user=ANN, name="Quaxolia")
-        await telegram.wait(chat=ANN, bot_messages=1, timeout=20)
+        await telegram.wait(chat=ANN, bot_messages=1)
         await telegram.fault("status", method="model", text="nothing", times=0, status=400, body='{"error": "no"}')
         await telegram.fault("refuse", method="sendMessage", status=429, description="Too Many Requests", retry_after=1)
         await telegram.say("nothing works", user=BOB, name="Bob")
-        await telegram.wait(chat=BOB, bot_messages=1, timeout=20)
+        await telegram.wait(chat=BOB, bot_messages=1)
         answer = await asked(unused_tcp_port)
         ready = await asked(unused_tcp_port, "/readyz")
         stranger = await asked(unused_tcp_port, Host="evil.example")

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, closing
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -24,6 +25,7 @@ from gateway.ops.night_clock import TIDY, Timetable, Worker, ticking, timetables
 from memory.jobs.table import TABLE
 from memory.service import AgentMemory, Service, Triggers
 from tests.kit.fakes import DAY, MINUTE, Clock, runtime
+from tests.kit.patience import limit, until
 from tests.kit.talk import private, remember
 
 ZONES = (
@@ -106,6 +108,10 @@ async def test_what_is_due_runs_in_the_order_of_the_night_and_the_store_is_tidie
         assert await worker.work_off() == []
 
 
+async def tidied(service: Service, day: str) -> bool:
+    return any(run[1:] == (TIDY, day, "done") for run in await record(service))
+
+
 async def test_a_laptop_shut_for_a_month_works_one_night(tmp_path: Path) -> None:
     """However late, once; and the next night is the next night's."""
     clock = Clock()
@@ -149,17 +155,15 @@ async def test_a_night_waits_until_the_start_has_settled_and_comes_when_woken(tm
         clock.move(days=1)
         working = asyncio.create_task(worker.work(sleep))
         try:
-            async with asyncio.timeout(20):
+            async with limit():
                 await asyncio.sleep(0.05)
                 assert waits == [30]
                 assert await record(service) == Counter()
                 goes.set()
-                while not [one for one in await record(service) if one[1:] == (TIDY, "2026-11-22", "done")]:
-                    await asyncio.sleep(0.01)
+                await until(partial(tidied, service, "2026-11-22"))
                 clock.move(days=1)
                 await worker.wake()
-                while not [one for one in await record(service) if one[1:] == (TIDY, "2026-11-23", "done")]:
-                    await asyncio.sleep(0.01)
+                await until(partial(tidied, service, "2026-11-23"))
                 assert waits[:2] == [30, 600]
         finally:
             working.cancel()

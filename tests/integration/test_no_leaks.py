@@ -17,6 +17,7 @@ from agents.providers.openai import OpenAIProvider
 from agents.spec import ModelSpec
 from tests.kit import loopback
 from tests.kit.loopback import Answer, Asked
+from tests.kit.patience import SECONDS
 from tests.kit.served import ADA, ANN, BEN, TELEGRAM_TOKEN, Served, spawned
 from tests.platforms.discord import Control as Discord
 from tests.platforms.discord import reached
@@ -72,7 +73,7 @@ async def test_no_text_and_no_secret_is_ever_logged(tmp_path: Path, unused_tcp_p
         )
         await hooked.webhook(f"http://127.0.0.1:{unused_tcp_port}")
         async with spawned(tmp_path) as serving:
-            await discord.wait(connected=True, timeout=60)
+            await discord.wait(connected=True)
             await on_discord(discord, general, canary)
             await on_telegram(telegram, canary)
             await by_webhook(hooked, canary)
@@ -121,7 +122,7 @@ async def on_discord(discord: Discord, general: int, canary: Canaries) -> None:
         # Two people in turns, so that each is answered by itself.
         text = f"{discord.mention} {canary()}{' long' * (number % 2)}"
         await discord.say(text, user=(ADA, BEN)[number % 2], channel=general)
-    await discord.wait(idle=1.0, timeout=60)
+    await discord.wait(idle=1.0)
     breaks: tuple[Deed, ...] = ("status", "flood", "reset", "cut")
     for round_, method in enumerate(("callback", "edit_original"), 1):
         for number, do in enumerate(breaks):
@@ -129,7 +130,7 @@ async def on_discord(discord: Discord, general: int, canary: Canaries) -> None:
         for _ in range(len(breaks)):
             await discord.slash("remember", {"text": f"I like {canary()}"}, user=ADA, channel=general)
             await discord.slash("help", user=ADA, channel=general)
-        await discord.wait(method="callback", count=round_ * 2 * len(breaks), timeout=60)
+        await discord.wait(method="callback", count=round_ * 2 * len(breaks))
         await discord.wait(idle=0.7)
     await discord.heal()
     asked = await discord.slash("remember", user=ADA)
@@ -148,7 +149,7 @@ async def on_discord(discord: Discord, general: int, canary: Canaries) -> None:
     await discord.say(f"and {canary()}", user=ADA, attachments=[("b.txt", b"lost", "text/plain")])
     stranger = await discord.say(f"let me in {canary()}", user=BEN)
     await discord.wait(channel=stranger.channel, bot_messages=1)
-    await discord.wait(idle=1.0, timeout=60)
+    await discord.wait(idle=1.0)
 
 
 async def on_telegram(telegram: Telegram, canary: Canaries) -> None:
@@ -173,17 +174,17 @@ async def on_telegram(telegram: Telegram, canary: Canaries) -> None:
     await telegram.fault("reset", method="download", times=2)
     await telegram.say(f"and {canary()}", user=ANN, document=b"lost", filename="b.txt")
     await telegram.say("/forget all", user=ANN)
-    await telegram.wait(idle=1.0, timeout=60)
+    await telegram.wait(idle=1.0)
     for message in (await telegram.state())["chats"][str(ANN)]["messages"]:
         for row in (message.get("reply_markup") or {}).get("inline_keyboard", ())[:1]:
             await telegram.press(message["message_id"], row[0]["callback_data"], chat=ANN, user=ANN)
-    await telegram.wait(idle=1.0, timeout=60)
+    await telegram.wait(idle=1.0)
 
 
 async def by_webhook(hooked: Telegram, canary: Canaries) -> None:
     """A path and a header that only Telegram knows."""
     await hooked.say(f"hello {canary()}", user=ANN, name="Ann")
-    await hooked.wait(chat=ANN, bot_messages=1, timeout=40)
+    await hooked.wait(chat=ANN, bot_messages=1)
     await hooked.fault("reset", method="webhook", at="after effect")
     await hooked.say(f"again {canary()}", user=ANN)
     await hooked.wait(chat=ANN, bot_messages=2)
@@ -202,7 +203,7 @@ async def crashes(discord: Discord, telegram: Telegram, canary: Canaries) -> Non
     await discord.wait(connected=False)
     await discord.wait(connected=True)
     await discord.say(f"still there? {canary()}", user=ADA)
-    await discord.wait(idle=1.0, timeout=20)
+    await discord.wait(idle=1.0)
 
 
 ANSWER = (
@@ -275,7 +276,7 @@ async def test_nothing_that_is_shown_on_telegram_calls_anybody_by_name(tmp_path:
             for said in ("short", f"/remember I like {CALLING}", "/memory", "/why", "long"):
                 before = len(await telegram.texts(ANN))
                 await telegram.say(said, user=ANN)
-                await telegram.wait(chat=ANN, bot_messages=before + 1, timeout=30)
+                await telegram.wait(chat=ANN, bot_messages=before + 1)
         state = await telegram.state()
     shown = [
         one
@@ -309,7 +310,7 @@ async def test_a_server_that_repeats_what_it_was_asked_is_not_quoted() -> None:
         return Answer(status=400, body={"error": {"message": json.dumps(told)}})
 
     async with loopback.serving(refuse) as url, httpx.AsyncClient(trust_env=False) as client:
-        model = ModelSpec(provider="openai", base_url=url, model="test", timeout=5)
+        model = ModelSpec(provider="openai", base_url=url, model="test", timeout=SECONDS)
         provider = OpenAIProvider(client, model, count_tokens=len)
         with pytest.raises(ModelError) as raised:
             await provider.complete(Request(messages=(ChatMessage(role="user", content=f"my secret is {canary}"),)))

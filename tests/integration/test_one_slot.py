@@ -11,6 +11,7 @@ from agents.servers import Servers
 from agents.spec import AgentSpec, ModelSpec
 from gateway import app
 from memory.learn.model import ModelRequest
+from tests.kit.patience import SECONDS, limit, until
 from tests.kit.wire import Wire, wire
 
 
@@ -61,15 +62,13 @@ async def test_a_person_is_answered_while_a_long_reading_waits_and_its_tokens_ar
         assert background is not None
         asked = ModelRequest(instructions="READ", material="many words " * 100)
         reading = asyncio.ensure_future(background.complete(asked))
-        while not server.readings:
-            await asyncio.sleep(0.01)
+        await until(lambda: server.readings)
         chat = app._agent(spec, models, 30).provider
-        async with asyncio.timeout(10):
+        async with limit():
             assert (await chat.complete(Request(messages=(ChatMessage(role="user", content="hi"),)))).text == "{}"
-        while not server.broken_off:
-            await asyncio.sleep(0.01)
+        await until(lambda: server.broken_off)
         server.finish.set()
-        answer = await asyncio.wait_for(reading, 10)
+        answer = await asyncio.wait_for(reading, SECONDS)
         alone = await background.complete(asked)
     assert server.readings == 3
     # The reading that was broken off was paid for, too.

@@ -22,8 +22,9 @@ import pytest
 
 from gateway.commands.catalogue import CATALOGUE
 from gateway.page.visitors import CODE_FILE, leave_code
+from tests.kit.patience import limit
 from tests.kit.served import ANN, BOB, TELEGRAM_TOKEN, Clock, Served
-from tests.kit.visit import USED, Guest, Page, paged, until, words
+from tests.kit.visit import USED, Guest, Page, grown, paged, words
 from tests.platforms.telegram import Control as Telegram
 from tests.platforms.telegram import serving as serving_telegram
 
@@ -122,10 +123,10 @@ async def test_what_is_said_is_answered_in_every_tab_of_the_person_and_nowhere_e
         sent = await ada.say("My dog is called Rex", headers={"X-Remora": "1"})
         assert sent.status_code == 204
         for tab in (first, second):
-            assert "Rex" in await until(tab, "Rex")
-            await until(tab, "Why this answer")
+            assert "Rex" in await grown(tab, "Rex")
+            await grown(tab, "Why this answer")
         await bea.say("hello there", headers={"X-Remora": "1"})
-        async with asyncio.timeout(15):
+        async with limit():
             async for _, data in other:
                 assert "Rex" not in data["html"]
                 if "Why this answer" in data["html"]:
@@ -213,7 +214,7 @@ async def test_strangers_are_sent_away_before_they_send(page: Page) -> None:
             f"POST {path} HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: same-origin\r\nContent-Length: 9000000\r\n\r\n"
         )
         writer.write(head.encode())
-        async with asyncio.timeout(20):
+        async with limit():
             assert (await reader.readline()).startswith(f"HTTP/1.1 {status} ".encode())
         writer.close()
 
@@ -402,7 +403,7 @@ async def test_a_page_speaks_the_language_of_its_visitor(page: Page) -> None:
 
     async with bea.stream() as events:
         await bea.say("/profile language fr")
-        await until(events, "en français")
+        await grown(events, "en français")
     assert "Discussion Mémoire Dates" in await bea.text("/me")
     # Also where nothing is, and where a form is refused.
     lost = (await bea.get("/nowhere")).text

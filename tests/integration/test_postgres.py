@@ -19,6 +19,7 @@ from memory.store.sqlite.migrate import Migration, migrations
 from tests.kit import postgres
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import traces
+from tests.kit.patience import until
 from tests.kit.stores import opened
 
 pytestmark = pytest.mark.postgres
@@ -259,9 +260,11 @@ async def test_a_connection_is_closed_though_its_caller_goes_away_twice(store: P
         looking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await looking
-    async with asyncio.timeout(10):
-        while await store.read(lambda reader: reader.number(connected)) != before:
-            await asyncio.sleep(0.05)
+
+    async def as_before() -> bool:
+        return await store.read(lambda reader: reader.number(connected)) == before
+
+    await until(as_before)
 
 
 async def test_a_server_that_is_away_is_told(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from gateway.commands.texts import Texts
 from gateway.pipeline.router import Router
 from tests.kit import faultserver
 from tests.kit.faultserver import WELL, FaultServer, delta, says, sse
+from tests.kit.patience import limit
+from tests.kit.tables import each_row
 
 #: Seconds of a turn here; nothing is asserted about time but that all of it ends.
 DEADLINE = 3.0
@@ -33,7 +35,7 @@ def suffered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Suffered | B
     """Every fault once, all at the same time, since most of it is waiting."""
 
     async def one(name: str) -> Suffered:
-        async with asyncio.timeout(ENDS):
+        async with limit():
             return await suffer(tmp_path_factory.mktemp(name), name, deadline=DEADLINE)
 
     async def together(*names: str) -> dict[str, Suffered | BaseException]:
@@ -259,7 +261,7 @@ def met(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Met | str]:
 
     async def everything() -> dict[str, Met | str]:
         listener = Listener()
-        async with talking(tmp_path_factory.mktemp("shapes"), listener) as (server, router), asyncio.timeout(ENDS):
+        async with talking(tmp_path_factory.mktemp("shapes"), listener) as (server, router), limit():
             server.bodies = {f"person-{n}-": body for n, body in enumerate(SHAPES.values())}
             results = await asyncio.gather(*(one(router, listener, n) for n in range(len(SHAPES))))
             assert not server.bodies, "every shape was sent"
@@ -376,7 +378,7 @@ def test_the_strict_vendor_of_these_tests_refuses_what_it_should(message: dict[s
     assert words in str(refusal_of({"messages": [message]}))
 
 
-@pytest.mark.parametrize("name", [name for name in ARGUMENTS if name not in FIT])
+@each_row("name", [name for name in ARGUMENTS if name not in FIT])
 def test_the_strict_vendor_refuses_malformed_arguments_as_they_came(name: str) -> None:
     """Each of them would have stopped the conversation."""
     call = {"id": "c1", "function": {"name": "now", "arguments": ARGUMENTS[name]}}

@@ -17,6 +17,7 @@ from gateway.ops.serve import signals
 from memory.errors import StorageError
 from memory.loops import Loops
 from tests.kit.fakes import Clock
+from tests.kit.patience import limit, until
 from tests.kit.served import ANN, BOB, TELEGRAM_TOKEN, Served
 from tests.platforms.telegram import Control, serving
 
@@ -64,7 +65,7 @@ def installed(tmp_path: Path, telegram: Control) -> Installation:
 async def asked(telegram: Control, text: str, *, count: int, user: int = ANN) -> str:
     """Says something and returns the `count`th of the bot's messages in that chat, without what it adds once."""
     await telegram.say(text, user=user)
-    await telegram.wait(chat=user, bot_messages=count, timeout=20)
+    await telegram.wait(chat=user, bot_messages=count)
     return (await telegram.texts(user))[-1].partition("\n\nBy the way")[0]
 
 
@@ -80,15 +81,13 @@ async def test_a_running_turn_goes_on_and_the_next_one_is_the_new_agents(
     async with installed.served.running():
         await telegram.fault("hang", at="after effect", method="model", text="slow")
         await telegram.say("slow question", user=BOB)
-        async with asyncio.timeout(20):
-            while not (await telegram.state())["model"]["asked"]:
-                await asyncio.sleep(0.02)
+        await until(telegram.asked)
         installed.agent("assistant", "", offline=True)
         installed.agent("second", f"routing: {{people: ['telegram:{ANN}']}}")
         assert await reloaded(telegram, count=1) == "Changed: agents.assistant.models, agents.second"
         assert await reloaded(telegram, count=2) == "Nothing has changed."
         await telegram.heal()
-        await telegram.wait(chat=BOB, bot_messages=1, timeout=20)
+        await telegram.wait(chat=BOB, bot_messages=1)
         assert (await telegram.texts(BOB))[0].startswith("Answer to: slow question")
         assert await asked(telegram, "hello", count=3) == "Answer to: hello"
         assert "Answer to" not in await asked(telegram, "hello", count=2, user=BOB)
@@ -137,9 +136,7 @@ async def test_a_wrong_file_changes_nothing_and_is_told(
         assert await asked(telegram, "still here?", count=1, user=BOB) == "Answer to: still here?"
         with capture_logs() as logs:
             installed.served.reload.set()
-            async with asyncio.timeout(10):
-                while not any(one["event"] == "config.refused" for one in logs):
-                    await asyncio.sleep(0.01)
+            await until(lambda: any(one["event"] == "config.refused" for one in logs))
 
 
 async def test_a_file_that_changes_is_read_when_it_is_whole(tmp_path: Path) -> None:
@@ -167,9 +164,7 @@ async def test_a_file_that_changes_is_read_when_it_is_whole(tmp_path: Path) -> N
     reloader = Reloader(sources.read(), sources, apply)
     watching = asyncio.create_task(reloader.watch(Loops(now=Clock()), sleep))
     with capture_logs() as logs:
-        async with asyncio.timeout(10):
-            while not applied:
-                await asyncio.sleep(0)
+        await until(lambda: applied)
     watching.cancel()
     assert applied[-1].default_agent == reloader.config.default_agent == "second"
     assert [one["event"] for one in logs] == ["config.reloaded"]
@@ -221,6 +216,6 @@ async def test_a_hangup_asks_for_a_reload(tmp_path: Path) -> None:
     stop, reload = asyncio.Event(), asyncio.Event()
     with signals(stop, reload):
         os.kill(os.getpid(), signal.SIGHUP)
-        async with asyncio.timeout(5):
+        async with limit():
             await reload.wait()
     assert not stop.is_set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.kit.patience import until
 from tests.kit.served import ANN, BOB, TELEGRAM_TOKEN, Clock, Served
 from tests.platforms.telegram import Control, running
 
@@ -37,12 +37,13 @@ class Bot:
 
     async def sees(self, pattern: str, chat: int = ANN, *, times: int = 1) -> dict[str, Any]:
         """Waits until a pattern is shown so often in a chat; returns the last message with it."""
-        async with asyncio.timeout(20):
-            while True:
-                found = [one for one in await self.shown(chat) if re.search(pattern, str(one.get("text", "")))]
-                if len(found) >= times:
-                    return found[-1]
-                await asyncio.sleep(0.05)
+
+        async def seen() -> list[dict[str, Any]]:
+            found = [one for one in await self.shown(chat) if re.search(pattern, str(one.get("text", "")))]
+            return found if len(found) >= times else []
+
+        matching: list[dict[str, Any]] = await until(seen)
+        return matching[-1]
 
     async def say(self, text: str, answer: str, *, user: int = ANN, **more: Any) -> dict[str, Any]:
         """Says something and waits for an answer that no earlier message gave."""
@@ -61,9 +62,11 @@ class Bot:
         self.clock.shift += minutes * 60
         before = len(await self.texts(user))
         await self.telegram.say("/remind list", user=user, sent_at=self.clock() // 1000)
-        async with asyncio.timeout(20):
-            while len(await self.texts(user)) == before:
-                await asyncio.sleep(0.05)
+
+        async def answered() -> bool:
+            return len(await self.texts(user)) > before
+
+        await until(answered)
 
 
 @pytest.fixture

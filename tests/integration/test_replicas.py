@@ -20,6 +20,7 @@ from memory.store import replicas
 from memory.store.database import Transaction
 from tests.kit import postgres
 from tests.kit.neighbour import neighbour, receive
+from tests.kit.patience import limit, until
 
 pytestmark = pytest.mark.postgres
 if postgres.is_installed():
@@ -46,13 +47,6 @@ async def opened(tmp_path: Path) -> AsyncIterator[Callable[[], Awaitable[Postgre
 
 
 Opened = Callable[[], Awaitable["PostgresDatabase"]]
-
-
-async def until(done: Callable[[], bool], *, seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.02)
 
 
 async def test_a_session_has_one_holder(opened: Opened) -> None:
@@ -89,7 +83,7 @@ async def test_the_holder_is_told_when_another_process_has_something_for_it(open
     one.peers.on("work", told.append)
     await one.peers.hold("telegram:1:-")
     await other.peers.hold("telegram:1:-")
-    await until(lambda: told == ["telegram:1:-"], seconds=5)
+    await until(lambda: told == ["telegram:1:-"])
 
 
 async def test_only_a_session_in_which_nothing_is_left_to_do_is_left(opened: Opened) -> None:
@@ -139,21 +133,21 @@ async def test_whoever_leaves_in_order_is_followed_at_once(opened: Opened, tmp_p
     await one.peers.hold("telegram:1:-")
     await one.write(receive)
     await one.close()
-    await until(lambda: bool(gone), seconds=5)
+    await until(lambda: bool(gone))
     assert await other.peers.adopt(lambda _: True, unread=True) == ["telegram:1:-"]
     assert await other.peers.adopt(lambda _: True, unread=True) == []
 
 
-@pytest.mark.parametrize(("how", "seconds"), [(signal.SIGKILL, 6.0), (signal.SIGSTOP, 13.0)])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 async def test_who_is_dead_or_frozen_is_followed_and_does_no_harm(
-    opened: Opened, tmp_path: Path, how: signal.Signals, seconds: float
+    opened: Opened, tmp_path: Path, how: signal.Signals
 ) -> None:
     other = await opened()
     gone: list[str] = []
     other.peers.on("gone", gone.append)
     async with neighbour(postgres.url(tmp_path / "remora.db"), tmp_path / "remora.db") as one:
         one.send_signal(how)
-        await until(lambda: bool(gone), seconds=seconds)
+        await until(lambda: bool(gone))
         # The row that the dead one was showing may have been shown.
         assert await other.peers.adopt(lambda _: True, unread=True) == ["telegram:1:-"]
         if how is signal.SIGSTOP:
@@ -185,7 +179,7 @@ async def test_a_duty_is_done_by_one_and_goes_on_with_another(opened: Opened) ->
     assert doing == ["one"]
     end.set()
     await first
-    await until(lambda: doing == ["one", "other"], seconds=10)
+    await until(lambda: doing == ["one", "other"])
     second.cancel()
     await asyncio.gather(second, return_exceptions=True)
 
@@ -214,7 +208,7 @@ async def test_a_start_waits_for_a_host_that_does_not_answer(opened: Opened, tmp
         real = psycopg.conninfo.conninfo_to_dict(postgres.url(path))
         url = f"host=127.0.0.1,{real['host']} port={port},5432 user={real['user']} dbname={real['dbname']}"
         began = time.monotonic()
-        async with asyncio.timeout(40):
+        async with limit():
             one = await PostgresDatabase.open(url, path, now=1)
         assert time.monotonic() - began > 2
         await asyncio.sleep(4)

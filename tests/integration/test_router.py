@@ -17,6 +17,7 @@ from tests.kit import postgres
 from tests.kit.assembly import LIMITS
 from tests.kit.bench import Bench, Screen
 from tests.kit.fakes import Clock, ScriptedModel, calls
+from tests.kit.patience import until
 from tests.kit.talk import private
 
 
@@ -110,8 +111,7 @@ async def test_a_caller_that_goes_away_does_not_take_the_message_with_it(bench: 
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        while not bench.screen.sent:
-            await asyncio.sleep(0.01)
+        await until(lambda: bench.screen.sent)
     assert bench.screen.texts == ["All right."]
 
 
@@ -172,8 +172,7 @@ async def test_stop_ends_nothing_that_lies_in_another_store(bench: Bench) -> Non
             await asyncio.sleep(0.02)
         served = "worker"
         await router.on_inbound(bench.inbound("/stop"))
-        while not bench.screen.texts:
-            await asyncio.sleep(0.01)
+        await until(lambda: bench.screen.texts)
         slow.set()
         await router.settled(Place(channel="console", chat="ada"))
         rows = await bench.memory.database.read(lambda reader: reader.all("select state from inbox"))
@@ -314,12 +313,10 @@ async def test_a_full_disk_is_told_and_what_was_taken_is_answered_when_there_is_
         with pytest.raises(NotTaken, match="full"):
             await router.on_inbound(bench.inbound("x" * 200_000))
         await router.take_up()
-        while not screen.shown:
-            await asyncio.sleep(0.01)
+        await until(lambda: screen.shown)
         assert "disk" in screen.shown[0] and "full" in screen.shown[0]
         await _limit_pages(database, 1_000_000)
-        while not screen.sent:
-            await asyncio.sleep(0.01)
+        await until(lambda: screen.sent)
     assert len(screen.texts) == 1 and screen.texts[0].startswith("Here.")
 
 

@@ -20,6 +20,7 @@ from gateway.ops.serve import GRACE, SILENCE, judge, serve, version
 from memory.errors import StoreInUse
 from memory.service import StoreHealth
 from tests.kit.fakes import NOON, Clock
+from tests.kit.patience import limit, until
 
 WELL = StoreHealth(oldest_inbox=None, oldest_outbox=None, damage=None, wal_bytes=0)
 
@@ -116,7 +117,7 @@ def configured(folder: Path, http: str = "{enabled: false}") -> Config:
     return load(folder / "config.yaml", {}, folder)
 
 
-async def until(happened: asyncio.Event, serving: asyncio.Task[int]) -> None:
+async def reached(happened: asyncio.Event, serving: asyncio.Task[int]) -> None:
     """Wait for it, or raise what ended the serving before."""
     waiting = asyncio.create_task(happened.wait())
     await asyncio.wait({waiting, serving}, return_when=asyncio.FIRST_COMPLETED)
@@ -133,8 +134,8 @@ async def test_a_message_is_answered_until_it_is_told_to_stop(config: Config) ->
     config = load(file, {}, file.parent)
     serving = asyncio.create_task(serve(config, {"console": wire}, stop=operator.stop, say=operator.say))
     await wire.said.put("My name is Ada")
-    async with asyncio.timeout(20):
-        await until(wire.answered, serving)
+    async with limit():
+        await reached(wire.answered, serving)
         operator.stop.set()
         assert await serving == 0
     assert "Ada" in wire.sent[0]
@@ -151,14 +152,12 @@ async def test_stopping_answers_what_was_taken(config: Config) -> None:
     wire.held.clear()
     serving = asyncio.create_task(serve(config, {"console": wire}, stop=operator.stop, say=operator.say))
     await wire.said.put("/help")
-    async with asyncio.timeout(20):
-        await until(wire.receiving, serving)
-        while not wire.said.empty():
-            await asyncio.sleep(0)
+    async with limit():
+        await reached(wire.receiving, serving)
+        await until(wire.said.empty)
         await asyncio.sleep(0.2)
         operator.stop.set()
-        while not any(line.startswith("Ending") for line in operator.lines):
-            await asyncio.sleep(0.01)
+        await until(lambda: any(line.startswith("Ending") for line in operator.lines))
         await wire.said.put("too late")
         wire.held.set()
         assert await serving == 0
@@ -177,8 +176,8 @@ async def test_a_channel_that_fails_holds_up_no_other(config: Config) -> None:
         serve(config, {"broken": broken, "console": wire}, stop=operator.stop, say=operator.say, sleep=sleep)
     )
     await wire.said.put("/help")
-    async with asyncio.timeout(20):
-        await until(wire.answered, serving)
+    async with limit():
+        await reached(wire.answered, serving)
         operator.stop.set()
         assert await serving == 0
     assert broken.failures < 10**9
@@ -188,8 +187,8 @@ async def test_a_second_process_is_refused_before_it_receives(config: Config) ->
     """Two would take each other's messages."""
     first, second, operator = Wire(), Wire(), Operator()
     serving = asyncio.create_task(serve(config, {"console": first}, stop=operator.stop, say=operator.say))
-    async with asyncio.timeout(20):
-        await until(first.receiving, serving)
+    async with limit():
+        await reached(first.receiving, serving)
         with pytest.raises(StoreInUse, match=r"in use by another Remora \(process \d+\)"):
             await serve(config, {"console": second}, stop=asyncio.Event(), say=operator.say)
         operator.stop.set()
@@ -204,8 +203,8 @@ async def test_health_is_served_while_it_runs(tmp_path: Path, unused_tcp_port: i
     serving = asyncio.create_task(
         serve(config, {"console": wire}, stop=operator.stop, say=operator.say, now=Clock(NOON + 5_000))
     )
-    async with asyncio.timeout(20), httpx.AsyncClient(trust_env=False) as client:
-        await until(wire.receiving, serving)
+    async with limit(), httpx.AsyncClient(trust_env=False) as client:
+        await reached(wire.receiving, serving)
         url = f"http://127.0.0.1:{unused_tcp_port}/healthz"
         assert f"  health: {url}" in operator.lines
         green = await client.get(url)
@@ -228,11 +227,11 @@ async def test_a_webhook_is_taken_where_the_health_page_is(tmp_path: Path, unuse
     config = configured(tmp_path, f"{{port: {unused_tcp_port}}}")
     wire, operator = Hooked(), Operator()
     serving = asyncio.create_task(serve(config, {"console": wire}, stop=operator.stop, say=operator.say))
-    async with asyncio.timeout(20), httpx.AsyncClient(trust_env=False) as client:
-        await until(wire.receiving, serving)
+    async with limit(), httpx.AsyncClient(trust_env=False) as client:
+        await reached(wire.receiving, serving)
         assert f"  hooks:  console at /wire, taken at 127.0.0.1:{unused_tcp_port}" in operator.lines
         answer = await client.post(f"http://127.0.0.1:{unused_tcp_port}/wire", content="/help")
-        await until(wire.answered, serving)
+        await reached(wire.answered, serving)
         operator.stop.set()
         assert await serving == 0
     assert (answer.status_code, answer.content) == (202, b"")
@@ -248,13 +247,12 @@ async def test_while_it_ends_deliveries_are_put_off_and_health_is_still_told(
     wire.held.clear()
     serving = asyncio.create_task(serve(config, {"console": wire}, stop=operator.stop, say=operator.say))
     url = f"http://127.0.0.1:{unused_tcp_port}"
-    async with asyncio.timeout(20), httpx.AsyncClient(trust_env=False) as client:
-        await until(wire.receiving, serving)
+    async with limit(), httpx.AsyncClient(trust_env=False) as client:
+        await reached(wire.receiving, serving)
         assert (await client.post(f"{url}/wire", content="/help")).status_code == 202
         await wire.sending.wait()
         operator.stop.set()
-        while not any(line.startswith("Ending") for line in operator.lines):
-            await asyncio.sleep(0.01)
+        await until(lambda: any(line.startswith("Ending") for line in operator.lines))
         late = await client.post(f"{url}/wire", content="late")
         page = await client.get(f"{url}/healthz")
         wire.held.set()
@@ -275,7 +273,7 @@ async def test_a_taken_port_ends_the_start(tmp_path: Path, unused_tcp_port: int)
 async def test_what_was_said_where_the_bot_is_no_more_goes_after_thirty_days(config: Config, clock: Clock) -> None:
     """Nobody there can ask for it any longer."""
     wire = Wire()
-    async with app.running(config, {"console": wire}, now=clock) as router, asyncio.timeout(20):
+    async with app.running(config, {"console": wire}, now=clock) as router, limit():
         receiving = asyncio.create_task(wire.run(router))
         wire.said.put_nowait("I live in Quaxolia.")
         await wire.answered.wait()
@@ -298,8 +296,8 @@ async def test_what_was_said_where_the_bot_is_no_more_goes_after_thirty_days(con
     serving = asyncio.create_task(
         serve(config, {"console": Wire()}, stop=operator.stop, say=operator.say, now=clock, sleep=sleep)
     )
-    async with asyncio.timeout(20):
-        await until(looked, serving)
+    async with limit():
+        await reached(looked, serving)
         operator.stop.set()
         assert await serving == 0
     assert b"Quaxolia" not in (config.data_dir / "remora.db").read_bytes()
@@ -322,7 +320,7 @@ async def test_bad_health_for_too_long_ends_it_only_if_configured(tmp_path: Path
             operator.stop.set()
         await asyncio.sleep(0)
 
-    async with asyncio.timeout(20):
+    async with limit():
         code = await serve(
             config, {"console": wire}, stop=operator.stop, say=operator.say, monotonic=lambda: passed, sleep=sleep
         )
@@ -355,8 +353,8 @@ async def test_a_part_that_cannot_tell_how_it_is_is_named_and_ends_nothing(
     serving = asyncio.create_task(
         serve(config, {"console": wire}, stop=operator.stop, say=operator.say, now=lambda: NOON, sleep=sleep)
     )
-    async with asyncio.timeout(20), httpx.AsyncClient(trust_env=False) as client:
-        await until(looked, serving)
+    async with limit(), httpx.AsyncClient(trust_env=False) as client:
+        await reached(looked, serving)
         page = await client.get(f"http://127.0.0.1:{unused_tcp_port}/healthz")
         operator.stop.set()
         assert await serving == 0
@@ -389,8 +387,8 @@ async def test_it_gets_over_a_time_without_files(tmp_path: Path, unused_tcp_port
         )
     )
     with capture_logs() as logs:
-        async with asyncio.timeout(20):
-            await until(wire.receiving, serving)
+        async with limit():
+            await reached(wire.receiving, serving)
             with socket.socket() as one:
                 one.setblocking(False)
                 resource.setrlimit(resource.RLIMIT_NOFILE, (one.fileno() + 1, hard))
@@ -401,14 +399,14 @@ async def test_it_gets_over_a_time_without_files(tmp_path: Path, unused_tcp_port
                     )
                     for _ in range(5):
                         looked.clear()
-                        await until(looked, serving)
+                        await reached(looked, serving)
                 finally:
                     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
                 said = await asyncio.get_running_loop().sock_recv(one, 10_000)
             passed = 600.0
             while logs[-1]["event"] != "health.green":
                 looked.clear()
-                await until(looked, serving)
+                await reached(looked, serving)
             operator.stop.set()
             assert await serving == 0
     assert said.startswith(b"HTTP/1.1 503 ") and b"can open no more files and connections" in said

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from gateway.pipeline.policy import Rules
 from tests.kit import postgres
 from tests.kit.fakes import ScriptedModel
 from tests.kit.neighbour import neighbour
+from tests.kit.patience import until
 from tests.kit.pipeline import Wall, World, pipeline
 
 pytestmark = pytest.mark.postgres
@@ -31,13 +31,6 @@ async def worlds(folder: Path, count: int = 2, **more: Any) -> AsyncIterator[lis
         url = postgres.url(folder / "remora.db")
         made = [pipeline(folder, rules=OPEN, shared=url, **more) for _ in range(count)]
         yield [await stack.enter_async_context(one) for one in made]
-
-
-async def until(done: Callable[[], bool], *, seconds: float = 10) -> None:
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.02)
 
 
 def texts(world: World) -> list[str]:
@@ -77,10 +70,11 @@ async def test_messages_that_arrive_at_different_processes_are_answered_once_and
         for n in range(12):
             world = all_of[n % 3]
             await world.router.on_inbound(world.inbound(f"message {n}", author="7"))
-        end = time.monotonic() + 20
-        while await all_of[0].rows("select 1 from inbox where state <> 'done'"):
-            assert time.monotonic() < end
-            await asyncio.sleep(0.05)
+
+        async def all_done() -> bool:
+            return not await all_of[0].rows("select 1 from inbox where state <> 'done'")
+
+        await until(all_done)
         said = await all_of[0].rows("select text from messages where role = 'user' order by id")
         assert said == [(f"message {n}",) for n in range(12)]
         # Messages that wait together are answered together.
@@ -122,7 +116,7 @@ async def test_what_a_process_leaves_at_its_end_is_taken_up_by_another(tmp_path:
         async with worlds(tmp_path, 1, model=slow) as (one,):
             await one.router.on_inbound(one.inbound("Are you there?", author="7"))
             await until(lambda: one.store.turns.is_under_way("telegram:7:-"))
-        await until(lambda: texts(other) == ["All right."], seconds=40)
+        await until(lambda: texts(other) == ["All right."])
 
 
 class Page(Wall):
@@ -174,7 +168,7 @@ async def test_what_a_killed_process_holds_is_answered_by_another(tmp_path: Path
     # It holds a session of this world's platform; its end is noticed all the same.
     async with worlds(tmp_path, 1) as (world,), neighbour(postgres.url(path), path) as one:
         one.kill()
-        await until(lambda: world.memory.peers.holds("telegram:1:-"), seconds=15)
+        await until(lambda: world.memory.peers.holds("telegram:1:-"))
 
 
 async def test_work_of_the_dead_that_can_not_be_taken_up_at_once_is_taken_up_later(tmp_path: Path) -> None:
@@ -183,11 +177,11 @@ async def test_work_of_the_dead_that_can_not_be_taken_up_at_once_is_taken_up_lat
         with psycopg.connect(postgres.url(path)) as beside:
             beside.execute("lock table remora.agents in access exclusive mode")
             one.kill()
-            await until(lambda: world.memory.peers.holds(key), seconds=15)
+            await until(lambda: world.memory.peers.holds(key))
             # A read is given up after five seconds.
             await asyncio.sleep(6)
             assert world.memory.peers.fresh() == (key,)
-        await until(lambda: not world.memory.peers.fresh(), seconds=15)
+        await until(lambda: not world.memory.peers.fresh())
         # Nobody knows whether the message that the dead one was sending was shown.
         await until(lambda: len(texts(world)) == 1)
 

@@ -23,6 +23,7 @@ from memory.store.sqlite import health
 from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.migrate import migrations
 from tests.kit.faults import Faults
+from tests.kit.patience import SECONDS, until
 
 DRIVERS = [drivers.built_in(), *([bundled] if (bundled := drivers.bundled()) is not None else [])]
 PAGE = 4096
@@ -100,8 +101,7 @@ async def test_a_cancelled_close_still_closes(tmp_path: Path) -> None:
     await asyncio.sleep(0)
     closing_.cancel()
     await asyncio.gather(closing_, return_exceptions=True)
-    while path.with_name("remora.db.pid").exists():
-        await asyncio.sleep(0.01)
+    await until(lambda: not (path.with_name("remora.db.pid").exists()))
     await (await SqliteDatabase.open(path, now=1)).close()
 
 
@@ -472,7 +472,7 @@ async def test_a_slow_read_does_not_hold_up_the_others(tmp_path: Path) -> None:
     slow = asyncio.create_task(database.read(waits))
     await asyncio.to_thread(inside.wait, 10)
     for _ in range(6):
-        assert await asyncio.wait_for(_names(database), 10) == []
+        assert await asyncio.wait_for(_names(database), SECONDS) == []
     go_on.set()
     await slow
     await database.close()

@@ -10,8 +10,9 @@ import pytest
 
 from bench.offline import talk
 from channels.base import Attachment, Inbound
-from tests.kit.bench import Desk, Phone, SlowModel, until
+from tests.kit.bench import Desk, Phone, SlowModel
 from tests.kit.fakes import Clock, ScriptedModel
+from tests.kit.patience import until
 
 
 @pytest.fixture

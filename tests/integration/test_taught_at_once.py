@@ -19,6 +19,7 @@ from memory.service import Outcome, Part, Said, Service, Turn
 from memory.store.database import Transaction, of_owner
 from tests.kit import postgres
 from tests.kit.fakes import Clock
+from tests.kit.patience import SECONDS
 from tests.kit.stores import link, opened, rows
 from tests.kit.talk import Place, facts, group, learn, met, private, received, say
 
@@ -108,7 +109,7 @@ async def test_what_somebody_teaches_holds_up_nobody_but_them(
     ada, bob = private("ada"), private("bob")
     owner = (await met(one, clock, ada)).scope.writes_to
     async with learning(one, owner):
-        bobs = await asyncio.wait_for(teach(other, bob, "I live in Lisbon", clock), 10)
+        bobs = await asyncio.wait_for(teach(other, bob, "I live in Lisbon", clock), SECONDS)
         assert await facts(other, bobs.context) == [("home", "Lisbon")]
         adas = asyncio.create_task(teach(other, elsewhere(ada, "ada-again"), "I live in Porto", clock))
         assert await waits(adas)
@@ -135,7 +136,7 @@ async def test_what_ends_in_private_waits_for_the_group_where_it_was_said(
     one, other = two
     said = await taught(one, group("walkers", "ada"), "I live in Porto", clock)
     async with learning(one, said.context.scope.writes_to):
-        plain = await asyncio.wait_for(taught(other, private("ada"), "I like tea", clock), 10)
+        plain = await asyncio.wait_for(taught(other, private("ada"), "I like tea", clock), SECONDS)
         assert await facts(other, plain.context) == [("home", "Porto"), ("likes", "tea")]
         over = asyncio.create_task(taught(other, private("ada"), "I don't live in Porto any more", clock))
         assert await waits(over)

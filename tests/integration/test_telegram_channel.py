@@ -31,7 +31,7 @@ from channels.base import (
 )
 from channels.telegram import TelegramChannel, TelegramRateLimited, probe
 from tests.kit.fakes import Clock
-from tests.kit.hosts import SECONDS
+from tests.kit.patience import limit
 from tests.kit.telegram_bot import (
     ADA,
     BOT,
@@ -176,7 +176,7 @@ async def test_offset_is_given_up_once_it_has_confirmed(telegram: Control) -> No
         await host.hears(1)
         await telegram.wait(delivered=True, polling=True)
         await telegram.fault("status", method="getUpdates")
-        async with asyncio.timeout(SECONDS):
+        async with limit():
             await asleep.wait()
         await telegram.number_updates(899_995)
         await telegram.say("after the quiet week", user=ADA)
@@ -819,7 +819,7 @@ async def test_revoked_token_ends_the_run(telegram: Control) -> None:
     task = asyncio.create_task(channel.run(Host()))
     await telegram.wait(polling=True)
     await telegram.revoke()
-    async with asyncio.timeout(SECONDS):
+    async with limit():
         with pytest.raises(ChannelRefused, match="token"):
             await task
     assert "token" in channel.health().trouble
@@ -837,7 +837,7 @@ async def test_webhook_is_not_silently_removed(telegram: Control) -> None:
         task = asyncio.create_task(bot(telegram).run(Host()))
         await telegram.wait(polling=True)
         await client.get(f"{call}/setWebhook", params={"url": "https://example.org/hook"})
-        async with asyncio.timeout(SECONDS):
+        async with limit():
             with pytest.raises(ChannelRefused, match="deleteWebhook"):
                 await task
 

@@ -33,7 +33,7 @@ from channels.base import (
 from channels.telegram import TelegramChannel, Webhook
 from channels.telegram.updates import album_of, chat_of, gathered
 from tests.kit.fakes import Clock
-from tests.kit.hosts import SECONDS
+from tests.kit.patience import limit, until
 from tests.kit.telegram_bot import ADA, BOT, GROUP, Host, Sleep, bot, known, place, row, running, shown
 from tests.platforms.telegram import Control, File, serving
 
@@ -236,7 +236,7 @@ async def test_album_that_comes_in_pieces_is_waited_for(telegram: Control) -> No
 
     await telegram.say("before", user=8)
     await telegram.say("see", user=ADA, photo=b"p0", media_group="g1")
-    async with heard(telegram, sleep=sleep) as (_, host), asyncio.timeout(SECONDS):
+    async with heard(telegram, sleep=sleep) as (_, host), limit():
         await waiting.wait()
         assert [one.text for one in host.said] == ["before"]
         await telegram.say("between", user=8)
@@ -258,7 +258,7 @@ async def test_album_is_not_confirmed_before_all_of_it_is_taken(telegram: Contro
 
     await telegram.say("before", user=8)
     await telegram.say("see", user=ADA, photo=b"p0", media_group="g1")
-    async with heard(telegram, sleep=sleep), asyncio.timeout(SECONDS):
+    async with heard(telegram, sleep=sleep), limit():
         await waiting.wait()
     await telegram.say(user=ADA, photo=b"p1", media_group="g1")
     async with heard(telegram) as (_, host):
@@ -428,9 +428,7 @@ async def test_menu_is_not_offered_beyond_the_end_of_the_run(telegram: Control) 
     await telegram.fault("hang", method="setMyCommands")
     async with running(bot(telegram), Host(commands=COMMANDS)):
         await telegram.wait(polling=True)
-        async with asyncio.timeout(SECONDS):
-            while not await telegram.requests("setMyCommands"):
-                await asyncio.sleep(0.01)
+        await until(lambda: telegram.requests("setMyCommands"))
     await telegram.heal()
     await telegram.wait(idle=0.3)
     assert len(await telegram.requests("setMyCommands")) == 1
@@ -699,7 +697,7 @@ class Ticks:
 
     async def tick(self) -> None:
         """The wait that has begun ends, and the next begins."""
-        async with asyncio.timeout(SECONDS):
+        async with limit():
             self._over.release()
             await self.waiting.acquire()
 
@@ -709,7 +707,7 @@ async def test_webhook_that_fails_makes_health_red(telegram: Control) -> None:
     ticks = Ticks()
     host = Host()
     async with hooked(telegram, host, sleep=ticks) as (channel, _, url):
-        async with asyncio.timeout(SECONDS):
+        async with limit():
             await ticks.waiting.acquire()
         await ticks.tick()
         assert channel.health().trouble == ""
@@ -734,7 +732,7 @@ async def test_webhook_taken_by_another_program_is_seen(telegram: Control) -> No
     ticks = Ticks()
     channel = bot(telegram, webhook=Webhook(url=URL, secret=SECRET), sleep=ticks)
     task = asyncio.create_task(channel.run(Host()))
-    async with asyncio.timeout(SECONDS):
+    async with limit():
         await ticks.waiting.acquire()
         call = f"{telegram.url}/bot{telegram.token}/setWebhook"
         async with httpx.AsyncClient() as client:

@@ -21,8 +21,9 @@ from agents.toolservers.server import ToolServer
 from agents.toolservers.session import OutcomeUnknown
 from memory.text.guard import clean
 from tests.kit import tool_servers
-from tests.kit.bench import Handset, Talk, until
+from tests.kit.bench import Handset, Talk
 from tests.kit.fakes import Clock, calls
+from tests.kit.patience import SECONDS, until
 
 pytestmark = pytest.mark.skipif(not installed(), reason="needs the extra: pip install 'remora[mcp]'")
 
@@ -193,7 +194,7 @@ async def test_a_server_that_floods_is_ended_before_it_fills_memory(tmp_path: Pa
 
 async def test_garbage_between_the_lines_is_passed_over(tmp_path: Path) -> None:
     """Some programs print what they please."""
-    async with running(spec(tmp_path, "rogue", "garble", "instruct"), seconds=5) as server:
+    async with running(spec(tmp_path, "rogue", "garble", "instruct"), seconds=SECONDS) as server:
         garble = await tool(server, "garble")
         assert await garble.call({}) == "garbled"
         assert "Ignore" in await (await tool(server, "instruct")).call({})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from agents.llm import ModelUnavailable
 from memory.errors import StorageError
 from tests.kit.bench import Bench, Screen, kept
 from tests.kit.fakes import DAY, NOON, Clock, ScriptedModel, calls
+from tests.kit.patience import until
 from tests.kit.talk import private
 
 
@@ -235,8 +235,7 @@ async def test_an_effect_happens_once_when_the_turn_is_redone(bench: Bench) -> N
         )
         bench.model.answers = [calls(*wanted), StorageError("the disk went away"), "Done."]
         await bench.say("do all that")
-        while not bench.screen.texts[-1].startswith("Done."):
-            await asyncio.sleep(0.01)
+        await until(lambda: bench.screen.texts[-1].startswith("Done."))
         first, again = bench.model.requests[-2:]
         assert [m.content for m in again.messages if m.role == "tool"] == results(bench)
         assert [m.content for m in first.messages if m.role == "tool"] == results(bench)

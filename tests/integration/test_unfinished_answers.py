@@ -10,6 +10,7 @@ import pytest
 from agents.llm import Completion, ModelError, ModelUnavailable, OnText, Request, Usage
 from tests.kit.bench import Bench, Screen
 from tests.kit.fakes import Clock, ScriptedModel
+from tests.kit.patience import SECONDS, leap, until
 
 BEGUN = "Once upon a time there was a king"
 
@@ -64,13 +65,16 @@ async def test_what_was_shown_of_a_failed_answer_stays_and_is_counted(
 async def test_what_was_shown_until_the_deadline_stays(tmp_path: Path, clock: Clock, screen: Screen) -> None:
     """A slow machine may get further with the next message."""
     bench = Bench(tmp_path, Breaking(None, "and so on."), screen, clock)
-    bench.seconds = 0.3
+    bench.seconds = SECONDS
     async with bench.running():
-        await bench.say("a tale, please")
+        saying = asyncio.create_task(bench.say("a tale, please"))
+        await until(lambda: screen.shown)
+        leap(SECONDS)
+        await saying
         ((kept,),) = await bench.rows("select text from messages where role = 'assistant'")
         assert kept == f"{BEGUN} […]"
         assert await bench.rows("select state, error from turns") == [("failed", "deadline")]
-    assert screen.texts[-1].startswith(BEGUN) and "longer than 0.3 seconds" in screen.texts[-1]
+    assert screen.texts[-1].startswith(BEGUN) and f"longer than {SECONDS:g} seconds" in screen.texts[-1]
 
 
 async def test_a_failed_answer_of_which_nothing_was_shown_leaves_nothing(tmp_path: Path, clock: Clock) -> None:

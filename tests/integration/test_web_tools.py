@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -22,6 +21,7 @@ from gateway.internet.tools import Web
 from tests.kit.bench import Desk, Phone, kept
 from tests.kit.fakes import Clock, ScriptedModel, calls, says
 from tests.kit.loopback import Answer, Asked, serving
+from tests.kit.patience import limit
 from tests.kit.poison import call_of, orders
 from tests.kit.web import Names, Net, Served, Site, site
 
@@ -333,5 +333,5 @@ async def _read(home: World, carrier: str, text: str, person: str, number: int) 
         case _:
             want = f"zq9999 call web_search query=tea {number};"
             home.results.found = {"results": [{"url": address, "title": "Tea", "content": text}]}
-    async with asyncio.timeout(30):
+    async with limit():
         await home.desk.say(want, person=person)

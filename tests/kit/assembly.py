@@ -27,8 +27,9 @@ from memory.service import Service
 from memory.text.links import defang
 from memory.text.secrets.repeated import masking
 from tests.kit.fakes import Clock, reader, runtime
+from tests.kit.patience import SECONDS
 
-LIMITS = Limits(seconds=30, message_chars=1_000, placeholder_seconds=1.5)
+LIMITS = Limits(seconds=SECONDS, message_chars=1_000, placeholder_seconds=SECONDS)
 
 
 def agent(

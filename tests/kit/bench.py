@@ -33,6 +33,7 @@ from memory.service import AgentMemory, Context, Keeping, Memory, Service, Trigg
 from memory.store.database import Reader
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
 from tests.kit.fakes import Clock, ScriptedModel, counting_ids, runtime
+from tests.kit.patience import SECONDS
 from tests.kit.stores import address, migrated, rows
 from tests.kit.talk import group, private
 
@@ -77,7 +78,7 @@ class Bench:
         self.route: Callable[[Inbound], str] = lambda _inbound: "assistant"
         self.databases = {"assistant": "remora.db"}
         self.rules = Rules(open_to_all=True)
-        self.placeholder_seconds = 1.5
+        self.placeholder_seconds = SECONDS
         self.seconds = LIMITS.seconds
         self.models: tuple[ModelSpec, ...] = ()
         self.reads = USUAL_CONTEXT
@@ -263,12 +264,6 @@ class Desk(Bench):
         pressed = self.press(data)
         await self.router.on_inbound(pressed)
         await self.router.settled(pressed.place)
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not holds():
-            await asyncio.sleep(0.005)
 
 
 _ID = re.compile(r"m_[a-z0-9]+")

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 from playwright.async_api import Browser, async_playwright
 
-MISSING = "there is no Chromium; on Debian, apt-get install chromium"
+MISSING = "no Chromium; on Debian: apt-get install chromium"
 #: It reaches nothing beyond this machine, and needs neither a screen nor rights.
 _FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking")
 

@@ -20,7 +20,8 @@ from channels.base import (
 )
 from channels.discord import DiscordChannel
 from channels.supervision import Pace
-from tests.kit.hosts import SECONDS, KeepingHost
+from tests.kit.hosts import KeepingHost
+from tests.kit.patience import until
 from tests.platforms.discord import GUILD, Control
 
 COMMANDS = (
@@ -91,11 +92,10 @@ async def running(channel: DiscordChannel, host: Host) -> AsyncIterator[Host]:
     """The channel receives while the block runs; its end is a shutdown."""
     task = asyncio.create_task(channel.run(host))
     try:
-        async with asyncio.timeout(SECONDS):
-            while channel.health().trouble or channel.health().contact is None:
-                if task.done():
-                    await task
-                await asyncio.sleep(0.01)
+        # A run that ends has failed, and says why below.
+        await until(lambda: task.done() or (not channel.health().trouble and channel.health().contact is not None))
+        if task.done():
+            await task
         yield host
     finally:
         task.cancel()
@@ -113,6 +113,4 @@ def row(text: str, where: Place, **fields: Any) -> Outbound:
 
 async def registered(discord: Control) -> None:
     """The commands of the guild are there, which come last."""
-    async with asyncio.timeout(SECONDS):
-        while not await discord.commands(GUILD):
-            await asyncio.sleep(0.02)
+    await until(lambda: discord.commands(GUILD))

@@ -38,6 +38,7 @@ from gateway.pipeline.policy import Policy, Rules
 from gateway.pipeline.store import Roster
 from memory.text.links import defang
 from tests.kit.fakes import NOON, Clock, says
+from tests.kit.patience import SECONDS
 from tests.kit.pipeline import Wall, World, pipeline
 
 #: Two people, and a group that they are in.
@@ -174,7 +175,7 @@ async def doors_of(
     try:
         async with (
             serving(_green, host="127.0.0.1", port=0, doors=lambda: [doors]) as page,
-            httpx.AsyncClient(trust_env=False, timeout=20) as client,
+            httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client,
         ):
             yield page.removesuffix("/healthz"), client
     finally:

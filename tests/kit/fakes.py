@@ -12,6 +12,7 @@ from agents.tokens import count_tokens
 from gateway.app import MASK
 from gateway.pipeline.attachments import Attachments
 from memory.runtime import Runtime
+from tests.kit.patience import SECONDS
 
 #: 21 November 2026, 12:00 UTC, in milliseconds.
 NOON = 1_795_262_400_000
@@ -83,7 +84,7 @@ def reader() -> Attachments:
     """Returns a reader of attachments that can't hear."""
     return Attachments(
         max_bytes=1_000_000,
-        fetch_seconds=5,
+        fetch_seconds=SECONDS,
         text_chars=50_000,
         transcribe=None,
         mask=MASK,

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from channels.base import CommandSpec, Host, Inbound
-
-#: Seconds until a test that hangs fails.
-SECONDS = 20
+from tests.kit.patience import limit
 
 
 class QuietHost(Host):
@@ -60,7 +58,7 @@ class KeepingHost(QuietHost):
             raise self.refusals.pop(0)
 
     async def until(self, reached: Callable[[Self], bool]) -> None:
-        async with asyncio.timeout(SECONDS):
+        async with limit():
             while not reached(self):
                 self.told.clear()
                 await self.told.wait()

@@ -28,6 +28,7 @@ from memory.store.sqlite import driver as drivers
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
 from tests.kit.fakes import Clock, calls, counting_ids, runtime, says
 from tests.kit.faults import Faults
+from tests.kit.patience import SECONDS, limit
 
 ADA, BOB, CLUB = "5", "7", "-9"
 
@@ -209,7 +210,7 @@ class Life:
         self.phone = phone
         channels = {phone.id: phone}
         store = assembled_store(
-            memory, channels, clock, counting_ids(), limits=replace(LIMITS, seconds=5, placeholder_seconds=0.01)
+            memory, channels, clock, counting_ids(), limits=replace(LIMITS, seconds=SECONDS, placeholder_seconds=0.01)
         )
         self.delivery = store.delivery
         self.router = assembled_router(
@@ -258,13 +259,13 @@ class Life:
         await self.memory.database.close()
 
     async def stop(self) -> None:
-        await self.router.drain(seconds=5)
-        await self.memory.close(seconds=5)
+        await self.router.drain(seconds=SECONDS)
+        await self.memory.close(seconds=SECONDS)
 
     async def done(self, work: Coroutine[Any, Any, None]) -> bool:
         """Waits for `work`, as long as there is power; returns whether it came to its end. Raises what it raises."""
         task = asyncio.ensure_future(work)
-        async with asyncio.timeout(20):
+        async with limit():
             while not task.done() and not self.phone.mains.off:
                 await asyncio.wait({task}, timeout=0.005)
         if not task.done():

@@ -13,7 +13,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -157,7 +157,7 @@ async def pipeline(
         channels,
         clock,
         ids,
-        limits=replace(LIMITS, seconds=5),
+        limits=LIMITS,
         nights=Worker(memory, timetables({name: AgentSpec(name=name) for name in agents}), now=clock),
     )
     served = {name: agent(model, name) for name in agents}

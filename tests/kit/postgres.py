@@ -9,13 +9,14 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from tests.kit.patience import wait_until
 
 #: Nothing here has to survive a crash of the machine.
 _SETTINGS = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "32MB", "max_connections": "60",
@@ -101,11 +102,7 @@ class Server:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 **self._place(), start_new_session=True,
             )  # fmt: skip
-        for _ in range(600):
-            if self._run("pg_isready", "-q", "-h", self._folder, check=False) == 0:
-                return
-            time.sleep(0.05)
-        raise AssertionError(f"PostgreSQL did not start; see {self.log}")
+        wait_until(lambda: self._run("pg_isready", "-q", "-h", self._folder, check=False) == 0)
 
     def database(self, name: str) -> str:
         """Makes a database for a store, and returns its address."""

@@ -37,10 +37,9 @@ from memory.text.sentences import parts
 from memory.text.simplified import simplified
 from memory.text.times.days import days_named
 from tests.kit import stalls
+from tests.kit.patience import SECONDS
 
 ROOT = Path(__file__).parents[2]
-#: Seconds after which a command is given up.
-_PATIENCE = 120
 
 
 def ran(
@@ -53,7 +52,7 @@ def ran(
     ):  # fmt: skip
         given.write(stdin)
         given.seek(0)
-        line.settimeout(_PATIENCE)
+        line.settimeout(SECONDS)
         line.connect(str(_launcher()))
         mask = os.umask(0)
         os.umask(mask)

@@ -30,6 +30,7 @@ from gateway.config.loading import load
 from gateway.ops.reloading import Sources
 from gateway.ops.serve import serve
 from tests.kit import stalls
+from tests.kit.patience import SECONDS, limit, until
 from tests.kit.program import ran
 from tests.platforms.discord import Control as Discord
 from tests.platforms.telegram import Control as Telegram
@@ -114,7 +115,7 @@ class Served:
         (folder / "agents" / "assistant.yaml").write_text(agent)
 
     @asynccontextmanager
-    async def running(self, *, exits: float = 30) -> AsyncIterator[None]:
+    async def running(self, *, exits: float = SECONDS) -> AsyncIterator[None]:
         """Serves while the block runs. Raises what ended it before."""
         sources = Sources(lambda: load(self.folder / "config.yaml", {}, self.folder), self.reload)
         config = sources.read()
@@ -132,24 +133,25 @@ class Served:
 
     async def health(self) -> dict[str, Any]:
         """Returns the health page, once it is there."""
-        async with httpx.AsyncClient(trust_env=False) as client, asyncio.timeout(20):
-            while True:
+        async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
+
+            async def served() -> dict[str, Any] | None:
                 try:
-                    page = (await client.get(f"http://127.0.0.1:{self.port}/healthz")).json()
+                    page: dict[str, Any] = (await client.get(f"http://127.0.0.1:{self.port}/healthz")).json()
                 except httpx.TransportError:
-                    await asyncio.sleep(0.05)
-                    continue
-                assert isinstance(page, dict)
+                    return None
                 return page
+
+            return await until(served)
 
     async def red(self, channel: str) -> str:
         """Returns the reason of that channel on the health page, once there is one."""
-        async with asyncio.timeout(20):
-            while True:
-                for reason in (await self.health())["reasons"]:
-                    if str(reason).startswith(f"{channel}: "):
-                        return str(reason)
-                await asyncio.sleep(0.05)
+
+        async def reason() -> str:
+            reasons = map(str, (await self.health())["reasons"])
+            return next((reason for reason in reasons if reason.startswith(f"{channel}: ")), "")
+
+        return await until(reason)
 
 
 def environment(folder: Path, code: Path = ROOT) -> dict[str, str]:
@@ -181,7 +183,7 @@ async def spawned(
     finally:
         if serving.returncode is None:
             serving.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(30):
+        async with limit():
             await serving.wait()
     stalls.check_log((folder / "printed").read_text(errors="replace"))
 
@@ -236,8 +238,12 @@ class Machine:
         )  # fmt: skip
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
+    async def in_trouble(self) -> bool:
+        page = await self.health()
+        return page is not None and page["status"] != "green"
+
     async def health(self) -> dict[str, object] | None:
-        async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
             try:
                 page = (await client.get(f"http://127.0.0.1:{self.port}/healthz")).json()
             except httpx.HTTPError:
@@ -247,7 +253,7 @@ class Machine:
 
 
 async def ended(process: asyncio.subprocess.Process) -> tuple[int | None, str]:
-    async with asyncio.timeout(60):
+    async with limit():
         _, err = await process.communicate()
     stalls.check_log(err.decode())
     return process.returncode, err.decode()

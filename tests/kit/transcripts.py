@@ -20,6 +20,7 @@ from gateway import app
 from gateway.commands.catalogue import CATALOGUE
 from gateway.config.loading import load
 from gateway.pipeline.router import Router
+from tests.kit.patience import until
 from tests.platforms import discord as discords
 from tests.platforms import telegram as telegrams
 
@@ -34,9 +35,6 @@ REEF = 200_000_000_000_001  # a Discord server
 
 
 BOT = "42424:AA" + "for-tests-only-" * 2 + "abc"
-
-
-SECONDS = 60  # until a test that hangs fails
 
 
 #: An answer that is too long for one message everywhere; its lines are shown as (line 0) and so on.
@@ -173,10 +171,7 @@ async def serving(
                 await telegram.wait(polling=True)
             if discord is not None:
                 await discord.wait(connected=True)
-                async with asyncio.timeout(SECONDS):
-                    # These come last.
-                    while not await discord.commands(REEF):
-                        await asyncio.sleep(0.02)
+                await until(lambda: discord.commands(REEF))
             yield router
         finally:
             for task in receiving:
@@ -202,9 +197,11 @@ async def a_discord() -> AsyncIterator[discords.Control]:
 
 async def learned(platform: telegrams.Control | discords.Control, times: int) -> None:
     """Until what was said has been read for memories so many times, and that is kept."""
-    async with asyncio.timeout(SECONDS):
-        while (await platform.state())["model"]["extractions"] < times:
-            await asyncio.sleep(0.02)
+
+    async def read() -> bool:
+        return bool((await platform.state())["model"]["extractions"] >= times)
+
+    await until(read)
     await platform.wait(idle=0.3)
 
 

@@ -25,12 +25,13 @@ from typing import Any
 import httpx
 
 from gateway.page.visitors import leave_code
+from tests.kit.patience import SECONDS, limit, until
 from tests.kit.served import Served
 
 _NONCE = re.compile(r'name="nonce" value="([^"]+)"')
 _ALTERING = """
 import json, sqlite3, sys
-with sqlite3.connect(sys.argv[1], timeout=20) as store:
+with sqlite3.connect(sys.argv[1], timeout=120) as store:
     for sql, values in json.loads(sys.argv[2]):
         rows = store.execute(sql, values).fetchall()
 print(json.dumps(rows))
@@ -99,7 +100,7 @@ class Guest:
     async def stream(self, thread: str = "main") -> AsyncIterator[AsyncIterator[tuple[str, dict[str, Any]]]]:
         """The events of a conversation, as they come."""
         seen = (await self.get(f"/chat/{thread}")).text.partition('data-seen="')[2].partition('"')[0]
-        async with self.client.stream("GET", f"/chat/{thread}/events?seen={seen}", timeout=20) as answer:
+        async with self.client.stream("GET", f"/chat/{thread}/events?seen={seen}", timeout=SECONDS) as answer:
             assert answer.status_code == 200
             yield _events(answer)
 
@@ -114,7 +115,7 @@ class Page:
 
     def guest(self, **headers: str) -> Guest:
         """A browser that is not signed in."""
-        client = httpx.AsyncClient(base_url=self.url, trust_env=False, timeout=30, headers=headers)
+        client = httpx.AsyncClient(base_url=self.url, trust_env=False, timeout=SECONDS, headers=headers)
         self._clients.append(client)
         return Guest(client)
 
@@ -153,8 +154,11 @@ async def paged(folder: Path, *, port: int, served: Served | None = None) -> Asy
         page = Page(folder, f"http://127.0.0.1:{port}")
         try:
             nobody = page.guest()
-            while (await nobody.get("/in")).status_code == 503:
-                await asyncio.sleep(0.01)
+
+            async def ready() -> bool:
+                return (await nobody.get("/in")).status_code != 503
+
+            await until(ready)
             yield page
         finally:
             await page.close()
@@ -175,9 +179,9 @@ async def _events(answer: httpx.Response) -> AsyncIterator[tuple[str, dict[str, 
             yield event, json.loads(line.removeprefix("data: "))
 
 
-async def until(events: AsyncIterator[tuple[str, dict[str, Any]]], wanted: str) -> str:
+async def grown(events: AsyncIterator[tuple[str, dict[str, Any]]], wanted: str) -> str:
     """The HTML of the first item with these words that grows no more."""
-    async with asyncio.timeout(15):
+    async with limit():
         async for event, data in events:
             html = str(data.get("html", ""))
             if event in ("item", "log") and wanted in words(html) and "growing" not in html:

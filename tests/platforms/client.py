@@ -16,6 +16,8 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 import httpx
 
+from tests.kit.patience import SECONDS
+
 JSON: TypeAlias = dict[str, Any]
 
 _ROOT = Path(__file__).parents[2]
@@ -31,8 +33,8 @@ class PlatformControl:
     def __init__(self, url: str, token: str, *, client: httpx.AsyncClient | None = None) -> None:
         self.url = url
         self.token = token
-        # Loopback speaks no TLS, and making ready for it takes longer than a test.
-        self._client = client or httpx.AsyncClient(base_url=url, timeout=120, trust_env=False, verify=False)
+        # Longer than anything is waited for there. Loopback speaks no TLS, and making ready for it takes longer than a test.
+        self._client = client or httpx.AsyncClient(base_url=url, timeout=2 * SECONDS, trust_env=False, verify=False)
 
     @property
     def model_url(self) -> str:
@@ -69,6 +71,11 @@ class PlatformControl:
     async def state(self) -> JSON:
         """All there is to know of this bot, see control.state."""
         return await self.ask("state")
+
+    async def asked(self) -> JSON:
+        """Returns how often the fake model was asked each text; empty when it was asked nothing yet."""
+        counts: JSON = (await self.state())["model"]["asked"]
+        return counts
 
     async def requests(self, method: str | None = None) -> list[JSON]:
         """The last requests, oldest first; at most 5,000."""

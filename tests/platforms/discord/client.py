@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Literal, TypeAlias
 
+from tests.kit.patience import SECONDS
 from tests.platforms.client import JSON, ControlError, started
 from tests.platforms.discord.deeds import GENERAL, GUILD, OWNER, TOKEN, Deeds, Said, bot_id
 from tests.platforms.faults import Moment
@@ -217,7 +218,7 @@ class Control(Deeds):
     async def wait(
         self,
         *,
-        timeout: float = 60,
+        timeout: float = SECONDS,
         channel: int | None = None,
         bot_messages: int | None = None,
         text: str | None = None,

@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from tests.kit.patience import SECONDS
 from tests.platforms.client import JSON, PlatformControl, started
 from tests.platforms.faults import Moment
 
@@ -402,7 +403,7 @@ class Control(PlatformControl):
     async def wait(
         self,
         *,
-        timeout: float = 60,
+        timeout: float = SECONDS,
         chat: int | None = None,
         bot_messages: int | None = None,
         text: str | None = None,

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.output import Output
+from tests.kit.tables import each_row
 
 CALL = '{"name": "find", "arguments": {"q": "tea"}}'
 
@@ -95,13 +96,13 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize(("text", "shown"), HIDDEN)
+@each_row(("text", "shown"), HIDDEN)
 def test_what_a_model_writes_beside_its_words_is_not_shown(text: str, shown: str) -> None:
     """People have been sent thoughts, calls and marks of every family of models."""
     assert read(text).text == shown
 
 
-@pytest.mark.parametrize("text", KEPT)
+@each_row("text", KEPT)
 def test_what_only_looks_like_it_stays(text: str) -> None:
     """An answer about templates, logs or generics is an answer."""
     output = read(text)
@@ -148,7 +149,7 @@ def test_text_without_brackets_is_left_alone(text: str) -> None:
         assert read(text).text == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         f"<tool_call>{CALL}</tool_call>",

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from agents.servers import Servers
+from tests.kit.patience import limit
 
 
 async def settle() -> None:
@@ -69,7 +70,7 @@ async def test_other_servers_and_servers_with_room_go_on() -> None:
 async def test_a_hung_answer_holds_up_no_other_person() -> None:
     """The server's own queue decides among people."""
     servers = Servers(lambda: 0.0)
-    async with servers.live("here", 1), asyncio.timeout(5), servers.live("here", 1):
+    async with servers.live("here", 1), limit(), servers.live("here", 1):
         pass
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from agents.spec import REFUSED, AgentSpec, JobsSpec, ModelSpec, PriceSpec, ToolName, WindowSpec
+from tests.kit.tables import each_row
 
 
 def spec(**options: Any) -> AgentSpec:
@@ -43,13 +44,13 @@ def test_spec_is_frozen() -> None:
         agent.name = "eve"
 
 
-@pytest.mark.parametrize("name", ["", "Ada", "1a", "a b", "a" * 33, "ада", "a\n", "../x"])
+@each_row("name", ["", "Ada", "1a", "a b", "a" * 33, "ада", "a\n", "../x"])
 def test_name_must_be_a_plain_word(name: str) -> None:
     """It is typed after /agent and stored in rows."""
     assert refusals(name=name) == [(("name",), "string_pattern_mismatch")]
 
 
-@pytest.mark.parametrize("section", ["window", "memory", "routing", "models", "rules", "tools"])
+@each_row("section", ["window", "memory", "routing", "models", "rules", "tools"])
 def test_section_left_empty_means_its_defaults(section: str) -> None:
     """Commenting out all options of a section leaves its name behind, which reads as null."""
     assert spec(**{section: None}) == spec()
@@ -60,7 +61,7 @@ def test_scalar_left_empty_is_refused() -> None:
     assert refusals(timezone=None) == [(("timezone",), "string_type")]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "place"),
     [
         ({"window": {"messages": 0}}, ("window", "messages")),
@@ -114,7 +115,7 @@ def test_openai_needs_a_model_and_offline_does_not() -> None:
     assert spec(models=[{"provider": "offline"}]).models[0].model == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     "address",
     [
         "http://localhost:11434/v1",
@@ -129,7 +130,7 @@ def test_server_address_may_be_anywhere(address: str) -> None:
     assert ModelSpec.model_validate(openai(base_url=address + "/")).base_url == address
 
 
-@pytest.mark.parametrize(
+@each_row(
     "address",
     [
         "",
@@ -156,7 +157,7 @@ def test_server_address_must_be_plain(address: str) -> None:
     assert place == ("models", 0, "base_url")
 
 
-@pytest.mark.parametrize("key", ["", "a b", "key\n", "ключ", "a\x00"])
+@each_row("key", ["", "a b", "key\n", "ключ", "a\x00"])
 def test_key_must_fit_into_a_header(key: str) -> None:
     """A line break copied along is the most common fault of a key, and the hardest to see."""
     assert refusals(models=[openai(key=key)]) == [(("models", 0, "key"), REFUSED)]
@@ -171,7 +172,7 @@ def test_key_is_not_shown() -> None:
     assert "sk-hush" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("timezone", "example"),
     [
         ("Europe/Lisbonn", "Europe/Lisbon"),
@@ -240,7 +241,7 @@ def test_routing_rule_must_have_its_form(kind: str, good: str, bad: list[str]) -
         assert refusals(routing={kind: [rule]}) == [(("routing", kind, 0), "string_pattern_mismatch")]
 
 
-@pytest.mark.parametrize("database", ["../x.db", "a/b.db", "A.db", "x", ".db", "x.db-wal", "x.sqlite", "x.db\n", ""])
+@each_row("database", ["../x.db", "a/b.db", "A.db", "x", ".db", "x.db-wal", "x.sqlite", "x.db\n", ""])
 def test_database_must_be_a_plain_file_name(database: str) -> None:
     """It must stay inside the data folder and be one file on every system."""
     assert refusals(database=database) == [(("database",), "string_pattern_mismatch")]
@@ -260,7 +261,7 @@ def test_a_price_is_for_a_million_tokens() -> None:
     assert plain.price is not None and plain.price.cost(10, 5, 0) == plain.price.cost(10, 0, 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("price", "place", "kind"),
     [
         ({"input": 1}, "output", "missing"),
@@ -316,7 +317,7 @@ def test_a_server_on_this_machine_has_one_slot_unless_it_is_said_to_have_more() 
     assert ModelSpec.model_validate(openai(base_url="http://localhost:1/v1", slots=4)).slots == 4
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "place"),
     [
         ({"provider": "groq", "model": "m"}, "key"),
@@ -353,7 +354,7 @@ def test_an_allowance_of_money_needs_the_price_of_every_model() -> None:
     assert spec(models=[openai()], allowance={"person": {"tokens": 100}}).allowance.person.tokens == 100
 
 
-@pytest.mark.parametrize("portion", [{"tokens": 0}, {"tokens": True}, {"cost": 0}, {"cost": -1}, {"money": 1}])
+@each_row("portion", [{"tokens": 0}, {"tokens": True}, {"cost": 0}, {"cost": -1}, {"money": 1}])
 def test_a_portion_of_a_day_is_more_than_nothing(portion: dict[str, Any]) -> None:
     ((place, _),) = refusals(allowance={"person": portion})
     assert place == ("allowance", "person", next(iter(portion)))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.tokens import count_tokens
+from tests.kit.tables import each_row
 
 # Any code point, lone surrogates included: chat platforms have sent them.
 any_text = st.text(st.characters())
@@ -32,7 +33,7 @@ def test_only_the_empty_text_costs_nothing(text: str) -> None:
 
 
 # The true counts are o200k_base's, taken once by hand.
-@pytest.mark.parametrize(
+@each_row(
     ("text", "true_count"),
     [
         ("My sister Ana moved to Lisbon last spring, and we still call each other every Sunday evening.", 19),
@@ -45,7 +46,6 @@ def test_only_the_empty_text_costs_nothing(text: str) -> None:
         ("मेरी बहन पिछले साल लिस्बन चली गई और हम अब भी हर रविवार को बात करते हैं।", 23),
         ('for row in rows:\n    total += row.price * 1.19  # with tax\nprint(f"{total:.2f}")\n', 28),
     ],
-    ids=["english", "german", "russian", "chinese", "japanese", "korean", "arabic", "hindi", "code"],
 )
 def test_an_estimate_is_near_the_count_of_a_real_tokenizer(text: str, true_count: int) -> None:
     """The window and the recall budget are cut by this number, so every script must come out about right."""
@@ -57,9 +57,7 @@ def test_chinese_is_dearer_than_english_of_the_same_length() -> None:
     assert count_tokens("我今天想去图书馆看书" * 10) >= 3 * count_tokens("I go away " * 10)
 
 
-@pytest.mark.parametrize(
-    "unit", ["word ", "文", "🐟", "\ud800", "é"], ids=["ascii", "cjk", "emoji", "surrogate", "accent"]
-)
+@each_row("unit", ["word ", "文", "🐟", "\ud800", "é"])
 def test_a_very_long_text_costs_in_proportion_to_its_length(unit: str) -> None:
     """A pasted megabyte must be counted whole, neither sampled nor capped."""
     assert count_tokens(unit * 200_000) == pytest.approx(count_tokens(unit * 2_000) * 100, rel=0.01)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from bench.convert import Dataset, UnknownShape, evermemos, load, locomo, madial, main, memdaily, moment
 from gateway.cli import recording
+from tests.kit.tables import each_row
 
 AT = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
 
@@ -153,14 +154,11 @@ def test_a_chat_with_an_assistant_is_private_and_one_of_several_people_a_group()
     assert {row["chat_kind"] for row in group.rows} == {"group"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+@each_row("text", [
         "1:56 pm on 8 May, 2023", "8 May, 2023 13:56", "May 8, 2023 1:56 PM", "Monday, May 8th, 2023 at 13:56",
         "08.05.2023, 13:56:00", "2023/05/08 (Mon) 13:56", "2023-05-08 13:56", "2023-05-08T15:56:00+02:00",
         "2023年05月08日 周一 13:56", "2023年5月8日 13:56",
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_times_are_read_as_different_sets_write_them(text: str) -> None:
     """A sitting put on a wrong day would make every question about time a miss."""
     assert moment(text) == AT

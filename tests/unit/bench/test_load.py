@@ -15,6 +15,7 @@ import pytest
 from bench import load
 from bench.load import Bench, Person, Platform
 from channels.base import Outbound
+from tests.kit.tables import each_row
 
 #: Everything is a fiftieth of what the gates are for: whether it runs, not how fast.
 SIZE = 0.02
@@ -103,7 +104,7 @@ def test_log_lines_with_the_word_are_counted() -> None:
     assert logged.count == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("figures", "misses"),
     [
         ({"base_p95_ms": 100.0, "load_p95_ms": 150.0}, 0),

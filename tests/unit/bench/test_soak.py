@@ -6,10 +6,10 @@ import asyncio
 import time
 from typing import Any
 
-import pytest
-
 from bench import soak
 from bench.soaked import MovedTime
+from tests.kit.patience import limit
+from tests.kit.tables import each_row
 
 WELL: dict[str, Any] = {
     "lost": [], "health": "green", "mb_per_10000_turns": 0.5, "threads_left": 0, "sockets": 40,
@@ -28,7 +28,7 @@ def test_some_hours_with_troubles_lose_no_message() -> None:
     assert int(str(found["answered"])) >= 6
 
 
-@pytest.mark.parametrize(
+@each_row(
     "figures",
     [
         {"lost": ["t1x1000: hello"]},
@@ -56,5 +56,5 @@ async def test_moved_time_ends_waits_and_never_runs_back_for_them() -> None:
     assert clock.monotonic() >= before and abs(clock.now() / 1000 - time.time() + 7_200) < 5
     assert not waiting.done()
     clock.move(3_600)
-    async with asyncio.timeout(5):
+    async with limit():
         await waiting

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.base import INBOUND_VERSION, NO_THREAD, Inbound, Place
+from tests.kit.tables import each_row
 
 #: Any id a platform may invent, with lone surrogates, colons and percent signs among them.
 IDS = st.one_of(
@@ -88,7 +89,7 @@ def test_session_key_of_a_thread_called_like_no_thread_is_escaped() -> None:
     assert named.session_key != Place(channel="c", chat="1").session_key
 
 
-@pytest.mark.parametrize("key", ["", "telegram", "telegram:1", "telegram::-", ":1:-", "a:b:c:d", "a:b:"])
+@each_row("key", ["", "telegram", "telegram:1", "telegram::-", ":1:-", "a:b:c:d", "a:b:"])
 def test_session_key_with_missing_or_spare_parts_is_refused(key: str) -> None:
     """A key from a command line or an older file must not turn into some other chat."""
     with pytest.raises(ValueError, match="not a session key"):

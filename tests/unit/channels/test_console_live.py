@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.console_live import LiveLines, LiveText
+from tests.kit.patience import until
 
 COLUMNS, HEIGHT = 8, 6
 LINES = st.lists(st.text("ab", max_size=20), min_size=1, max_size=12)
@@ -135,6 +136,4 @@ async def test_a_pause_shows_all_that_has_come() -> None:
     text.begin()
     text.add("one ")
     text.add("two")
-    async with asyncio.timeout(10):
-        while screen.shown != ["fish> one two"]:
-            await asyncio.sleep(0.01)
+    await until(lambda: screen.shown == ["fish> one two"])

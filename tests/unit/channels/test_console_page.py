@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from wcwidth import wcswidth
 
 from channels.console_page import lines
+from tests.kit.tables import each_row
 
 
 def plain(text: str, columns: int, *, markdown: bool = True, lead: str = "") -> list[str]:
@@ -62,7 +62,7 @@ def test_quotes_have_a_bar_on_every_line() -> None:
     assert plain("> one two three four five", 20) == ["│ one two three four", "│ five"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "shown"),
     [
         ("[here](https://a.example/x)", "here (https://a.example/x)"),

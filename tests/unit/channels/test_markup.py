@@ -31,6 +31,7 @@ from channels.markup import (
     telegram,
     unmentioning,
 )
+from tests.kit.tables import each_row
 from tests.unit.channels import markup_texts
 
 TEXTS = int(os.environ.get("REMORA_MARKUP_TEXTS", "200"))
@@ -253,7 +254,7 @@ def test_a_style_is_ended_before_code_and_begun_again() -> None:
     assert marked("# one **two**") == [("bold", "one two")]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "[x](javascript:alert)",
@@ -280,7 +281,7 @@ def test_links_lead_where_they_say() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "label",
     [
         "https://bank.example",
@@ -301,7 +302,7 @@ def test_a_label_that_names_another_host_is_no_link(label: str) -> None:
         assert "text_link" not in chunk.markup and "](" not in chunk.text
 
 
-@pytest.mark.parametrize("label", ["a.b", "www.a.b/x", "https://A.b/y", "the docs", "See p. 7.", "Dr. No", "3.11"])
+@each_row("label", ["a.b", "www.a.b/x", "https://A.b/y", "the docs", "See p. 7.", "Dr. No", "3.11"])
 def test_a_label_that_names_the_host_or_none_is_a_link(label: str) -> None:
     """People read words, not addresses."""
     assert marked(f"[{label}](https://www.a.b/x?y=z)") == [("text_link", label)]
@@ -362,7 +363,7 @@ def test_a_block_of_code_that_fits_is_not_cut() -> None:
     assert shown(second, entities(second)[0]) == code.strip()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("piece", "end"),
     [("word word word.\n\n", "."), ("word word\n", "d"), ("Word word. ", "."), ("字字字字。", "。"), ("word ", "d")],
 )
@@ -373,7 +374,7 @@ def test_texts_are_cut_where_a_reader_would_pause(piece: str, end: str) -> None:
     assert squeezed(chunks) == "".join((piece * 2_000).split())
 
 
-@pytest.mark.parametrize("cluster", [FAMILY, "🇩🇪", "e\u0301", "👍🏽", "한"])
+@each_row("cluster", [FAMILY, "🇩🇪", "e\u0301", "👍🏽", "한"])
 def test_what_looks_like_one_character_is_not_cut(cluster: str) -> None:
     """Half a family is two strangers."""
     chunks = telegram("x" + cluster * 3_000)
@@ -389,7 +390,7 @@ def test_more_than_a_hundred_marks_keep_the_important_ones() -> None:
     assert kinds[0] == "italic"
 
 
-@pytest.mark.parametrize("text", ["", " \n ", "\u200b\u3164", "```\n```", "\u2800"])
+@each_row("text", ["", " \n ", "\u200b\u3164", "```\n```", "\u2800"])
 def test_a_text_with_nothing_to_see_is_still_a_message(text: str) -> None:
     """Platforms refuse an empty message, and a person waits for an answer."""
     assert telegram(text) == discord(text) == [Chunk(text=NOTHING)]
@@ -480,7 +481,7 @@ def test_what_is_nested_too_deep_is_shown_as_it_is(text: str) -> None:
     assert squeezed(telegram(text)) == "".join(text.split())
 
 
-@pytest.mark.parametrize(
+@each_row(
     "mark", ["[", "![[", "*", "> ", "- ", "`", "|a", "\\[", "http://", "*a **b ", "<", "e\u0301\u0301", " ", FAMILY]
 )
 def test_a_megabyte_of_marks_is_shown_as_it_is(mark: str) -> None:

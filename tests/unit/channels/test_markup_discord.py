@@ -11,10 +11,9 @@ import os
 import random
 import re
 
-import pytest
-
 from channels.base import Chunk
 from channels.markup import DISCORD_LIMIT, discord
+from tests.kit.tables import each_row
 from tests.unit.channels import markup_texts
 
 OUTPUTS = int(os.environ.get("REMORA_OUTPUTS", "500"))
@@ -70,7 +69,7 @@ def balanced(text: str) -> bool:
     return len([run for run in re.findall(r"(?<!\\)`+", text) if len(run) >= 3]) % 2 == 0
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@each_row("batch", range(BATCHES))
 def test_no_output_is_refused_or_pings_and_no_word_is_lost(batch: int) -> None:
     """A refused chunk is a lost answer, an open fence swallows the rest, a ping wakes a thousand people."""
     rng = random.Random(f"discord {batch}")

@@ -36,6 +36,8 @@ from channels.base import (
 )
 from gateway.pipeline.attachments import Attachments, decoded, inline, label, picture_type, plain_name
 from memory.service import Attached
+from tests.kit.patience import SECONDS, leap, limit, until
+from tests.kit.tables import each_row
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 JPEG = b"\xff\xd8\xff\xe0" + bytes(20)
@@ -84,10 +86,14 @@ class Scribe:
         return self._answer
 
 
+#: Seconds that are longer than any limit here.
+_NEVER = 100 * SECONDS
+
+
 def reader(**options: Any) -> Attachments:
     settings: dict[str, Any] = {
         "max_bytes": 20_000_000,
-        "fetch_seconds": 5.0,
+        "fetch_seconds": SECONDS,
         "text_chars": 200_000,
         "transcribe": None,
         "mask": lambda text: text.replace("hunter2", "[secret]"),
@@ -194,7 +200,7 @@ async def test_a_text_is_read_whatever_it_is_called(name: str, data: bytes, text
     assert label(one) == f"[file: {name}]"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "encoding"),
     [
         ("Привет, как дела? Сегодня хорошая погода.", "cp1251"),
@@ -408,10 +414,13 @@ async def test_a_fetch_that_may_pass_is_tried_once_more() -> None:
 
 async def test_a_message_has_one_deadline_for_all_that_came_with_it() -> None:
     """Its answer waits: ten files that hang must not take ten times as long as one."""
-    shelf = Shelf({"a": [b"words"], "b": [b""], "c": [60.0], "d": [60.0], "e": [b"words"]})
+    shelf = Shelf({"a": [b"words"], "b": [b""], "c": [_NEVER], "d": [_NEVER], "e": [b"words"]})
     things = (*(file(name) for name in "abcde"), Attachment(kind="other", name="a poll"), file("f", kind="video"))
-    async with asyncio.timeout(30):
-        every = await reader(fetch_seconds=1.0).understand(shelf, came(*things))
+    async with limit():
+        looking = asyncio.create_task(reader(fetch_seconds=SECONDS / 2).understand(shelf, came(*things)))
+        await until(lambda: len(shelf.fetched) == 3)
+        leap(SECONDS / 2)
+        every = await looking
     assert [(one.state, one.why) for one in every] == [
         ("text", ""),
         ("named", "empty"),
@@ -427,14 +436,15 @@ async def test_listening_has_a_time_of_its_own_once_for_all_of_a_message() -> No
 
     async def slow(data: bytes, *, name: str, media_type: str) -> str:
         heard.append(name)
-        await asyncio.sleep(0.4 if name == "v1" else 60)
+        leap(SECONDS / 2)
+        if name != "v1":
+            await asyncio.sleep(_NEVER)
         return "words"
 
     voices = [file(name, kind="audio", spoken=True) for name in ("v1", "v2", "v3")]
     shelf = Shelf({"v1": [OGG], "v2": [OGG], "v3": [OGG], "a": [b"words"]})
-    patient = reader(fetch_seconds=0.9, transcribe=slow, transcribe_seconds=1.0)
-    async with asyncio.timeout(30):
-        every = await patient.understand(shelf, came(*voices, file("a")))
+    patient = reader(fetch_seconds=SECONDS * 0.7, transcribe=slow, transcribe_seconds=SECONDS * 0.9)
+    every = await patient.understand(shelf, came(*voices, file("a")))
     assert [(one.state, one.why) for one in every] == [
         ("spoken", ""),
         ("named", "not_transcribed"),
@@ -462,8 +472,7 @@ async def test_only_a_few_messages_are_looked_at_at_once() -> None:
         asyncio.create_task(attachments.understand(shelf, replace(came(file("a")), author_id=str(person))))
         for person in range(10)
     ]
-    while open_now < 4:
-        await asyncio.sleep(0)
+    await until(lambda: open_now >= 4)
     go.set()
     every = await asyncio.gather(*looking)
     assert most == 4 and all(one.text == "words" for (one,) in every)
@@ -478,9 +487,8 @@ async def test_one_persons_pdfs_hold_up_no_other() -> None:
     shelf = Shelf({"slow": [slow] * 8, "a": [pdf("Ben.")], "b": [b"Carl."]})
     pairs = came(file("slow"), file("slow"))
     hostile = [asyncio.create_task(attachments.understand(shelf, pairs)) for _ in range(4)]
-    while len(shelf.fetched) < 2:
-        await asyncio.sleep(0)
-    async with asyncio.timeout(60):
+    await until(lambda: len(shelf.fetched) >= 2)
+    async with limit():
         (bens,) = await attachments.understand(shelf, replace(came(file("a")), author_id="8"))
         (carls,) = await attachments.understand(shelf, replace(came(file("b")), author_id="9"))
     assert (bens.text, carls.text) == ("[page 1 of 1]\nBen.", "Carl.")
@@ -492,16 +500,20 @@ async def test_one_persons_pdfs_hold_up_no_other() -> None:
 
 async def test_a_pdf_is_read_however_long_others_were_before_it() -> None:
     """Its time begins when it is its turn: three people's slow files must not make a fourth's unreadable."""
-    attachments = reader(fetch_seconds=1.5)
+    attachments = reader(fetch_seconds=SECONDS)
     slow = pdf("", raw=SLOW_PDF_OPERATORS)
     shelf = Shelf({"slow": [slow] * 3, "a": [pdf("Ben.")]})
     looking = [
         asyncio.create_task(attachments.understand(shelf, replace(came(file(name)), author_id=str(person))))
         for person, name in enumerate(("slow", "slow", "slow", "a"))
     ]
-    async with asyncio.timeout(60):
-        *_, (bens,) = await asyncio.gather(*looking)
+    await until(lambda: len(shelf.fetched) == 4)
+    leap(SECONDS)
+    (bens,) = await looking[-1]
     assert bens.text == "[page 1 of 1]\nBen."
+    for task in looking:
+        task.cancel()
+    await asyncio.gather(*looking, return_exceptions=True)
 
 
 async def test_a_cancelled_turn_leaves_no_process_behind() -> None:

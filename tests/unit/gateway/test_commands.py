@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,9 +13,10 @@ from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.explain import explained
 from gateway.commands.memory import ACTIONS
 from gateway.commands.texts import Texts
+from tests.kit.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "parsed"),
     [
         ("/help", ("help", "")),
@@ -109,7 +109,7 @@ def test_who_is_offered_a_command_and_who_sees_its_answer() -> None:
     }
 
 
-@pytest.mark.parametrize("spec", table.specs("en"), ids=lambda spec: spec.name)
+@each_row("spec", table.specs("en"))
 def test_options_read_in_their_order_are_the_typed_command(spec: CommandSpec) -> None:
     """A platform's form and a typed line end in the same handler."""
     values = [option.choices[0] if option.choices else f"some {option.name}" for option in spec.options]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateway import intact
+from tests.kit.patience import SECONDS
 
 ROOT = Path(__file__).parents[3]
 
@@ -36,7 +37,7 @@ def test_the_program_ends_with_the_way_out_before_it_imports_the_other_package(t
     (tmp_path / "channels").mkdir()
     (tmp_path / "channels" / "__init__.py").write_text("raise RuntimeError('imported')\n")
     start = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]; import gateway.__main__"
-    done = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 78
     assert "replaced a part of Remora: channels" in done.stderr and "pipx install ." in done.stderr
     assert "Traceback" not in done.stderr

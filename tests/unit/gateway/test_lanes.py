@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from gateway.pipeline.lanes import LaneFull, Lanes
+from tests.kit.patience import limit
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ async def test_a_group_that_hangs_holds_up_no_other() -> None:
     await asyncio.sleep(0.01)
     log.seconds = 0.0
     lane.put("well", Note("me"))
-    async with asyncio.timeout(5):
+    async with limit():
         await lane.idle("well")
     await lane.drain(seconds=0)
 

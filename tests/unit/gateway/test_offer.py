@@ -10,6 +10,7 @@ import pytest
 
 from agents.spec import ModelSpec
 from gateway.cli import offer
+from tests.kit.tables import each_row
 
 
 @asynccontextmanager
@@ -52,7 +53,7 @@ async def test_anything_else_on_that_port_is_no_offer(body: bytes) -> None:
         assert await offer.find({"OLLAMA_HOST": address}) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("host", "address"),
     [
         ("", "http://127.0.0.1:11434"),

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from gateway.commands.phrases import Language, say, wording
 from memory.keys import KEY_CATEGORIES
+from tests.kit.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "value", "english", "chinese"),
     [
         ("home", "Lisbon", "you live in Lisbon", "你住在Lisbon"),
@@ -34,8 +35,8 @@ def test_a_fact_is_said_as_a_clause_in_either_language(key: str, value: str, eng
     assert say(key, value, language="zh") == chinese
 
 
-@pytest.mark.parametrize("key", sorted(KEY_CATEGORIES))
-@pytest.mark.parametrize("language", get_args(Language))
+@each_row("key", sorted(KEY_CATEGORIES))
+@each_row("language", get_args(Language))
 def test_every_known_key_has_a_phrase(key: str, language: Language) -> None:
     """A key the extractor can produce must never be shown raw, as a column name."""
     assert say(key, "x", language=language) != f"{key}: x"
@@ -48,7 +49,7 @@ def test_a_value_is_never_changed(key: str, value: str) -> None:
         assert value in say(key, value, language=language)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "value", "language", "said"),
     [
         ("allergy", "allergic to nuts", "en", "you are allergic to nuts"),
@@ -83,7 +84,7 @@ def test_a_value_that_repeats_its_phrase_is_said_once(key: str, value: str, lang
     assert say(key, value, language=language) == said
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "value"),
     [
         ("likes", "Like a Prayer"),
@@ -123,7 +124,7 @@ def test_a_whole_phrase_as_a_value_is_said_once_in_every_language(key: str, valu
             assert say(key, repeated, language=spoken) == say(key, value, language=spoken)
 
 
-@pytest.mark.parametrize("language", get_args(Language))
+@each_row("language", get_args(Language))
 def test_the_listed_openings_are_dropped(language: Language) -> None:
     """Each entry of the files must do something."""
     for key, listed in wording(language)["repeats"].items():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.commands.plain import PlainRequest, requested
 from memory.service import to_forget
+from tests.kit.tables import each_row
 
 _FORGET = [
     "forget that", "Forget that.", "please forget this", "Forget about that!", "don't remember that",
@@ -25,19 +25,19 @@ _TALK = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", _FORGET)
+@each_row("text", _FORGET)
 def test_a_wish_to_have_something_forgotten_is_understood(text: str) -> None:
     """Nobody should have to know a command for it."""
     assert requested(text, modelless=False) == PlainRequest("forget")
 
 
-@pytest.mark.parametrize("text", _WRONG)
+@each_row("text", _WRONG)
 def test_a_word_that_something_is_wrong_is_understood(text: str) -> None:
     """The same."""
     assert requested(text, modelless=False) == PlainRequest("wrong")
 
 
-@pytest.mark.parametrize("text", _TALK)
+@each_row("text", _TALK)
 def test_what_says_more_or_something_else_is_ordinary_talk(text: str) -> None:
     """It must reach the model."""
     assert requested(text, modelless=False) is None
@@ -50,7 +50,7 @@ def test_any_text_is_judged(text: str) -> None:
     assert requested(text, modelless=True) in simple or to_forget(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "my locker code is 3391, dont save that",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gateway.commands.phrases import Language
 from gateway.commands.texts import spoken
+from tests.kit.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "language"), [("pt-BR", "en"), ("zh-CN", "zh"), ("de", "de"), ("FR", "fr"), ("", "en"), ("tlh", "en")]
 )
 def test_a_language_with_a_region_is_that_language(code: str, language: Language) -> None:

@@ -23,6 +23,7 @@ from gateway.pipeline.policy import (
     new_code,
     warnings,
 )
+from tests.kit.tables import each_row
 
 ADMIN = "12345678"
 FRIEND = "22222222"
@@ -192,7 +193,7 @@ async def test_the_named_ones_do_pass(text: str) -> None:
             assert judge.is_admin(inbound) is (author == ADMIN)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "more",
     [
         {"forwarded": True},
@@ -210,7 +211,7 @@ async def test_the_named_ones_do_pass(text: str) -> None:
         {"channel": "telegram", "platform": "telegram", "author_id": "87654321"},
     ],
 )
-@pytest.mark.parametrize("text", TEXTS)
+@each_row("text", TEXTS)
 def test_an_admin_is_none_anonymously_by_others_words_later_or_elsewhere(text: str, more: dict[str, Any]) -> None:
     """Rights are those of a fresh message, by that person, on that channel."""
     assert policy().is_admin(said(ADMIN, text))
@@ -393,26 +394,20 @@ async def test_a_strangers_code_is_looked_at_in_private_only() -> None:
         assert await policy().judge(said(FRIEND, text), Store()) == "take"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+@each_row("text", [
         CODE, "CDFG2345", "cdfg2345", "Cdfg-2345", " CDFG 2345\n", "CDFG–2345", "CDFG—2345", "CDFG－2345",
         "/start CDFG-2345", "/pair   cdfg2345", "/start@some_bot CDFG-2345",
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_code_is_read_as_people_and_phones_write_it(text: str) -> None:
     """Case, the hyphen, and what a keyboard makes of it do not matter."""
     assert code_in(text) == CODE
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+@each_row("text", [
         "", "hello", "whatever", "birthday", "/start", "/pair", "CDFG-234", "CDFG-23456", "CDFG--2345", "CDF-G2345", "OOOO-1111",
         "CDFG-2345 please", "my code is CDFG-2345", "/help CDFG-2345", "/startCDFG-2345", "CDFG\n\n2345", "\u212aDFG-2345", "４DFG-2345",
         "-" * 100_000, "CDFG-2345" * 100_000, "/start" + " " * 100_000 + CODE,
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_what_is_no_code_is_not_tried_as_one(text: str) -> None:
     """A wrong code costs a try; an ordinary word must not."""
     assert code_in(text) is None
@@ -441,17 +436,15 @@ def test_an_id_is_digits_without_a_leading_zero(text: str, number: int) -> None:
         assert str(int(text)) == text and text.isascii()
 
 
-@pytest.mark.parametrize("name", ["allow", "admins", "groups", "servers"])
-@pytest.mark.parametrize(
-    "ids", [frozenset({""}), frozenset({"0"}), frozenset({f" {ADMIN}"}), frozenset({12345678}), frozenset({"*"}), ADMIN, [ADMIN], None]
-)  # fmt: skip
+@each_row("name", ["allow", "admins", "groups", "servers"])
+@each_row("ids", [frozenset({""}), frozenset({"0"}), frozenset({f" {ADMIN}"}), frozenset({12345678}), frozenset({"*"}), ADMIN, [ADMIN], None])  # fmt: skip
 def test_rules_that_could_match_more_than_they_say_are_refused(name: str, ids: Any) -> None:
     """A text in place of a list would let in every part of an id; an empty entry, all who are nobody."""
     with pytest.raises(ValueError, match=name):
         Rules(**{name: ids})
 
 
-@pytest.mark.parametrize("server", [None, "", " ", "-1", CLUB, "Adas server", "0" + SERVER, int(SERVER)])
+@each_row("server", [None, "", " ", "-1", CLUB, "Adas server", "0" + SERVER, int(SERVER)])
 def test_a_server_that_is_no_id_is_refused(server: Any) -> None:
     """An empty one would be every message's that comes from no server."""
     with pytest.raises(ValueError, match="servers"):
@@ -528,14 +521,11 @@ async def test_a_visitor_may_speak_as_long_as_their_account_may(
         assert not await policy.may_speak(elsewhere, store)
 
 
-@pytest.mark.parametrize(
-    ("author", "admin"),
-    [
+@each_row(("author", "admin"), [
         (f"telegram.{ADMIN}", True), (f"telegram.{FRIEND}", False), (f"telegram.{ADMIN}0", False), ("telegram.", False),
         (f"elsewhere.{ADMIN}", False), (ADMIN, False), (f"web-a.telegram.{ADMIN}", False), ("console.you", True),
         ("console.ada", False), ("console.", False),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_an_admin_is_one_on_the_page_where_the_page_says_so(author: str, admin: bool) -> None:
     """With the rights of the very account that signed in, on its own channel; nowhere else does that word count."""
     terminal = Rules(open_to_all=True, operator="you", ids=FORMATS["console"])

@@ -9,11 +9,12 @@ import pytest
 from gateway.commands.texts import Texts
 from gateway.pipeline import questions
 from memory.service import Question
+from tests.kit.tables import each_row
 
 QUESTION = Question(id=17, purpose="forget", payload="{}", choices=("yes", "no"), preset="yes")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "taken"),
     [
         ("yes", "yes"),
@@ -46,14 +47,11 @@ def test_only_a_plain_answer_answers_a_question(typed: str, taken: str | None) -
     assert questions.typed(QUESTION, typed) == taken
 
 
-@pytest.mark.parametrize(
-    ("typed", "taken"),
-    [
+@each_row(("typed", "taken"), [
         ("yes", "yes"), ("Yes.", "yes"), ("是", "yes"), ("no", "no"), ("n", "no"), ("不要", "no"), ("取消", "no"),
         ("ok", questions.UNSURE), ("Sure!", questions.UNSURE), ("y", questions.UNSURE), ("好的", questions.UNSURE),
         ("对", questions.UNSURE), ("确定", questions.UNSURE), ("hello", None),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_what_cant_be_undone_takes_the_very_word(typed: str, taken: str | None) -> None:
     """An "ok" to something else must not erase a person's everything, nor be lost as a no."""
     assert questions.typed(replace(QUESTION, preset="no"), typed) == taken
@@ -62,9 +60,7 @@ def test_what_cant_be_undone_takes_the_very_word(typed: str, taken: str | None) 
 CHOICES = replace(QUESTION, choices=("words", "memory", "no"), preset="words")
 
 
-@pytest.mark.parametrize(
-    ("typed", "taken"),
-    [
+@each_row(("typed", "taken"), [
         ("1", "words"), ("2", "memory"), ("3.", "no"), ("(2)", "memory"), ("option 2", "memory"), ("２", "memory"),
         ("the second one", "memory"), ("der zweite", "memory"), ("第二个", "memory"), ("la segunda", "memory"),
         ("go ahead", "words"), ("Of course!", "words"), ("没问题", "words"), ("adelante", "words"), ("d'accord", "words"),
@@ -72,8 +68,7 @@ CHOICES = replace(QUESTION, choices=("words", "memory", "no"), preset="words")
         ("weiß nicht", questions.UNCLEAR), ("no sé", questions.UNCLEAR), ("也许", questions.UNCLEAR),
         ("yes but keep the words", questions.UNCLEAR), ("2 eggs and flour", None), ("ok, what is for dinner?", None),
         ("I am not sure that he is right", None), ("yes I went to the market with Ben today", None),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_choice_is_taken_by_its_number_and_a_doubtful_answer_is_known_as_such(typed: str, taken: str | None) -> None:
     """People answer a list by number, and hesitate before something that can't be undone."""
     assert questions.typed(CHOICES, typed) == taken
@@ -85,13 +80,10 @@ def test_a_number_alone_never_does_what_takes_the_very_word(typed: str, taken: s
     assert questions.typed(replace(QUESTION, preset="no"), typed) == taken
 
 
-@pytest.mark.parametrize(
-    ("typed", "taken"),
-    [
+@each_row(("typed", "taken"), [
         ("the words", "words"), ("And the words, too!", "words"), ("only the memory", "memory"), ("this", None),
         ("memory only", "memory"), ("nur die Erinnerung", "memory"), ("only this memory is about Ada", None),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_choice_may_be_said_in_part(typed: str, taken: str | None) -> None:
     """People don't copy a label word by word."""
     question = replace(QUESTION, choices=("words", "memory", "no"), preset="words")
@@ -118,7 +110,7 @@ def test_a_button_tells_whether_its_question_stands_alone() -> None:
     assert not questions.is_alone("page:list:1") and not questions.is_alone(":alone") and not questions.is_alone("")
 
 
-@pytest.mark.parametrize("data", ["", "answer:", "answer:x:yes", "answer:99999999999999999999:yes", "again:3", "now"])
+@each_row("data", ["", "answer:", "answer:x:yes", "answer:99999999999999999999:yes", "again:3", "now"])
 def test_other_data_is_no_answer(data: str) -> None:
     """Data that comes back from a platform may be anything."""
     assert questions.pressed(data) is None

@@ -8,11 +8,11 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.ops.schedule import ScheduledJob, due, following, latest
+from tests.kit.tables import each_row
 
 #: With "every" each timezone is gone through for seven years by quarters of an hour, some minutes; else one of each
 #: kind for a year by half hours.
@@ -102,7 +102,7 @@ def test_every_timezone_has_one_run_a_slot_around_every_change_of_its_clocks() -
                 assert set(runs) <= set(looked), (zone, job)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("zone", "job", "before", "day", "utc"),
     [
         # Put back at 03:00 to 02:00: half past two comes twice, and counts once, the first time.

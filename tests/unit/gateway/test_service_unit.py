@@ -12,6 +12,7 @@ import pytest
 
 from gateway.cli.exits import EX_DATAERR
 from gateway.config.loading import EX_CONFIG
+from tests.kit.patience import SECONDS
 from tests.kit.served import ROOT
 
 UNIT = (ROOT / "docs" / "remora.service").read_text()
@@ -27,7 +28,7 @@ def test_systemd_takes_it_as_it_is(tmp_path: Path, change: tuple[str, str], well
     unit.write_text(here.replace(*change).replace("/srv/remora", str(tmp_path)))
     done = subprocess.run(
         [str(VERIFY), "verify", "--man=no", "--recursive-errors=no", unit],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=SECONDS, check=False,
     )  # fmt: skip
     said = [line for line in (done.stdout + done.stderr).splitlines() if unit.name in line]
     assert (said == []) is well, said

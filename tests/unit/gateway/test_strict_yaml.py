@@ -20,6 +20,7 @@ from gateway.config.strict_yaml import (
     parse,
     value_text,
 )
+from tests.kit.tables import each_row
 
 FILE = Path("bot.yaml")
 
@@ -34,7 +35,7 @@ def only_problem(text: str | bytes, **variables: str) -> str:
     return str(problem)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "meant"),
     [
         ("no", "no"),
@@ -72,7 +73,7 @@ def test_scalar_means_what_it_looks_like(written: str, meant: object) -> None:
     assert type(data["a"]) is type(meant)
 
 
-@pytest.mark.parametrize("text", ["", "\n", "# nothing yet\n", "---\n", "null"])
+@each_row("text", ["", "\n", "# nothing yet\n", "---\n", "null"])
 def test_empty_file_has_no_options(text: str) -> None:
     """Somebody who comments everything out means the defaults."""
     document = read(text)
@@ -90,7 +91,7 @@ def test_lines_are_known_for_every_option_and_item() -> None:
     assert document.line(("b", "missing", "deeper")) == 2
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "line", "words"),
     [
         ("a: 1\nb: 2\na: 3\n", 3, "a: is given twice, first on line 1"),
@@ -174,7 +175,7 @@ def test_number_as_option_name_stays_as_written() -> None:
     assert read("007: a\n7: b\n1.0: c\n").data == {"007": "a", "7": "b", "1.0": "c"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "meant"),
     [
         ("${HOST}", "example.org"),
@@ -221,7 +222,7 @@ def test_missing_variable_is_named_with_the_file_to_put_it_into(env: dict[str, s
     assert told.startswith(f"bot.yaml:2: k: the variable KEY is {state}. Fix: add KEY=... to /etc/bot/.env")
 
 
-@pytest.mark.parametrize("text", ["a: ${", "a: ${}", "a: '${1A}'", "a: ${A-B}", "a: ${A:b}"])
+@each_row("text", ["a: ${", "a: ${}", "a: '${1A}'", "a: ${A-B}", "a: ${A:b}"])
 def test_malformed_variable_is_refused(text: str) -> None:
     """Left in place it would reach a vendor as part of a key."""
     assert "not ${NAME} or ${NAME:-default}" in only_problem(text)
@@ -232,7 +233,7 @@ def test_variable_with_broken_bytes_is_refused() -> None:
     assert "can't be stored" in only_problem("a: ${X}", X="caf\udce9")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "shown"),
     [
         ("soon", '"soon"'),

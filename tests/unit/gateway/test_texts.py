@@ -19,6 +19,7 @@ from gateway.commands.texts import Texts, heard_in, spoken, written_in
 from agents.llm import (  # isort: skip
     BadCompletion, ContextOverflow, ModelAuth, ModelError, ModelRateLimited, ModelRefused, ModelUnavailable,
 )  # fmt: skip
+from tests.kit.tables import each_row
 
 
 def _fields(text: str) -> set[str]:
@@ -44,14 +45,11 @@ def test_no_answer_mixes_languages(language: Language) -> None:
     assert {key for key in CATALOGUE["en"] if key.partition(".")[0] in half} <= translated
 
 
-@pytest.mark.parametrize(
-    ("text", "app", "told"),
-    [
+@each_row(("text", "app", "told"), [
         ("/why all", "de", "de"), ("/why all", "", "en"), ("/start", "zh-hans", "zh"), ("/memory edit m_eslas el", "", "en"), ("/remember 我喜欢茶", "", "zh"),
         ("/remember ich mag keinen Tee", "en", "de"), ("hola, ¿cómo estás?", "de", "es"), ("[sticker 👍]", "de", "de"),
         ("[voice message; nobody can listen to it]", "de", "de"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_the_words_of_a_command_tell_no_language(text: str, app: str, told: Language) -> None:
     """They are English whoever types them, and so are the labels of attachments."""
     said = Inbound(
@@ -61,28 +59,24 @@ def test_the_words_of_a_command_tell_no_language(text: str, app: str, told: Lang
     assert heard_in(said, "en") == told
 
 
-@pytest.mark.parametrize("command", TABLE, ids=lambda command: command.name)
+@each_row("command", TABLE)
 def test_every_command_has_a_help_line(command: object) -> None:
     """/help is made from the table."""
     assert f"help.{command.name}" in CATALOGUE["en"]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    "error",
-    [ModelError, ModelAuth, ModelUnavailable, ModelRateLimited, ContextOverflow, ModelRefused, BadCompletion],
+@each_row(
+    "error", [ModelError, ModelAuth, ModelUnavailable, ModelRateLimited, ContextOverflow, ModelRefused, BadCompletion]
 )
 def test_every_model_error_has_words_for_the_person(error: type[ModelError]) -> None:
     """The words of an error for a person are decided in one place."""
     assert f"error.{error.code}" in CATALOGUE["en"]
 
 
-@pytest.mark.parametrize(
-    "why",
-    [
+@each_row("why", [
         "too_large", "no_reader", "unreadable", "unreachable", "no_transcriber", "not_transcribed", "empty", "off",
         "locked", "no_sight", "no_model",
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_every_reason_an_attachment_was_of_no_use_has_words_for_the_person(why: str) -> None:
     """Silence would look as if it had been read."""
     for language in CATALOGUE:
@@ -108,7 +102,7 @@ def _told(name: str) -> Chunk:
     return chunk
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     ["**all**", "*a*", "__init__.py", "_a_", "`rm`", "||b||", "~~c~~", "[d](http://e.example)", "<@1>", "a\\*b", "```"],
 )

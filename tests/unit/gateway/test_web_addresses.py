@@ -9,18 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.internet.addresses import NotFetched, checked, is_named, is_public
+from tests.kit.tables import each_row
 from tests.kit.web import FORBIDDEN
 
 PORTS = (80, 443)
 
 
-@pytest.mark.parametrize("address", FORBIDDEN)
+@each_row("address", FORBIDDEN)
 def test_what_leads_inside_is_refused_however_it_is_written(address: str) -> None:
     with pytest.raises(NotFetched):
         checked(address, ports=PORTS)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "host"),
     [
         ("https://example.org/a?b=c#d", b"example.org"),
@@ -60,7 +61,7 @@ def test_any_text_is_an_address_or_refused(text: str) -> None:
             continue
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "address"),
     [
         ("read https://example.org/a please", "https://example.org/a"),
@@ -80,7 +81,7 @@ def test_an_address_is_named_where_people_write_it(said: str, address: str) -> N
     assert is_named(address, ["hello", said])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "address"),
     [
         ("read https://example.org/a", "https://example.org/a?q=peanuts"),

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.periods import READ_CHARS, Range, moments, ranges
+from tests.kit.tables import each_row
 
 SATURDAY = date(2026, 11, 21)
 DAYS = st.dates(min_value=date(1000, 1, 15), max_value=date(9000, 1, 1))
@@ -27,9 +28,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "first", "last"),
-    [
+@each_row(("text", "words", "first", "last"), [
         ("what did I say last week?", "last week", "2026-11-09", "2026-11-15"),
         ("What did we talk about yesterday", "yesterday", "2026-11-20", "2026-11-20"),
         ("anything in May", "in May", "2026-05-01", "2026-05-31"),
@@ -198,8 +197,7 @@ PIECES = st.sampled_from(
         ("去年圣诞节", "去年圣诞节", "2025-12-24", "2025-12-26"),
         ("国庆期间", "国庆期间", "2026-10-01", "2026-10-07"),
         ("7号", "7号", "2026-11-07", "2026-11-07"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_times_are_read_as_people_mean_them(text: str, words: str, first: str, last: str) -> None:
     """The table is the promise, as asked on a Saturday; no first day means any time before."""
     (found,) = ranges(text, SATURDAY)
@@ -207,17 +205,14 @@ def test_times_are_read_as_people_mean_them(text: str, words: str, first: str, l
     assert (found.first, found.last) == (date.fromisoformat(first) if first else date.min, date.fromisoformat(last))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+@each_row("text", [
         "may I ask something", "march on", "you may 7 times", "mar", "this may be wrong", "this sun is hot", "the sun",
         "April said so", "my sister June", "her August presence", "every Friday", "Black Friday deals", "Fridays",
         "3 days a week", "in 2000 words", "I have 2023 apples", "fall down", "a spring in my step", "sat down",
         "a present for Christmas", "the last time", "in 2 minutes", "on the 7th floor", "version 2023.5",
         "what is my name?", "", "目前天气", "每周五", "五月天的歌", "3个月的孩子", "5个月", "最近的地铁站", "晚上月亮很圆",
         "3号线", "三号楼", "三年级", "周期表", "今后天天运动", "圣诞节礼物", "2月30日",
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_words_that_only_look_like_a_time_give_none(text: str) -> None:
     """A wrong time would hide the right answer behind it."""
     assert ranges(text, SATURDAY) == []
@@ -229,7 +224,7 @@ def test_several_times_are_told_apart() -> None:
     assert [text[r.start : r.end] for r in ranges(text, SATURDAY)] == ["in October", "on Sunday", "前天"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "rest"),
     [
         ("what did I say last week?", "what did I say ?"),

@@ -14,6 +14,7 @@ from memory import periods
 from memory.dates import anchor, day_bounds, end_of, local_date, local_time, mentions, month_at, number_zh
 from memory.errors import UnreadFilter
 from memory.filters import read
+from tests.kit.tables import each_row
 
 SATURDAY = date(2026, 11, 21)
 DAYS = st.dates(min_value=date(1000, 1, 15), max_value=date(9000, 1, 1))
@@ -50,7 +51,7 @@ WORDS = st.sampled_from(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "anchored"),
     [
         ("tomorrow", "tomorrow (2026-11-22)"),
@@ -93,19 +94,16 @@ def test_relative_words_get_their_date(text: str, anchored: str) -> None:
     assert anchor(text, SATURDAY) == anchored
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+@each_row("text", [
         "2026-11-22", "I saw him on Friday", "June 5", "目前天气很好", "今后天天运动", "in 99999 days", "下个月31号",
         "tomorrowland", "the next", "以前天天来", "三年级", "",
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_other_words_stay_as_they_are(text: str) -> None:
     """A wrong date is worse than none; "Friday" alone may be past or to come."""
     assert anchor(text, date(2026, 10, 21)) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "anchored"),
     [
         ("dentist on Friday", "dentist on Friday (2026-11-27)"),
@@ -196,7 +194,7 @@ def test_chinese_numerals_read_as_numbers(number: int) -> None:
     assert number_zh(written) == number_zh(str(number)) == number
 
 
-@pytest.mark.parametrize("text", ["", "百", "二八", "十十", "x"])
+@each_row("text", ["", "百", "二八", "十十", "x"])
 def test_other_numerals_are_refused(text: str) -> None:
     """A misread number becomes a false age; refusing lets the caller leave the sentence alone."""
     with pytest.raises(ValueError, match="not a number"):

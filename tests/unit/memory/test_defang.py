@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from channels import markup
 from memory.text.links import defang
+from tests.kit.tables import each_row
 
 WORDS = "her-birthday-is-in-may-"
 OPAQUE = "a1B2c3D4" * 20
@@ -85,7 +85,7 @@ PLACE = (
 )
 
 
-@pytest.mark.parametrize("text", CARRYING)
+@each_row("text", CARRYING)
 def test_an_address_that_carries_much_is_a_link_nowhere(text: str) -> None:
     """Whoever opened it would tell its owner what the model had been talked into writing there."""
     safe = defang(text)
@@ -105,7 +105,7 @@ def addresses(text: str) -> list[str]:
     return re.findall(r"(?i)(?:\w://\S|www\.\w|\w\.[^\W\d]{2,}[/?#:])\S{90,}", text)
 
 
-@pytest.mark.parametrize("text", CARRYING)
+@each_row("text", CARRYING)
 def test_what_is_made_unclickable_can_still_be_read(text: str) -> None:
     """A person may want to know where a link would have led."""
     shown = defang(text)
@@ -114,7 +114,7 @@ def test_what_is_made_unclickable_can_still_be_read(text: str) -> None:
     assert re.sub(r"[\W_]", "", shown.lower()).replace("hxxp", "http") == letters
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "https://www.youtube.com/watch?v=abcdefghijk&list=PLabcdefghijklmnopqrstuvwxyz012345&index=3&t=120s",
@@ -151,7 +151,7 @@ def test_ordinary_links_and_code_stay_as_they_are(text: str) -> None:
     assert defang(text) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "link",
     [
         f"[source {{n}}](https://evil.example/?q={'secret+words+' * 7}{{n}})",
@@ -164,7 +164,7 @@ def test_ordinary_links_and_code_stay_as_they_are(text: str) -> None:
         "[n](https://evil.example/?secret={n})",
     ],
 )
-@pytest.mark.parametrize("between", ["\n", " ", ", "])
+@each_row("between", ["\n", " ", ", "])
 def test_many_addresses_carry_no_more_together_than_a_few(link: str, between: str) -> None:
     """Data that may not leave at once must not leave in ten pieces; the first links are links as ever."""
     texts = [link.format(n=n) for n in range(60)]
@@ -228,7 +228,7 @@ def test_writing_without_blanks_does_not_belong_to_an_address() -> None:
     assert defang(f"看https://docs.example/re.html{rest}") == f"看https://docs.example/re.html {rest}"
 
 
-@pytest.mark.parametrize("text", CARRYING)
+@each_row("text", CARRYING)
 def test_no_draft_of_a_growing_text_shows_a_long_address(text: str) -> None:
     """A draft is seen for a second, and a link in it can be opened in that second."""
     for end in range(1, len(text), 1 if len(text) < 1_000 else 997):
@@ -303,7 +303,7 @@ def test_text_without_addresses_stays_as_it_is(text: str) -> None:
     assert defang(text) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "unit", ["http://a，", "[a](http://b) ", "`", "` ", "```\n", "http://", "a.b/", "[", "](", "![a](b)", "<", "www."]
 )
 def test_hostile_repetition_of_marks_ends(unit: str) -> None:

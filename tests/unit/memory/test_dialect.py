@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from memory.store.postgres.dialect import translated
+from tests.kit.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sql", "said"),
     [
         ("select 1 from t where a = ? and b = ?", "select 1 from t where a = %(p0)s and b = %(p1)s"),

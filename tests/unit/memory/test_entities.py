@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 
 from memory.learn.entities import NAMES_LIMIT, READ_CHARS, by_spacy, extract, is_latin, of_fact, standing
 from memory.store.entities import Named, normal_form
+from tests.kit.tables import each_row
 
 
 def found(text: str) -> list[tuple[str, str]]:
     return [(named.type, named.name) for named in extract(text)]
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
+@each_row(("text", "names"), [
         (
             "My friend Mary Chen moved to Lisbon and works at Siemens AG.",
             [("person", "Mary Chen"), ("location", "Lisbon"), ("organization", "Siemens AG")],
@@ -47,21 +46,17 @@ def found(text: str) -> list[tuple[str, str]]:
         ("我们的项目叫“海豚”，很酷", [("project", "海豚")]),
         ("我的猫叫「雪球」", [("other", "雪球")]),
         ("邮箱是ada@example.com，多谢", [("email", "ada@example.com")]),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_names_are_found_with_their_type(text: str, names: list[tuple[str, str]]) -> None:
     """The table is what the patterns promise, in both languages."""
     assert found(text) == names
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+@each_row("text", [
         "Reading is fun. Great.", "I think so. Maybe on Monday in May.", "THIS IS ALL SHOUTED BY BOB", "the colour #ffcc00",
         "issue #12", 'He said "Stop" to me', "I'm sure he's OK", "Don't worry. Let's go", "I speak English and Chinese",
         "马上到了，老师说得对", "他说“你好吗”", "住在家里", "", "a@b", "my mom and Dad",
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_what_has_a_capital_or_quotes_for_another_reason_is_no_name(text: str) -> None:
     """Every sentence starts with a capital; an entity "Reading" would be noise for ever."""
     assert found(text) == []
@@ -74,13 +69,10 @@ def test_the_longest_and_surest_span_wins() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
+@each_row(("one", "other"), [
         ("Dr. Chen", "chen"), ("Ｃｈｅｎ", "CHEN"), ("Prof. Dr. Mary Chen", "Mary  Chen"), ("@Mary", "mary"), ("#Atlas", "atlas"),
         ("https://www.Example.com/", "http://example.com"), ("O’Neil", "O'Neil"), ("Anna's", "Anna"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_spellings_of_one_name_are_one(one: str, other: str) -> None:
     """Case, width, titles and signs are how it is written, not who it is."""
     assert normal_form(one) == normal_form(other)
@@ -94,7 +86,7 @@ def test_different_names_stay_different(one: str, other: str) -> None:
     assert normal_form(one) != normal_form(other)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "value", "names"),
     [
         ("sister", "Maria", [Named(type="person", name="Maria")]),
@@ -141,7 +133,7 @@ def test_a_huge_text_gives_a_bounded_number_of_names() -> None:
     assert extract("x " * READ_CHARS + "I met Mary Chen") == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "text", "stands"),
     [
         ("Lin", "took the cat to dr. lin", True),
@@ -160,7 +152,7 @@ def test_of_names_that_a_model_gives_those_are_taken_that_stand_there(name: str,
     assert len(standing([Named(type="person", name=name)] * 2, text)) < 2
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "latin"),
     [
         ("lives in Köln", True),
@@ -214,10 +206,8 @@ PASTS = (
 )
 
 
-@pytest.mark.parametrize("past", PASTS.split())
-@pytest.mark.parametrize(
-    "before", ["", "- ", "* ", "1. ", "1) ", "a) ", "Fun day. ", "What I did:\n- ", "Swam, ", "Today I "]
-)
+@each_row("past", PASTS.split())
+@each_row("before", ["", "- ", "* ", "1. ", "1) ", "a) ", "Fun day. ", "What I did:\n- ", "Swam, ", "Today I "])
 def test_the_verb_at_the_beginning_of_an_entry_is_no_name(before: str, past: str) -> None:
     """Notes leave out the "I"; people named Hiked and places named Ordered filled the list of names."""
     assert found(f"{before}{past}") == []
@@ -227,7 +217,7 @@ def test_the_verb_at_the_beginning_of_an_entry_is_no_name(before: str, past: str
     assert standing([Named(type="other", name=past)], f"{before}{past} again") == []
 
 
-@pytest.mark.parametrize("name", ["Rose", "Will", "Mark", "Hunter", "Drew", "Grant", "Chase", "Fred", "Ahmed", "Jared"])
+@each_row("name", ["Rose", "Will", "Mark", "Hunter", "Drew", "Grant", "Chase", "Fred", "Ahmed", "Jared"])
 def test_a_name_at_the_beginning_of_a_sentence_is_found_though_it_could_be_a_verb(name: str) -> None:
     """Rose rose, and Mark marked: who says, likes or lives is a person."""
     assert found(f"{name} likes tea") == [("person", name)]

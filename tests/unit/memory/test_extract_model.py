@@ -18,6 +18,7 @@ from memory.scope import Scope
 from memory.store.history import Message
 from memory.store.memories import Memory
 from tests.kit.fakes import DAY, NOON
+from tests.kit.tables import each_row
 
 ADA, BOB = 11, 12
 FACT = {"category": "preference", "key": "likes", "value": "jazz", "messages": [1]}
@@ -113,7 +114,7 @@ READABLE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "values"), READABLE, ids=range(len(READABLE)))
+@each_row(("text", "values"), READABLE)
 def test_an_answer_is_read_in_every_shape_models_give_it(text: str, values: list[str] | None) -> None:
     """Each of these has been seen from some model; None is an answer to be asked for again."""
     if values is None:
@@ -207,7 +208,7 @@ JUNK: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("junk", JUNK)
+@each_row("junk", JUNK)
 def test_junk_is_refused_by_code(junk: dict[str, Any]) -> None:
     """Whatever the model thinks of it."""
     assert kept(stretch(message(1, "I like jazz")), {**FACT, **junk}) == []

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from memory import filters
 from memory.errors import UnknownFilter, UnreadFilter
 from memory.filters import NAMES, TIMES, Filters, Group, Name
+from tests.kit.tables import each_row
 
 TODAY = date(2026, 11, 23)
 HEALTH = Group(kinds=("fact",), category="health")
@@ -28,7 +29,7 @@ def read(text: str) -> Filters:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "words", "given"),
     [
         ("bicycle", "bicycle", []),
@@ -63,7 +64,7 @@ def test_words_and_filters_are_told_apart(text: str, words: str, given: list[tup
     assert (found.words, [(one.name, one.value) for one in found.given]) == (words, given)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "first", "last"),
     [
         ("since:march", date(2026, 3, 1), date.max),
@@ -103,7 +104,7 @@ def test_a_time_bounds_on_its_side(text: str, first: date, last: date) -> None:
     assert one.period is not None and (one.period.first, one.period.last) == (first, last)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "since:banana",

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.recall.gate import should_search
+from tests.kit.tables import each_row
 
 CHATTER = [
     # English
@@ -47,19 +48,19 @@ CODE = [
 ]
 
 
-@pytest.mark.parametrize("text", CHATTER)
+@each_row("text", CHATTER)
 def test_chatter_does_not_search(text: str) -> None:
     """Memory recalled for "ok" fills the prompt with what nobody asked for."""
     assert not should_search(text)
 
 
-@pytest.mark.parametrize("text", SUBSTANCE)
+@each_row("text", SUBSTANCE)
 def test_questions_memory_words_and_statements_search(text: str) -> None:
     """A search that was not made is an answer that was not found, so short texts must pass too."""
     assert should_search(text)
 
 
-@pytest.mark.parametrize("text", CODE)
+@each_row("text", CODE)
 def test_bare_code_does_not_search(text: str) -> None:
     """A pasted program has hundreds of words and none of them about a person."""
     assert not should_search(text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from memory.keys import (
     normalise_value,
     profile_slot,
 )
+from tests.kit.tables import each_row
 
 
 def test_categories_fade_as_designed() -> None:
@@ -40,13 +40,13 @@ def test_every_known_key_has_a_known_category() -> None:
     assert category_of("shoe-size") is None
 
 
-@pytest.mark.parametrize("key", ["name", "home", "employer", "birthday", "timezone", "favourite-color"])
+@each_row("key", ["name", "home", "employer", "birthday", "timezone", "favourite-color"])
 def test_single_valued_keys_are_replaced(key: str) -> None:
     """Somebody who moves must not be remembered as living in two places."""
     assert is_single_valued(key)
 
 
-@pytest.mark.parametrize("key", ["likes", "allergy", "sister", "pet", "speaks", "note", "favourites", "nationality"])
+@each_row("key", ["likes", "allergy", "sister", "pet", "speaks", "note", "favourites", "nationality"])
 def test_other_keys_hold_many_values(key: str) -> None:
     """A second allergy that replaced the first one could hurt somebody."""
     assert not is_single_valued(key)
@@ -57,7 +57,7 @@ def test_single_valued_keys_are_normalised() -> None:
     assert {normalise_key(key) for key in SINGLE_VALUED} == SINGLE_VALUED
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("category", "key", "slot"),
     [
         ("identity", "called", "name"),
@@ -85,7 +85,7 @@ def test_no_key_is_named_by_two_slots() -> None:
     assert len(named) == len(set(named))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "key"),
     [
         ("Favorite Colour", "favourite-color"),
@@ -115,7 +115,7 @@ def test_normalising_a_key_twice_changes_nothing(text: str) -> None:
     assert all(c == "-" or unicodedata.category(c)[0] in "LNM" for c in key)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         ("Lisbon", " lisbon. "),
@@ -130,7 +130,7 @@ def test_values_equal_but_for_their_dress_compare_equal(one: str, other: str) ->
     assert normalise_value(one) == normalise_value(other)
 
 
-@pytest.mark.parametrize(("one", "other"), [("C", "C#"), ("5", "-5"), ("5", "5%"), ("nuts", "no nuts"), ("Rex", "rey")])
+@each_row(("one", "other"), [("C", "C#"), ("5", "-5"), ("5", "5%"), ("nuts", "no nuts"), ("Rex", "rey")])
 def test_values_that_differ_in_substance_stay_apart(one: str, other: str) -> None:
     """Taking these for equal would silently drop what somebody said."""
     assert normalise_value(one) != normalise_value(other)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from memory.text.secrets.candidates import candidates, description, pieces
 from memory.text.secrets.likely import likely
 from memory.text.secrets.redact import by_rules, redact
+from tests.kit.tables import each_row
 
 #: The text, and the secret in it.
 UNRULED = [
@@ -29,7 +30,7 @@ def test_a_secret_that_no_rule_finds_is_masked(text: str, secret: str) -> None:
     assert secret not in redact(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "flight LH4471 lands at 14:05, gate B22",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.text.likeness import differs_in_substance, jaccard
+from tests.kit.tables import each_row
 
 any_text = st.text(max_size=80) | st.text(alphabet="abcXYZ 0123 漢字我不的。, 'n't がく", max_size=80)
 plain_word = st.from_regex(r"\A[b-df-hj-np-tv-z][aeiou][b-df-hj-np-tv-z]{2,6}\Z")
@@ -105,13 +105,13 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("a", "b"), DIFFERENT)
+@each_row(("a", "b"), DIFFERENT)
 def test_texts_that_differ_in_number_name_or_negation_differ_in_substance(a: str, b: str) -> None:
     """Merging any of these pairs would lose a memory."""
     assert differs_in_substance(a, b)
 
 
-@pytest.mark.parametrize(("a", "b"), SAME)
+@each_row(("a", "b"), SAME)
 def test_texts_that_differ_in_wording_only_do_not_differ_in_substance(a: str, b: str) -> None:
     """If everything differed, nothing would ever be merged."""
     assert not differs_in_substance(a, b)

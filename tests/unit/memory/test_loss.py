@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from memory.jobs.loss import Merge, Statement, alike, invents, judge, says, says_the_same
 from memory.text import likeness
+from tests.kit.tables import each_row
 
 
 def statement(said: str) -> Statement:
@@ -103,13 +104,13 @@ LOST = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("fact", "merged"), KEPT)
+@each_row(("fact", "merged"), KEPT)
 def test_a_statement_that_says_a_fact_in_other_order_or_company_keeps_it(fact: str, merged: str) -> None:
     """Otherwise nothing could ever be merged."""
     assert says(statement(merged), statement(fact))
 
 
-@pytest.mark.parametrize(("fact", "merged", "wrong"), LOST)
+@each_row(("fact", "merged", "wrong"), LOST)
 def test_a_statement_that_lacks_or_changes_what_matters_loses_the_fact(fact: str, merged: str, wrong: str) -> None:
     """A merged row takes the place of its facts: what it does not say is gone from every prompt."""
     assert not says(statement(merged), statement(fact)), wrong
@@ -125,7 +126,7 @@ EXCHANGED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("one", "other", "right", "wrong"), EXCHANGED)
+@each_row(("one", "other", "right", "wrong"), EXCHANGED)
 def test_what_belongs_to_one_fact_may_not_be_given_to_the_other(one: str, other: str, right: str, wrong: str) -> None:
     """Every word is there, and both facts are false."""
     facts = {1: statement(one), 2: statement(other)}

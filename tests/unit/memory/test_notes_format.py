@@ -11,6 +11,7 @@ from memory.text.guard import clean
 from memory.text.secrets.redact import redact
 from memory.transfer.formats.markdown import day_of, read
 from memory.transfer.formats.material import ImportedItem, Material, Ownership
+from tests.kit.tables import each_row
 
 
 def notes(text: str, *, where: str = "MEMORY.md", of: Ownership = "person", day: str | None = None) -> Material:
@@ -29,7 +30,7 @@ def told(items: tuple[ImportedItem, ...]) -> list[tuple[str, str, str]]:
     return [(item.category, item.key, item.value) for item in items]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "wanted"),
     [
         ("- **Name:** Ada", ("identity", "name", "Ada")),
@@ -142,7 +143,7 @@ def test_a_long_paragraph_becomes_several_memories() -> None:
     assert " ".join(item.value for item in found) == text
 
 
-@pytest.mark.parametrize(("name", "day"), [("2026-05-12.md", "2026-05-12"), ("20260512.md", "2026-05-12"),
+@each_row(("name", "day"), [("2026-05-12.md", "2026-05-12"), ("20260512.md", "2026-05-12"),
                                            ("2026-05-12-trip.md", "2026-05-12"), ("2026-13-40.md", None),
                                            ("notes.md", None)])  # fmt: skip
 def test_the_day_of_a_file_is_in_its_name(name: str, day: str | None) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from memory.keys import CATEGORIES, VALUE_LIMIT, normalise_key
 from memory.learn.offline.patterns import MOST_FACTS, WINDOW, extract
+from tests.kit.tables import each_row
 
 TODAY = date(2026, 11, 21)
 
@@ -491,19 +492,19 @@ NOTHING_CHINESE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "facts"), ENGLISH)
+@each_row(("text", "facts"), ENGLISH)
 def test_english_disclosures_are_understood(text: str, facts: str) -> None:
     """Without a model these are all that is remembered, so ordinary talk must be enough."""
     assert told(text) == facts
 
 
-@pytest.mark.parametrize(("text", "facts"), CHINESE)
+@each_row(("text", "facts"), CHINESE)
 def test_chinese_disclosures_are_understood(text: str, facts: str) -> None:
     """Simplified and traditional writing, with and without spaces, are one language to the person."""
     assert told(text) == facts
 
 
-@pytest.mark.parametrize("text", NOTHING_ENGLISH + NOTHING_CHINESE)
+@each_row("text", NOTHING_ENGLISH + NOTHING_CHINESE)
 def test_what_is_no_disclosure_is_left_alone(text: str) -> None:
     """A false memory is repeated to the person for months; silence costs nothing."""
     assert told(text) == ""
@@ -514,7 +515,7 @@ def test_one_message_may_hold_facts_in_both_languages() -> None:
     assert told("我叫小雨，住在上海。I'm allergic to peanuts.") == "name=小雨; home=上海; allergy=peanuts"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "facts"),
     [
         ("He told me 'I live in Rome'. I live in Oslo.", "home=Oslo"),
@@ -530,7 +531,7 @@ def test_quotes_lose_their_sentences_but_keep_their_names(text: str, facts: str)
     assert told(text) == facts
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "facts"),
     [
         ("If I lived in Rome I'd eat ice cream, but I live in Oslo.", "home=Oslo"),
@@ -563,7 +564,7 @@ def test_masked_secrets_are_not_learned(text: str) -> None:
     assert told(text) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "facts"),
     [
         ("Write a poem about tea and keep it short", ""),
@@ -581,7 +582,7 @@ def test_a_wish_for_one_answer_is_not_a_standing_one(text: str, facts: str) -> N
     assert told(text) == facts
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "*walks in* My name is Sir Galahad",
@@ -598,7 +599,7 @@ def test_a_message_with_stage_directions_is_a_play(text: str) -> None:
     assert told(text) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "facts"),
     [
         ("(btw I'm vegan) what should I cook?", "diet=vegan"),
@@ -615,7 +616,7 @@ def test_an_aside_in_brackets_is_no_play(text: str, facts: str) -> None:
     assert told(text) == facts
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "facts"),
     [
         ("I'm allergic to Mondays", ""),
@@ -639,7 +640,7 @@ def test_an_allergy_is_to_something_one_can_touch(text: str, facts: str) -> None
     assert told(text) == facts
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "facts"),
     [
         ("I hate olives, way too salty", "dislikes=olives"),
@@ -660,7 +661,7 @@ def test_a_value_ends_where_the_remark_begins(text: str, facts: str) -> None:
     assert told(text) == facts
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "facts"),
     [
         ("I visited my sister last week, her name is Ana", "sister=Ana"),
@@ -679,7 +680,7 @@ def test_a_name_after_somebody_else_is_not_the_speakers(text: str, facts: str) -
     assert told(text) == facts
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "facts"),
     [
         ("Favourite colour? Green.", "favourite-color=Green"),
@@ -812,7 +813,7 @@ def test_no_text_breaks_the_extractor(text: str) -> None:
     extract(text, today=TODAY)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "unit",
     [
         "a",
@@ -850,7 +851,7 @@ def test_hostile_repetition_comes_to_an_end(unit: str) -> None:
     extract(unit * (2 * WINDOW), today=TODAY)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("I'm a huge fan.", []),
@@ -870,7 +871,7 @@ def test_talkative_sentences_are_read_as_meant(text: str, expected: list[tuple[s
     assert [(found.key, found.value) for found in extract(text, today=TODAY)] == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         # 别说 before a verb is "let alone"; before a way of talking it is a request.

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.kit.tables import each_row
 
 MEMORY = Path(__file__).parents[3] / "memory"
 #: The forms that only SQLite understands, and what is said instead.
@@ -84,7 +84,7 @@ def test_no_statement_needs_sqlite() -> None:
     assert {place for place in SQLITE_ALONE if ":" in place} <= found.keys(), "no longer there"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sql", "is_portable"),
     [
         ("insert or ignore into t values (?)", False),

@@ -10,12 +10,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.text.guard import clean, injection_flags
 from memory.text.secrets.redact import redact, secrets_in
+from tests.kit.tables import each_row
 
 ALNUM = string.ascii_letters + string.digits
 URLSAFE = ALNUM + "-_"
@@ -176,9 +176,7 @@ FORMATS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("label", "before", "secret", "after"), FORMATS, ids=[f"{i}-{f[0]}" for i, f in enumerate(FORMATS)]
-)
+@each_row(("label", "before", "secret", "after"), FORMATS)
 def test_a_secret_is_masked_and_nothing_around_it_changes(label: str, before: str, secret: str, after: str) -> None:
     """People paste keys in the middle of a sentence; the sentence is what shall be remembered."""
     text = f"see: {before}{secret}{after}"
@@ -192,7 +190,7 @@ def test_the_secrets_of_a_text_are_named_by_their_values_in_order_each_once() ->
     assert secrets_in("nothing here") == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "I forgot my password again",
@@ -411,7 +409,7 @@ TOLD = [
 ]
 
 
-@pytest.mark.parametrize(("text", "secret"), TOLD)
+@each_row(("text", "secret"), TOLD)
 def test_a_secret_is_seen_in_whatever_language_or_shape_it_is_told(text: str, secret: str) -> None:
     """Whoever pastes a password doesn't paste it in English prose with one blank."""
     masked = redact(text)
@@ -538,7 +536,7 @@ def test_whatever_is_pasted_a_long_text_is_masked_as_a_short_one(text: str) -> N
         assert redact(filler + text) == filler[:-9] + redact(filler[-9:] + text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "unit",
     ["password: hunter2\n", "4111111111111111 ", "[secret: password] token: a1b2c3d4 ", "密码是abc123 ", "://a:b@c "],
 )
@@ -593,8 +591,8 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("unit", SHAPES)
-@pytest.mark.parametrize("work", [redact, clean, injection_flags])
+@each_row("unit", SHAPES)
+@each_row("work", [redact, clean, injection_flags])
 def test_hostile_repetition_ends(work: Callable[[str], object], unit: str) -> None:
     """200 kB of any shape come back; with a quadratic pattern this test would not end within a suite's patience."""
     assert work(unit * (200_000 // len(unit))) is not None

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.transfer.formats.remora import NotRemoraExport, iso, page, read
+from tests.kit.tables import each_row
 
 MEMORY = {"kind": "fact", "category": "place", "key": "home", "value": "Lisbon", "learned_at": "2026-05-12T09:30:00Z"}
 
@@ -30,7 +31,7 @@ def test_times_survive_to_the_millisecond() -> None:
     assert item.standing is not None and item.standing.valid_from == 1_778_578_200_123
 
 
-@pytest.mark.parametrize("text", ["", "{}", document(version=2), "[1]", "{" * 50_000])
+@each_row("text", ["", "{}", document(version=2), "[1]", "{" * 50_000])
 def test_another_file_or_version_is_refused_in_words(text: str) -> None:
     """A newer one may mean something else by the same fields."""
     with pytest.raises(NotRemoraExport):

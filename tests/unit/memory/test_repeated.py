@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from memory.text.secrets.redact import redact
 from memory.text.secrets.repeated import masking
+from tests.kit.tables import each_row
 
 KEY = "-----BEGIN PRIVATE KEY-----\n" + "\n".join("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" + str(n) * 32 for n in range(4))
 SEED = "legal winner thank year wave sausage worth useful legal winner thank yellow"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         "Your password is Sunfl0wer!92.",

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, time
 import pytest
 
 from memory.learn.agents import Rotation
+from tests.kit.tables import each_row
 
 _HOUR = 3_600_000
 
@@ -26,13 +27,10 @@ def test_it_begins_anew_after_so_long_a_silence(hours: int, due: bool) -> None:
     assert Rotation(idle_ms=6 * _HOUR).is_due(at(1, 10), at(1, 10) + hours * _HOUR, "UTC") is due
 
 
-@pytest.mark.parametrize(
-    ("last", "now", "due"),
-    [
+@each_row(("last", "now", "due"), [
         (at(1, 23), at(2, 1), False), (at(1, 23), at(2, 4), True), (at(2, 3, 59), at(2, 4, 1), True),
         (at(2, 4, 1), at(2, 23), False), (at(2, 5), at(3, 3), False), (at(2, 5), at(4, 3), True),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_it_begins_anew_with_the_first_words_after_an_hour_of_the_day(last: int, now: int, due: bool) -> None:
     """A talk past midnight goes on; the next morning's is another one."""
     assert Rotation(at=time(4)).is_due(last, now, "UTC") is due

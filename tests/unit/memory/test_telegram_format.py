@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from memory.transfer.formats.material import ImportedLine, Material
 from memory.transfer.formats.telegram import NotTelegramExport, Talk, lines, read
+from tests.kit.tables import each_row
 
 
 def message(number: int, text: object, **fields: Any) -> dict[str, Any]:
@@ -134,7 +135,7 @@ def test_a_file_that_breaks_off_gives_what_stands_before(cut: int) -> None:
     assert export.skipped
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"messages": 3}', "<html>", "[" * 100_000])
+@each_row("text", ["", "[]", "{}", '{"messages": 3}', "<html>", "[" * 100_000])
 def test_what_is_no_export_is_refused_in_words(text: str) -> None:
     """Also what only looks like JSON."""
     with pytest.raises(NotTelegramExport):

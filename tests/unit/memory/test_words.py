@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.text.words import DOCUMENT_TOKENS, QUERY_TERMS, TOKEN_CHARS, query_terms, tokens
+from tests.kit.tables import each_row
 
 SCRIPTS = {
     "latin": "abczéüñßøđİı ' ’-.,:/",
@@ -37,7 +38,7 @@ plain_word = st.from_regex(r"\A[b-df-hj-np-tv-z][aeiou][b-df-hj-np-tv-z]{2,6}\Z"
 # Folding and cutting
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("Running dogs, isn't Caroline's", ["run", "dog", "isnt", "carolin"]),
@@ -62,7 +63,7 @@ def test_tokens_of_typical_texts(text: str, expected: list[str]) -> None:
     assert tokens(text) == expected
 
 
-@pytest.mark.parametrize("text", ["2026-03-05", "2026/3/5", "2026.03.05", "2026年3月5日", "２０２６年０３月０５日"])
+@each_row("text", ["2026-03-05", "2026/3/5", "2026.03.05", "2026年3月5日", "２０２６年０３月０５日"])
 def test_a_date_has_one_token_however_it_is_written(text: str) -> None:
     """A question names a day in one way and the message in another."""
     found = tokens(text)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agents.offline.question import AskedQuestion, asked, held, social
 from agents.offline.speech import speech
 from memory.text.sentences import parts
 from memory.text.simplified import simplified
 from memory.text.words import tokens
+from tests.kit.tables import each_row
 
 ENGLISH = speech("en", simplified, parts)
 
@@ -19,7 +18,7 @@ def question(text: str) -> AskedQuestion:
     return found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "kinds"),
     [
         ("Hiya!", ("greeting",)),
@@ -42,7 +41,7 @@ def test_small_talk_is_told_by_its_parts(said: str, kinds: tuple[str, ...]) -> N
     assert social(said, ENGLISH) == kinds
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         "Hello! Where do I live?",

@@ -9,6 +9,7 @@ from agents.offline.speech import Speech, speech
 from memory.text.sentences import parts
 from memory.text.simplified import simplified
 from memory.text.words import tokens
+from tests.kit.tables import each_row
 
 ZH: Speech = speech("zh", simplified, parts)
 
@@ -23,7 +24,7 @@ def question(text: str) -> AskedQuestion:
     return found
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "我的伞放哪儿了",
@@ -39,7 +40,7 @@ def test_a_question_is_known_without_its_mark(text: str) -> None:
     assert is_question(text, ZH)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "我什么都不想吃",
@@ -56,7 +57,7 @@ def test_a_statement_with_a_question_word_asks_nothing(text: str) -> None:
     assert not is_question(text, ZH)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "kind"),
     [
         ("哈喽呀", "greeting"),
@@ -83,7 +84,7 @@ def test_small_talk_is_a_whole_message(text: str, kind: str) -> None:
     assert social(text, ZH) == ((kind,) if kind else ())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "key"),
     [
         ("你知道我叫什么吗", "name"),
@@ -115,7 +116,7 @@ def test_a_question_about_a_relative_asks_for_no_fact_of_oneself(text: str) -> N
     assert found.musts
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "name"),
     [
         ("你知道小林的什么事？", "小林"),

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.learn.grounding import Claim, SaidText, features, is_quoted, judge
+from tests.kit.tables import each_row
 
 
 def verdict(key: str, value: str, text: str, *, before: str = "", quote: str = "") -> str:
@@ -27,7 +28,7 @@ def test_what_a_message_says_is_sure(key: str, value: str, text: str) -> None:
     assert verdict(key, value, text) == "sure"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "value", "text"),
     [
         ("occupation", "astronaut", "nice weather today"),

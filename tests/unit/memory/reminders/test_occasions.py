@@ -16,6 +16,7 @@ from memory.reminders.occasions import Occasion
 from memory.store.memories import Memory
 from memory.text.times import phrases
 from memory.text.times.days import days_named
+from tests.kit.tables import each_row
 
 #: A Monday.
 TOLD = "2026-11-23"
@@ -33,7 +34,7 @@ def fact(value: str, **of: Any) -> Memory:
     return Memory(**(fields | of))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "day", "what"),
     [
         ("dentist appointment tomorrow (2026-11-24)", "2026-11-24", "dentist appointment"),
@@ -51,9 +52,7 @@ def test_a_plan_with_a_day_to_come_is_one(value: str, day: str, what: str) -> No
     assert occasions.plan_of(fact(value)) == Occasion(day=date.fromisoformat(day), what=what)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
+@each_row("value", [
         # No one day, or one that is over.
         "flying to Rome next week (2026-11-30)", "moving to Berlin in December (2026-12)", "learn the piano",
         "in Rome from December 3rd (2026-12-03) to December 10th (2026-12-10)", "dinner with Ben (2026-11-20)",
@@ -70,21 +69,17 @@ def test_a_plan_with_a_day_to_come_is_one(value: str, day: str, what: str) -> No
         # Somebody else's.
         "sister has an exam on Wednesday (2026-11-25)", "mein Bruder hat am Freitag eine Prüfung",
         "mi hermana tiene mañana un examen", "ma sœur a un examen vendredi", "妹妹明天考试", "妹は明日試験がある",
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_what_is_no_sure_and_harmless_plan_of_ones_own_is_none(value: str) -> None:
     assert occasions.plan_of(fact(value)) is None
 
 
-@pytest.mark.parametrize(
-    ("of", "counts"),
-    [
+@each_row(("of", "counts"), [
         ({}, True), ({"kind": "event", "category": "conversation", "key": ""}, True),
         ({"category": "health", "key": "appointment"}, True), ({"category": "decision", "key": "note"}, True),
         ({"category": "preference", "key": "likes"}, False), ({"key": "goal"}, False), ({"kind": "style"}, False),
         ({"confidence": 0.4}, False), ({"subject": "Ben"}, False), ({"flags": ("injection",)}, False),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_only_a_sure_fact_of_the_person_is_a_plan(of: dict[str, Any], *, counts: bool) -> None:
     assert (occasions.plan_of(fact("dentist appointment tomorrow (2026-11-24)", **of)) is not None) is counts
 
@@ -95,26 +90,20 @@ def test_a_note_is_a_plan_only_if_it_names_an_occasion() -> None:
     assert occasions.plan_of(fact("the wifi password changes on Friday (2026-11-27)", **note)) is None
 
 
-@pytest.mark.parametrize(
-    ("value", "day"),
-    [
+@each_row(("value", "day"), [
         ("April 9", "04-09"), ("9 April 1988", "04-09"), ("1988-07-17", "07-17"), ("--04-09", "04-09"),
         ("9. April", "04-09"), ("9 de abril de 1990", "04-09"), ("9 avril", "04-09"), ("1990年4月9日", "04-09"),
         ("29 February", "02-28"), ("4/9", None), ("in spring", None),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_birthday_is_known_by_its_day_and_month(value: str, day: str | None) -> None:
     found = occasions.birthday_of(fact(value, key="birthday", category="identity"), 2027)
     assert found == (None if day is None else date.fromisoformat(f"2027-{day}"))
 
 
-@pytest.mark.parametrize(
-    ("said", "later", "settled"),
-    [
+@each_row(("said", "later", "settled"), [
         ("the dentist is cancelled", False, True), ("the dentist called", False, False), ("cancelled!", False, False),
         ("the dentist was quick", True, True), ("what a day", True, False),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_message_settles_a_plan_that_it_names(said: str, *, later: bool, settled: bool) -> None:
     plan = Occasion(day=date(2026, 11, 24), what="dentist appointment")
     assert occasions.is_settled(plan, said, later=later) is settled

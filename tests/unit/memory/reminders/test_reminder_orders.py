@@ -8,26 +8,24 @@ from hypothesis import strategies as st
 
 from memory.reminders.orders import Order, is_beside, read, reworded, takes_back
 from memory.text.times.tables import LANGUAGES
+from tests.kit.tables import each_row
 
 
 def first(text: str, language: str) -> Order | None:
     return next(read(text, language=language), None)
 
 
-@pytest.mark.parametrize(
-    ("language", "text"),
-    [
+@each_row(("language", "text"), [
         ("en", "what are my reminders?"), ("en", "show my reminders please"), ("en", "do I have any reminders?"),
         ("de", "Was sind meine Erinnerungen?"), ("de", "zeig mir meine Erinnerungen"),
         ("es", "¿Cuáles son mis recordatorios?"), ("fr", "Quels sont mes rappels ?"),
         ("zh", "我有哪些提醒？"), ("zh", "查看提醒"), ("ja", "リマインダーを見せて"), ("ja", "リマインダー一覧"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_person_asks_for_the_list_in_words(language: str, text: str) -> None:
     assert first(text, language) == Order(action="list", named=True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("language", "text", "meant"),
     [
         ("en", "cancel the second one", Order(action="cancel", place=2)),
@@ -47,13 +45,10 @@ def test_a_reminder_is_named_by_its_number_or_its_place(language: str, text: str
     assert first(text, language) == meant
 
 
-@pytest.mark.parametrize(
-    ("language", "text"),
-    [
+@each_row(("language", "text"), [
         ("en", "actually forget it"), ("en", "never mind"), ("de", "ach nein, vergiss es"), ("de", "doch nicht"),
         ("es", "olvídalo"), ("fr", "laisse tomber"), ("zh", "算了"), ("ja", "やっぱりいい"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_change_of_mind_takes_back(language: str, text: str) -> None:
     assert takes_back(text, language=language)
 
@@ -81,7 +76,7 @@ def test_a_request_is_no_order() -> None:
     assert first("remind me to cancel the reminder", "en") is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("language", "text", "words"),
     [
         ("en", "actually to ring her", "ring her"),
@@ -119,10 +114,7 @@ def test_words_stand_in_a_reminder_as_whole_ones() -> None:
     assert order.speaks_of("Art class") and not order.speaks_of("start the car")
 
 
-@pytest.mark.parametrize(
-    ("language", "said"),
-    [("en", "make it 20:30"), ("de", "ok, mach lieber 20:30"), ("es", "mejor ponlo a las 20:30"), ("fr", "plutôt, mets 20:30"), ("ja", "20:30に変更"), ("zh", "算了，改成20:30")],
-)  # fmt: skip
+@each_row(("language", "said"), [("en", "make it 20:30"), ("de", "ok, mach lieber 20:30"), ("es", "mejor ponlo a las 20:30"), ("fr", "plutôt, mets 20:30"), ("ja", "20:30に変更"), ("zh", "算了，改成20:30")])  # fmt: skip
 def test_the_minutes_of_a_time_are_no_reminder(language: str, said: str) -> None:
     """ "Make it 20:30" is not about reminder 30."""
     order = next(read(said, language=language))

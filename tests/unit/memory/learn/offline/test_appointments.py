@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from datetime import date
 
-import pytest
-
 from memory.learn.offline.appointments import appointment
 from memory.learn.offline.patterns import extract
+from tests.kit.tables import each_row
 
 MONDAY = date(2026, 9, 21)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "said", "noted"),
     [
         ("en", "I have the dentist on Thursday at 3", "dentist on Thursday (2026-09-24) at 3"),
@@ -30,7 +29,7 @@ def test_an_appointment_is_noted_with_its_day(code: str, said: str, noted: str) 
     assert [one.value for one in extract(said, today=MONDAY) if one.key == "plan"] == [noted]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "said"),
     [
         ("en", "I had the dentist on Thursday"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from memory.learn.offline.changes import changes, put_right, to_forget
+from tests.kit.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "what"),
     [
         ("forget about my knee", "my knee"),
@@ -31,7 +32,7 @@ def test_a_request_to_forget_names_its_topic(said: str, what: str) -> None:
     assert to_forget(said) == what
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         "don't forget my birthday",
@@ -52,7 +53,7 @@ def test_what_only_speaks_of_forgetting_is_no_request(said: str) -> None:
     assert to_forget(said) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "what"),
     [
         ("I sold the boat", "the boat"),
@@ -90,7 +91,7 @@ def test_a_correction_may_name_both(said: str, wrong: str, right: str) -> None:
     assert (denied.what, denied.new) == (wrong, right)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "right"),
     [
         ("make that three eggs", "three eggs"),
@@ -106,7 +107,7 @@ def test_a_correction_may_name_only_what_is_right(said: str, right: str) -> None
     assert read.corrects and read.new == right
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     ["I live in Ghent", "We had soup", "Where do I live, not work?", "I put the kids to sleep", "put it down there"],
 )

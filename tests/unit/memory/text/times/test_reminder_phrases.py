@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from memory.text.times.phrases import Reading, Unclear, is_request, read, read_time
 from memory.text.times.rules import RRULE, following
 from memory.text.times.tables import LANGUAGES, fold
+from tests.kit.tables import each_row
 
 SAID = yaml.safe_load((Path(__file__).parents[4] / "data" / "reminder_times.yaml").read_text("utf-8"))
 ZONES = {
@@ -31,7 +32,7 @@ def lines() -> Iterator[tuple[str, list[str]]]:
             yield language, line
 
 
-@pytest.mark.parametrize(("language", "line"), list(lines()), ids=lambda value: str(value)[:40])
+@each_row(("language", "line"), list(lines()))
 def test_a_time_is_read_as_a_person_means_it(language: str, line: list[str]) -> None:
     text, time, what, *repeated = line
     now = datetime(2026, 6, 10, 10, tzinfo=ZoneInfo(ZONES[language]))
@@ -49,7 +50,7 @@ def test_a_time_is_read_as_a_person_means_it(language: str, line: list[str]) -> 
         assert [part for part in (found.rule, found.until and str(found.until)) if part] == repeated
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("language", "text", "what"),
     [
         ("en", "hi! remind me tomorrow at 8 to take the bins out", "take the bins out"),
@@ -66,15 +67,15 @@ def test_a_greeting_is_no_part_of_a_reminder(language: str, text: str, what: str
     assert isinstance(found, Reading) and found.what == what
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize(("text", "minutes"), [("15 min", 15), ("90 min", 90), ("45 min", 45)])
+@each_row("language", LANGUAGES)
+@each_row(("text", "minutes"), [("15 min", 15), ("90 min", 90), ("45 min", 45)])
 def test_a_length_alone_is_an_answer_to_when(language: str, text: str, minutes: int) -> None:
     found = read_time(text, language=language, now=WEDNESDAY)
     assert isinstance(found, Reading)
     assert found.first - WEDNESDAY == timedelta(minutes=minutes)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "language", "hour"),
     [("9", "en", 9), ("um 9", "de", 9), ("18h", "fr", 18), ("九点", "zh", 9), ("9時", "ja", 9), ("a las 9", "es", 9)],
 )
@@ -92,16 +93,13 @@ def test_words_without_a_time_are_no_answer(text: str, language: str) -> None:
     assert read_time(text, language=language, now=WEDNESDAY) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
+@each_row(("text", "language"), [
         ("remind me who my doctor is", "en"), ("thanks for reminding me", "en"), ("cancel the reminder for friday", "en"),
         ("I told her to remind me tomorrow", "en"), ("das erinnert mich an früher", "de"),
         ("lösch die Erinnerung für Freitag", "de"), ("borra el recordatorio del viernes", "es"),
         ("rappelle-moi ce que j'ai dit hier", "fr"), ("supprime le rappel de vendredi", "fr"), ("取消明天的提醒", "zh"),
         ("叫我小王", "zh"), ("明日の天気を教えて", "ja"), ("リマインダーを消して", "ja"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_talk_that_only_sounds_like_a_request_sets_nothing(text: str, language: str) -> None:
     assert not is_request(text, language=language)
     assert read(text, language=language, now=WEDNESDAY) is None
@@ -143,14 +141,11 @@ def test_the_thirty_first_of_every_month_is_the_last_day_of_a_short_one() -> Non
     assert following(found.rule, after=found.first, first=found.first) == datetime(2026, 7, 31, 9, tzinfo=BERLIN)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
+@each_row(("text", "reason"), [
         ("every 2 minutes", "impossible"), ("in 6 years", "impossible"), ("every month", "vague"), ("today", "vague"),
         ("this morning at 8", "past"), ("on june 1 2025", "past"), ("friday at midnight", "vague"),
         ("at 9 and at 10:30", "vague"), ("every friday tomorrow", "vague"), ("next week at 9", "vague"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_time_that_is_not_sure_is_asked_for(text: str, reason: str) -> None:
     found = read_time(text, language="en", now=WEDNESDAY)
     assert isinstance(found, Unclear)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gateway.ops.schedule import ScheduledJob
 from gateway.ops.schedule import following as next_job
 from memory.text.times.rules import following, parse_rule
+from tests.kit.tables import each_row
 
 BERLIN = ZoneInfo("Europe/Berlin")
 ZONES = sorted(available_timezones() - {"localtime", "Factory"})
@@ -28,29 +29,23 @@ def times(rule: str, first: datetime, count: int) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("typed", "rule"),
-    [
+@each_row(("typed", "rule"), [
         ("0 9 * * 1-5", "CRON:0 9 * * 1-5"), (" */15  8-18 * * mon-fri ", "CRON:*/15 8-18 * * MON-FRI"),
         ("FREQ=WEEKLY;BYDAY=MO", "RRULE:FREQ=WEEKLY;BYDAY=MO"), ("rrule:freq=daily", "RRULE:FREQ=DAILY"),
         ("0 0 29 2 *", "CRON:0 0 29 2 *"), ("FREQ=HOURLY;INTERVAL=2", "RRULE:FREQ=HOURLY;INTERVAL=2"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_typed_rule_is_taken(typed: str, rule: str) -> None:
     assert parse_rule(typed) == rule
 
 
-@pytest.mark.parametrize(
-    ("typed", "says"),
-    [
+@each_row(("typed", "says"), [
         ("0 9 * *", "4 fields"), ("61 9 * * *", "from 0 to 59"), ("x 9 * * *", "“X” as minute"), ("*/0 * * * *", "names nothing"),
         ("* * * * *", "every 5 minutes"), ("0,2 9 * * *", "every 5 minutes"), ("0 0 31 2 *", "never comes"),
         ("FREQ=SECONDLY", "FREQ=SECONDLY"), ("FREQ=MINUTELY;INTERVAL=4", "every 5 minutes"),
         ("FREQ=DAILY;BYDAY=MO", "BYDAY can't be combined"), ("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "never comes"),
         ("FREQ=WEEKLY;BYDAY=XX", "is not a rule"), ("FREQ=DAILY;INTERVAL=0", "INTERVAL=0"), ("FREQ=DAILY;UNTIL=soon", "UNTIL=SOON"),
         ("FREQ=DAILY;FREQ=DAILY", "in an RRULE"), ("tomorrow", "1 fields"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_rule_that_is_wrong_is_refused_with_the_reason(typed: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         parse_rule(typed)

@@ -1,0 +1,79 @@
+"""One patience for all tests: they wait for an event, however slow the machine is, and never for seconds of their own.
+
+The limit only ends a test that hangs, so it is long and the same for all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import linecache
+import time
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+from types import CodeType
+from typing import Any, TypeVar, overload
+
+#: Seconds after which a test is taken to hang.
+SECONDS = 120.0
+#: Seconds between two looks.
+_PAUSE = 0.01
+
+T = TypeVar("T")
+
+
+def limit() -> asyncio.Timeout:
+    """Bounds a block which awaits its events itself."""
+    return asyncio.timeout(SECONDS)
+
+
+@overload
+async def until(event: Callable[[], Awaitable[T | None]]) -> T: ...
+@overload
+async def until(event: Callable[[], T | None]) -> T: ...
+async def until(event: Callable[[], Any]) -> Any:
+    """Looks until `event` gives something true, and returns that. `event` may be a coroutine function.
+
+    Raises `AssertionError` with what was awaited and what the last look gave.
+    """
+    last = None
+    try:
+        async with limit() as bound:
+            while not (last := await _seen(event)):
+                await asyncio.sleep(_PAUSE)
+    except TimeoutError:
+        if not bound.expired():
+            raise
+        raise AssertionError(_in_vain(event, last)) from None
+    return last
+
+
+def wait_until(event: Callable[[], T | None]) -> T:
+    """Does the same as `until` in a test without an event loop."""
+    end = time.monotonic() + SECONDS
+    while not (last := event()):
+        if time.monotonic() > end:
+            raise AssertionError(_in_vain(event, last))
+        time.sleep(_PAUSE)
+    return last
+
+
+async def _seen(event: Callable[[], Any]) -> Any:
+    value = event()
+    return await value if isawaitable(value) else value
+
+
+def _in_vain(event: Callable[[], Any], last: object) -> str:
+    code = getattr(event, "__code__", None)
+    if not isinstance(code, CodeType):
+        return f"waited {SECONDS:g} s in vain for {event!r}; the last look gave {last!r}"
+    line = linecache.getline(code.co_filename, code.co_firstlineno).strip()
+    place = f"{code.co_filename}:{code.co_firstlineno}"
+    return f"waited {SECONDS:g} s in vain for `{line}` ({place}); the last look gave {last!r}"
+
+
+def leap(seconds: float) -> None:
+    """Moves the clock of the running event loop on, so that each limit which ends before then is over."""
+    loop = asyncio.get_running_loop()
+    now = loop.time
+    # typeshed takes the method for one that can't be replaced; the loop asks its own attribute each time.
+    loop.time = lambda: now() + seconds  # type: ignore[method-assign]
