@@ -20,13 +20,12 @@ from pathlib import Path
 
 import httpx
 
+from tests.kit.patience import limit
 from tests.kit.program import ran
 from tests.kit.served import ADA, BEN, TELEGRAM_TOKEN, environment, spawned
 from tests.platforms.discord import Control as Discord
 from tests.platforms.telegram import Control as Telegram
 
-#: Seconds within which the program must get anywhere, on a machine however busy.
-PATIENCE = 120
 #: A line of the log that tells of a fault, and an answer that does.
 _FAULT = re.compile(r"\[(?:error|critical)|\b[a-z_]+\.(?:crashed|broken|ended|given_up)\b|Traceback")
 _EXCUSE = re.compile(
@@ -71,7 +70,7 @@ class House:
     async def open(self) -> AsyncIterator[None]:
         """Serves while the block runs. It begins once memory is searched by meaning."""
         async with spawned(self.folder) as serving, httpx.AsyncClient(base_url=self.url, trust_env=False) as client:
-            async with asyncio.timeout(PATIENCE):
+            async with limit():
                 while not await _settled(client):
                     assert serving.returncode is None, self.log()
                     await asyncio.sleep(0.1)

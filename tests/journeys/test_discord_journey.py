@@ -7,8 +7,9 @@ import re
 import time
 from pathlib import Path
 
-from tests.journeys.house import PATIENCE, House
+from tests.journeys.house import House
 from tests.journeys.talk import held
+from tests.kit.patience import SECONDS, limit
 from tests.kit.served import ADA, BEN
 from tests.platforms.discord import GENERAL, Control, running
 
@@ -32,7 +33,7 @@ async def test_an_hour_on_discord_goes_without_a_fault(tmp_path: Path) -> None:
                 pass
             for name in ("memory", "profile", "why", "status", "help", "privacy"):
                 used = await discord.slash(name, user=ADA)
-                await discord.wait(answered=used, timeout=PATIENCE)
+                await discord.wait(answered=used, timeout=SECONDS)
             choices = await discord.autocomplete("memory", {"action": "show", "rest": ""}, user=ADA)
             assert choices is not None
             channel = Chat(discord, GENERAL)
@@ -67,7 +68,7 @@ class Chat:
     async def until(self, expected: str) -> str:
         texts: list[str] = []
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with limit():
                 while not re.search(expected, "\n".join(texts[self._seen :])):
                     await asyncio.sleep(0.1)
                     texts = await self._discord.texts(self._channel)

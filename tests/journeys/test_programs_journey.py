@@ -17,8 +17,9 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from openai import AsyncOpenAI
 
-from tests.journeys.house import PATIENCE, House
+from tests.journeys.house import House
 from tests.journeys.talk import held
+from tests.kit.patience import SECONDS
 from tests.kit.served import environment
 
 #: What an operator writes to let programs in, as docs/api.md says.
@@ -42,10 +43,10 @@ async def test_an_hour_through_the_api_goes_without_a_fault(tmp_path: Path) -> N
     """
     house, key = opened_to_programs(tmp_path)
     async with (
-        httpx2.AsyncClient(trust_env=False, timeout=PATIENCE) as transport,
+        httpx2.AsyncClient(trust_env=False, timeout=SECONDS) as transport,
         AsyncOpenAI(api_key=key, base_url=f"{house.url}/v1", http_client=transport, max_retries=20) as client,
         httpx.AsyncClient(
-            base_url=f"{house.url}/v1", headers={"Authorization": f"Bearer {key}"}, trust_env=False, timeout=PATIENCE
+            base_url=f"{house.url}/v1", headers={"Authorization": f"Bearer {key}"}, trust_env=False, timeout=SECONDS
         ) as plain,
     ):
 
@@ -143,7 +144,7 @@ async def test_an_hour_of_tools_goes_without_a_fault(tmp_path: Path) -> None:
 async def over_http(house: House, key: str) -> AsyncIterator[Any]:
     headers = {"Authorization": f"Bearer {key}"}
     async with (
-        httpx2.AsyncClient(headers=headers, trust_env=False, timeout=PATIENCE) as http,
+        httpx2.AsyncClient(headers=headers, trust_env=False, timeout=SECONDS) as http,
         Client(streamable_http_client(f"{house.url}/mcp", http_client=http)) as client,
     ):
         yield client

@@ -7,8 +7,9 @@ import re
 import time
 from pathlib import Path
 
-from tests.journeys.house import PATIENCE, House
+from tests.journeys.house import House
 from tests.journeys.talk import held
+from tests.kit.patience import SECONDS, limit
 from tests.kit.served import TELEGRAM_TOKEN
 from tests.platforms.telegram import Control, running
 
@@ -35,7 +36,7 @@ async def test_an_hour_on_telegram_goes_without_a_fault(tmp_path: Path) -> None:
                 pass
             await chat.ask("/forget walnuts", "Forget this")
             await chat.press("and the words")
-            await telegram.wait(chat=ADA, bot_messages=2, text="Forgotten", timeout=PATIENCE)
+            await telegram.wait(chat=ADA, bot_messages=2, text="Forgotten", timeout=SECONDS)
             await telegram.group(GROUP, kind="supergroup", title="Choir", forum=False, bot_admin=False)
             await telegram.say("/allow@remora_test_bot here", user=ADA, chat=GROUP)
             answers.append(await group.until(r"\w"))
@@ -67,7 +68,7 @@ class Chat:
     async def until(self, expected: str) -> str:
         texts: list[str] = []
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with limit():
                 while not re.search(expected, "\n".join(texts[self._seen :])):
                     await asyncio.sleep(0.1)
                     texts = await self._telegram.texts(self._chat)

@@ -10,8 +10,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tests.journeys.house import PATIENCE, House
+from tests.journeys.house import House
 from tests.journeys.talk import held
+from tests.kit.patience import limit
 from tests.kit.served import environment
 
 
@@ -39,7 +40,7 @@ async def chatting(house: House) -> AsyncIterator[Chat]:
         )  # fmt: skip
     yield Chat(process)
     process.stdin.close()  # type: ignore[union-attr]
-    async with asyncio.timeout(PATIENCE):
+    async with limit():
         assert await process.wait() == 0, house.log()
 
 
@@ -56,7 +57,7 @@ class Chat:
         await self._process.stdin.drain()
         printed = ""
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with limit():
                 while not re.search(expected, printed):
                     piece = await self._process.stdout.read(65_536)
                     assert piece, f"{expected!r} was not answered, but the program ended after {printed!r}"

@@ -1,0 +1,124 @@
+"""An hour on the page, in a browser and in the settings that `remora init` writes."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from urllib.parse import urldefrag, urljoin, urlsplit
+
+import pytest
+from playwright.async_api import BrowserContext, Response
+from playwright.async_api import Page as Tab
+
+from tests.journeys.house import House
+from tests.journeys.talk import held
+from tests.kit.browser import MISSING, chromium, found
+from tests.kit.patience import SECONDS, limit
+
+pytestmark = pytest.mark.skipif(found() is None, reason=MISSING)
+#: Seconds in which a person reads an answer: as many as the shipped limit asks for between two messages.
+_READS = 2.0
+
+
+async def test_an_hour_on_the_page_goes_without_a_fault(tmp_path: Path) -> None:
+    """Talk, a file of 3 MB, a second tab, every page and every link, and a restart in between."""
+    house = House(tmp_path)
+    async with chromium() as browser:
+        context = await browser.new_context(viewport={"width": 900, "height": 700})
+        context.set_default_timeout(SECONDS * 1000)
+        watch = Watch(context)
+        async with house.open():
+            tab = await context.new_page()
+            await tab.goto((await asyncio.to_thread(house.run, "web")).strip())
+            await tab.get_by_role("button", name=re.compile("Continue")).click()
+            chat = Chat(tab)
+            answers = await held(chat.ask)
+            await chat.sees_the_end()
+            await tab.reload()
+            await chat.sees_the_end()
+            second = await context.new_page()
+            await second.goto(tab.url)
+            await chat.send("my boat is called Quaxolia")
+            await second.locator(".item.theirs", has_text="Quaxolia").last.wait_for()
+            await tab.set_input_files(
+                "input[type=file]", {"name": "plan.txt", "mimeType": "text/plain", "buffer": b"the plan " * 340_000}
+            )
+            await chat.send("the plan of the house")
+            await tab.locator(".item.mine", has_text="plan.txt").last.wait_for()
+            paths = await every_page(second, house.url)
+            assert {"/memory", "/timeline", "/entities", "/night", "/questions", "/me"} <= paths
+            assert {path.split("/")[1] for path in paths} >= {"chat", "memory", "why", "entities"}
+        async with house.open():
+            await tab.reload()
+            answers.append(await chat.ask("Where do I live?", "Braga"))
+            await chat.sees_the_end()
+        assert [*watch.troubles, *house.troubles(*answers)] == []
+
+
+class Watch:
+    """What went wrong in a browser: answers of 5xx and 404, errors of scripts, and words of the console."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.troubles: list[str] = []
+        context.on("response", self._response)
+        context.on("weberror", lambda error: self.troubles.append(str(error.error)))
+        context.on("console", lambda line: self.troubles.append(line.text) if line.type == "error" else None)
+
+    def _response(self, response: Response) -> None:
+        if response.status >= 400:
+            self.troubles.append(f"{response.status} {response.url}")
+
+
+class Chat:
+    """A person who types into a tab and reads what appears."""
+
+    def __init__(self, tab: Tab) -> None:
+        self._tab = tab
+
+    async def send(self, text: str) -> None:
+        await asyncio.sleep(_READS)
+        await self._tab.fill("#text", text)
+        await self._tab.press("#text", "Enter")
+
+    async def ask(self, text: str, expected: str) -> str:
+        """Says something and returns what is shown below it, once that fits `expected` and grows no more."""
+        items = self._tab.locator("#log .item")
+        before = await items.count()
+        await self.send(text)
+        shown: list[str] = []
+        try:
+            async with limit():
+                while not re.search(expected, "\n".join(shown)):
+                    await asyncio.sleep(0.1)
+                    shown = (await self._tab.locator("#log .item.theirs:not(.growing)").all_inner_texts())[-3:]
+                    shown = shown if await items.count() >= before + 2 else []
+        except TimeoutError:
+            raise AssertionError(f"{text!r} was not answered by {expected!r}, but {shown}") from None
+        return shown[-1]
+
+    async def sees_the_end(self) -> None:
+        """The newest answer is on the screen, and so is the field to type in."""
+        for what in (self._tab.locator("#log .item").last, self._tab.locator("#text")):
+            await what.wait_for(state="visible")
+            box, size = await what.bounding_box(), self._tab.viewport_size
+            assert box is not None and size is not None
+            assert 0 <= box["y"] + box["height"] - 1 <= size["height"], (box, size)
+
+
+async def every_page(tab: Tab, url: str) -> set[str]:
+    """Opens every page that a link leads to, from the one that is open on. Returns the paths."""
+    waiting, seen = [tab.url], set[str]()
+    while waiting:
+        address = waiting.pop()
+        if address in seen:
+            continue
+        seen.add(address)
+        await tab.goto(address, wait_until="load")
+        links = await tab.eval_on_selector_all("a[href]:not([download])", "all => all.map(one => one.href)")
+        for link in links:
+            place = urldefrag(urljoin(address, link)).url
+            if place.startswith(f"{url}/") or urlsplit(place).netloc == urlsplit(address).netloc:
+                waiting.append(place)
+        assert len(seen) < 500
+    return {urlsplit(address).path for address in seen}
