@@ -139,7 +139,10 @@ ALLOWED: dict[str, tuple[int, str]] = {
         "ids of owners only, of those who have told an agent how to answer them",
     ),
     "store/night_work.py:unlearned": (1, "ids of memories that a scope's own read has named"),
-    "store/refusals.py:note": (1, "numbers of refusals of memories that a scope's own read has named; no words come out"),
+    "store/refusals.py:note": (
+        1,
+        "numbers of refusals of memories that a scope's own read has named; no words come out",
+    ),
     "store/night_work.py:unread": (
         1,
         "which rows an agent's night is for, of those it serves; a step reads them by scope",
