@@ -50,15 +50,13 @@ def chat(config_path: Path | None, person: str, once: str | None) -> None:
     # Bytes of another encoding come as lone surrogates, which no database takes.
     if not person.strip() or any("\ud800" <= letter <= "\udfff" for letter in person):
         fail("--as needs a name, in UTF-8.", click.UsageError.exit_code)
-    # Imported here: `remora check` needs none of it, and starts in half the time. And before the loop begins, which
-    # would stand for it.
-    from gateway.ops import stalls
-
+    # Imported here: `remora check` needs none of it, and starts in half the time.
     for module in ("channels.console", "gateway.app"):
         import_module(module)
     with ending():  # all messages are committed; unanswered ones are taken up at the next start
         try:
-            stalls.run(_chat(config, person.strip(), once))
+            # No watch for stalls: one person waits, who sees that, and a script has nothing to read of it.
+            asyncio.run(_chat(config, person.strip(), once))
         except ChannelError as exc:
             fail(str(exc), EX_SOFTWARE)
 

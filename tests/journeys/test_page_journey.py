@@ -39,8 +39,8 @@ async def test_an_hour_on_the_page_goes_without_a_fault(tmp_path: Path) -> None:
             await chat.sees_the_end()
             second = await context.new_page()
             await second.goto(tab.url)
-            await chat.send("my boat is called Quaxolia")
-            await second.locator(".item.theirs", has_text="Quaxolia").last.wait_for()
+            await chat.send("I am allergic to sesame")
+            await second.locator(".item.theirs", has_text="sesame").last.wait_for()
             await tab.set_input_files(
                 "input[type=file]", {"name": "plan.txt", "mimeType": "text/plain", "buffer": b"the plan " * 340_000}
             )
