@@ -188,12 +188,17 @@ class Completions:
     ) -> ApiAnswer:
         if served.offline:
             return ApiAnswer(text="")  # no model, no title
-        grown = ""
+        pieces, came = list[str](), asyncio.Event()
 
         async def on_text(text: str) -> None:
-            nonlocal grown
-            grown += text
-            reply.grow(self._defang(grown, True))
+            pieces.append(text)
+            came.set()
+
+        async def show() -> None:
+            # What comes while a draft is made harmless is shown with the next one, so a long answer costs no more.
+            while await came.wait():
+                came.clear()
+                reply.grow(await asyncio.to_thread(self._defang, "".join(pieces), True))
 
         if asked.json_schema:
             told = f"Answer with JSON of this schema and nothing else: {json.dumps(asked.json_schema)}"
@@ -202,6 +207,7 @@ class Completions:
             messages=tuple(messages), tools=asked.tools, temperature=asked.temperature, max_tokens=asked.max_tokens,
             json_mode=asked.json_schema is not None, agent=served.spec.name,
         )  # fmt: skip
+        showing = asyncio.create_task(show())
         try:
             async with asyncio.timeout(self._seconds):
                 done = await served.provider.complete(request, on_text)
@@ -209,9 +215,12 @@ class Completions:
             raise ApiRefusal(504, "timeout", f"The model did not answer within {self._seconds:g} seconds.") from exc
         except ModelError as exc:
             raise _model_refusal(exc) from exc
+        finally:
+            showing.cancel()
+            await asyncio.wait([showing])
         spent: Spent = spent_on([done])
         await self._roster.stores[served.spec.name].memory.stats.book(context, spent)
-        text = self._defang(done.text, False)
+        text = await asyncio.to_thread(self._defang, done.text, False)
         if text:
             reply.add(text)
         return ApiAnswer(text=text, calls=done.tool_calls, spent=spent, cut=done.finish == "length")

@@ -558,9 +558,13 @@ async def test_a_field_of_another_type_is_refused_by_its_name(tmp_path: Path, fi
 
 
 async def test_a_message_that_is_kept_is_bounded(tmp_path: Path) -> None:
-    """What is told to an agent is stored and learned from; a model alone may be shown more."""
-    async with house(tmp_path, model=ScriptedModel("Long.")) as home:
-        key = await home.key()
-        answer = await home.chat(key, "word " * 30_000)
-        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "message_too_long")
-        assert content(await home.chat(key, "word " * 30_000, model="assistant-recall")) == "Long."
+    """Of what is told to an agent, beginning and end are kept; a model alone may be shown all of it."""
+    async with house(tmp_path, model=ScriptedModel("Kept.", "Long.")) as home:
+        key, long = await home.key(), f"it begins {'word ' * 30_000} it ends"
+        assert content(await home.chat(key, long)).startswith("Kept.")
+        assert content(await home.chat(key, long, model="assistant-recall")) == "Long."
+        cut, whole = (request.messages[-1].content for request in model_of(home).requests)
+        assert "it begins" in cut and "it ends" in cut and len(cut) < 40_000
+        assert len(whole) > len(long) - 10
+        (stored,) = (await home.world.rows("select max(length(text)) from messages"))[0]
+        assert stored < 40_000
