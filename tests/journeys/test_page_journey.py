@@ -20,8 +20,8 @@ from tests.kit.patience import SECONDS, limit
 pytestmark = pytest.mark.skipif(found() is None, reason=MISSING)
 #: Seconds in which a person reads an answer: as many as the shipped limit asks for between two messages.
 _READS = 2.0
-#: Addresses of one page that are opened.
-_FILTERS = 8
+#: The most pages of one kind that are opened.
+_ALIKE = 20
 
 
 async def test_an_hour_on_the_page_goes_without_a_fault(tmp_path: Path) -> None:
@@ -52,15 +52,20 @@ async def test_an_hour_on_the_page_goes_without_a_fault(tmp_path: Path) -> None:
             paths = await every_page(second, house.url)
             assert {"/memory", "/timeline", "/entities", "/night", "/questions", "/me"} <= paths
             assert {path.split("/")[1] for path in paths} >= {"chat", "memory", "why", "entities"}
+            troubles = [*watch.troubles]
         async with house.open():
+            # Tabs that looked for the program meanwhile did so in vain, as they do after this.
+            await tab.reload()
+            watch.troubles.clear()
             await tab.reload()
             answers.append(await chat.ask("Where do I live?", "Braga"))
             await chat.sees_the_end()
-        assert [*watch.troubles, *house.troubles(*answers)] == []
+            troubles += watch.troubles
+        assert [*troubles, *house.troubles(*answers)] == []
 
 
 class Watch:
-    """What went wrong in a browser: answers of 5xx and 404, errors of scripts, and words of the console."""
+    """Keeps what went wrong in a browser: refusals, errors of scripts, and errors on its console."""
 
     def __init__(self, context: BrowserContext) -> None:
         self.troubles: list[str] = []
@@ -112,21 +117,20 @@ class Chat:
 async def every_page(tab: Tab, url: str) -> set[str]:
     """Opens every page that a link leads to, from the one that is open on. Returns the paths.
 
-    Of a page with many filters, some are tried.
+    Of pages that differ in their filters or in what they are about, some are opened.
     """
     waiting, seen, tried = [tab.url], set[str](), Counter[str]()
     while waiting:
         address = waiting.pop()
-        path = urlsplit(address).path
-        if address in seen or tried[path] == _FILTERS:
+        kind = urlsplit(address).path.split("/")[1]
+        if address in seen or tried[kind] == _ALIKE:
             continue
         seen.add(address)
-        tried[path] += 1
+        tried[kind] += 1
         await tab.goto(address, wait_until="load")
         links = await tab.eval_on_selector_all("a[href]:not([download])", "all => all.map(one => one.href)")
         for link in links:
             place = urldefrag(urljoin(address, link)).url
             if place.startswith(f"{url}/") or urlsplit(place).netloc == urlsplit(address).netloc:
                 waiting.append(place)
-        assert len(seen) < 500, sorted(seen)
     return {urlsplit(address).path for address in seen}
