@@ -537,6 +537,8 @@ async def hooked(
 
     async def take(request: web.Request) -> web.Response:
         headers = {name.lower(): value for name, value in request.headers.items()}
+        if not hook.is_genuine(headers):
+            return web.Response(status=401)
         return web.Response(status=await hook.take(headers, await request.read()))
 
     application = web.Application(client_max_size=hook.limit)
