@@ -114,7 +114,8 @@ def _found(parts: _Parts, text: str, between: re.Pattern[str], most: int) -> Ite
     nth, end = 0, len(letters) - _LEAST
     while nth <= end:
         for length in parts.lengths.get(letters[nth : nth + _LEAST], ()):
-            if letters[nth : nth + length] in parts.all:
+            # Near the end of the text the rest is shorter, and may be another part.
+            if nth + length <= len(letters) and letters[nth : nth + length] in parts.all:
                 start, stop = place(nth), place(nth + length - 1) + 1
                 if length >= _SHORT or _stands_alone(text, start, stop, length):
                     yield start, stop
