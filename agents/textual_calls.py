@@ -27,7 +27,7 @@ BEGINNING = re.compile(
 #: A bracket that may begin JSON, unlike those of Mistral's marks.
 JSON_BEGINS = re.compile(r"\[(?!(?:ARGS|CALL_ID)\])|\{")
 #: Brackets that begin no JSON after which a text is given up: each try may read all that follows.
-_MOST_FAILED = 64
+_MOST_FAILED = 256
 #: The characters in which a call's name and the marks behind it stand before its arguments.
 _NAME_BEFORE = 400
 _DECODER = json.JSONDecoder(strict=False)
@@ -46,7 +46,7 @@ _NAMED = re.compile(
     r"(?:\[(?:ARGS|CALL_ID)\][^{\[]{0,60}|<[^<>]{1,40}>|```(?:json)?|\s)*(?=\{)"
 )
 #: name(key="value", …), as Llama and Gemma write it; the bound keeps the time linear in the text.
-_PYTHONIC = re.compile(r"([A-Za-z_][\w.]{0,63})\(((?:[^()\"']++|\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'){0,100}+)\)")
+_PYTHONIC = re.compile(r"([A-Za-z_][\w.]{0,63})\(((?:[^()\"']++|\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'){0,1000}+)\)")
 _KEYWORD = re.compile(
     r"(\w+)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|-?\d+(?:\.\d+)?|True|False|None|true|false|null)"
 )

@@ -42,10 +42,10 @@ _HEAD: Final = re.compile(
     rf"(?<!\S)(?:(?P<name>{_KNOWN})[ \t]?[:：]\s{{0,3}}(?=\S)|(?P<unknown>[a-z]{{2,20}}):(?=[^\W\d_]))", re.IGNORECASE
 )
 _QUOTED: Final = re.compile(
-    r'"([^"\n]{1,200})"|“([^”\n]{1,200})”|„([^“”\n]{1,200})[“”]|«([^»\n]{1,200})»|「([^」\n]{1,200})」|『([^』\n]{1,200})』'
+    r'"([^"\n]{1,500})"|“([^”\n]{1,500})”|„([^“”\n]{1,500})[“”]|«([^»\n]{1,500})»|「([^」\n]{1,500})」|『([^』\n]{1,500})』'
 )
 #: A value may also stand between apostrophes.
-_VALUE: Final = re.compile(rf"{_QUOTED.pattern}|'([^'\n]{{1,200}})'(?!\S)")
+_VALUE: Final = re.compile(rf"{_QUOTED.pattern}|'([^'\n]{{1,500}})'(?!\S)")
 _SPAN: Final = re.compile(r"(\d{4}-\d{2}-\d{2})\s{0,3}(?:\.{2,3}|…|~|～|至|到)\s{0,3}(\d{4}-\d{2}-\d{2})")
 #: The words that a date may need before it to be read as one: "march" alone may be a walk.
 _BEFORE_DATES: Final = ("", "in ", "on ")

@@ -9,14 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-#: Masks can't recognise a secret that a cut divides, so this many characters beside it are masked and then left out.
-_TORN: Final = 4_096
+#: Masks can't recognise a secret that a cut divides, so this many characters beside it are masked and then left out: a
+#: private key of 8,192 bits has 6,400.
+_TORN: Final = 8_192
 #: The characters left for the note, and for the names of attachments that history adds behind a text.
 _ROOM: Final = 2_000
 
 
 class KeptText(NamedTuple):
-    """A text as it is kept and as it was said, and its whole length in characters if both are shortened, else 0."""
+    """A text as it is kept, and as it was said.
+
+    `length` is the whole length in characters of a shortened text, else 0. Such a text is given masked in both forms:
+    a cut through a secret would leave a half of it that nothing recognises.
+    """
 
     masked: str
     original: str
@@ -33,11 +38,7 @@ def kept(text: str, most: int, *, clean: Callable[[str], str], redact: Callable[
         return KeptText(redact(original), original)
     side = (most - min(_ROOM, most // 4)) // 2
     torn = _TORN if len(text) > side + _TORN else 0
-    head, tail = clean(text[: side + _TORN]), clean(text[-side - _TORN :])
-    masked_head, masked_tail = redact(head), redact(tail)
+    head, tail = redact(clean(text[: side + _TORN])), redact(clean(text[-side - _TORN :]))
     note = f"\n[… {len(text) - 2 * side} characters left out …]\n"
-    return KeptText(
-        masked_head[: max(0, len(masked_head) - torn)][:side] + note + masked_tail[torn:][-side:],
-        head[:side] + note + tail[-side:],
-        len(text),
-    )
+    masked = head[: max(0, len(head) - torn)][:side] + note + tail[torn:][-side:]
+    return KeptText(masked, masked, len(text))

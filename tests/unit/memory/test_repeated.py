@@ -97,3 +97,14 @@ def test_any_password_is_masked_by_its_value(value: str, before: str, after: str
     letters = [letter for letter in value if letter.isalnum()]
     if len(letters) >= 8 and " " not in value.strip():
         assert value.strip() not in kept
+
+
+@given(st.lists(st.text(alphabet="abX019!", min_size=1, max_size=6), min_size=2, max_size=4), st.integers(0, 12))
+def test_of_values_that_begin_alike_each_is_masked_wherever_the_text_ends(pieces: list[str], cut: int) -> None:
+    """The new password is often the old one with something behind it."""
+    values = ["hunter22" + "".join(pieces[:nth]) for nth in range(len(pieces) + 1)]
+    mask = masking([f"password: {value}" for value in values])
+    for value in values:
+        text = f"It is {value}"
+        assert "hunter22" not in mask(text), text
+        mask(text[: len(text) - cut])

@@ -12,7 +12,7 @@ from memory.text.guard import clean
 from memory.text.secrets.redact import redact
 from memory.text.shortened import kept
 
-KEY = "-----BEGIN PRIVATE KEY-----\n" + "\n".join("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" * 2 for _ in range(25))
+KEY = "-----BEGIN PRIVATE KEY-----\n" + "\n".join("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" * 2 for _ in range(98))
 
 
 @given(st.text(max_size=300), st.integers(300, 1_000))
@@ -33,7 +33,7 @@ def test_of_a_longer_one_beginning_and_end_are_kept_with_a_note(most: int, times
     assert length == len(text) == len(masked) - len(note) + int(re.sub(r"\D", "", note))
 
 
-@pytest.mark.parametrize("before", range(13_000, 15_200, 100))
+@pytest.mark.parametrize("before", range(8_000, 15_200, 200))
 def test_no_half_of_a_secret_stays_at_the_cut(before: int) -> None:
     """A key without its end is none that a mask would know."""
     words = ("word " * 3_000)[:before]
@@ -41,4 +41,4 @@ def test_no_half_of_a_secret_stays_at_the_cut(before: int) -> None:
     for said in (text, text[::-1].replace(KEY[::-1], KEY)):
         masked, original, _ = kept(said, 32_000, clean=clean, redact=redact)
         assert "BgkqhkiG9w0BAQEFAASC" not in masked
-        assert len(masked) <= 32_000 and len(original) <= 32_000
+        assert original == masked and len(masked) <= 32_000
