@@ -74,7 +74,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    return {"watched": stalls.loop}
+    return {"watched": stalls.TestLoop}
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

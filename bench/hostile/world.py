@@ -161,7 +161,7 @@ class World:
     async def start(self) -> None:
         """Starts the bot and waits until its health is good and somebody was answered. Raises `TimeoutError`."""
         self._running = AsyncExitStack()
-        self.process = await self._running.enter_async_context(spawned(self.folder))
+        self.process = await self._running.enter_async_context(spawned(self.folder, may_stand=True))
         async with asyncio.timeout(90), httpx.AsyncClient(trust_env=False, timeout=5) as client:
             while True:
                 with suppress(httpx.HTTPError, ValueError):

@@ -100,7 +100,9 @@ async def test_nobody_sees_or_changes_what_is_somebody_elses(page: Page) -> None
             assert "canary" not in (await eve.get(path)).text, path
         elif route.method == "POST" and route.pattern not in OPEN:
             answer = await eve.post(path, **FORM, nonce=nonce)
-            assert answer.status_code == 403, f"{path}: a word of another session"
+            # Pages of admins are none for others, whatever they send.
+            expected = 404 if path.startswith("/admin") else 403
+            assert answer.status_code == expected, f"{path}: a word of another session"
             if path != "/out":
                 answer = await eve.post(path, **FORM)
                 assert "canary" not in answer.text, path
@@ -205,7 +207,7 @@ async def test_large_bodies_are_refused_before_they_are_read(page: Page) -> None
     nobody, ada = page.guest(), await page.signed_in()
     for path in ("/in", "/chat/main/say", "/memory"):
         answer = await nobody.client.post(path, content=b"x" * 300_000, headers={"Sec-Fetch-Site": "same-origin"})
-        assert answer.status_code == 413, path
+        assert answer.status_code == (413 if path == "/in" else 401), path
     answer = await ada.client.post("/memory", content=b"x" * 300_000, headers={"Sec-Fetch-Site": "same-origin"})
     assert answer.status_code == 413
     for kind in ("text/plain", "application/json", "multipart/form-data; boundary=x", "multipart/form-data"):

@@ -602,16 +602,24 @@ async def test_channel_run_ends_when_cancelled(rig: Rig) -> None:
 
 
 async def test_channel_does_not_hide_that_a_message_was_not_taken(rig: Rig) -> None:
-    """When the store can't be written the message must not count as received."""
+    """When the store can't be written the message must not count as received. The page's others go on meanwhile."""
     host = Gateway(rig.channel, rig.store, failure=OSError("disk full"))
     await rig.say("keep this")
     if rig.hang_up is not None:
         rig.hang_up()
-    async with limit():
-        with pytest.raises(OSError, match="disk full"):
-            await rig.channel.run(host)
+    running = asyncio.create_task(rig.channel.run(host))
+    if rig.channel.platform != "web":
+        async with limit():
+            with pytest.raises(OSError, match="disk full"):
+                await running
     if rig.platform is None and rig.hang_up is None:
-        assert "The message was not taken" in await rig.screen()
+
+        async def is_told() -> bool:
+            return "The message was not taken" in await rig.screen()
+
+        await until(is_told)
+    running.cancel()
+    await asyncio.wait([running])
 
 
 async def test_channel_turns_a_placeholder_into_the_answer(rig: Rig) -> None:

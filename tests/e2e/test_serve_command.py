@@ -151,6 +151,7 @@ async def test_without_a_platform_it_says_how_to_get_one(machine: Machine) -> No
     assert code == 3 and "Start it with `remora serve`" in errors
     process = await machine.start("serve")
     await until(machine.health)
+    await until(machine.is_ready)
     code, link, _ = await machine.run("web", "--as", "ada")
     address, _, secret = link.strip().partition("/in#")
     assert code == 0 and address == f"http://remora.localhost:{machine.port}"

@@ -362,6 +362,7 @@ async def test_a_stopped_answer_keeps_what_was_shown_and_says_so(tmp_path: Path,
     """Code that was cut off is closed, so that the mark is not read as code."""
     model = SlowModel("Here:\n```py\nx = 1\n" + "y " * 500, seconds=0.02)
     desk = Desk(tmp_path, model, Phone(), clock)
+    desk.placeholder_seconds = 0.01
     async with desk.running():
         heard = desk.inbound("hello")
         assert not await desk.router.stop(heard.place)

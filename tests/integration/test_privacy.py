@@ -339,7 +339,7 @@ async def test_since_when_a_name_is_borne_is_told_from_what_was_said_under_it(tm
             ("sessions", "task_found"), ("agents", "entities"),
         ):  # fmt: skip
             connection.execute(f"alter table {table} drop column {column}")
-        for index in ("outbox_reminder", "usage_identity", "usage_session", "questions_purpose"):
+        for index in ("outbox_reminder", "usage_identity", "usage_session", "questions_purpose", "extractions_parked"):
             connection.execute(f"drop index {index}")
         connection.execute("drop index memories_uncompared")
         connection.execute("alter table memories drop column compared_at")
@@ -361,6 +361,7 @@ async def test_since_when_a_name_is_borne_is_told_from_what_was_said_under_it(tm
             "duties",
             "replicas",
             "commits",
+            "refusals",
         ):
             connection.execute(f"drop table {table}")
         connection.execute("delete from migrations where version >= 8")

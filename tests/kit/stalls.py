@@ -24,14 +24,22 @@ noted: Final = list[Stall]()
 _PROCESSOR: Final = re.compile(r"processor_seconds\W+([\d.]+)")
 
 
-def loop() -> WatchedLoop:
-    """Returns a loop that notes its stalls here."""
-    return WatchedLoop(Stalls(noted.append))
+class TestLoop(WatchedLoop):
+    """A loop that notes its stalls here, and whose clock is ahead by the seconds that it has `leapt`."""
+
+    __test__ = False
+
+    def __init__(self) -> None:
+        self.leapt = 0.0
+        super().__init__(Stalls(noted.append))
+
+    def time(self) -> float:
+        return super().time() + self.leapt
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
     """Runs `main` as `asyncio.run` does, for a test that has no loop of its own, under the guard."""
-    with asyncio.Runner(loop_factory=loop) as runner:
+    with asyncio.Runner(loop_factory=TestLoop) as runner:
         return runner.run(main)
 
 
