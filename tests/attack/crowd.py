@@ -13,7 +13,7 @@ from tests.attack.model import Says
 #: Bytes of memory and files held open that a chat may leave behind.
 _BYTES, _FILES = 20_000, 20
 #: Bytes that are loaded once and only after the first ones have written.
-_ONCE = 4_000_000
+_ONCE = 16_000_000
 
 
 @scenario("crowd")
