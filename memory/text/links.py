@@ -3,13 +3,13 @@
 A model's text may hold an address that the model was talked into by a text it read. A person who opens it, or a preview
 that fetches it, tells the owner of the address everything that was put into it. An address that carries more than an
 ordinary one is shown as code with its scheme and dots broken (`hxxps[:]//host[.]example/…`): it can still be read and
-copied, but it is no link, not even in a terminal. Pictures become plain links, because a picture is fetched without
-being opened.
+copied, but it is no link, not even in a terminal. Pictures become plain links, and tags of HTML become text
+(`< img …>`), because what they name is fetched without being opened.
 
-Invariants: Pure, linear, idempotent. Outside of such addresses and of `![` nothing changes. Text that is certainly code
-stays as it is, because Telegram and Discord make no links in code (a code entity holds no other; Discord's users post
-addresses in backticks to avoid a link). If it is not certain that the renderer sees code as well, the text is not
-treated as code here.
+Invariants: Pure, linear, idempotent. Outside of such addresses, of `![` and of tags nothing changes. Text that is
+certainly code stays as it is, because Telegram and Discord make no links in code (a code entity holds no other;
+Discord's users post addresses in backticks to avoid a link). If it is not certain that the renderer sees code as well,
+the text is not treated as code here.
 """
 
 from __future__ import annotations
@@ -64,7 +64,16 @@ _LINK = re.compile(
     r"(?<!\\)\[[^\[\]\n]{0,1000}\](?=\(\s{0,9}(?:<([^<>\n]{1,4000})>|(?!<)"
     rf"([^{_BLANKS}()]{{1,4000}}(?:\([^{_BLANKS}()]{{0,1000}}\)[^{_BLANKS}()]{{0,4000}}){{0,4}})(?=[{_BLANKS})])))"
 )
-_IMAGE = re.compile(r"!(?=\[[^\[\]\n]{0,1000}\][(\[])")
+#: No expression knows where a picture ends: its words nest, go on over lines and need no address behind them, if a
+#: definition follows. So each beginning is broken, and each `<` that could begin a tag. An address in angle brackets
+#: is no tag, nor is the `<br>` that models write in tables; at the beginning of a line it would begin a block.
+_LOADING = re.compile(
+    r"!+(?=\[)|<(?=[A-Za-z!?/])(?![A-Za-z][A-Za-z0-9.+-]{1,31}:(?://|[^\s<>]*>))"
+    r"(?![\w.!#$%&'*+/=?^`{|}~-]{1,64}@[\w.-]{1,255}>)"
+    r"(?!(?:(?<=[\w|.,;:!?)]<)|(?<=[\w|,;:!?] <))[Bb][Rr] ?/?>)"
+)
+#: Without any of these no `![` is a picture.
+_PICTURED = re.compile(r"\][(\[:]")
 _DOT = "[.\u3002\uff0e\uff61]"
 _LABEL = r"[^\W_](?:[^\W_]|-){0,62}"
 #: The beginning of an address: a scheme, `www.`, or a host with a path, as platforms link it.
@@ -102,12 +111,11 @@ def defang(text: str, *, growing: bool = False) -> str:
     """
     if growing:
         text = _steady(text)
-    if "![" in text:
-        text = _without_pictures(text)
+    text = _without_loading(text, growing=growing)
     if len(text) > _SHORT and (":" in text or "." in text or "//" in text or "&" in text):
         # The backticks around one address may make later text less certainly code; each pass leaves less to do.
         for _ in range(_PASSES):
-            before, text = text, "".join(_defanged(text))
+            before, text = text, _without_loading("".join(_defanged(text)), growing=growing)
             if text == before:
                 break
     return text
@@ -125,16 +133,23 @@ def _steady(text: str) -> str:
     return text[: begins.start()] if begins else text
 
 
-def _without_pictures(text: str) -> str:
-    code = _code(text)
+def _without_loading(text: str, *, growing: bool) -> str:
+    """Returns `text` without anything that is fetched when it is shown: pictures and tags outside code."""
+    pictured = "![" in text and (growing or _PICTURED.search(text) is not None)
+    if not pictured and "<" not in text:
+        return text
+    code = _unread(text)
     parts, last = [], 0
-    for match in _IMAGE.finditer(text):
-        if not _inside(code, match.start()):
-            parts.append(text[last : match.start()])
-            last = match.end()
-            if text.startswith("[]", last):
-                parts.append("[picture]")
-                last += len("[]")
+    for match in _LOADING.finditer(text):
+        if _inside(code, match.start()) or (match[0] != "<" and not pictured):
+            continue
+        parts.append(text[last : match.start()])
+        last = match.end()
+        if match[0] == "<":
+            parts.append("< ")
+        elif text.startswith(("[](", "[]["), last):
+            parts.append("[picture]")
+            last += len("[]")
     return "".join((*parts, text[last:]))
 
 
@@ -328,6 +343,28 @@ def _code(text: str) -> list[tuple[int, int]]:
         if _DEEP.search(text, last, start):
             return []
         found += _spans(text, last, start)
+        if end > start:
+            found.append((start, end))
+        last = max(end, last)
+    return found
+
+
+def _unread(text: str) -> list[tuple[int, int]]:
+    """Returns the spans in which no renderer that loads pictures reads marks or tags, in order.
+
+    Unlike `_code` it asks nothing of Telegram's formats and of long texts shown without formatting: no picture is
+    loaded there.
+    """
+    if "\r" in text or ("`" not in text and "~~~" not in text):
+        return []  # a bare return ends a line for some renderers only
+    fences, doubtful = _fences(text)
+    found: list[tuple[int, int]] = []
+    last = 0
+    for start, end in (*fences, (doubtful, doubtful)):
+        formula = _FORMULA.search(text, last, start)
+        found += _spans(text, last, formula.start() if formula else start)
+        if formula:
+            return found
         if end > start:
             found.append((start, end))
         last = max(end, last)

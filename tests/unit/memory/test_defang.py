@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 
-from hypothesis import given
+import pytest
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from channels import markup
 from memory.text.links import defang
@@ -222,6 +224,137 @@ def test_a_picture_becomes_a_link() -> None:
     assert defang("wow![1] (really)") == "wow![1] (really)"
 
 
+ADDRESS = "https://x.example/c.png"
+MARKS = st.lists(
+    st.sampled_from(
+        [
+            "![",
+            "!",
+            "[",
+            "]",
+            "](",
+            ")",
+            f"]({ADDRESS})",
+            f"![a]({ADDRESS})",
+            "![a]",
+            "[a]: ",
+            ADDRESS,
+            "![](",
+            "![a][a]",
+            "<img src=",
+            f'<img src="{ADDRESS}">',
+            f"<image href={ADDRESS}>",
+            "<style>",
+            "<video ",
+            "<p>",
+            "<br>",
+            "<!--",
+            "-->",
+            "<?",
+            "</p>",
+            "<svg/onload=x>",
+            "<a ",
+            "<",
+            ">",
+            f"<{ADDRESS}>",
+            "<b@c.example>",
+            "`",
+            "``",
+            "```",
+            "```\n",
+            "\n```\n",
+            "~~~\n",
+            "~~~",
+            "\n",
+            "\n\n",
+            "\r",
+            " ",
+            "    ",
+            "- ",
+            "> ",
+            "1. ",
+            "# ",
+            "|",
+            "|---|",
+            "\\",
+            "$$",
+            "\\(",
+            "&lt;img>",
+            "&#33;",
+            "*",
+            "_",
+            "word",
+            "https!:(",
+            '"',
+            "'",
+            "(",
+            "\t",
+            "[a]",
+        ]
+    ),
+    max_size=24,
+).map("".join)
+_LOADS = re.compile(
+    r"<(?:img|image|svg|style|video|audio|source|iframe|link|object|embed|script|body|input)",
+    re.IGNORECASE,
+)
+
+
+def loads(text: str) -> list[str]:
+    """Returns what a page fetches that shows `text` with its HTML; text and code are escaped there."""
+    common = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    tabled = MarkdownIt("gfm-like", {"html": True, "linkify": False})
+    return [tag for each in (common, tabled) for tag in _LOADS.findall(each.render(text))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"![a]\n\n[a]: {ADDRESS}",
+        f"![a\nb]({ADDRESS})",
+        f"![a [b] c]({ADDRESS})",
+        f"![a \\] c]({ADDRESS})",
+        f"![{'long ' * 400}]({ADDRESS})",
+        f"!![a]({ADDRESS})",
+        f'<img src="{ADDRESS}">',
+        f"<p>\n```\n<img src={ADDRESS}>\n```",
+        f"~~~\r~~~\r<img src={ADDRESS}>",
+        f"$$\n```\n$$\n<img src={ADDRESS}>",
+        f"<style>@import url({ADDRESS})</style>",
+    ],
+)
+def test_no_picture_is_fetched_however_it_is_written(text: str) -> None:
+    """A program that shows an answer of the API fetches pictures before anybody reads it, in drafts as well."""
+    assert loads(defang(text)) == []
+    for end in range(len(text)):
+        assert loads(defang(text[:end], growing=True)) == []
+
+
+@given(MARKS)
+def test_nothing_is_fetched_of_any_mixture_of_marks(text: str) -> None:
+    """Neither of the whole nor of a draft of it, wherever it is cut."""
+    safe = defang(text)
+    assert loads(safe) == [] and defang(safe) == safe
+    for end in range(0, len(text), 1 + len(text) // 30):
+        assert loads(defang(text[:end], growing=True)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```html\n<p><img src=x>\n![a](b)\n```\n",
+        "`<img>` and `![a](b)`",
+        "a < b, <3 and x<1",
+        "<https://x.example> or <bob@x.example>",
+        "| a<br>b |",
+        "```html\n" + "<p>**b**</p>\n" * 4_000 + "```",
+    ],
+)
+def test_code_and_ordinary_angle_brackets_stay_as_they_are(text: str) -> None:
+    """People ask for HTML, and compare numbers."""
+    assert defang(text) == text
+
+
 def test_writing_without_blanks_does_not_belong_to_an_address() -> None:
     """Chinese goes on right behind a link, and a platform would take the whole paragraph for its path."""
     rest = "，然后我们去公园" * 40
@@ -300,6 +433,7 @@ def test_whatever_stands_around_it_a_long_address_is_no_link(text: str) -> None:
 @given(st.text(alphabet="abc def,.!?\n我们今天公园é🙂`*_[]()", max_size=80))
 def test_text_without_addresses_stays_as_it_is(text: str) -> None:
     """An answer is not to be touched for what it doesn't hold."""
+    assume("![" not in text)
     assert defang(text) == text
 
 
