@@ -3,7 +3,8 @@
 The SDK is an extra of the installation and takes seconds to load, so it is imported when the first server is needed.
 
 Invariants: a call is sent once and never again. A program on this machine gets of our environment only what programs
-need to start. A server is given no way to ask anything of us: no model, no files, no questions to people.
+need to start. A server is given no way to ask anything of us: no model, no files, no questions to people. A server's
+schema of results never reaches the SDK.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -103,6 +105,7 @@ async def connected(spec: ServerSpec, on_changed: Callable[[], None]) -> AsyncIt
 
     Raises `ToolError` if it can't be reached for a reason that can be told.
     """
+    await asyncio.to_thread(import_module, "mcp")  # takes half a second of the processor
     from mcp import Client
     from mcp.types import ToolListChangedNotification
 
@@ -211,5 +214,19 @@ class _Watched:
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         async for item in self._inner:
+            _without_output_schemas(item)
             yield item
         self._ended.set()
+
+
+def _without_output_schemas(item: Any) -> None:
+    """Removes the schemas of results from a list of tools.
+
+    The SDK would compile them and check results on the event loop, where one pattern can take for ever. Results are
+    read as text here, so nothing needs them.
+    """
+    result = getattr(getattr(item, "message", None), "result", None)
+    tools = result.get("tools") if isinstance(result, dict) else None
+    for tool in tools if isinstance(tools, list) else ():
+        if isinstance(tool, dict):
+            tool.pop("outputSchema", None)

@@ -173,6 +173,12 @@ async def test_a_server_that_dies_in_a_call_leaves_it_unknown_and_is_started_ane
     assert done(tmp_path) == ["die"]
 
 
+async def test_a_schema_of_results_is_not_run(tmp_path: Path) -> None:
+    """Its pattern would keep the whole process busy for ever."""
+    async with running(spec(tmp_path, "rogue", "trap")) as server:
+        assert "aaaa!" in await (await tool(server, "trap")).call({})
+
+
 async def test_a_result_is_capped_and_without_hidden_characters(tmp_path: Path) -> None:
     """However much there is."""
     async with running(spec(tmp_path, "rogue", "flood", "instruct")) as server:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mcp.server.mcpserver import MCPServer
 from mcp.types import ToolAnnotations
+from pydantic import BaseModel, Field
 
 FOLDER = Path(sys.argv[1])
 READS = ToolAnnotations(read_only_hint=True)
@@ -71,6 +72,17 @@ async def slow() -> str:
     return "went"
 
 
+class Trap(BaseModel):
+    """A result whose own schema takes for ever to check."""
+
+    value: str = Field(json_schema_extra={"pattern": "^(a+)+$"})
+
+
+def trap() -> Trap:
+    """Answers with a result that its pattern can't be done with."""
+    return Trap(value="a" * 40 + "!")
+
+
 def shift() -> str:
     return "shifted"
 
@@ -83,6 +95,7 @@ server.add_tool(die, annotations=READS)
 server.add_tool(instruct, annotations=READS)
 server.add_tool(slow, annotations=READS)
 server.add_tool(garble, annotations=READS)
+server.add_tool(trap, annotations=READS)
 
 if __name__ == "__main__":
     if (FOLDER / "no_start.txt").exists():
