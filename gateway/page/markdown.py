@@ -7,7 +7,6 @@ lead to the web or to mail, and do not tell the page they were on.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any, Final
@@ -17,13 +16,10 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
+from channels.markup import is_costly
+
 #: Longer texts are shown as they are: the library's time grows with length, and the process waits meanwhile.
 _LONGEST: Final = 32_768
-#: The most marks and cells of tables that are formatted: measured, either takes the library up to 20 µs.
-_MARKS: Final = "[]*_~`<&\\\n"
-_MOST_MARKS: Final = 2_000
-_MOST_CELLS: Final = 2_500
-_COLUMNS = re.compile(r"^[ \t>|:*+-]*\|[ \t|:-]*$", re.MULTILINE)
 _SCHEMES: Final = ("http://", "https://", "mailto:")
 
 
@@ -33,7 +29,7 @@ def rendered(text: str) -> Markup:
 
     A text whose formatting would take long is returned as it is. At most 256 texts are kept.
     """
-    if len(text) > _LONGEST or _is_costly(text):
+    if len(text) > _LONGEST or is_costly(text):
         return plain(text)
     return Markup(_parser().render(text))  # noqa: S704 - the parser escapes all that is not its own
 
@@ -41,14 +37,6 @@ def rendered(text: str) -> Markup:
 def plain(text: str) -> Markup:
     """Returns a text as it is, with its lines and spaces."""
     return Markup('<p class="plain">{}</p>').format(escape(text))
-
-
-def _is_costly(text: str) -> bool:
-    if sum(map(text.count, _MARKS)) > _MOST_MARKS:
-        return True
-    # The library fills up every row to the columns of its table.
-    columns = max((match[0].count("|") + 1 for match in _COLUMNS.finditer(text)), default=0)
-    return columns * (text.count("\n") + 1) > _MOST_CELLS
 
 
 @cache

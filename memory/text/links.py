@@ -42,6 +42,9 @@ LONGEST_HOST: Final = 80
 #: Texts longer or deeper than this are shown without formatting, so code would become a link there
 #: (channels/markup.py). The same goes for code beyond the hundred formats that Telegram takes.
 _FORMATTED: Final = 30_000
+_MARKS: Final = "[]*_~`<&\\\n|"
+_MOST_MARKS: Final = 1_000
+_MOST_CELLS: Final = 2_500
 _DEEP = re.compile(r"^[ \t]*(?:(?:[>*+-]|[0-9]{1,9}[.)])[ \t]*){7}|^[ \t]{13}", re.MULTILINE)
 _FORMATS = re.compile(r"[*_~]{1,3}|`+|^[ ]{0,3}[#>]|\]\(", re.MULTILINE)
 _MOST_FORMATS: Final = 100
@@ -334,7 +337,10 @@ def _code(text: str) -> list[tuple[int, int]]:
     """Returns the spans that are code for every renderer, in order; none if any renderer may see it otherwise."""
     if len(text) > _FORMATTED or ("`" not in text and "~~~" not in text) or _FORMULA.search(text):
         return []
-    if len(_FORMATS.findall(text)) > _MOST_FORMATS:
+    if sum(map(text.count, _MARKS)) > _MOST_MARKS or len(_FORMATS.findall(text)) > _MOST_FORMATS:
+        return []
+    lines = text.split("\n")
+    if (max(line.count("|") for line in lines) + 1) * len(lines) > _MOST_CELLS:
         return []
     fences, doubtful = _fences(text)
     found: list[tuple[int, int]] = []

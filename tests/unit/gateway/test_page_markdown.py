@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from channels import markup
 from gateway.page.markdown import rendered
 
 
@@ -55,6 +56,9 @@ def test_no_text_is_formatted_for_long(text: str) -> None:
     shown = rendered(text)
     assert time.thread_time() - begun < 0.25
     assert rendered(text) is shown
+    begun = time.thread_time()
+    markup.terminal(text, 80)
+    assert time.thread_time() - begun < 0.25
 
 
 def test_columns_are_aligned_by_classes() -> None:

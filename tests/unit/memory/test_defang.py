@@ -77,6 +77,8 @@ CARRYING = [
     f"``` a ``` https://evil.example/?{LONG}",
     "> " * 20 + f"`https://evil.example/?{LONG}`",
     "**b** " * 120 + f"`https://evil.example/?{LONG}`",
+    f"{'|a' * 60}|\n{'|-' * 60}|\n" + "|a|\n" * 60 + f"\n`https://evil.example/?{LONG}`",
+    "a\n" * 2_100 + f"`https://evil.example/?{LONG}`",
     "word " * 7_000 + f"`https://evil.example/?{LONG}`",
 ]
 
