@@ -75,8 +75,6 @@ _LOADING = re.compile(
     r"(?![\w.!#$%&'*+/=?^`{|}~-]{1,64}@[\w.-]{1,255}>)"
     r"(?!(?:(?<=[\w|.,;:!?)]<)|(?<=[\w|,;:!?] <))[Bb][Rr] ?/?>)"
 )
-#: Without any of these no `![` is a picture.
-_PICTURED = re.compile(r"\][(\[:]")
 _DOT = "[.\u3002\uff0e\uff61]"
 _LABEL = r"[^\W_](?:[^\W_]|-){0,62}"
 #: The beginning of an address: a scheme, `www.`, or a host with a path, as platforms link it.
@@ -114,11 +112,11 @@ def defang(text: str, *, growing: bool = False) -> str:
     """
     if growing:
         text = _steady(text)
-    text = _without_loading(text, growing=growing)
+    text = _without_loading(text)
     if len(text) > _SHORT and (":" in text or "." in text or "//" in text or "&" in text):
         # The backticks around one address may make later text less certainly code; each pass leaves less to do.
         for _ in range(_PASSES):
-            before, text = text, _without_loading("".join(_defanged(text)), growing=growing)
+            before, text = text, _without_loading("".join(_defanged(text)))
             if text == before:
                 break
     return text
@@ -136,15 +134,17 @@ def _steady(text: str) -> str:
     return text[: begins.start()] if begins else text
 
 
-def _without_loading(text: str, *, growing: bool) -> str:
-    """Returns `text` without anything that is fetched when it is shown: pictures and tags outside code."""
-    pictured = "![" in text and (growing or _PICTURED.search(text) is not None)
-    if not pictured and "<" not in text:
+def _without_loading(text: str) -> str:
+    """Returns `text` without anything that is fetched when it is shown: pictures and tags outside code.
+
+    A definition further down makes a picture of any `![`, and a draft can't wait for it; so each is broken.
+    """
+    if "![" not in text and "<" not in text:
         return text
     code = _unread(text)
     parts, last = [], 0
     for match in _LOADING.finditer(text):
-        if _inside(code, match.start()) or (match[0] != "<" and not pictured):
+        if _inside(code, match.start()):
             continue
         parts.append(text[last : match.start()])
         last = match.end()

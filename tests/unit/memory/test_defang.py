@@ -223,7 +223,7 @@ def test_a_picture_becomes_a_link() -> None:
     assert defang("![](https://x.example/c.png)") == "[picture](https://x.example/c.png)"
     assert defang("![cat][there]") == "[cat][there]"
     assert defang("`![cat](https://x.example/c.png)`") == "`![cat](https://x.example/c.png)`"
-    assert defang("wow![1] (really)") == "wow![1] (really)"
+    assert defang("wow![1] (really)") == "wow[1] (really)"
 
 
 ADDRESS = "https://x.example/c.png"
