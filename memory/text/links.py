@@ -75,6 +75,8 @@ _LOADING = re.compile(
     r"(?![\w.!#$%&'*+/=?^`{|}~-]{1,64}@[\w.-]{1,255}>)"
     r"(?!(?:(?<=[\w|.,;:!?)]<)|(?<=[\w|,;:!?] <))[Bb][Rr] ?/?>)"
 )
+#: What may yet become an address in angle brackets, a `<br>` or a picture.
+_OPEN = re.compile(r"(?:<(?:[A-Za-z!?/][^\s<>]*|[Bb][Rr] ?/?)?|(?<!!)!+)\Z")
 _DOT = "[.\u3002\uff0e\uff61]"
 _LABEL = r"[^\W_](?:[^\W_]|-){0,62}"
 #: The beginning of an address: a scheme, `www.`, or a host with a path, as platforms link it.
@@ -123,7 +125,9 @@ def defang(text: str, *, growing: bool = False) -> str:
 
 
 def _steady(text: str) -> str:
-    """Returns `text` without an unfinished address at its end."""
+    """Returns `text` without an unfinished address, or a sign that may begin a tag or a picture, at its end."""
+    opened = _OPEN.search(text, max(0, len(text) - _MEASURED))
+    text = text[: opened.start()] if opened else text
     link = text.rfind("](")
     if link >= 0 and ")" not in text[link:] and len(text) - link < _MEASURED and "\n\n" not in text[link:]:
         opened = text.rfind("[", max(0, link - 1_000), link)

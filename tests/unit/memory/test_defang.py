@@ -456,3 +456,25 @@ def test_an_address_hidden_by_entities_beside_another_is_no_link() -> None:
     hidden = f"https&colon;//evil&period;example/?q={carried}"
     for text in (f"https://evil.example/?q={carried}，很好{hidden}", f"{hidden}www."):
         assert "https&colon;" not in defang(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| a | b |\n|---|---|\n| 1 | <br>x |\n\nand `code <b>` and <b>bold</b>, wow![1] ok.",
+        "Use `ls` and <https://x.example> or a < b, 3<4, <3 you! See [docs](https://example.org/path?q=1) now.",
+        "```html\n<img src=x>\n```\nThen <img src=y> gone",
+        "- item `a`\n- item ![x][y]\n\n[y]: http://a.example/c\n",
+        "Math $a<b$ then `![no]` fine!! ![a](https://x.example/c.png) and 1<br/>2<br />3",
+    ],
+)
+def test_whole_words_of_a_draft_stay_in_the_answer(text: str) -> None:
+    """A program that reads a stream can't take words back."""
+    final, shown = defang(text), ""
+    for end in range(len(text) + 1):
+        draft = defang(text[:end], growing=True)
+        upto = max(draft.rfind(" "), draft.rfind("\n")) + 1
+        if draft.startswith(shown) and upto > len(shown):
+            shown = draft[:upto]
+    assert final.startswith(shown)
+    assert len(shown) > len(final) - 60
