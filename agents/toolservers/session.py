@@ -4,7 +4,7 @@ The SDK is an extra of the installation and takes seconds to load, so it is impo
 
 Invariants: a call is sent once and never again. A program on this machine gets of our environment only what programs
 need to start. A server is given no way to ask anything of us: no model, no files, no questions to people. A server's
-schema of results never reaches the SDK.
+schema of results never reaches the SDK, nor do its endless lists.
 """
 
 from __future__ import annotations
@@ -30,9 +30,12 @@ from agents.toolservers.definitions import Definition
 #: Seconds that a call which is given up gets to end.
 _CANCEL_SECONDS: Final = 2.0
 #: The most bytes of one response over HTTP.
-_MOST_BYTES: Final = 16_000_000
+_MOST_BYTES: Final = 4_000_000
 #: The most pages of a list of tools that are read; a server whose list never ends is given up.
 _MOST_PAGES: Final = 20
+#: The most tools of a page, and the most parts of a result: each is made into a value of the SDK's.
+_MOST_TOOLS: Final = 500
+_MOST_PARTS: Final = 500
 #: Codes of JSON-RPC by which a server says that it did nothing: unknown method, unfit arguments.
 _NOT_DONE: Final = (-32601, -32602)
 
@@ -214,19 +217,25 @@ class _Watched:
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         async for item in self._inner:
-            _without_output_schemas(item)
+            _bounded(item)
             yield item
         self._ended.set()
 
 
-def _without_output_schemas(item: Any) -> None:
-    """Removes the schemas of results from a list of tools.
+def _bounded(item: Any) -> None:
+    """Removes from a server's result what is not used here, before the SDK reads it.
 
-    The SDK would compile them and check results on the event loop, where one pattern can take for ever. Results are
-    read as text here, so nothing needs them.
+    It would compile the schemas of results and check results against them on the event loop, where one pattern can take
+    for ever. Results are read as text, so nothing needs them. The rest of an endless list is left out.
     """
     result = getattr(getattr(item, "message", None), "result", None)
-    tools = result.get("tools") if isinstance(result, dict) else None
-    for tool in tools if isinstance(tools, list) else ():
-        if isinstance(tool, dict):
-            tool.pop("outputSchema", None)
+    if not isinstance(result, dict):
+        return
+    tools, content = result.get("tools"), result.get("content")
+    if isinstance(tools, list):
+        del tools[_MOST_TOOLS:]
+        for tool in tools:
+            if isinstance(tool, dict):
+                tool.pop("outputSchema", None)
+    if isinstance(content, list) and len(content) > _MOST_PARTS:
+        content[_MOST_PARTS:] = [{"type": "text", "text": f"[… {len(content) - _MOST_PARTS} parts left out …]"}]

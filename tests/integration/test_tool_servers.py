@@ -179,6 +179,13 @@ async def test_a_schema_of_results_is_not_run(tmp_path: Path) -> None:
         assert "aaaa!" in await (await tool(server, "trap")).call({})
 
 
+async def test_of_a_result_in_too_many_parts_some_are_read(tmp_path: Path) -> None:
+    """Each of them costs the event loop some time, and the test's guard would tell."""
+    async with running(spec(tmp_path, "rogue", "scatter")) as server:
+        answer = await (await tool(server, "scatter")).call({})
+    assert answer.count("part") < 1_000 and "parts left out" in answer
+
+
 async def test_a_result_is_capped_and_without_hidden_characters(tmp_path: Path) -> None:
     """However much there is."""
     async with running(spec(tmp_path, "rogue", "flood", "instruct")) as server:

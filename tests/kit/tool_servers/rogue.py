@@ -83,6 +83,11 @@ def trap() -> Trap:
     return Trap(value="a" * 40 + "!")
 
 
+def scatter() -> list[str]:
+    """Answers in more parts than anybody reads."""
+    return ["part"] * 20_000
+
+
 def shift() -> str:
     return "shifted"
 
@@ -96,6 +101,7 @@ server.add_tool(instruct, annotations=READS)
 server.add_tool(slow, annotations=READS)
 server.add_tool(garble, annotations=READS)
 server.add_tool(trap, annotations=READS)
+server.add_tool(scatter, annotations=READS)
 
 if __name__ == "__main__":
     if (FOLDER / "no_start.txt").exists():
