@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import time
@@ -32,6 +33,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from agents.providers.table import KNOWN, ProviderName
+from agents.tools import vendor_name
 
 ToolName: TypeAlias = Literal[
     "now",
@@ -615,7 +617,19 @@ class AgentSpec(Section):
         names = [server.name for server in servers]
         if twice := {name for name in names if names.count(name) > 1}:
             raise refused(f"has two servers called {min(twice)}", "give each server its own name")
+        offered = Counter(vendor_name(f"{server.name}__{tool}") for server in servers for tool in server.tools)
+        if alike := [name for name, times in offered.items() if times > 1]:
+            raise refused(
+                f"has two tools that a model would know as {alike[0]}", "shorten the server's name, or name one of them"
+            )
         return servers
+
+    @field_validator("own_tools")
+    @classmethod
+    def _own_tools_have_names_of_their_own(cls, tools: tuple[str, ...]) -> tuple[str, ...]:
+        if taken := {*get_args(ToolName), *get_args(WebToolName)} & {*tools}:
+            raise refused(f"names {min(taken)}, which is a tool of Remora's", "give your file another name")
+        return tools
 
     @field_validator("timezone")
     @classmethod

@@ -163,6 +163,15 @@ def test_two_servers_of_an_agent_have_two_names() -> None:
         AgentSpec(name="a", mcp=(spec(command=["x"]), spec(command=["y"])))
 
 
+def test_tools_that_a_model_could_not_tell_apart_are_a_mistake() -> None:
+    """A vendor takes letters, digits and 64 of them, so that the call of one would reach the other."""
+    for tools in (("read.file", "read/file"), ("x" * 70, "x" * 70 + "y")):
+        with pytest.raises(ValueError, match="two tools that a model would know as files__"):
+            AgentSpec(name="a", mcp=(spec(command=["x"], tools=tools),))
+    with pytest.raises(ValueError, match="forget_fact, which is a tool of Remora's"):
+        AgentSpec(name="a", own_tools=("weather", "forget_fact"))
+
+
 def test_where_words_go_is_the_host_or_the_program() -> None:
     """/privacy names it."""
     assert spec(url="https://mcp.example.org:444/x?y=1").where == "mcp.example.org"
