@@ -8,6 +8,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from bench import conversation, options
 from gateway.commands.reference import markdown
 from gateway.commands.table import TABLE
@@ -126,6 +128,7 @@ def test_the_page_of_options_is_made_from_the_models() -> None:
     assert DOCS["docs/configuration.md"] == options.markdown()
 
 
+@pytest.mark.stands("the terminal builds its tables of languages where they are first used")
 async def test_the_conversation_in_the_readme_is_what_remora_answers(tmp_path: Path) -> None:
     """`make docs` writes it anew; read it before you commit it."""
     assert conversation.in_readme(README) == await conversation.held(tmp_path)
