@@ -1,10 +1,10 @@
 """The connections of the HTTP server: their number, the time they have, and the bytes of bodies that are held.
 
 Invariants:
-- At most `most` connections are open. One more closes the connection that has been open longest among those that may
-  be closed: the ones that are still sending, and those of strangers. So newcomers always get in.
-- A known sender's connection is never closed for others once its request has come whole. One person has at most
-  `share` connections and all known senders leave `_FREE` of them to the rest; what goes beyond is refused.
+- At most `most` connections are open. One more closes the stranger's connection that has been open longest, so
+  newcomers always get in.
+- A stranger never closes a known sender's connection, whatever has come of its request. One person has at most `share`
+  connections and all known senders leave `_FREE` of them to the rest; what goes beyond is refused.
 - The two newest requests for health keep their places, too.
 - A reader has a limited time for what is written to it, so nobody holds a connection by not reading. A stream that is
   being read lasts as long as it likes.
@@ -79,7 +79,6 @@ class _Line:
 
     transport: asyncio.Transport
     sender: str = STRANGER
-    is_whole: bool = False
     is_health: bool = False
 
 
@@ -118,11 +117,6 @@ class Connections(web.Server):
         if (line := self._lines.get(request.protocol)) is not None:
             line.sender = sender
 
-    def came_whole(self, request: web.BaseRequest) -> None:
-        """Notes that a request was read: that of a known sender keeps its place from now on."""
-        if (line := self._lines.get(request.protocol)) is not None:
-            line.is_whole = True
-
     def is_health(self, request: web.BaseRequest) -> None:
         """Notes that a request asks for health. It takes the place of the oldest of these if there are too many."""
         asking = [handler for handler, line in self._lines.items() if line.is_health]
@@ -136,9 +130,7 @@ class Connections(web.Server):
         self._lines[handler] = _Line(transport)
         if len(self._lines) > self._bounds.most:
             oldest = next(
-                handler
-                for handler, line in self._lines.items()
-                if not line.is_health and not (line.is_whole and line.sender != STRANGER)
+                handler for handler, line in self._lines.items() if line.sender == STRANGER and not line.is_health
             )
             self._lines.pop(oldest).transport.abort()
 

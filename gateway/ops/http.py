@@ -298,7 +298,6 @@ class _Server:
 
         try:
             body = await _body(request, admission.body_bytes, self._bounds.body_seconds, count)
-            self.connections.came_whole(request)
             return await admission.answer(body)
         finally:
             self._budget.give_back(admission.sender, held)

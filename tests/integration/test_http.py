@@ -359,33 +359,6 @@ async def test_a_body_that_does_not_come_is_given_up(receiver: Receiver) -> None
     assert receiver.taken == []
 
 
-async def test_a_body_on_its_way_makes_room_and_a_delivery_in_hand_does_not() -> None:
-    """Who sends slowly must not crowd out what was sent."""
-    receiver = Receiver()
-    receiver.goes_on.clear()
-    bounds = ServerBounds(most=12)
-    async with (
-        serving(Page().now, host="127.0.0.1", port=0, hooks=lambda: [receiver.hook], bounds=bounds) as page,
-        limit(),
-    ):
-        receiver.url = page.replace("/healthz", "/wire/in")
-        posting = asyncio.create_task(receiver.post(b"whole"))
-        await receiver.began.wait()
-        half = b"POST /wire/in HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf"
-        sending = asyncio.create_task(receiver.raw(half))
-        starting = [asyncio.create_task(receiver.raw(half[:30])) for _ in range(30)]
-        waiting = {sending, *starting}
-        while len(waiting) > 11:
-            _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        assert sending.done() and sending.result() == b""
-        receiver.goes_on.set()
-        assert (await posting).status_code == 200
-        for task in starting:
-            task.cancel()
-        await asyncio.gather(*starting, return_exceptions=True)
-    assert [body for _, body in receiver.taken] == [b"whole"]
-
-
 async def test_a_body_that_breaks_off_is_none(receiver: Receiver) -> None:
     """Neither half of it nor one in pieces that are none is handed over, and the log is not filled with it."""
     said = await receiver.raw(
@@ -465,6 +438,7 @@ class Hall:
     def __init__(self) -> None:
         self.page = b"short"
         self.bodies: list[bytes] = []
+        self.entered = asyncio.Event()
         self.began = asyncio.Event()
         self.goes_on = asyncio.Event()
         self.goes_on.set()
@@ -482,6 +456,7 @@ class Hall:
                 return web.Response(text=str(int("Ada's letters")))
             return await self._streamed(request) if request.path == "/stream" else web.Response(body=self.page)
 
+        self.entered.set()
         return Admission(sender=request.headers.get("X-Who", ""), body_bytes=1_000, answer=answer)
 
     async def _streamed(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -514,6 +489,9 @@ class Visits:
             return await client.request(
                 "GET" if body is None else "POST", self.url.join(path), headers=headers, content=body
             )
+
+    async def open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection(self.url.host, self.url.port)
 
     async def ask_and_never_read(self, path: str = "/", who: str = "") -> None:
         line = socket.socket()
@@ -587,6 +565,27 @@ async def test_strangers_who_do_not_read_make_room_for_the_next() -> None:
         visits.hall.page = b"short"
         for path in ("/", "/healthz", "/"):
             assert (await visits.ask(path)).status_code == 200
+
+
+async def test_a_body_on_its_way_keeps_its_place_as_soon_as_its_sender_is_known() -> None:
+    """However many strangers come, they make room for each other and never close what a person sends."""
+    async with hall_with(most=12) as visits, limit():
+        half = b"POST / HTTP/1.1\r\nHost: x\r\n%sContent-Length: 8\r\n\r\nhalf"
+        lines = []
+        for who in (b"X-Who: ann\r\n", *[b""] * 40):
+            lines.append(await visits.open())
+            lines[-1][1].write(half % who)
+            if who:
+                await visits.hall.entered.wait()
+        for reader, _ in lines[1:20]:
+            with suppress(ConnectionError):
+                assert await reader.read() == b""
+        reader, writer = lines[0]
+        writer.write(b"half")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
+        assert visits.hall.bodies == [b"halfhalf"]
+        for _, writer in lines:
+            writer.close()
 
 
 async def test_strangers_hold_a_limited_number_of_bytes_together_and_so_does_each_person() -> None:
