@@ -5,7 +5,7 @@ Invariants:
   newcomers always get in.
 - A stranger never closes a known sender's connection, whatever has come of its request. One person has at most `share`
   connections and all known senders leave `_FREE` of them to the rest; what goes beyond is refused.
-- The two newest requests for health keep their places, too.
+- Two requests for health keep their places while they are answered. More of them have the places of strangers.
 - A reader has a limited time for what is written to it, so nobody holds a connection by not reading. A stream that is
   being read lasts as long as it likes.
 - Each known sender, and all strangers together, hold a limited number of bytes of bodies at a time; so do all together.
@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -117,13 +118,17 @@ class Connections(web.Server):
         if (line := self._lines.get(request.protocol)) is not None:
             line.sender = sender
 
-    def is_health(self, request: web.BaseRequest) -> None:
-        """Notes that a request asks for health. It takes the place of the oldest of these if there are too many."""
-        asking = [handler for handler, line in self._lines.items() if line.is_health]
-        if len(asking) >= _HEALTH:
-            self._lines.pop(asking[0]).transport.abort()
-        if (line := self._lines.get(request.protocol)) is not None:
-            line.is_health = True
+    @contextmanager
+    def keeping(self, request: web.BaseRequest) -> Iterator[None]:
+        """Keeps the place of a request for health while the block runs, if fewer than `_HEALTH` are kept."""
+        line = self._lines.get(request.protocol)
+        if line is not None:
+            line.is_health = sum(each.is_health for each in self._lines.values()) < _HEALTH
+        try:
+            yield
+        finally:
+            if line is not None:
+                line.is_health = False
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         super().connection_made(handler, transport)
@@ -179,7 +184,12 @@ class _Connection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Answers what is no request of HTTP. aiohttp would log it, and repeat its words in the answer."""
+        """Answers what is no request of HTTP. aiohttp would log it, and repeat its words in the answer.
+
+        Raises `ConnectionError` if an answer has begun already, since a second one can't follow on its wire.
+        """
+        if request.writer.output_size > 0:
+            raise ConnectionError
         response = web.Response(status=status, text="This is no request that can be read here.\n")
         response.force_close()
         return response

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from http.client import HTTPConnection, HTTPException
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 import structlog
 from aiohttp import web
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from memory.service import Deployment
 
 log = structlog.get_logger(__name__)
+
+_T = TypeVar("_T")
 
 PATH = "/healthz"
 READY = "/readyz"
@@ -171,7 +173,12 @@ async def serving(
     with its status; other paths belong to the first of `doors` that takes them. Both answer only while `hearing`, else
     the status is 503. `bounds` are those of connections and bodies. Raises `AddressUnusable`.
     """
-    health = _Health(report=report, hearing=hearing, metrics=metrics, is_local=is_loopback(host))
+    health = _Health(
+        report=_Shared(report),
+        hearing=hearing,
+        metrics=None if metrics is None else _Shared(metrics),
+        is_local=is_loopback(host),
+    )
     server = _Server(health, hooks, doors, bounds or ServerBounds())
     runner = web.ServerRunner(server.connections, handle_signals=False, shutdown_timeout=1.0)
     await runner.setup()
@@ -187,33 +194,62 @@ async def serving(
         yield address(host, runner.addresses[0][1])
     finally:
         await runner.cleanup()
+        await health.end()
+
+
+class _Shared(Generic[_T]):
+    """Work that is done once for all who ask while it runs, so that many requests cost no more than one."""
+
+    def __init__(self, work: Callable[[], Awaitable[_T]]) -> None:
+        self._work = work
+        self._running: asyncio.Future[_T] | None = None
+
+    async def result(self) -> _T:
+        if self._running is None or self._running.done():
+            self._running = asyncio.ensure_future(self._work())
+        return await asyncio.shield(self._running)
+
+    async def end(self) -> None:
+        """Stops the work wherever it is."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Health:
     """The pages about the process itself."""
 
-    report: Callable[[], Awaitable[Report]]
+    report: _Shared[Report]
     hearing: Callable[[], bool]
-    metrics: Callable[[], Awaitable[bytes]] | None
+    metrics: _Shared[bytes] | None
     is_local: bool
 
     def takes(self, path: str) -> bool:
         return path in (PATH, READY) or (path == METRICS and self.metrics is not None)
 
-    async def answer(self, request: web.BaseRequest) -> web.Response:
+    def refusal(self, request: web.BaseRequest) -> web.Response | None:
+        """Returns the answer to a request that may not read these pages; None if it may."""
         if request.method not in ("GET", "HEAD"):
             return web.Response(status=405, headers={"Allow": "GET, HEAD"}, text="This page can only be read.\n")
         if self.is_local and not asks_us(request):
             return web.Response(status=421, text="Ask for this page by localhost or an address of this machine.\n")
-        if request.path == READY:
+        return None
+
+    async def answer(self, path: str) -> web.Response:
+        if path == READY:
             ready = self.hearing()
             return web.json_response({"ready": ready}, status=200 if ready else 503)
-        if request.path == METRICS and self.metrics is not None:
-            return web.Response(body=await self.metrics(), headers={"Content-Type": _METRICS_TYPE})
-        now = await self.report()
+        if path == METRICS and self.metrics is not None:
+            return web.Response(body=await self.metrics.result(), headers={"Content-Type": _METRICS_TYPE})
+        now = await self.report.result()
         status = 200 if now.status == "green" else 503
         return web.json_response({"status": now.status, **asdict(now)}, status=status)
+
+    async def end(self) -> None:
+        for work in (self.report, self.metrics):
+            if work is not None:
+                await work.end()
 
 
 class _Refused(Exception):
@@ -251,12 +287,13 @@ class _Server:
         except ConnectionError:
             raise
         # A boundary: aiohttp would log the error's text, which may hold words of a person.
-        except Exception as error:
-            error_id = crashed(error, request)
-            if request.writer.output_size > 0:
-                raise ConnectionError from error
-            response = await self._failed(request, 500, error_id)
+        except Exception as error:  # noqa: BLE001 - logged by its name and place
+            response = await self._failed(request, 500, crashed(error, request))
         if not response.prepared:
+            if request.writer.output_size > 0:
+                # The answer that has begun can't be followed by another on the same wire.
+                log.error("http.broke_off", path=request.path[:200], status=response.status)
+                raise ConnectionError
             for name, value in _ALWAYS.items():
                 response.headers.setdefault(name, value)
             if response.status in (429, 503):
@@ -267,8 +304,10 @@ class _Server:
 
     async def _taken(self, request: web.BaseRequest) -> web.StreamResponse:
         if self._health.takes(request.path):
-            self.connections.is_health(request)
-            return await self._health.answer(request)
+            if (refusal := self._health.refusal(request)) is not None:
+                return refusal
+            with self.connections.keeping(request):
+                return await self._health.answer(request.path)
         hook = next((each for each in self._hooks() if each.path == request.path), None)
         door = None if hook is not None else self._door(request.path)
         if not self._health.hearing():

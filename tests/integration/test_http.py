@@ -55,8 +55,13 @@ class Page:
     def __init__(self) -> None:
         self.report = GREEN
         self.url = ""
+        self.reports = 0
+        self.goes_on = asyncio.Event()
+        self.goes_on.set()
 
     async def now(self) -> Report:
+        self.reports += 1
+        await self.goes_on.wait()
         return self.report
 
     async def get(self, method: str = "GET", path: str = "/healthz", **headers: str) -> httpx.Response:
@@ -139,6 +144,47 @@ async def test_nothing_else_can_be_asked(page: Page) -> None:
 async def test_only_names_of_this_machine_are_answered(page: Page, host: str, status: int) -> None:
     """A web page whose name was turned to this machine's address must not read it. (No name can hold brackets.)"""
     assert (await page.get(Host=host)).status_code == status
+
+
+async def test_many_who_ask_for_health_get_one_report_and_nobody_loses_theirs(page: Page) -> None:
+    """Anybody may ask, so neither a monitor is cut off by them nor are the stores asked for each of them."""
+    page.goes_on.clear()
+    asking = [asyncio.create_task(page.get()) for _ in range(8)]
+    async with limit():
+        while not page.reports:
+            await asyncio.sleep(0)
+        for refused, status in ((page.get("POST"), 405), (page.get(Host="evil.example"), 421)):
+            assert (await refused).status_code == status
+        assert (await page.get(path="/readyz")).status_code == 200
+        page.goes_on.set()
+        assert [answer.status_code for answer in await asyncio.gather(*asking)] == [200] * 8
+    assert page.reports == 1
+    assert (await page.get()).status_code == 200
+    assert page.reports == 2, "each report is of the moment"
+
+
+async def test_two_who_ask_for_health_keep_their_places_while_strangers_come() -> None:
+    """A crowd at the port must not blind the monitor that is to tell of it."""
+    page = Page()
+    page.goes_on.clear()
+
+    async def metrics() -> bytes:
+        await page.now()
+        return b""
+
+    bounds = ServerBounds(most=4)
+    async with serving(page.now, host="127.0.0.1", port=0, metrics=metrics, bounds=bounds) as page.url, limit():
+        asking = [asyncio.create_task(page.get(path=path)) for path in ("/healthz", "/metrics")]
+        while page.reports < 2:
+            await asyncio.sleep(0)
+        lines = [await asyncio.open_connection("127.0.0.1", page.port) for _ in range(12)]
+        for reader, _ in lines[:8]:
+            with suppress(ConnectionError):
+                assert await reader.read() == b""
+        page.goes_on.set()
+        assert [answer.status_code for answer in await asyncio.gather(*asking)] == [200] * 2
+        for _, writer in lines:
+            writer.close()
 
 
 async def test_who_listens_to_the_network_is_answered_by_any_name() -> None:
@@ -454,6 +500,11 @@ class Hall:
             await self.goes_on.wait()
             if request.path == "/crash":
                 return web.Response(text=str(int("Ada's letters")))
+            if request.path in ("/gone", "/said-twice"):
+                await web.StreamResponse().prepare(request)
+                if request.path == "/gone":
+                    raise ConnectionError
+                return web.Response(status=503, text="a page")
             return await self._streamed(request) if request.path == "/stream" else web.Response(body=self.page)
 
         self.entered.set()
@@ -622,6 +673,19 @@ async def test_a_crash_is_told_with_the_id_that_stands_in_the_log() -> None:
             assert "Ada" not in str(logs) + answer.text
             assert answer.headers["Cache-Control"] == "no-store"
             assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(("path", "events"), [("/gone", []), ("/said-twice", ["http.broke_off"])])
+async def test_an_answer_that_has_begun_is_followed_by_no_other(path: str, events: list[str]) -> None:
+    """A second head in the middle of a stream would be read as a part of it."""
+    async with hall_with() as visits, limit():
+        reader, writer = await visits.open()
+        with capture_logs() as logs:
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            raw = await reader.read()
+        assert raw.count(b"HTTP/1.1") == 1 and raw.startswith(b"HTTP/1.1 200 "), raw
+        assert [line["event"] for line in logs] == events
+        writer.close()
 
 
 async def test_a_body_that_would_grow_is_not_taken() -> None:
