@@ -4,11 +4,14 @@ Invariants:
 - At most `most` connections are open. One more closes the stranger's connection that has been open longest, so
   newcomers always get in.
 - A stranger never closes a known sender's connection, whatever has come of its request. One person has at most `share`
-  connections and all known senders leave `_FREE` of them to the rest; what goes beyond is refused.
+  connections and all known senders leave `_FREE` of them to the rest; what goes beyond is refused. A person who has
+  none gets in all the same: the sender with the most gives up the oldest.
+- `_HOOKS` deliveries of platforms have places outside those of known senders, so people never keep them out.
 - Two requests for health keep their places while they are answered. More of them have the places of strangers.
 - A reader has a limited time for what is written to it, so nobody holds a connection by not reading. A stream that is
   being read lasts as long as it likes.
 - Each known sender, and all strangers together, hold a limited number of bytes of bodies at a time; so do all together.
+  A person who holds more than one body leaves half of that to the others.
 """
 
 from __future__ import annotations
@@ -25,17 +28,18 @@ from aiohttp import web
 #: Seconds in which the head of a request must arrive, and then its body.
 _HEAD_SECONDS: Final = 10.0
 _BODY_SECONDS: Final = 10.0
-#: Seconds in which a reader must take what is written, and the bytes a second that it must read of more than that.
+#: Seconds in which a reader must take what is written, and the bytes a second that a large body or answer must make.
 _WRITE_SECONDS: Final = 20.0
-_SLOWEST: Final = 20_000
+SLOWEST: Final = 20_000
 #: Connections open at once, and connections that may wait to be accepted. The loop accepts all that wait before it
 #: closes the surplus, and a closed connection keeps its file for one more round: 64 + 2 x 32 files at most, few
 #: compared with the 256 to 1024 that a process may usually have open.
 _MOST: Final = 64
 WAITING: Final = 32
-#: Connections of one person, those that known senders leave free, and those that are kept for health.
+#: Connections of one person, those that known senders leave free, and of these the ones for deliveries and for health.
 _SHARE: Final = 24
 _FREE: Final = 8
+_HOOKS: Final = 4
 _HEALTH: Final = 2
 #: Bytes of bodies that a known sender may hold at a time, or all strangers together, and all of them.
 _EACH: Final = 32_000_000
@@ -44,8 +48,9 @@ _TOGETHER: Final = 96_000_000
 _AHEAD: Final = 32_768
 _HEADERS: Final = 64
 
-#: The name of every sender who is not known.
+#: The name of every sender who is not known, and that of the platforms that deliver to webhooks.
 STRANGER: Final = ""
+HOOK: Final = "hook"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +58,9 @@ class ServerBounds:
     """The bounds of the server.
 
     The head of a request must arrive in `head_seconds`, then its body in `body_seconds`. An answer must be read within
-    `write_seconds`, a large one at `_SLOWEST` bytes a second. At most `most` connections are open, `share` of them one
-    person's. A sender holds at most `each` bytes of bodies, all senders `together`.
+    `write_seconds`. A large answer, or body of a known sender, has the time that it takes at `SLOWEST` bytes a second
+    besides. At most `most` connections are open, `share` of them one person's. A sender holds at most `each` bytes of
+    bodies, all senders `together`.
     """
 
     head_seconds: float = _HEAD_SECONDS
@@ -108,13 +114,18 @@ class Connections(web.Server):
     def __call__(self) -> web.RequestHandler:
         return _Connection(self._bounds.write_seconds, self, loop=self._loop, **self._kwargs)
 
-    def admit(self, request: web.BaseRequest, sender: str, share: int | None = None) -> None:
-        """Gives a request a place among those of its known sender, of at most `share`. Raises `TooMany`."""
-        known = [line.sender for line in self._lines.values() if line.sender != STRANGER]
-        if known.count(sender) >= (self._bounds.share if share is None else share):
+    def admit(self, request: web.BaseRequest, sender: str) -> None:
+        """Gives a request a place among those of its known sender. Raises `TooMany`."""
+        open_ones = Counter(line.sender for line in self._lines.values() if line.sender != STRANGER)
+        # The platform of a hook bounds its own deliveries.
+        if sender != HOOK and open_ones[sender] >= self._bounds.share:
             raise TooMany(429)
-        if len(known) >= self._bounds.most - _FREE:
-            raise TooMany(503)
+        has_reserve = sender == HOOK and open_ones[HOOK] < _HOOKS
+        if not has_reserve and open_ones.total() - min(open_ones[HOOK], _HOOKS) >= self._bounds.most - _FREE:
+            greediest, most = open_ones.most_common(1)[0]
+            if open_ones[sender] or most < 2:
+                raise TooMany(503)
+            self._close_first(lambda line: line.sender == greediest)
         if (line := self._lines.get(request.protocol)) is not None:
             line.sender = sender
 
@@ -134,10 +145,12 @@ class Connections(web.Server):
         super().connection_made(handler, transport)
         self._lines[handler] = _Line(transport)
         if len(self._lines) > self._bounds.most:
-            oldest = next(
-                handler for handler, line in self._lines.items() if line.sender == STRANGER and not line.is_health
-            )
-            self._lines.pop(oldest).transport.abort()
+            self._close_first(lambda line: line.sender == STRANGER and not line.is_health)
+
+    def _close_first(self, may_go: Callable[[_Line], bool]) -> None:
+        """Closes the connection that has been open longest among those that may go."""
+        oldest = next(handler for handler, line in self._lines.items() if may_go(line))
+        self._lines.pop(oldest).transport.abort()
 
     def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
         self._lines.pop(handler, None)
@@ -197,7 +210,7 @@ class _Connection(web.RequestHandler):
     def _wait(self) -> None:
         self._stop_waiting()
         if self._wire is not None:
-            seconds = self._seconds + self._wire.get_write_buffer_size() / _SLOWEST
+            seconds = self._seconds + self._wire.get_write_buffer_size() / SLOWEST
             self._giving_up = asyncio.get_running_loop().call_later(seconds, self._wire.abort)
 
     def _stop_waiting(self) -> None:
@@ -215,9 +228,11 @@ class BodyBudget:
 
     def take(self, sender: str, size: int, *, room: int = 0) -> None:
         """Counts bytes of a sender's, who may hold `room` of them in any case. Raises `TooMany` without counting."""
-        if self._held[sender] + size > max(self._bounds.each, room):
+        held = self._held[sender] + size
+        if held > max(self._bounds.each, room):
             raise TooMany(503 if sender == STRANGER else 429)
-        if self._held.total() + size > self._bounds.together:
+        has_more = held > room and sender not in (STRANGER, HOOK)
+        if self._held.total() + size > self._bounds.together // (2 if has_more else 1):
             raise TooMany(503)
         self._held[sender] += size
 

@@ -26,7 +26,7 @@ from aiohttp import web
 from channels.base import ChannelError, Hook
 from gateway.commands.texts import Texts
 from gateway.config.settings import is_loopback
-from gateway.ops.connections import STRANGER, WAITING, BodyBudget, Connections, ServerBounds, TooMany
+from gateway.ops.connections import HOOK, SLOWEST, STRANGER, WAITING, BodyBudget, Connections, ServerBounds, TooMany
 from gateway.ops.origins import asks_us
 from gateway.ops.telemetry import places
 
@@ -272,7 +272,7 @@ class _Server:
     ) -> None:
         self.connections = Connections(self._answer, bounds)
         self._budget = BodyBudget(bounds)
-        self._bounds = bounds
+        self._body_seconds = bounds.body_seconds
         self._health = health
         self._hooks = hooks
         self._doors = doors
@@ -322,13 +322,14 @@ class _Server:
         if isinstance(admission, web.StreamResponse):
             return admission
         if admission.sender != STRANGER:
-            # The platform of a hook bounds its own deliveries.
-            self.connections.admit(request, admission.sender, None if hook is None else self._bounds.most)
+            self.connections.admit(request, admission.sender)
         return await self._entered(request, admission)
 
     async def _entered(self, request: web.BaseRequest, admission: Admission) -> web.StreamResponse:
         """Reads the body of a request, and answers it. Its bytes count as held until then."""
-        held = 0
+        held, seconds = 0, self._body_seconds
+        if admission.sender != STRANGER:
+            seconds += min(request.content_length or 0, admission.body_bytes) / SLOWEST
 
         def count(size: int) -> None:
             nonlocal held
@@ -336,7 +337,7 @@ class _Server:
             held += size
 
         try:
-            body = await _body(request, admission.body_bytes, self._bounds.body_seconds, count)
+            body = await _body(request, admission.body_bytes, seconds, count)
             return await admission.answer(body)
         finally:
             self._budget.give_back(admission.sender, held)
@@ -383,7 +384,7 @@ def _at_hook(hook: Hook, request: web.BaseRequest) -> Admission | web.Response:
             log.error("hook.failed", path=hook.path, code=error.code)
             return web.Response(status=500)
 
-    return Admission(sender=f"hook {hook.path}", body_bytes=hook.limit, answer=deliver)
+    return Admission(sender=HOOK, body_bytes=hook.limit, answer=deliver)
 
 
 async def _body(request: web.BaseRequest, limit: int, seconds: float, count: Callable[[int], None]) -> bytes:

@@ -483,6 +483,7 @@ class Hall:
 
     def __init__(self) -> None:
         self.page = b"short"
+        self.body_bytes = 1_000
         self.bodies: list[bytes] = []
         self.entered = asyncio.Event()
         self.began = asyncio.Event()
@@ -508,7 +509,7 @@ class Hall:
             return await self._streamed(request) if request.path == "/stream" else web.Response(body=self.page)
 
         self.entered.set()
-        return Admission(sender=request.headers.get("X-Who", ""), body_bytes=1_000, answer=answer)
+        return Admission(sender=request.headers.get("X-Who", ""), body_bytes=self.body_bytes, answer=answer)
 
     async def _streamed(self, request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -565,10 +566,10 @@ class Visits:
 
 
 @asynccontextmanager
-async def hall_with(**bounds: Any) -> AsyncIterator[Visits]:
+async def hall_with(*hooks: Hook, **bounds: Any) -> AsyncIterator[Visits]:
     hall = Hall()
     async with serving(
-        Page().now, host="127.0.0.1", port=0, doors=lambda: [hall], bounds=ServerBounds(**bounds)
+        Page().now, host="127.0.0.1", port=0, hooks=lambda: hooks, doors=lambda: [hall], bounds=ServerBounds(**bounds)
     ) as page:
         visits = Visits(page, hall)
         try:
@@ -593,18 +594,73 @@ async def test_who_reads_nothing_is_given_up() -> None:
 
 
 async def test_nobody_closes_the_port_to_others_by_not_reading() -> None:
-    """One person has a share of the places, all of them leave some, and health has two of its own."""
-    async with hall_with(most=16, share=6) as visits:
+    """One person has a share of the places, all of them leave some, and health and deliveries have their own."""
+    receiver = Receiver()
+    async with hall_with(receiver.hook, most=16, share=6) as visits:
         visits.hall.page = b"x" * 8_000_000
         for who in ("ann", "bob"):
             for _ in range(6):
                 await visits.ask_and_never_read("/", who)
         visits.hall.page = b"short"
         await visits.until(429, "ann")
-        assert (await visits.ask(who="cy")).status_code == 503, "the places that known senders leave"
+        assert (await visits.ask(who="bob")).status_code == 503, "the places that known senders leave"
+        assert (await visits.ask("/wire/in", body=b"delivered")).status_code == 200
         assert (await visits.ask()).status_code == 200, "a stranger"
         assert (await visits.ask("/healthz")).status_code == 200
         assert (await visits.ask("/readyz")).status_code == 200
+
+
+async def test_a_person_without_a_connection_gets_in_however_many_the_others_have() -> None:
+    """Whoever has the most gives up one; who has some already must wait."""
+    async with hall_with(most=16, share=6) as visits, limit():
+        visits.hall.goes_on.clear()
+        held: list[asyncio.Task[httpx.Response]] = []
+        for who in ("ann", "bob", "ann", "ann", "bob", "ann", "ann", "ann"):
+            held.append(asyncio.create_task(visits.ask(who=who, body=who.encode())))
+            while len(visits.hall.bodies) < len(held):
+                await asyncio.sleep(0)
+        assert (await visits.ask(who="bob")).status_code == 503
+        cy = asyncio.create_task(visits.ask(who="cy", body=b"cy"))
+        with pytest.raises(httpx.TransportError):
+            await held[0]
+        visits.hall.goes_on.set()
+        assert [answer.status_code for answer in await asyncio.gather(cy, *held[1:])] == [200] * 8
+
+
+async def test_people_never_keep_deliveries_out() -> None:
+    """Four at a time have places of their own; more of them share those of the people."""
+    receiver = Receiver()
+    receiver.goes_on.clear()
+    async with hall_with(receiver.hook, most=16, share=8) as visits, limit():
+        visits.hall.goes_on.clear()
+        held = [asyncio.create_task(visits.ask(who="ann", body=b"x")) for _ in range(8)]
+        while len(visits.hall.bodies) < 8:
+            await asyncio.sleep(0)
+        posts = {asyncio.create_task(visits.ask("/wire/in", body=b"x")) for _ in range(5)}
+        (refused,), posts = await asyncio.wait(posts, return_when=asyncio.FIRST_COMPLETED)
+        assert refused.result().status_code == 503
+        receiver.goes_on.set()
+        visits.hall.goes_on.set()
+        assert [answer.status_code for answer in await asyncio.gather(*held, *posts)] == [200] * 12
+
+
+async def test_a_large_body_of_a_known_sender_has_the_time_of_a_slow_line() -> None:
+    """Ten megabytes take minutes on some; a stranger, and whoever does not say how much comes, has a fixed time."""
+    async with hall_with(body_seconds=0.2) as visits, limit():
+        visits.hall.body_bytes = 10_000_000
+        size, half = b"Content-Length: 10000000", b"x" * 5_000_000
+        ann, stranger, chunked = [await visits.open() for _ in range(3)]
+        ann[1].write(b"POST / HTTP/1.1\r\nHost: x\r\nX-Who: ann\r\n" + size + b"\r\n\r\n" + half)
+        await ann[1].drain()
+        stranger[1].write(b"POST / HTTP/1.1\r\nHost: x\r\n" + size + b"\r\n\r\nhalf")
+        chunked[1].write(b"POST / HTTP/1.1\r\nHost: x\r\nX-Who: ann\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf")
+        for reader, _ in (stranger, chunked):
+            assert (await reader.readline()).startswith(b"HTTP/1.1 408 ")
+        ann[1].write(half)
+        assert (await ann[0].readline()).startswith(b"HTTP/1.1 200 ")
+        assert visits.hall.bodies == [half * 2]
+        for _, writer in (ann, stranger, chunked):
+            writer.close()
 
 
 async def test_strangers_who_do_not_read_make_room_for_the_next() -> None:
@@ -641,7 +697,7 @@ async def test_a_body_on_its_way_keeps_its_place_as_soon_as_its_sender_is_known(
 
 async def test_strangers_hold_a_limited_number_of_bytes_together_and_so_does_each_person() -> None:
     """However many send at once, the memory that their bodies take is bounded."""
-    async with hall_with(each=2_500, together=4_000) as visits:
+    async with hall_with(each=2_500, together=8_000) as visits:
         visits.hall.goes_on.clear()
         held: list[asyncio.Task[httpx.Response]] = []
 
@@ -655,9 +711,13 @@ async def test_strangers_hold_a_limited_number_of_bytes_together_and_so_does_eac
         assert (await visits.ask(body=b"x" * 1_000)).status_code == 503
         await hold("ann", 2)
         assert (await visits.ask(who="ann", body=b"x" * 1_000)).status_code == 429
-        assert (await visits.ask(who="bob", body=b"x" * 1_000)).status_code == 503
+        await hold("bob", 1)
+        assert (await visits.ask(who="bob", body=b"x" * 1_000)).status_code == 503, "more than one, and half is held"
+        for who in ("cy", "dan", "eve"):
+            await hold(who, 1)
+        assert (await visits.ask(who="fay", body=b"x" * 1_000)).status_code == 503
         visits.hall.goes_on.set()
-        assert [answer.status_code for answer in await asyncio.gather(*held)] == [200] * 4
+        assert [answer.status_code for answer in await asyncio.gather(*held)] == [200] * 8
         assert (await visits.ask(body=b"x" * 1_000)).status_code == 200, "what was answered is held no longer"
 
 
