@@ -27,6 +27,7 @@ from gateway.api.tools import ToolDoor
 from gateway.api.wire import JSON, Answering, ApiAnswer, Asked, Form, asked, failed
 from gateway.commands.texts import Texts
 from gateway.config.settings import ApiSettings
+from gateway.ops.connections import ALWAYS
 from gateway.ops.http import Admission, crashed, in_words
 from gateway.ops.origins import asks_us, comes_from
 from gateway.pipeline.limits import Buckets
@@ -46,7 +47,6 @@ _FAILED: Final = {
     400: "invalid_request", 408: "timeout", 413: "too_large", 415: "unsupported", 429: "rate_limit_exceeded",
     500: "internal_error", 503: "unavailable",
 }  # fmt: skip
-_NO_STORE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +179,7 @@ class Doors:
 
     async def _streamed(self, knock: Knock, request: Asked, begun: Begun, shape: Answering) -> web.StreamResponse:
         """Streams an answer. A refusal before its first piece is sent as a response of its own."""
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8", **_NO_STORE})
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8", **ALWAYS})
         response.headers["X-Accel-Buffering"] = "no"
         response.force_close()
         streamed = False
@@ -296,7 +296,7 @@ def _about(name: str) -> JSON:
 
 
 def _json(fields: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
-    response = web.json_response(fields, status=status, headers={**_NO_STORE, **(headers or {})})
+    response = web.json_response(fields, status=status, headers={**ALWAYS, **(headers or {})})
     response.force_close()
     return response
 

@@ -48,6 +48,16 @@ _TOGETHER: Final = 96_000_000
 _AHEAD: Final = 32_768
 _HEADERS: Final = 64
 
+#: The headers of every answer that does not say otherwise: no browser keeps it, frames it or runs anything of it.
+ALWAYS: Final = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
 #: The name of every sender who is not known, and that of the platforms that deliver to webhooks.
 STRANGER: Final = ""
 HOOK: Final = "hook"
@@ -203,7 +213,7 @@ class _Connection(web.RequestHandler):
         """
         if request.writer.output_size > 0:
             raise ConnectionError
-        response = web.Response(status=status, text="This is no request that can be read here.\n")
+        response = web.Response(status=status, text="This is no request that can be read here.\n", headers=ALWAYS)
         response.force_close()
         return response
 

@@ -21,12 +21,22 @@ from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 import structlog
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from channels.base import ChannelError, Hook
 from gateway.commands.texts import Texts
 from gateway.config.settings import is_loopback
-from gateway.ops.connections import HOOK, SLOWEST, STRANGER, WAITING, BodyBudget, Connections, ServerBounds, TooMany
+from gateway.ops.connections import (
+    ALWAYS,
+    HOOK,
+    SLOWEST,
+    STRANGER,
+    WAITING,
+    BodyBudget,
+    Connections,
+    ServerBounds,
+    TooMany,
+)
 from gateway.ops.origins import asks_us
 from gateway.ops.telemetry import places
 
@@ -45,15 +55,6 @@ METRICS = "/metrics"
 _METRICS_TYPE = "text/plain; version=1.0.0; charset=utf-8"
 #: Seconds that `ask` waits for the running process.
 _PATIENCE = 10.0
-#: What every answer says, unless it says otherwise itself: no browser keeps it, frames it or runs anything of it.
-_ALWAYS = {
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
 
 
 class AddressUnusable(Exception):
@@ -294,7 +295,7 @@ class _Server:
                 # The answer that has begun can't be followed by another on the same wire.
                 log.error("http.broke_off", path=request.path[:200], status=response.status)
                 raise ConnectionError
-            for name, value in _ALWAYS.items():
+            for name, value in ALWAYS.items():
                 response.headers.setdefault(name, value)
             if response.status in (429, 503):
                 response.headers.setdefault("Retry-After", "5")
@@ -402,6 +403,7 @@ async def _body(request: web.BaseRequest, limit: int, seconds: float, count: Cal
     pieces, size = [], 0
     try:
         async with asyncio.timeout(seconds):
+            await _ask_for_body(request)
             async for piece in request.content.iter_any():
                 size += len(piece)
                 if size > limit:
@@ -413,6 +415,13 @@ async def _body(request: web.BaseRequest, limit: int, seconds: float, count: Cal
     except (ConnectionError, web.PayloadAccessError, web.RequestPayloadError):
         raise _Refused(400) from None
     return b"".join(pieces)
+
+
+async def _ask_for_body(request: web.BaseRequest) -> None:
+    """Tells a sender who waits for it that the body is wanted: it is known now who sends, and how much."""
+    if request.version == HttpVersion11 and request.headers.get("Expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0  # the answer itself has not begun
 
 
 def address(host: str, port: int) -> str:

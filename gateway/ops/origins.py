@@ -16,9 +16,18 @@ from gateway.config.settings import OWN_NAME, is_loopback
 _HOST: Final = re.compile(r"(?:\[([0-9a-f:.]{2,45})\]|([^\s:/?#@\[\]\\]{1,253}))(?::[0-9]{1,5})?")
 
 
+#: The dot that ends a complete name of DNS, which names the same host as without it.
+_ROOT: Final = re.compile(r"\.(?=:[0-9]+$|$)")
+
+
+def authority_of(request: web.BaseRequest) -> str:
+    """Returns the host and port that a request asks, in small letters and without the dot that may end a name."""
+    return _ROOT.sub("", request.host.lower(), count=1)
+
+
 def host_of(request: web.BaseRequest) -> str:
     """Returns the name or address of the host that a request asks, in small letters; "" if it names none."""
-    found = _HOST.fullmatch(request.host.lower())
+    found = _HOST.fullmatch(authority_of(request))
     return "" if found is None else found[1] or found[2]
 
 
@@ -28,7 +37,7 @@ def asks_us(request: web.BaseRequest, own: str = "") -> bool:
     A page of another site can reach this machine through a name of its own; that name is neither.
     """
     host = host_of(request)
-    return is_loopback(host) or host == OWN_NAME or (bool(own) and host == own.lower())
+    return is_loopback(host) or host == OWN_NAME or (bool(own) and host == own.lower().removesuffix("."))
 
 
 def comes_from(request: web.BaseRequest, *schemes: str) -> bool | None:

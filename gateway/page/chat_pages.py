@@ -5,7 +5,6 @@ Invariant: an event goes only to streams of its own person, and a stream ends wi
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import re
@@ -28,8 +27,6 @@ _LISTED: Final = 50
 #: Seconds after which a silent stream sends a sign of life, and between two looks at whether it may go on.
 _ALIVE: Final = 15.0
 _LOOK: Final = 1.0
-#: Seconds for which what was written may wait for its reader.
-_UNREAD: Final = 30.0
 #: Conversations of one stream.
 _WATCHED: Final = 20
 #: Seconds for which a form without a script waits for its answer.
@@ -130,6 +127,8 @@ async def events(visit: Visit) -> web.StreamResponse:
     headers = visit.site.secured({"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
     response = web.StreamResponse(headers=headers)
     await response.prepare(visit.request)
+    if visit.request.method == "HEAD":
+        return response
     with visitor.channel.stream(visitor.account, list(threads), is_there=lambda: _is_there(visit.request)) as tab:
         try:
             shown: dict[Place, set[str]] = {}
@@ -141,7 +140,7 @@ async def events(visit: Visit) -> web.StreamResponse:
         except EOFError:  # too far behind, or too many: the page begins anew, or waits until it is used
             if tab.surplus:
                 await _send(response, "many", {})
-        except (ConnectionError, TimeoutError):  # nobody reads
+        except ConnectionError:  # nobody reads
             pass
     return response
 
@@ -160,7 +159,7 @@ async def _follow(
                 return
             looked = time.monotonic()
         if change is None:
-            await _write(response, b": alive\n\n")
+            await response.write(b": alive\n\n")
             continue
         place, item = change
         if await _is_behind(visit, item, shown[place]):
@@ -282,13 +281,7 @@ async def _back(visit: Visit) -> web.Response:
 
 
 async def _send(response: web.StreamResponse, event: str, data: dict[str, Any]) -> None:
-    await _write(response, f"event: {event}\ndata: {json.dumps(data)}\n\n".encode())
-
-
-async def _write(response: web.StreamResponse, data: bytes) -> None:
-    """Writes to a stream. Raises `TimeoutError` if its reader takes nothing for `_UNREAD` seconds."""
-    async with asyncio.timeout(_UNREAD):
-        await response.write(data)
+    await response.write(f"event: {event}\ndata: {json.dumps(data)}\n\n".encode())
 
 
 def _hash(items: list[PageItem]) -> str:

@@ -26,9 +26,9 @@ from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken
 from gateway.config.loading import Config
-from gateway.ops.connections import STRANGER
+from gateway.ops.connections import ALWAYS, STRANGER
 from gateway.ops.http import Admission, Report, in_words
-from gateway.ops.origins import asks_us, comes_from
+from gateway.ops.origins import asks_us, authority_of, comes_from
 from gateway.page import markdown
 from gateway.page.forms import BadForm, sent
 from gateway.page.visitors import Visitor, Visitors
@@ -39,15 +39,11 @@ from memory.errors import StorageError
 _FORM_BYTES: Final = 200_000
 _STRANGER_BYTES: Final = 8_000
 _SECURITY: Final = {
+    **ALWAYS,
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
 }
 _COOKIE_DAYS: Final = 90
 #: The most digits of a number.
@@ -272,7 +268,7 @@ class Site:
     def _is_secure(self, request: web.BaseRequest) -> bool:
         """Returns whether the browser sees this request under https."""
         parts = urlsplit(self._url)
-        return parts.scheme == "https" and request.host.lower() == parts.netloc.lower()
+        return parts.scheme == "https" and authority_of(request) == parts.netloc.lower()
 
     # The cookie -------------------------------------------------------------------------------------------------
 

@@ -133,6 +133,10 @@ async def test_nothing_else_can_be_asked(page: Page) -> None:
         ("127.0.0.1:1", 200),
         ("127.9.9.9", 200),
         ("[::1]:80", 200),
+        ("localhost.", 200),
+        ("localhost.:8765", 200),
+        ("localhost..", 421),
+        (".", 421),
         ("evil.example", 421),
         ("evil.example:8765", 421),
         ("localhost.evil.example", 421),
@@ -292,7 +296,8 @@ async def test_what_is_no_request_is_answered_and_not_logged(page: Page, caplog:
         reader, writer = await asyncio.open_connection("127.0.0.1", page.port)
         writer.write(garbage)
         async with limit():
-            assert (await reader.read()).startswith(b"HTTP/1.")
+            answer = await reader.read()
+        assert answer.startswith(b"HTTP/1.") and b"default-src 'none'" in answer and b"no-store" in answer
         writer.close()
     assert caplog.text == ""
 
@@ -745,6 +750,22 @@ async def test_an_answer_that_has_begun_is_followed_by_no_other(path: str, event
             raw = await reader.read()
         assert raw.count(b"HTTP/1.1") == 1 and raw.startswith(b"HTTP/1.1 200 "), raw
         assert [line["event"] for line in logs] == events
+        writer.close()
+
+
+async def test_a_body_is_asked_for_only_when_it_is_wanted() -> None:
+    """Programs that ask first (curl, for bodies over a megabyte) would wait a second, or for ever."""
+    async with hall_with() as visits, limit():
+        head = b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
+        reader, writer = await visits.open()
+        writer.write(head % 4)
+        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        writer.write(b"body")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200 ") and visits.hall.bodies == [b"body"]
+        writer.close()
+        reader, writer = await visits.open()
+        writer.write(head % 1_001)
+        assert (await reader.readline()).startswith(b"HTTP/1.1 413 ")
         writer.close()
 
 

@@ -139,6 +139,17 @@ async def test_what_is_said_is_answered_in_every_tab_of_the_person_and_nowhere_e
     assert (await bea.get(f"/why/{turn}")).status_code == 404
 
 
+async def test_asking_for_the_head_of_a_stream_opens_none(page: Page) -> None:
+    """It would never end, and take the place of a tab that somebody looks at."""
+    ada = await page.signed_in("ada")
+    async with ada.stream() as tab, limit():
+        for _ in range(9):
+            answer = await ada.client.head("/chat/main/events")
+            assert answer.status_code == 200 and answer.headers["Content-Type"] == "text/event-stream"
+        await ada.say("My dog is called Rex", headers={"X-Remora": "1"})
+        assert "Rex" in await grown(tab, "Rex")
+
+
 async def test_a_message_that_is_sent_twice_is_one(page: Page) -> None:
     """Browsers and people repeat requests; the word in the form tells that it is the same."""
     ada = await page.signed_in()
