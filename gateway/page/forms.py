@@ -13,7 +13,7 @@ import asyncio
 import re
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 from channels.base import Attachment
 from channels.carried import carrying
@@ -27,8 +27,13 @@ _FIELD: Final = 100_000
 #: Bytes of a form that are read at once; a larger one is read in a thread.
 _SMALL: Final = 100_000
 _BOUNDARY: Final = re.compile(r"""boundary=(?:"([^"]{1,70})"|([^\s;,"]{1,70}))""", re.IGNORECASE)
-#: The name of a field or file in the header of its part, as browsers write it.
-_NAMED: Final = re.compile(r'; *(name|filename)="((?:[^"\\]|\\.)*)"', re.IGNORECASE)
+#: A parameter in the header of a part: between quotation marks, with their escapes or, as browsers write it, without
+#: any (`"C:\new\"`); or bare. Each way ends at the next mark or semicolon, so no header is read over and over.
+_PARAMETER: Final = re.compile(
+    r""";[ \t]*([^\s;="]+)[ \t]*=[ \t]*
+    (?: "( (?: [^"\\] | \\["\\] | \\(?!["\\]) )* )"(?=[ \t]*(?:;|$)) | "([^"]*)"(?=[ \t]*(?:;|$)) | ([^;]*) )""",
+    re.VERBOSE,
+)
 _DISPOSITION: Final = "content-disposition:"
 _TYPE: Final = "content-type:"
 
@@ -87,7 +92,7 @@ def _parts(media_type: str, body: bytes) -> Sent:
     before, *parts = (b"\r\n" + body).split(mark, most + 2)
     if len(parts) > most + 1:
         raise BadForm(413)
-    if before or not parts or not parts[-1].startswith(b"--"):
+    if before.strip() or not parts or not parts[-1].startswith(b"--"):
         raise BadForm(400)  # it does not begin or end as a form does
     fields: dict[str, str] = {}
     files: list[Attachment] = []
@@ -107,18 +112,24 @@ def _parts(media_type: str, body: bytes) -> Sent:
 
 def _about(head: bytes) -> tuple[str, str | None, str]:
     """Returns the name of a part, the name of its file (None for a field) and its media type."""
-    given, kind = {"name": ""}, ""
+    given: dict[str, str] = {}
+    kind = ""
     for line in _decoded(head).split("\r\n"):
         if line[: len(_DISPOSITION)].lower() == _DISPOSITION:
-            given |= {name.lower(): _plain(value) for name, value in _NAMED.findall(line)}
+            for name, quoted, raw, bare in _PARAMETER.findall(line):
+                given.setdefault(name.lower(), _plain(quoted or raw or bare.strip().strip('"')))
         elif line[: len(_TYPE)].lower() == _TYPE:
             kind = line[len(_TYPE) :].strip()
+    if "name" not in given:
+        raise BadForm(400)
+    if "filename*" in given:  # a charset, a language, and the name in percent-encoding
+        given["filename"] = unquote(given["filename*"].rpartition("'")[2])
     return given["name"], given.get("filename"), kind
 
 
 def _plain(name: str) -> str:
     """Returns a name without the escapes that browsers and other programs write into it."""
-    return re.sub(r"\\(.)", r"\1", name).replace("%22", '"').replace("%0D", "").replace("%0A", " ")
+    return re.sub(r'\\(["\\])', r"\1", name).replace("%22", '"').replace("%0D", "").replace("%0A", " ")
 
 
 def _decoded(data: bytes) -> str:

@@ -54,6 +54,35 @@ async def test_a_file_that_was_not_chosen_is_none() -> None:
 
 
 @pytest.mark.parametrize(
+    ("parameters", "filename"),
+    [
+        (r'; name="file"; filename="foo\"', "foo\\"),
+        (r'; filename="foo\"; name="file"', "foo\\"),
+        (r'; name="file"; filename="C:\new\x.png"', r"C:\new\x.png"),
+        (r'; name="file"; filename="a \"b\" \\ c"', r'a "b" \ c'),
+        ("; name=\"file\"; filename*=UTF-8''gr%C3%B6%C3%9Fe.bin", "größe.bin"),
+        ('; name="file"; filename="gr.bin"; filename*=utf-8\'de\'gr%C3%B6%C3%9Fe%22.bin', 'größe".bin'),
+        ("; name=file; filename=x.png", "x.png"),
+        ('\t;\tNAME="file"\t;\tFileName="x.png"\t', "x.png"),
+        ('; name="file"; filename="not closed', "not closed"),
+        ('; name="file"; filename=', ""),
+        ('; name="file"; about="; filename=x"; filename="y"', "y"),
+    ],
+)
+async def test_files_are_files_however_their_names_are_written(parameters: str, filename: str) -> None:
+    """A file must not be taken for a field because some program writes its name in a way of its own."""
+    head = f"Content-Disposition: form-data{parameters}\r\n\r\n".encode()
+    form = await sent(*multipart(head + b"\xff\x00"))
+    assert form.fields == {} and [file.name for file in form.files] == [filename]
+
+
+async def test_an_empty_line_may_come_first() -> None:
+    """Some programs write one before the first boundary."""
+    media_type, body = multipart(b'Content-Disposition: form-data; name="a"\r\n\r\nx')
+    assert await sent(media_type, b"\r\n" + body) == Sent(fields={"a": "x"})
+
+
+@pytest.mark.parametrize(
     ("media_type", "body", "status"),
     [
         ("text/plain", b"a=1", 415),
@@ -70,6 +99,8 @@ async def test_a_file_that_was_not_chosen_is_none() -> None:
         (*multipart(b"no end of its head"), 400),
         (*multipart(b"X: " + b"x" * 3_000 + b"\r\n\r\n"), 400),
         (*multipart(b'Content-Disposition: form-data; name="a"\r\n\r\n\xff'), 400),
+        (*multipart(b"Content-Disposition: form-data\r\n\r\nx"), 400),
+        (*multipart(b'Content-Disposition: form-data; filename="f"\r\n\r\nx'), 400),
         (*multipart(*[b'Content-Disposition: form-data; name="a"\r\n\r\n'] * 60), 413),
         (*multipart(*[b'Content-Disposition: form-data; name="f"; filename="f"\r\n\r\nx'] * 6), 413),
     ],
@@ -96,8 +127,23 @@ async def test_no_form_raises_anything_else(media_type: str, body: bytes) -> Non
         b"\r\n" * 4_000_000,
         b"\r\n--" * 2_000_000,
         b"%41" * 33_000,
+        (b'--X\r\nContent-Disposition: form-data; name="' + b"\\" * 1_900 + b"\r\n\r\n\r\n") * 55 + b"--X--",
+        (b"--X\r\nContent-Disposition: form-data; name=x" + b';a="\\"' * 280 + b"\r\n\r\n\r\n") * 55 + b"--X--",
+        (b"--X\r\nContent-Disposition: form-data; name=x" + b";a=\t \t" * 270 + b"\r\n\r\n\r\n") * 55 + b"--X--",
+        (b"--X\r\nContent-Disposition: form-data; name=x" + b'";' * 900 + b"\r\n\r\n\r\n") * 55 + b"--X--",
     ],
-    ids=["empty parts", "nearly the boundary", "boundaries", "line ends", "dashes", "escapes"],
+    ids=[
+        "empty parts",
+        "nearly the boundary",
+        "boundaries",
+        "line ends",
+        "dashes",
+        "escapes",
+        "backslashes",
+        "escaped marks",
+        "blanks",
+        "marks",
+    ],
 )
 async def test_the_work_is_bounded(body: bytes) -> None:
     """Nine thousand parts in 126 kB held up everybody for seconds."""
