@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 
 class MemoryFault(Exception):
     """Base class of all errors of memory."""
@@ -55,6 +57,10 @@ class StoreBusy(StorageError):
     """Another program keeps the file locked, or a read took too long; the same call may work later."""
 
     code = "store_busy"
+
+
+class ReadTooLong(StoreBusy):
+    """A read took too long and was ended. Others may still work."""
 
 
 class SchemaTooNew(StorageError):
@@ -128,3 +134,13 @@ class TooManyReminders(MemoryFault):
     """The person has as many open reminders as one person may have; one of them has to go first."""
 
     code = "too_many_reminders"
+
+
+#: Errors of the store that may be the fault of a single row. Any other subclass of `StorageError` meets everybody.
+_OF_SOME: Final = (IndexDamaged, ReadTooLong)
+
+
+def meets_everybody(error: Exception) -> bool:
+    """Returns whether the whole store fails (a full disk, a lock, damage), and not only what was asked of it."""
+    whole = isinstance(error, StorageError) and type(error) is not StorageError
+    return whole and not isinstance(error, _OF_SOME)

@@ -2,8 +2,9 @@
 
 Invariants: a round that raises is repeated after a growing wait; until a round has gone well the loop is in trouble,
 which the health page shows. A unit of work (a person, a reminder, a session) that raises is put off with growing waits,
-and the others go on. Errors are logged with their kind and place: their texts may hold people's words, except those of
-`StorageError`, which are written for the operator.
+and the others go on. An error of the whole store is no unit's fault, so it fails the round. Errors are logged with
+their kind and place: their texts may hold people's words, except those of `StorageError`, which are written for the
+operator.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, Final, TypeVar
 
 import structlog
 
-from memory.errors import StorageError
+from memory.errors import StorageError, meets_everybody
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -115,7 +116,9 @@ class Loops:
                             log.warning("loop.recovered", loop=loop)
                         await woken_or(woken, sleep(seconds))
             # The boundary of all loops: nothing that a round meets may end it.
-            except Exception as exc:  # noqa: BLE001 - logged with its place, without its words
+            except (Exception, asyncio.CancelledError) as exc:
+                if _is_cancelled(exc):
+                    raise
                 failures += 1
                 wait = self._shortened(_wait(_FIRST_ROUND, _LONGEST_ROUND, failures))
                 self.restarts[loop] += 1
@@ -133,6 +136,7 @@ class Loops:
 
         It is tried `anyway`, although put off, if the caller keeps the waiting times itself.
         An error is logged by the unit's name, which must hold none of people's words, and holds up no other unit.
+        Raises the `StorageError` of a store that fails for everybody.
         """
         key = loop, str(unit)
         if self.wait(loop, unit) and not anyway:
@@ -140,13 +144,15 @@ class Loops:
         try:
             done = await act()
         # The boundary of one unit, as above.
-        except Exception as exc:  # noqa: BLE001 - as above
+        except (Exception, asyncio.CancelledError) as exc:
+            if _is_cancelled(exc) or (isinstance(exc, Exception) and meets_everybody(exc)):
+                raise
             self.fail(loop, unit, exc)
             return None
         self._put_off.pop(key, None)
         return done
 
-    def fail(self, loop: str, unit: object, error: Exception) -> None:
+    def fail(self, loop: str, unit: object, error: BaseException) -> None:
         """Puts a unit off after an error."""
         before = self._put_off.pop((loop, str(unit)), None)
         failures = 1 if before is None else before.failures + 1
@@ -174,16 +180,25 @@ async def woken_or(event: asyncio.Event, late: Awaitable[None]) -> None:
             future.cancel()
 
 
-def reason_of(error: Exception) -> str:
+def _is_cancelled(error: BaseException) -> bool:
+    """Returns whether this task is to end.
+
+    The cancellation of a task for which it waited is an error like any other.
+    """
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling() > 0)
+
+
+def reason_of(error: BaseException) -> str:
     """Returns the kind and place of an error, or the text of one that is written for the operator."""
     return str(error) if isinstance(error, StorageError) else f"{type(error).__name__} at {_places(error)[-1]}"
 
 
-def _told(error: Exception) -> dict[str, object]:
+def _told(error: BaseException) -> dict[str, object]:
     return {"error": reason_of(error), "places": _places(error)[-_FRAMES:]}
 
 
-def _places(error: Exception) -> list[str]:
+def _places(error: BaseException) -> list[str]:
     """Returns the places that an error passed, the innermost last, as file:line below the program's folder."""
     frames: Iterable[traceback.FrameSummary] = traceback.extract_tb(error.__traceback__)
     return [f"{frame.filename.removeprefix(f'{_ROOT}/')}:{frame.lineno}" for frame in frames] or ["?"]

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import click
 
-from memory.errors import MemoryFault, StorageError, StoreBusy, StoreDamaged, StoreInUse, StoreUnwritable
+from memory.errors import MemoryFault, ReadTooLong, StorageError, StoreBusy, StoreDamaged, StoreInUse, StoreUnwritable
 
 # The exit codes of `remora status`, which follow service scripts: 0 well, 1 in trouble, 3 not running.
 EX_RED = 1
@@ -37,6 +37,7 @@ def storage_code(error: StorageError) -> int:
     codes = {
         StoreInUse: EX_TEMPFAIL,
         StoreBusy: EX_TEMPFAIL,
+        ReadTooLong: EX_TEMPFAIL,
         StoreUnwritable: EX_CANTCREAT,
         StoreDamaged: EX_DATAERR,
     }

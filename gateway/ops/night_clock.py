@@ -24,6 +24,7 @@ from agents.spec import AgentSpec, JobsSpec
 from gateway.ops import schedule
 from gateway.ops.background import beside
 from gateway.ops.schedule import DueTime
+from memory.errors import StorageError
 from memory.jobs.runner import Run
 from memory.service import Service
 
@@ -35,6 +36,8 @@ TIDY: Final = "tidy"
 _LOOP: Final = "nights"
 #: Seconds after a start in which no job runs: the person who starts the bot wants to talk.
 _SETTLED: Final = 30.0
+#: Seconds after which a run is handed on again if the store has failed.
+_AGAIN: Final = 5.0
 #: Minutes after which a worker checks by itself what is due: nothing wakes it after the machine slept or its clock was
 #: changed.
 _LOOKS: Final = 10
@@ -193,9 +196,17 @@ class Worker:
             await self._woken.wait()
             self._woken.clear()
             while self._asked:
-                wanted = self._asked.pop(0)
+                wanted = self._asked[0]
                 told = partial(tell, "job", json.dumps(asdict(wanted)))
-                await self._memory.loops.alone(_LOOP, f"{wanted.job} of {wanted.agent}, asked for", told, anyway=True)
+                try:
+                    await self._memory.loops.alone(
+                        _LOOP, f"{wanted.job} of {wanted.agent}, asked for", told, anyway=True
+                    )
+                except StorageError as exc:
+                    log.error("jobs.not_handed_on", job=wanted.job, error=str(exc), again_in=_AGAIN)
+                    await asyncio.sleep(_AGAIN)
+                else:
+                    self._asked.pop(0)
 
     async def _look(self) -> float:
         self._woken.clear()
@@ -228,8 +239,10 @@ class Worker:
     async def _run_asked(self) -> list[Run]:
         ran: list[Run] = []
         while self._asked:
-            wanted = self._asked.pop(0)
+            # Dropped once it was run: if the store fails, the next round meets it again.
+            wanted = self._asked[0]
             ran += await self._alone(partial(self._run, wanted), wanted.agent, wanted.job, anyway=True)
+            self._asked.pop(0)
         return ran
 
     async def _alone(

@@ -10,7 +10,7 @@ compaction, the window is well below its threshold, so none follows at once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -23,6 +23,7 @@ from memory.chat.mailbox import Mailbox
 from memory.chat.summary import Summary
 from memory.chat.window import WindowSize, costs
 from memory.context import Context
+from memory.errors import StorageError
 from memory.learn.agents import Agents
 from memory.learn.answer import Unreadable
 from memory.learn.learner import Learner
@@ -143,7 +144,7 @@ class Compaction:
         session_id = context.session.id
         if session_id not in self._tasks:
             seeing = partial(self._see_to, session_id, bounds, notice, posted)
-            task = asyncio.create_task(self._loops.alone("compaction", f"session {session_id}", seeing))
+            task = asyncio.create_task(self._alone(session_id, seeing))
             self._tasks[session_id] = task
             task.add_done_callback(lambda _: self._tasks.pop(session_id, None))
 
@@ -172,6 +173,12 @@ class Compaction:
     def _lock(self, session_id: int) -> asyncio.Lock:
         """Returns the lock of a session, which is dropped once nothing holds it or waits for it."""
         return self._locks.setdefault(session_id, asyncio.Lock())
+
+    async def _alone(self, session_id: int, seeing: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await self._loops.alone("compaction", f"session {session_id}", seeing)
+        except StorageError as exc:
+            log.error("compaction.unsaved", session=session_id, error=str(exc), again="with the session's next turn")
 
     async def _see_to(
         self,

@@ -15,6 +15,7 @@ from functools import partial
 import structlog
 
 from memory import dates
+from memory.errors import StorageError
 from memory.jobs import style
 from memory.jobs.base import Night, Step
 from memory.learn.agents import Agents
@@ -25,6 +26,8 @@ from memory.store.database import Database, Reader, Transaction
 
 log = structlog.get_logger(__name__)
 
+#: Seconds after which an update is tried again if the store has failed.
+_AGAIN = 60.0
 #: Most attempts to write a manner if styles change while a model writes it.
 _TRIES = 3
 
@@ -47,6 +50,7 @@ class StyleUpdates:
         self._new_id = new_id
         self._loops = loops
         self._tasks: set[asyncio.Task[None]] = set()
+        self._timers: dict[tuple[int, int], asyncio.TimerHandle] = {}
         self._locks: defaultdict[tuple[int, int], asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def soon(self, agent_id: int, owner_ids: Sequence[int]) -> None:
@@ -64,6 +68,8 @@ class StyleUpdates:
 
     async def close(self) -> None:
         """Cancels the updates under way. The night job does them."""
+        for timer in self._timers.values():
+            timer.cancel()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -71,7 +77,25 @@ class StyleUpdates:
     async def _see_to(self, agent_id: int, owner_ids: Sequence[int]) -> None:
         for owner_id in owner_ids:
             unit = f"owner {owner_id} of agent {agent_id}"
-            await self._loops.alone("manner", unit, partial(self._refresh, agent_id, owner_id))
+            try:
+                await self._loops.alone("manner", unit, partial(self._refresh, agent_id, owner_id))
+                wait = self._loops.wait("manner", unit)
+            except StorageError as exc:
+                log.error("manner.unsaved", owner=owner_id, error=str(exc), again_in=_AGAIN)
+                wait = _AGAIN
+            if wait:
+                self._later(agent_id, owner_id, wait)
+
+    def _later(self, agent_id: int, owner_id: int, seconds: float) -> None:
+        """Requests an update once more after a failure, when the wait of its owner is over."""
+        key = agent_id, owner_id
+        if key not in self._timers:
+
+            def ring() -> None:
+                del self._timers[key]
+                self.soon(agent_id, (owner_id,))
+
+            self._timers[key] = asyncio.get_running_loop().call_later(seconds, ring)
 
     async def _refresh(self, agent_id: int, owner_id: int) -> None:
         """Updates the manner of one owner and agent."""

@@ -23,7 +23,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import structlog
 
 from memory import keys
-from memory.errors import MemoryFault, StorageError, StoreBusy, StoreDamaged
+from memory.errors import MemoryFault, StorageError, StoreBusy, StoreDamaged, meets_everybody
 from memory.learn import extract, keep
 from memory.learn.agents import Agents
 from memory.learn.answer import Answer, Unreadable, read_answer
@@ -201,7 +201,9 @@ class Learner:
                 if session.agent_id == agent_id:
                     await self.flush(session_id, "night")
             # One session must not keep the others from being read.
-            except Exception as exc:  # noqa: BLE001 - logged as every failed session is
+            except Exception as exc:
+                if meets_everybody(exc):
+                    raise
                 self._loops.fail(_LOOP, _unit(session_id), exc)
                 failure = exc
         if failure is not None:
@@ -249,7 +251,13 @@ class Learner:
 
     async def _flush_alone(self, session_id: int, reason: str) -> None:
         """Flushes a session in the background. One that fails is read after the quiet gap, then ever later."""
-        await self._loops.alone(_LOOP, _unit(session_id), partial(self.flush, session_id, reason), anyway=True)
+        try:
+            await self._loops.alone(_LOOP, _unit(session_id), partial(self.flush, session_id, reason), anyway=True)
+        except StorageError as exc:
+            log.error("learn.unsaved", session=session_id, error=str(exc), again_in=self._triggers.quiet_seconds)
+            if session_id not in self._timers:
+                self._arm(session_id, max(1.0, self._triggers.quiet_seconds), reason)
+            return
         if (wait := self._loops.wait(_LOOP, _unit(session_id))) and session_id not in self._timers:
             quiet = max(1.0, self._triggers.quiet_seconds)
             self._arm(session_id, wait if reason == "again" else min(wait, quiet), "again")

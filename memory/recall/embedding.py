@@ -18,6 +18,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from memory.errors import meets_everybody
 from memory.loops import Loops, reason_of
 from memory.recall.embed import (
     Embedder,
@@ -367,7 +368,7 @@ class Embedding:
             await self._embed(jobs)
         except Exception as exc:
             self._turned += 1
-            if self._turned < _TOGETHER:
+            if self._turned < _TOGETHER or meets_everybody(exc):
                 raise
             if len(jobs) == 1:
                 unit = _unit(jobs[0].doc)
@@ -386,7 +387,7 @@ class Embedding:
                 done += 1
             except Exception as exc:
                 failed.append((job.doc, exc))
-                if not done and len(failed) == 2:
+                if meets_everybody(exc) or (not done and len(failed) == 2):
                     raise
         for doc, error in failed:
             self._loops.fail(_LOOP, _unit(doc), error)

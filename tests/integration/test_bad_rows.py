@@ -17,6 +17,7 @@ from gateway.ops.serve import with_loops
 from gateway.ops.stalls import Stalls
 from gateway.ops.standing import standing
 from gateway.pipeline.policy import Rules
+from memory.errors import StoreBusy, StoreUnwritable
 from tests.kit.fakes import DAY, NOON, ScriptedModel
 from tests.kit.faults import Faults
 from tests.kit.pipeline import World, pipeline
@@ -125,10 +126,27 @@ async def test_a_standing_task_outlives_a_busy_store(world: World, model: Script
     clock = clock_of(world, task)
     model.answers = ["You meet Zelda."]
     faults.break_down("database is locked", on="insert into inbox")
-    assert await told(world, clock, minutes=31) == {ADA: [], BOB: []}
+    with pytest.raises(StoreBusy):
+        await told(world, clock, minutes=31)
     faults.mend()
     assert await told(world, clock, minutes=1) == {ADA: [], BOB: ["You meet Zelda."]}
     assert await told(world, clock, minutes=1) == {ADA: [], BOB: []}
+
+
+@needs_a_file
+async def test_after_a_full_disk_reminders_come_at_once(world: World, faults: Faults) -> None:
+    """However long it was full: the disk was no reminder's fault, so none is put off."""
+    for person in (ADA, BOB):
+        await world.say("/remind stretch in 10 minutes", author=person)
+    clock = clock_of(world)
+    faults.break_down("database or disk is full", on="insert into outbox")
+    for minutes in (11, 5, 20, 40):
+        with pytest.raises(StoreUnwritable):
+            await told(world, clock, minutes=minutes)
+    faults.mend()
+    shown = await told(world, clock, minutes=0)
+    assert [len(shown[person]) for person in (ADA, BOB)] == [1, 1]
+    assert world.memory.loops.put_off() == []
 
 
 async def test_a_day_that_does_not_exist_stops_nobody_s_reminders(

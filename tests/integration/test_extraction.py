@@ -446,6 +446,7 @@ async def test_what_a_full_disk_kept_from_being_read_is_read_when_there_is_room(
         await say(memory, private("ada"), "I like herons.", clock=clock)
         faults.break_down("database or disk is full", on="insert into extractions")
         await asyncio.sleep(0.5)
+        assert memory.loops.put_off() == []  # it is not the session's fault
         faults.mend()
         context = await memory.context(*private("ada"))
         await until(lambda: facts(memory, context))

@@ -11,14 +11,17 @@ from typing import Any
 
 import pytest
 
+from memory.jobs.style_updates import StyleUpdates
 from memory.learn import keep
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
+from memory.loops import Loops
 from memory.service import AgentMemory, Budget, Context, Draft, Memory, Selection, Service, TurnMaterial, Where, Who
 from memory.store.database import Transaction
 from memory.store.usage import Spent
 from tests.kit import stores
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import forgotten_alone
+from tests.kit.patience import until
 from tests.kit.stores import AGENTS, counting, link, unlink
 from tests.kit.talk import act, group, private, say
 
@@ -608,3 +611,27 @@ async def test_there_is_an_end_to_wishes_that_are_about_nothing_named(
     there = await memory.context(*private("ada", agent="other"))
     await plant(memory, there, "brief", clock=clock)
     assert len(await memory.memories(await memory.context(*private("ada")), limit=50)) == 30
+
+
+async def test_an_update_that_falls_into_the_wait_after_a_failure_is_made_when_the_wait_is_over(
+    tmp_path: Path, clock: Clock
+) -> None:
+    """Nobody has to tell another style for it."""
+    async with opened(tmp_path, clock, Model()) as memory:
+        context = await memory.context(*private("ada"))
+        await plant(memory, context, *WISHES, clock=clock, settle=False)
+        agent_id, owner_id = context.scope.agent_id, context.scope.writes_to
+        await memory.style_updates.settled()
+        moment, unit = [0], f"owner {owner_id} of agent {agent_id}"
+        loops = Loops(now=lambda: moment[0])
+        loops.fail("manner", unit, ValueError())
+        (held,) = loops.put_off()
+        agents = memory.style_updates._agents
+        updates = StyleUpdates(memory.database, agents=agents, now=clock, new_id=memory.new_id, loops=loops)
+        moment[0] = held.until - 10
+        updates.soon(agent_id, (owner_id,))
+        await updates.settled()
+        assert loops.put_off() == [held]
+        moment[0] = held.until
+        await until(lambda: not loops.put_off())
+        await updates.close()

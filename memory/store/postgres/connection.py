@@ -23,7 +23,7 @@ from psycopg.adapt import Dumper, Loader
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.string import StrDumper, TextLoader
 
-from memory.errors import StorageError, StoreBusy, StoreInUse, StoreUnwritable
+from memory.errors import ReadTooLong, StorageError, StoreBusy, StoreInUse, StoreUnwritable
 from memory.store.database import Row
 
 #: Seconds between two attempts.
@@ -310,7 +310,7 @@ def storage_error(error: psycopg.Error) -> StorageError:
     """Returns our error for the driver's."""
     text = str(error).strip()
     if isinstance(error, psycopg.errors.QueryCanceled):
-        return StoreBusy("Reading the store took too long and was ended, so that others can go on. Try again.")
+        return ReadTooLong("Reading the store took too long and was ended, so that others can go on. Try again.")
     if isinstance(error, psycopg.errors.DiskFull):
         return StoreUnwritable(
             "The disk of the PostgreSQL server is full. Nothing of this was saved; what was saved before is intact. "

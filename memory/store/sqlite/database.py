@@ -25,7 +25,15 @@ import aiosqlite
 import structlog
 from filelock import FileLock, Timeout
 
-from memory.errors import IndexDamaged, StorageError, StoreBusy, StoreDamaged, StoreInUse, StoreUnwritable
+from memory.errors import (
+    IndexDamaged,
+    ReadTooLong,
+    StorageError,
+    StoreBusy,
+    StoreDamaged,
+    StoreInUse,
+    StoreUnwritable,
+)
 from memory.store import sealing
 from memory.store.database import (
     Database,
@@ -91,7 +99,7 @@ _MEANINGS: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
             "Nothing was changed; close that program, or try again when it has ended."
         ),
     ),
-    ("interrupted", StoreBusy, "Reading {path} took too long and was ended, so that writers can go on. Try again."),
+    ("interrupted", ReadTooLong, "Reading {path} took too long and was ended, so that writers can go on. Try again."),
     (
         "not a database",
         StoreDamaged,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 
 import pytest
 from structlog.testing import capture_logs
 
-from memory.errors import StoreBusy
+from memory.errors import IndexDamaged, ReadTooLong, StorageError, StoreBusy, StoreUnwritable
 from memory.loops import Loops
 from tests.kit.fakes import Clock
 
@@ -17,16 +17,19 @@ from tests.kit.fakes import Clock
 class Rounds:
     """Rounds that end as told; afterwards the loop is cancelled. `slept` are the waits."""
 
-    def __init__(self, *ends: float | Exception) -> None:
+    def __init__(self, *ends: float | BaseException) -> None:
         self.ends = list(ends)
         self.slept: list[float] = []
         self.entered = 0
 
     async def __call__(self) -> float:
         if not self.ends:
-            raise asyncio.CancelledError
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+            await asyncio.Event().wait()
         end = self.ends.pop(0)
-        if isinstance(end, Exception):
+        if isinstance(end, BaseException):
             raise end
         return end
 
@@ -40,8 +43,14 @@ class Rounds:
 
 
 async def ran(loops: Loops, rounds: Rounds) -> None:
-    with pytest.raises(asyncio.CancelledError):
-        await loops.run("nights", rounds, effect="No backups.", around=rounds.around, sleep=rounds.sleep)
+    await ended(loops.run("nights", rounds, effect="No backups.", around=rounds.around, sleep=rounds.sleep))
+
+
+async def ended(running: Coroutine[None, None, None]) -> None:
+    """Waits for a loop that is cancelled by its rounds. It runs as a task of its own, which outlives nothing."""
+    task = asyncio.create_task(running)
+    await asyncio.wait([task])
+    assert task.cancelled()
 
 
 def made(clock: Clock | None = None) -> Loops:
@@ -74,6 +83,51 @@ async def test_a_loop_is_in_trouble_until_a_round_has_gone_well() -> None:
     assert "diary" not in f"{first}{logs}"
 
 
+async def test_a_loop_outlives_the_cancellation_of_a_task_that_it_waited_for() -> None:
+    rounds, loops = Rounds(asyncio.CancelledError(), 7.0), made()
+    await ran(loops, rounds)
+    assert rounds.slept == [1, 7] and loops.restarts == {"nights": 1}
+
+
+async def test_a_unit_that_waited_for_a_cancelled_task_is_put_off_and_a_cancelled_loop_ends_in_it() -> None:
+    loops = made()
+
+    async def waits() -> bool:
+        raise asyncio.CancelledError
+
+    assert await loops.alone("reminders", 1, waits) is None
+    assert [one.unit for one in loops.put_off()] == ["1"]
+    task = asyncio.create_task(loops.alone("reminders", 2, asyncio.Event().wait))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled() and [one.unit for one in loops.put_off()] == ["1"]
+
+
+@pytest.mark.parametrize("error", [StoreUnwritable("The disk is full."), StoreBusy("It is locked.")])
+async def test_a_store_that_fails_for_everybody_is_no_unit_s_fault(error: StorageError) -> None:
+    """The round fails, which health shows, and it is tried again soon: nobody has to wait for an hour."""
+    loops = made()
+
+    async def fails() -> bool:
+        raise error
+
+    with pytest.raises(type(error)):
+        await loops.alone("reminders", 1, fails)
+    assert loops.put_off() == [] and loops.wait("reminders", 1) == 0
+
+
+@pytest.mark.parametrize("error", [ReadTooLong(""), IndexDamaged(""), StorageError("too many SQL variables")])
+async def test_an_error_of_the_store_that_may_be_of_one_row_holds_up_only_its_unit(error: StorageError) -> None:
+    loops = made()
+
+    async def fails() -> bool:
+        raise error
+
+    assert await loops.alone("reminders", 1, fails) is None
+    assert [one.unit for one in loops.put_off()] == ["1"]
+
+
 async def test_waits_start_over_after_a_good_round() -> None:
     rounds = Rounds(ValueError(), ValueError(), 7.0, ValueError())
     await ran(made(), rounds)
@@ -88,8 +142,7 @@ async def test_a_loop_that_is_woken_does_not_wait() -> None:
         await asyncio.Event().wait()
 
     woken.set()
-    with pytest.raises(asyncio.CancelledError):
-        await made().run("nights", rounds, effect="", woken=woken, sleep=never)
+    await ended(made().run("nights", rounds, effect="", woken=woken, sleep=never))
 
 
 async def test_a_unit_that_fails_is_put_off_with_growing_waits_and_the_others_go_on() -> None:
