@@ -126,8 +126,8 @@ def defang(text: str, *, growing: bool = False) -> str:
 
 def _steady(text: str) -> str:
     """Returns `text` without an unfinished address, or a sign that may begin a tag or a picture, at its end."""
-    opened = _OPEN.search(text, max(0, len(text) - _MEASURED))
-    text = text[: opened.start()] if opened else text
+    sign = _OPEN.search(text, max(0, len(text) - _MEASURED))
+    text = text[: sign.start()] if sign else text
     link = text.rfind("](")
     if link >= 0 and ")" not in text[link:] and len(text) - link < _MEASURED and "\n\n" not in text[link:]:
         opened = text.rfind("[", max(0, link - 1_000), link)
