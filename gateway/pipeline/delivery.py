@@ -3,8 +3,8 @@
 Invariants: an outbox row is marked `sending` before its send and `sent` after. A row that surely was not shown is
 tried again, at the moment the platform asked for, until it is too old. A row whose fate is unknown is repeated only
 where that shows nothing twice (an edit, a platform that recognises its messages) or where the repeat is marked as
-earlier; otherwise the person is asked with a button. Rows for a place that this run can't reach wait. Trouble in one
-session holds up no other.
+earlier; otherwise the person is asked with a button. A row that can't even be read or recorded is given up. Rows for a
+place that this run can't reach wait. Trouble in one session holds up no other.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from channels.base import (
 from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, written_in
 from gateway.pipeline.tally import WorkTally
-from memory.errors import StorageError
+from memory.errors import meets_everybody
 from memory.loops import reason_of
 from memory.service import Mailbox, OutboxRow, Part
 
@@ -38,6 +38,8 @@ log = structlog.get_logger(__name__)
 
 #: Seconds between tries of a row that surely was not shown, if the platform names no wait; the last value repeats.
 _WAITS = (1.0, 5.0, 30.0, 120.0, 600.0)
+#: Faults in a row, each after a wait twice as long, after which the row that a session meets them at is given up.
+_FAULTS = 5
 #: Milliseconds for which a row that could not be shown is tried (DESIGN 8).
 _LIFETIME_MS = 6 * 3_600_000
 #: Seconds after which a session that another process holds is asked for again.
@@ -107,6 +109,8 @@ class Delivery:
         self._alarms: dict[str, asyncio.TimerHandle] = {}
         # The outcomes of rows, to be recorded once the store can be written again.
         self._unrecorded: dict[str, Callable[[], Awaitable[object]]] = {}
+        # Faults in a row at the rows of a session, which are no trouble of the whole store.
+        self._faults: dict[str, int] = {}
         self._moved: dict[str, str] = {}
         self._settling = asyncio.Lock()
         self._closing = False
@@ -177,6 +181,7 @@ class Delivery:
         return channel if channel is not None and channel.reachable(place) else None
 
     async def _send_all(self, session_key: str) -> None:
+        at_rows = False
         try:
             place = Place.from_session_key(session_key)
             channel = self._channel(place)
@@ -184,6 +189,7 @@ class Delivery:
                 await self._peers.tell("show", session_key)
             elif not await self._held(session_key, channel):
                 return
+            at_rows = True
             while channel is not None and session_key in self._woken:
                 if (record := self._unrecorded.get(session_key)) is not None:
                     await record()
@@ -194,15 +200,34 @@ class Delivery:
                 while row is not None:
                     row, shown = await self._send(channel, place, row)
                     all_sent = all_sent and shown
+                self._faults.pop(session_key, None)
                 if not all_sent:
                     await self._wait_for_due(session_key)
         # A fault about one session's rows must not leave them unsent until the next start.
         except Exception as exc:  # noqa: BLE001 - logged with its place, without people's words
-            log.error("send.unsaved", session=session_key, error=reason_of(exc), again_in=self._retry_seconds)
-            self._set_alarm(session_key, self._retry_seconds)
+            wait = await self._wait_after(session_key, of_row=at_rows and not meets_everybody(exc))
+            log.error("send.unsaved", session=session_key, error=reason_of(exc), again_in=wait)
+            self._set_alarm(session_key, wait)
         finally:
             self._woken.discard(session_key)
             del self._senders[session_key]
+
+    async def _wait_after(self, session_key: str, *, of_row: bool) -> float:
+        """Returns the seconds to wait after a failure. After several that are a row's own fault, gives that row up."""
+        if not of_row:
+            return self._retry_seconds
+        faults = self._faults[session_key] = self._faults.get(session_key, 0) + 1
+        if faults >= _FAULTS:
+            try:
+                given_up = await self._mailbox.set_aside(session_key, "broken")
+            except Exception as exc:  # noqa: BLE001 - as in the caller
+                log.error("send.kept", session=session_key, error=reason_of(exc))
+            else:
+                log.error("send.dead", row=given_up, session=session_key, code="broken", kept="see /dead")
+                self._unrecorded.pop(session_key, None)
+                del self._faults[session_key]
+                return 0.0
+        return self._retry_seconds * 2 ** (min(faults, _FAULTS) - 1)
 
     async def _held(self, session_key: str, channel: Channel) -> bool:
         """Holds the session, so that no other process shows its rows, too. Returns False if another holds it.
@@ -282,7 +307,7 @@ class Delivery:
             self.tally.counts[channel.id, "sent"] += 1
             try:
                 return await self._mailbox.sent(row, reference), True
-            except StorageError:
+            except Exception:  # whatever it is, the row was shown
                 self._unrecorded[row.session_key] = partial(self._mailbox.was_sent, row, reference)
                 raise
         return await self._mailbox.take(row.session_key), False
@@ -290,11 +315,11 @@ class Delivery:
     async def _recorded(self, row: OutboxRow, record: Callable[[], Awaitable[object]]) -> None:
         """Records the outcome of a row.
 
-        If the store can't be written, the record is made before anything else is sent in this session.
+        If that fails, the record is made before anything else is sent in this session.
         """
         try:
             await record()
-        except StorageError:
+        except Exception:
             self._unrecorded[row.session_key] = record
             raise
 

@@ -203,6 +203,14 @@ class Mailbox:
         await self._database.write(act, keys=[of_lane(row.session_key)])
 
     @in_write
+    def set_aside(self, tx: Transaction, session_key: str, error: str) -> int | None:
+        """Gives up the session's next row without reading it. Returns its id, or None without one."""
+        first = mailbox.first(tx, session_key)
+        if first is not None:
+            mailbox.not_sent(tx, first, "dead", error)
+        return first
+
+    @in_write
     def fail_and_notify(self, tx: Transaction, row: OutboxRow, error: str, notice: Part) -> None:
         """Gives up a row and tells the person with `notice`.
 

@@ -433,6 +433,15 @@ def take(tx: Transaction, now: int, session_key: str) -> OutboxRow | None:
     return None if row is None else _outbox_row(row)
 
 
+def first(reader: Reader, session_key: str) -> int | None:
+    """Returns the id of the session's next row, or of the row that is being sent."""
+    row = reader.one(
+        f"select min(id) as id from outbox where {_UNSENT} and session_key = ? and state in ('pending', 'sending')",
+        (session_key,),
+    )
+    return None if row is None else row["id"]
+
+
 def due(reader: Reader, now: int, session_key: str) -> int | None:
     """Returns the time from which the session's next row may be sent, in milliseconds UTC, or None without one."""
     row = reader.one(

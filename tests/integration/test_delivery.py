@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from channels.base import (
     Attachment,
@@ -561,3 +562,45 @@ async def test_words_edited_away_take_their_memory_with_them_and_leave_what_foll
         live = await desk.rows("select value from memories where kind = 'fact' and valid_until is null")
         assert live == [("Oslo",)]
         assert await desk.rows("select value from memories where value = 'Rome'") == []
+
+
+async def test_a_row_that_can_not_be_read_is_given_up_and_those_behind_it_are_shown(desk: Desk) -> None:
+    """After several tries with growing waits. Admins find it among what could not be delivered."""
+    key = "console:ada:-"
+    async with failing(desk, ChannelUnavailable("slow down", retry_after=3_600)):
+        for _ in range(2):
+            await desk.say("hello")
+        store = desk.stores["assistant"]
+        await store.memory.database.write(
+            lambda tx: tx.run("update outbox set not_before = 0, buttons = 'damaged' where id = 1")
+        )
+        waits: list[float] = []
+        for _ in range(4):
+            with capture_logs() as logs:
+                store.delivery.wake(key)
+                await store.delivery.settled(key)
+            waits += [one["again_in"] for one in logs if one["event"] == "send.unsaved"]
+        assert waits == [30, 60, 120, 240] and desk.screen.sent == []
+        store.delivery.wake(key)
+        await until(lambda: desk.screen.texts == ["All right."])
+        await store.delivery.settled(key)
+        assert await desk.rows("select state, error from outbox order by id") == [("dead", "broken"), ("sent", None)]
+        [letter] = await store.memory.mailbox.dead("console", limit=9)
+        assert (letter.id, letter.error) == (1, "broken")
+
+
+async def test_a_row_that_was_shown_is_not_shown_again_whatever_kept_it_from_being_recorded(desk: Desk) -> None:
+    """Here the row behind it can't be read: the record of the first and the taking of the next are one step."""
+    key = "console:ada:-"
+    async with failing(desk, ChannelUnavailable("slow down", retry_after=3_600)):
+        for _ in range(2):
+            await desk.say("hello")
+        store = desk.stores["assistant"]
+        await store.memory.database.write(
+            lambda tx: tx.run("update outbox set not_before = 0, buttons = case when id = 2 then 'damaged' else '' end")
+        )
+        for _ in range(3):
+            store.delivery.wake(key)
+            await store.delivery.settled(key)
+        assert desk.screen.texts == ["All right."]
+        assert await desk.rows("select state from outbox order by id") == [("sent",), ("pending",)]

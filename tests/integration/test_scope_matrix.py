@@ -237,6 +237,7 @@ NOT_READING = {
     "Mailbox.say_anew": _OWN,
     "Mailbox.sent": _QUEUE,
     "Mailbox.sessions_with_mail": "keys of sessions",
+    "Mailbox.set_aside": "the number of a row",
     "Mailbox.show_again": _OWN,
     "Mailbox.shown_placeholder": "a platform's id",
     "Mailbox.take": _QUEUE,
