@@ -89,6 +89,11 @@ class Loops:
         # A clock that was put back must not hold anything up for longer.
         return seconds if 0 < seconds <= _LONGEST_UNIT else 0.0
 
+    def failures_of(self, loop: str, unit: object) -> int:
+        """Returns the number of times that a unit has failed in a row."""
+        held = self._put_off.get((loop, str(unit)))
+        return 0 if held is None else held.failures
+
     async def run(
         self,
         loop: str,

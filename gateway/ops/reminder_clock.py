@@ -89,21 +89,27 @@ class ReminderClock:
     async def work_off(self) -> float:
         """Shows and asks everything that is due by now. Returns the seconds until it has to look again."""
         self._reminders.stirred.clear()
-        for identity_id in await self._store.memory.follow_ups.wanted():
+        # On its own: people's reminders are shown even if nobody can be asked.
+        wanted = await self._loops.alone(_LOOP, "follow-ups", self._store.memory.follow_ups.wanted)
+        for identity_id in wanted or ():
             await self._loops.alone(_LOOP, f"follow-up of account {identity_id}", partial(self._follow_up, identity_id))
         for task in self._standing:
-            await self._loops.alone(_LOOP, f"task {task.key}", partial(self._look_at, task))
+            # Apart from its beginning, which may be put off for longer than a time counts as reached.
+            await self._loops.alone(_LOOP, f"time of task {task.key}", partial(self._note_time, task))
+            if task.key in self._owed:
+                await self._loops.alone(_LOOP, f"task {task.key}", partial(self._begin_owed, task))
         wait = await self._remind()
         return min(wait, _AGAIN) if self._loops.put_off(_LOOP) else wait
 
-    async def _look_at(self, task: StandingTask) -> None:
-        """Begins a standing task whose time has come, if need be with a later try."""
+    async def _note_time(self, task: StandingTask) -> None:
         at = self._reminders.reached(task.rule, task.agent.timezone)
         if at is not None and self._reached.get(task.key) != at:
             self._reached[task.key] = self._owed[task.key] = at
-        if (owed := self._owed.get(task.key)) is not None:
-            await self._begin_standing(task, owed)
-            del self._owed[task.key]
+
+    async def _begin_owed(self, task: StandingTask) -> None:
+        """Begins a standing task whose time has come, if need be with a later try."""
+        await self._begin_standing(task, self._owed[task.key])
+        del self._owed[task.key]
 
     async def _follow_up(self, identity_id: int) -> None:
         follow_up = await self._store.memory.follow_ups.due(identity_id)

@@ -227,7 +227,7 @@ class Delivery:
                 self._unrecorded.pop(session_key, None)
                 del self._faults[session_key]
                 return 0.0
-        return self._retry_seconds * 2 ** (min(faults, _FAULTS) - 1)
+        return self._retry_seconds * 2.0 ** (min(faults, _FAULTS) - 1)
 
     async def _held(self, session_key: str, channel: Channel) -> bool:
         """Holds the session, so that no other process shows its rows, too. Returns False if another holds it.

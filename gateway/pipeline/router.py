@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, TypeVar
 
 import structlog
 
@@ -31,11 +33,16 @@ from gateway.pipeline.questions import goes_on
 from gateway.pipeline.request import Agent, Heard
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.pipeline.waiting import Fetching, Waiting
-from memory.errors import StorageError, TakenForDead, Withdrawn
+from memory.errors import StorageError, TakenForDead, Withdrawn, meets_everybody
 from memory.loops import reason_of
-from memory.service import InboxRow
+from memory.service import InboxRow, Part
 
 log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+#: The name under which unanswered rows that fail are reported, and the failures in a row after which one is refused.
+_LOOP: Final = "inbox"
+_TRIES: Final = 5
 
 #: Milliseconds: a message that took longer to arrive was said while the process was not listening.
 _PROMPT_MS = 10_000
@@ -138,14 +145,58 @@ class Router:
             rows: list[InboxRow] = []
             for row in await store.memory.mailbox.unanswered(session_key):
                 if store.memory.peers.holds(row.session_key):
-                    with _apart(store, row):
-                        if not await self._intake.set_aside(store, row):
-                            rows.append(row)
+                    looking = partial(self._intake.set_aside, store, row)
+                    if await self._apart(store, row, "looked at", looking) is False:
+                        rows.append(row)
             # All rows are queued at once: the messages of an interrupted turn must stay together.
             for row in rows:
                 if not self._closing and (id(store), row.id) not in self._ended:
-                    with _apart(store, row):
-                        self._queue_row(store, row)
+                    await self._apart(store, row, "queued", partial(self._queue_found, store, row))
+
+    async def _apart(self, store: Store, row: InboxRow, doing: str, act: Callable[[], Awaitable[T]]) -> T | None:
+        """Does something with one row, whose fault is to hold up neither those behind it nor the start of the bot.
+
+        It is tried again with growing waits, and refused after several. Raises the `StorageError` of a store that fails
+        for everybody.
+        """
+        loops, unit = store.memory.loops, f"row {row.id}, to be {doing}"
+        if loops.wait(_LOOP, unit):
+            return None  # somebody looks again already
+        done = await loops.alone(_LOOP, unit, act)
+        if (wait := loops.wait(_LOOP, unit)) and loops.failures_of(_LOOP, unit) >= _TRIES:
+            await self._give_up(store, row.session_key, [row.id])
+        elif wait:
+            self._look_later(store, wait)
+        return done
+
+    async def _queue_found(self, store: Store, row: InboxRow) -> None:
+        # Nothing is awaited here: see `look`.
+        self._queue_row(store, row)
+
+    async def _give_up(self, store: Store, key: str, inbox_ids: Sequence[int]) -> None:
+        """Ends rows that can't be handled, with words to their person that need nothing of the rows themselves."""
+        mailbox = store.memory.mailbox
+        notice = Part(text=Texts(self._roster.agents[self._roster.default].spec.language)("error.internal"))
+
+        async def refused() -> None:
+            await mailbox.refuse(inbox_ids, key, notice, error="internal", keep_words=True)
+            store.delivery.wake(key)
+
+        async def set_aside() -> None:
+            for inbox_id in inbox_ids:
+                await mailbox.dead_letter(inbox_id, error="internal")
+
+        for ended in (refused, set_aside):
+            try:
+                await ended()
+            except Exception as exc:  # noqa: BLE001 - logged with its place, without people's words
+                log.error("inbox.kept", session=key, rows=list(inbox_ids), error=reason_of(exc))
+                if meets_everybody(exc):
+                    break
+            else:
+                log.error("inbox.given_up", session=key, rows=list(inbox_ids), by=ended.__name__)
+                return
+        self._look_later(store, self._flow.retry_seconds)
 
     def answers(self, session_key: str) -> bool:
         """Returns whether this process has the channel of a session."""
@@ -161,9 +212,16 @@ class Router:
         return key in self._at_once or self._lanes.is_busy(key)
 
     async def begin_task(self, store: Store, row: InboxRow) -> None:
-        """Queues a task whose time has come among the messages of its session."""
-        if await self.hold(store, row.session_key):
-            self._queue_row(store, row)
+        """Queues a task whose time has come among the messages of its session.
+
+        Its row is committed, so after an error it is found by looking, a while later.
+        """
+        try:
+            if await self.hold(store, row.session_key):
+                self._queue_row(store, row)
+        except Exception as exc:  # noqa: BLE001 - logged with its place, without people's words
+            log.error("task.unqueued", session=row.session_key, error=reason_of(exc), kept="in the inbox")
+            self._look_later(store, self._flow.retry_seconds)
 
     async def hold(self, store: Store, key: str, heard: Heard | None = None) -> bool:
         """Holds a session, and takes up the work left in it. Returns False if another process answers there.
@@ -373,7 +431,13 @@ class Router:
             self._uncount(inbound)
             raise
         if isinstance(taken, Heard):
-            await self._taken(self._with_overheard(taken), store, texts)
+            try:
+                await self._taken(self._with_overheard(taken), store, texts)
+            except Exception:
+                # It is committed, so it is no error of its channel, and it is found by looking.
+                log.exception("turn.unqueued", session=inbound.place.session_key, kept="in the inbox")
+                self._in_hand.discard((id(store), taken.inbox_id))
+                self._look_later(store, self._flow.retry_seconds)
         elif taken == "repeated":
             self._uncount(inbound)
             # Its answer may have waited until a person is there.
@@ -428,13 +492,17 @@ class Router:
         if (id(store), row.id) in self._in_hand:
             return
         self._in_hand.add((id(store), row.id))
-        heard = self._with_overheard(Heard(inbox_id=row.id, inbound=Inbound.from_json(row.payload)))
-        waiting = self._waiting(heard, store, turn_id=row.turn_id, late=True)
-        if _is_aside(heard.inbound):
-            self._start(row.session_key, self._handle(row.session_key, [waiting]))
-        else:
-            self._fetching.begin(waiting)
-            self._queue_up(waiting, limited=False)
+        try:
+            heard = self._with_overheard(Heard(inbox_id=row.id, inbound=Inbound.from_json(row.payload)))
+            waiting = self._waiting(heard, store, turn_id=row.turn_id, late=True)
+            if _is_aside(heard.inbound):
+                self._start(row.session_key, self._handle(row.session_key, [waiting]))
+            else:
+                self._fetching.begin(waiting)
+                self._queue_up(waiting, limited=False)
+        except Exception:
+            self._in_hand.discard((id(store), row.id))
+            raise
 
     # Through the lane -------------------------------------------------------------------------------------------
 
@@ -501,6 +569,9 @@ class Router:
                 await self._refuse(store, heard, texts("error.internal"), "internal", keep_words=True)
             except StorageError as exc:
                 await self._unsaved(key, batch, exc)
+            except Exception:
+                log.exception("turn.unrefused", session=key)
+                await self._give_up(store, key, [waiting.heard.inbox_id for waiting in batch])
         finally:
             self._put_down(store, [waiting.heard.inbox_id for waiting in batch])
 
@@ -593,18 +664,24 @@ class Router:
         log.error("turn.unsaved", session=key, error=str(error), again_in=self._flow.retry_seconds)
         texts = self._texts(batch[0])
         first = batch[0].heard
+        # First, because telling may fail, too.
+        self._look_later(batch[0].store, self._flow.retry_seconds)
         if first.inbox_id not in self._told_unsaved:
             self._told_unsaved.add(first.inbox_id)
             await self._tell(first, texts("error.storage", reason=str(error)))
+
+    def _look_later(self, store: Store, seconds: float) -> None:
+        """Looks for unanswered rows again after a while."""
         if self._closing:
             return
-        task = asyncio.create_task(self._again(batch[0].store))
+        task = asyncio.create_task(self._again(store, seconds))
         self._retries.add(task)
         task.add_done_callback(self._retries.discard)
 
-    async def _again(self, store: Store) -> None:
+    async def _again(self, store: Store, seconds: float) -> None:
         while True:
-            await asyncio.sleep(self._flow.retry_seconds)
+            await asyncio.sleep(seconds)
+            seconds = self._flow.retry_seconds
             try:
                 await self.look(store)
             # Nothing else takes up the messages that wait for this.
@@ -656,14 +733,3 @@ def _is_aside(inbound: Inbound) -> bool:
     """Returns whether no turn answers the message, because it is an edit or has no content."""
     empty = not inbound.text.strip() and not inbound.attachments
     return inbound.edited or (inbound.pressed is None and empty)
-
-
-@contextmanager
-def _apart(store: Store, row: InboxRow) -> Iterator[None]:
-    """Keeps a fault about one row from those behind it, and from the start of the bot. Lets `StorageError` through."""
-    try:
-        yield
-    except StorageError:
-        raise
-    except Exception as exc:  # noqa: BLE001 - logged as everything that is put off
-        store.memory.loops.fail("inbox", f"row {row.id}", exc)

@@ -18,8 +18,10 @@ from gateway.ops.stalls import Stalls
 from gateway.ops.standing import standing
 from gateway.pipeline.policy import Rules
 from memory.errors import StoreBusy, StoreUnwritable
+from memory.store.peers import Alone, Held
 from tests.kit.fakes import DAY, NOON, ScriptedModel
 from tests.kit.faults import Faults
+from tests.kit.patience import until
 from tests.kit.pipeline import World, pipeline
 from tests.kit.served import ANN, TELEGRAM_TOKEN, Clock, Served
 from tests.kit.served import BOB as BEN
@@ -147,6 +149,58 @@ async def test_after_a_full_disk_reminders_come_at_once(world: World, faults: Fa
     shown = await told(world, clock, minutes=0)
     assert [len(shown[person]) for person in (ADA, BOB)] == [1, 1]
     assert world.memory.loops.put_off() == []
+
+
+@needs_a_file
+async def test_follow_ups_that_can_not_be_listed_keep_no_reminder_from_being_shown(
+    world: World, faults: Faults
+) -> None:
+    await world.say("/remind stretch in 10 minutes", author=BOB)
+    faults.break_down("no such column: lost", on="follow_ups")
+    shown = await told(world, clock_of(world), minutes=11)
+    assert shown[BOB] == ["⏰ stretch"]
+    assert [one.unit for one in world.memory.loops.put_off("reminders")] == ["follow-ups"]
+
+
+async def test_a_task_that_was_taken_in_but_not_queued_is_answered_a_moment_later(
+    world: World, model: ScriptedModel
+) -> None:
+    """Its row is committed, so no clock begins it again: it is found by looking."""
+    await world.say("hello", author=BOB)
+    task = StandingSpec(at="30 12 * * *", person=f"telegram:{BOB}", text="List what is planned.")
+    clock = clock_of(world, task)
+    held = world.memory.database.peers
+
+    class Unsteady(Alone):
+        """The first hold fails with a fault of ours."""
+
+        fails = True
+
+        async def hold(self, session_key: str, *, spread: bool = False) -> Held:
+            if self.fails:
+                self.fails = False
+                raise RuntimeError
+            return await held.hold(session_key, spread=spread)
+
+    world.memory.database.peers = Unsteady()
+    model.answers = ["You meet Zelda."]
+    await told(world, clock, minutes=31)
+    await until(lambda: [one.text for one in world.walls["telegram"].sent][-1:] == ["You meet Zelda."])
+
+
+async def test_a_time_that_comes_while_a_standing_task_is_put_off_is_not_lost(
+    world: World, model: ScriptedModel
+) -> None:
+    """Only its beginning is put off, for longer than a time counts as just reached."""
+    await world.say("hello", author=BOB)
+    task = StandingSpec(at="30 12 * * *", person=f"telegram:{BOB}", text="List what is planned.")
+    clock = clock_of(world, task)
+    loops, unit = world.memory.loops, f"task {clock._standing[0].key}"
+    for _ in range(8):
+        loops.fail("reminders", unit, ValueError())
+    model.answers = ["You meet Zelda."]
+    assert await told(world, clock, minutes=31) == {ADA: [], BOB: []}
+    assert await told(world, clock, minutes=61) == {ADA: [], BOB: ["You meet Zelda."]}
 
 
 async def test_a_day_that_does_not_exist_stops_nobody_s_reminders(

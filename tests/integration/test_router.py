@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agents.llm import Completion, ModelUnavailable
-from channels.base import ChannelError, NotTaken, Place
+from channels.base import ChannelError, Chunk, NotTaken, Place
 from memory.store.database import Database
 from tests.kit import postgres
 from tests.kit.assembly import LIMITS
@@ -345,3 +346,49 @@ async def test_an_edit_that_is_too_long_is_shortened_like_a_message(bench: Bench
         await router.settled(edit.place)
         rows = await bench.memory.database.read(lambda reader: reader.all("select text from messages order by id"))
     assert max(len(row["text"]) for row in rows) <= LIMITS.message_chars
+
+
+@pytest.mark.parametrize("mended", [True, False])
+async def test_a_message_that_can_not_be_queued_is_tried_again_and_then_refused_with_words(
+    bench: Bench, mended: bool
+) -> None:
+    """It need not wait for the next start, and nobody waits for ever without a word."""
+    routed: dict[str, str] = {}
+    bench.route = lambda _inbound: routed["agent"]
+    async with bench.running() as router:
+        store, inbound = bench.stores["assistant"], bench.inbound("hello")
+        await bench.memory.mailbox.receive(
+            platform="console", bot_id="local", update_key="x", session_key=inbound.place.session_key,
+            payload=inbound.to_json(),
+        )  # fmt: skip
+        for failures in (1, 2, 3, 4):
+            await router.look(store)
+            await router.look(store)  # not even tried
+            [held] = bench.memory.loops.put_off("inbox")
+            assert held.failures == failures and bench.screen.texts == []
+            bench.clock.move(minutes=20)
+        if mended:
+            routed["agent"] = "assistant"
+        await router.look(store)
+        await router.settled(inbound.place)
+        [(state, error)] = await bench.rows("select state, error from inbox")
+    if mended:
+        assert (bench.screen.texts, state) == (["All right."], "done")
+    else:
+        [told] = bench.screen.texts
+        assert "Something went wrong on my side" in told and (state, error) == ("failed", "internal")
+
+
+async def test_a_message_that_can_not_even_be_refused_ends_with_plain_words(tmp_path: Path, clock: Clock) -> None:
+    """Its channel's way of writing fails for the answer and for the refusal."""
+
+    class Speechless(Screen):
+        def chunks(self, text: str, *, markdown: bool) -> Sequence[Chunk]:
+            raise ValueError
+
+    bench = Bench(tmp_path, ScriptedModel(), Speechless(), clock)
+    async with bench.running():
+        await bench.say("hello")
+        [(state, error)] = await bench.rows("select state, error from inbox")
+    [told] = bench.screen.texts
+    assert "Something went wrong on my side" in told and (state, error) == ("failed", "internal")
