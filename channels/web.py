@@ -2,18 +2,18 @@
 
 Invariants: messages are taken only by `run`, one after the other, and the author hears whether each was taken. A row is
 shown only where a tab is open; until then it stays in the outbox. Commands and their answers, which no history keeps,
-are held in memory for `_HELD_MS`, so that a page that is loaded again shows them. Messages that history keeps are not
-held: once they are forgotten there, they are gone. A tab shows only messages of its own places. A message is shown as
-said once it is taken, so no tab shows one that was lost.
+are held in memory for `_HELD_MS`, so that a page that is loaded again shows them; beyond a number of places and bytes
+the oldest go. Messages that history keeps are not held: once they are forgotten there, they are gone. A tab shows only
+messages of its own places. A message is shown as said once it is taken, so no tab shows one that was lost.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, islice
 from typing import Final
 
 import structlog
@@ -41,9 +41,12 @@ log = structlog.get_logger(__name__)
 MARKDOWN: Final = "md"
 #: The key of the item that says that an answer is being made; the next item takes its place.
 TYPING: Final = "typing"
-#: Milliseconds for which an item that was shown is held, and the most items held of one place.
+#: Milliseconds for which an item that was shown is held, the most items held of one place, the most places, and the
+#: most bytes of files and characters in all of them.
 _HELD_MS: Final = 3_600_000
 _HELD: Final = 60
+_HELD_PLACES: Final = 500
+_HELD_SIZE: Final = 64_000_000
 #: Changes, and characters in them, that a tab may be behind before it has to begin anew.
 _BEHIND: Final = 500
 _BEHIND_CHARS: Final = 2_000_000
@@ -140,6 +143,47 @@ class Tab:
         return item
 
 
+class _Held:
+    """The items that are held of each place. A place is as old as the last change in it."""
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self._now = now
+        self._items: dict[Place, dict[str, PageItem]] = {}
+        self._sizes: dict[Place, int] = {}
+
+    def of(self, place: Place) -> dict[str, PageItem]:
+        """Returns the items of a place without those whose time is over."""
+        since = self._now() - _HELD_MS
+        return {key: item for key, item in self._items.get(place, {}).items() if item.at > since}
+
+    def keep(self, place: Place, items: Mapping[str, PageItem]) -> None:
+        """Holds the newest of these items of a place and no others, at the cost of the oldest places."""
+        self._forget(place)
+        newest, size = [], 0
+        # An item that is dropped for its age takes the bytes of its file with it.
+        for item in reversed(sorted(items.values(), key=lambda each: each.at)[-_HELD:]):
+            size += _size(item)
+            if size > _HELD_SIZE:
+                break
+            newest.append(item)
+        if newest:
+            self._items[place] = {item.key: item for item in reversed(newest)}
+            self._sizes[place] = sum(map(_size, newest))
+        while len(self._items) > _HELD_PLACES or sum(self._sizes.values()) > _HELD_SIZE or self._is_oldest_over():
+            self._forget(next(iter(self._items)))
+
+    def _is_oldest_over(self) -> bool:
+        return any(not self.of(place) for place in islice(self._items, 1))
+
+    def _forget(self, place: Place) -> None:
+        self._items.pop(place, None)
+        self._sizes.pop(place, None)
+
+
+def _size(item: PageItem) -> int:
+    return len(item.text) + (0 if item.file is None else len(item.file.data))
+
+
 class WebChannel(Channel):
     """The page of one agent. People have private chats with it, whose threads are conversations."""
 
@@ -162,7 +206,7 @@ class WebChannel(Channel):
         self._said: asyncio.Queue[tuple[Inbound, asyncio.Future[None]]] = asyncio.Queue()
         self._tabs: dict[Place, list[Tab]] = {}
         self._streams: dict[str, list[Tab]] = {}
-        self._held: dict[Place, dict[str, PageItem]] = {}
+        self._held = _Held(now)
         self._rows: dict[tuple[Place, str], int] = {}
         self._unnumbered = count(1)
 
@@ -232,15 +276,15 @@ class WebChannel(Channel):
 
     def held(self, place: Place) -> list[PageItem]:
         """Returns the items of a place that are held, oldest first."""
-        return sorted(self._fresh(place).values(), key=lambda item: item.at)
+        return sorted(self._held.of(place).values(), key=lambda item: item.at)
 
     def file(self, place: Place, row: int) -> File | None:
         """Returns a file that was shown in a place; None if it is not held any more."""
-        return next((item.file for item in self._fresh(place).values() if item.file and item.row == row), None)
+        return next((item.file for item in self._held.of(place).values() if item.file and item.row == row), None)
 
     def drop(self, place: Place) -> None:
         """Drops all items that are held of a place."""
-        self._held.pop(place, None)
+        self._held.keep(place, {})
 
     # For the gateway ----------------------------------------------------------------------------------------------
 
@@ -277,7 +321,7 @@ class WebChannel(Channel):
 
     async def revise(self, place: Place, reference: str, text: str) -> None:
         key = answer_key(int(reference)) if reference.isdecimal() else reference
-        before = self._fresh(place).get(key)
+        before = self._held.of(place).get(key)
         if reference.isdecimal() and before is not None and not before.growing:
             return
         if before is not None or reference.isdecimal():
@@ -292,7 +336,7 @@ class WebChannel(Channel):
         if outbound.file is not None and len(outbound.file.data) > _FILE_BYTES:
             raise TooLarge(f"{outbound.file.name} has {len(outbound.file.data)} bytes; {_FILE_BYTES} can be shown")
         key = outbound.edits or self._key(outbound)
-        before = self._fresh(outbound.place).get(key)
+        before = self._held.of(outbound.place).get(key)
         item = PageItem(
             key=key,
             at=self._now() if before is None else before.at,
@@ -310,10 +354,9 @@ class WebChannel(Channel):
 
     def _leave_to_history(self, place: Place, answer: str) -> None:
         """Drops an answer and the message it answers, because history keeps both from now on."""
-        kept = self._fresh(place)
-        said = [key for key, item in kept.items() if item.mine and not item.text.startswith("/")]
-        for key in (answer, *said):
-            self._drop(place, key)
+        kept = self._held.of(place)
+        said = {key for key, item in kept.items() if item.mine and not item.text.startswith("/")}
+        self._held.keep(place, {key: item for key, item in kept.items() if key not in {answer, *said}})
 
     def _key(self, outbound: Outbound) -> str:
         """Returns the key of a row: that of its turn's answer, which grew under it, or one of its own."""
@@ -327,24 +370,8 @@ class WebChannel(Channel):
                 return key
         return f"r{outbound.id}"
 
-    def _drop(self, place: Place, key: str) -> None:
-        self._fresh(place).pop(key, None)
-
-    def _fresh(self, place: Place) -> dict[str, PageItem]:
-        """Returns the held items of a place, without those whose time is over."""
-        items, since = self._held.get(place, {}), self._now() - _HELD_MS
-        fresh = {key: item for key, item in items.items() if item.at > since}
-        if fresh:
-            self._held[place] = fresh
-        else:
-            self._held.pop(place, None)
-        return fresh
-
     def _show(self, place: Place, item: PageItem) -> None:
-        items = self._fresh(place)
-        items[item.key] = item
-        # An item that is dropped for its age takes the bytes of its file with it.
-        self._held[place] = dict(sorted(items.items(), key=lambda each: each[1].at)[-_HELD:])
+        self._held.keep(place, {**self._held.of(place), item.key: item})
         for tab in self._tabs.get(place, ()):
             tab.put(place, item)
 
@@ -353,7 +380,7 @@ class WebChannel(Channel):
         text = "\n".join([*([inbound.text] if inbound.text else []), *names])
         key = said_key(inbound.message_id)
         # A message that is sent again stays where it was.
-        before = self._fresh(inbound.place).get(key)
+        before = self._held.of(inbound.place).get(key)
         at = inbound.sent_at if before is None else before.at
         self._show(inbound.place, PageItem(key=key, at=at, text=text, mine=True))
 
