@@ -7,15 +7,29 @@ from collections.abc import AsyncIterator, Collection, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import structlog
+
+from memory.loops import reason_of
+
+log = structlog.get_logger(__name__)
+
 
 @asynccontextmanager
 async def beside(works: Iterable[Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
     """Runs endless work while the block runs, and then stops it wherever it is."""
     tasks = [asyncio.create_task(work) for work in works]
+    for task in tasks:
+        task.add_done_callback(_log_death)
     try:
         yield
     finally:
         await cancelled(tasks)
+
+
+def _log_death(task: asyncio.Task[None]) -> None:
+    """Logs the error of work that `memory.loops` does not keep going, with its place and without people's words."""
+    if not task.cancelled() and isinstance(error := task.exception(), Exception):
+        log.error("background.died", task=getattr(task.get_coro(), "__qualname__", ""), error=reason_of(error))
 
 
 async def cancelled(tasks: Collection[asyncio.Task[None]]) -> None:

@@ -100,11 +100,14 @@ class Reloader:
 
     async def _look(self) -> float:
         before, self._looked = self._looked, _looks(self.config)
-        if self._sources.asked.is_set():
+        if self._sources.asked.is_set() or (self._looked != self._seen and self._looked == before):
+            # Cleared before reading, as more may be asked meanwhile.
             self._sources.asked.clear()
-            await self.reload()
-        elif self._looked != self._seen and self._looked == before:
-            await self.reload()
+            try:
+                await self.reload()
+            except Exception:
+                self._sources.asked.set()
+                raise
         return _LOOKS
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from typing import Final
 
@@ -80,6 +80,21 @@ class Sharing:
         for key in sorted(self._asked):
             await alone(_LOOP, f"leave {key}", partial(self._leave, key))
         wanted, self._wanted = self._wanted, set()
+        try:
+            await self._take_up(wanted, seldom=seldom)
+        except Exception:
+            self._wanted |= wanted
+            raise
+        if seldom:
+            idle = {key for key in self._peers.held() if not self._is_busy(key)}
+            await self._peers.leave(idle & self._idle)
+            self._idle = idle
+        self._looks += 1
+        return _LOOKS
+
+    async def _take_up(self, wanted: Collection[str], *, seldom: bool) -> None:
+        """Takes up what signals told of, and what is found by looking."""
+        alone = self._store.memory.loops.alone
         for key in sorted(wanted):
             await alone(_LOOP, f"hold {key}", partial(self._router.hold, self._store, key))
         self._left = {key: at for key, at in self._left.items() if time.monotonic() - at < _LOOKS}
@@ -93,12 +108,6 @@ class Sharing:
         await self._router.look(self._store)
         for key in wanted:
             self._store.delivery.wake(key)
-        if seldom:
-            idle = {key for key in self._peers.held() if not self._is_busy(key)}
-            await self._peers.leave(idle & self._idle)
-            self._idle = idle
-        self._looks += 1
-        return _LOOKS
 
     async def _leave(self, key: str) -> None:
         """Leaves a session to the process that asks for it, unless something of it is in hand."""

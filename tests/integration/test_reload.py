@@ -219,3 +219,25 @@ async def test_a_hangup_asks_for_a_reload(tmp_path: Path) -> None:
         async with limit():
             await reload.wait()
     assert not stop.is_set()
+
+
+async def test_a_reload_that_fails_is_still_asked_for(tmp_path: Path) -> None:
+    """Whoever sent the signal need not send it again."""
+    config, asked, reads = configured(tmp_path, ""), asyncio.Event(), list[int]()
+
+    def read() -> Config:
+        reads.append(1)
+        if len(reads) == 1:
+            raise RuntimeError
+        return config
+
+    async def apply(_old: Config, _new: Config) -> None:
+        pass
+
+    async def sleep(_seconds: float) -> None:
+        await asyncio.sleep(0)
+
+    asked.set()
+    watching = asyncio.create_task(Reloader(config, Sources(read, asked), apply).watch(Loops(now=lambda: 0), sleep))
+    await until(lambda: len(reads) == 2 and not asked.is_set())
+    watching.cancel()
