@@ -15,7 +15,7 @@ from playwright.async_api import Page as Shown
 
 from tests.browser.conftest import Opening, free_port
 from tests.kit.browser import MISSING, found
-from tests.kit.patience import limit
+from tests.kit.patience import limit, until
 from tests.kit.served import Served, spawned
 from tests.kit.visit import Guest, Page
 
@@ -88,6 +88,28 @@ async def test_ten_tabs_in_each_of_two_browsers_have_one_stream_each(shipped: Pa
     await everywhere(shown, *said)
     assert [each.open for each in streams] == [1, 1]
     assert max(each.opened for each in streams) <= 3
+
+
+async def test_conversations_beyond_those_of_a_stream_say_so_and_go_on_when_they_are_used(
+    shipped: Page, opening: Opening
+) -> None:
+    """A tab that gets nothing must not look as if nothing was said."""
+    first, guest = await opening("many talks", at=shipped)
+    shown = [first, *[await first.context.new_page() for _ in range(20)]]
+    for number, tab in enumerate(shown):
+        await tab.goto(f"/chat/talk-{number:02}")
+    many = await first.locator("#log").get_attribute("data-many")
+
+    async def left() -> list[int] | None:
+        numbers = [number for number, tab in enumerate(shown) if await tab.locator("#state").inner_text() == many]
+        return numbers if len(numbers) == 1 else None
+
+    (number,) = await until(left)
+    await guest.say("said while it was left", thread=f"talk-{number:02}")
+    await shown[number].click("#text")
+    await everywhere([shown[number]], "said while it was left")
+    await expect(shown[number].locator("#state")).to_have_text("", timeout=SOON)
+    assert await until(left) != [number], "another one has given up its place"
 
 
 async def test_another_tab_takes_over_the_stream_and_nothing_is_lost_or_doubled(

@@ -76,11 +76,23 @@ function tell(message) {
 }
 
 function hear(message) {
-  if (message.kind === "here") { if (leading) answer(); return; }
+  if (message.kind === "here") {
+    if (!leading) return;
+    if (!watched().includes(message.thread)) wanted = message.thread;
+    answer();
+    return;
+  }
   if (message.kind === "bye") { if (leading) setTimeout(answer, 1000); return; }
   if (message.kind === "use") { if (leading && !stream && !trying) listen(); return; }
   heard = performance.now();
-  if (message.kind === "state") { current = message.state; STATES[current](); return; }
+  if (message.kind === "state") {
+    current = message.state;
+    const left = current === "on" && message.full && !message.full.includes(own);
+    // Using it asks for it at once.
+    if (left) asked = -PATIENCE;
+    STATES[left ? "many" : current]();
+    return;
+  }
   if (message.thread !== own) return;
   if (later) later.push(message);
   else show(message);
@@ -92,15 +104,22 @@ function show(message) {
   else showItem(message);
 }
 
-// Conversations that other tabs show: each tab holds a lock of that name.
+// Conversations of one stream, of which the first is this tab's own; the server takes no more.
+const WATCHED = 20;
+// The one that was used last of those that the stream did not have.
+let wanted = "";
+const watched = () => [own, ...also.split(",")];
+
+// Conversations that other tabs show, as many as the stream may have: each tab holds a lock of that name.
 async function others() {
   if (!navigator.locks) return "";
   const { held } = await navigator.locks.query();
   const names = held.filter((lock) => lock.name.startsWith(`${group}/`)).map((lock) => lock.name.slice(group.length + 1));
-  return [...new Set(names)].filter((name) => name !== own).sort().join();
+  const more = [...new Set(names)].filter((name) => name !== own && name !== wanted).sort();
+  return [...(names.includes(wanted) ? [wanted] : []), ...more].slice(0, WATCHED - 1).sort().join();
 }
 
-const tellState = (now) => tell({ kind: "state", state: now });
+const tellState = (now) => tell({ kind: "state", state: now, full: watched().length < WATCHED ? null : watched() });
 
 async function answer() {
   tellState(current);
@@ -199,7 +218,7 @@ async function used() {
   } else if (performance.now() - asked > PATIENCE) {
     asked = performance.now();
     air.postMessage({ kind: "use" });
-    air.postMessage({ kind: "here" });
+    air.postMessage({ kind: "here", thread: own });
     setTimeout(() => { if (!leading && heard < asked && current !== "over") lead(true); }, PATIENCE);
   }
 }
