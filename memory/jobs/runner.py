@@ -422,7 +422,12 @@ class Jobs:
                     partial(self._carried_out, run=run, owner_id=owner_id, step=step, answer=answer, before=done)
                 )
                 is_reading, silent = is_reading or answer is not None, 0
-            except (StorageError, BudgetSpent):
+            except StorageError:
+                raise
+            except BudgetSpent:
+                if refused:
+                    # Else the same rows would come first every night and use up its tokens.
+                    await self._note_refused(run, owner_id, [step for step, _ in refused], is_reading=is_reading)
                 raise
             # Whatever is wrong with one question, its answer or its rows, the other steps are done.
             except Exception as exc:

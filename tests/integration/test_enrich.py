@@ -15,7 +15,7 @@ from memory.jobs.base import Night
 from memory.jobs.runner import Jobs
 from memory.learn.answer import Unreadable
 from memory.learn.entities import Reads, by_spacy
-from memory.learn.model import BackgroundModel, ModelRequest, RequestRefused
+from memory.learn.model import BackgroundModel, BudgetSpent, ModelRequest, RequestRefused
 from memory.service import Context, Service
 from memory.store import entities
 from memory.store.entities import Named
@@ -370,3 +370,26 @@ async def test_one_memory_that_the_model_refuses_holds_up_no_other(memory: Servi
         clock.move(days=1)
     assert ends == [("failed", 24, 0), ("failed", 0, 0), ("failed", 0, 1), ("done", 0, 0)]
     assert len(await links(memory)) == 24
+
+
+async def test_what_was_refused_before_the_tokens_ran_out_comes_last_the_next_night(
+    memory: Service, ada: Context, clock: Clock
+) -> None:
+    """Else the same rows would use up the tokens of every night, and the others were never read."""
+    for n in range(25):
+        await planted(memory, ada, f"saw {'Poison' if n == 11 else f'Place{n:02d}'} there")
+    found = False
+
+    async def answers(request: ModelRequest) -> str:
+        nonlocal found
+        if found:
+            raise BudgetSpent("used up", until=clock() + 1_000)
+        notes = lines(request, "NOTES:")
+        if "Poison" in request.material:
+            found = len(notes) == 1
+            raise RequestRefused("no")
+        return json.dumps({str(line["n"]): [line["note"].split()[1]] for line in notes})
+
+    run = await night(jobs(memory, clock, model=Model(*[answers] * 100)), "2026-11-21")
+    assert run.state == "skipped" and found
+    assert len(await rows(memory, "select memory_id from refusals")) == 1
