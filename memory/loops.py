@@ -32,6 +32,8 @@ _LONGEST_ROUND: Final = 300.0
 #: The same for a unit of work. After the longest wait it counts as parked: an operator has to look at it.
 _FIRST_UNIT: Final = 30.0
 _LONGEST_UNIT: Final = 3_600.0
+#: Units that fail, while none works, after which the loop itself is in trouble.
+_SEVERAL: Final = 3
 #: Units that are remembered. Beyond these the oldest is forgotten and tried again at once.
 _UNITS: Final = 10_000
 #: Places of an error that are logged.
@@ -43,12 +45,14 @@ _ROOT: Final = Path(__file__).parent.parent
 class PutOff:
     """A unit of work that failed `failures` times in a row. It `is_parked` if only an hourly try is left.
 
-    It is tried again at `until`, in milliseconds UTC. `reason` is the kind and place of the last error.
+    It failed first at `since` and is tried again at `until`, in milliseconds UTC. `reason` is the kind and place
+    of the last error.
     """
 
     loop: str
     unit: str
     failures: int
+    since: int
     until: int
     reason: str
 
@@ -66,14 +70,25 @@ class Loops:
         self._random = random
         self._troubles: dict[str, str] = {}
         self._put_off: dict[tuple[str, str], PutOff] = {}
+        #: When a unit of each loop last worked.
+        self._worked: dict[str, int] = {}
         #: Rounds that failed, and units that failed, since the start, by loop.
         self.restarts: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """A sentence for the operator for each loop whose last round failed."""
-        return tuple(self._troubles.values())
+        """A sentence for the operator for each loop whose last round failed, or in which nothing works any more."""
+        held = self.put_off()
+        barren = [self._barren(loop, held) for loop in sorted({one.loop for one in held} - self._troubles.keys())]
+        return (*self._troubles.values(), *filter(None, barren))
+
+    def _barren(self, loop: str, held: list[PutOff]) -> str:
+        """Returns a sentence about a loop if units have failed in it and none has worked since; otherwise nothing."""
+        own = [one for one in held if one.loop == loop and one.since > self._worked.get(loop, -1)]
+        if len(own) < _SEVERAL and not any(one.is_parked for one in own):
+            return ""
+        return f"in the loop “{loop}” nothing has worked since {len(own)} failed, the last with: {own[-1].reason}."
 
     def put_off(self, loop: str | None = None) -> list[PutOff]:
         """Returns the units that are put off, of one loop or of all, in the order of their last failures."""
@@ -135,11 +150,12 @@ class Loops:
                 await sleep(wait)
 
     async def alone(
-        self, loop: str, unit: object, act: Callable[[], Awaitable[T]], *, anyway: bool = False
+        self, loop: str, unit: object, act: Callable[[], Awaitable[T]], *, anyway: bool = False, is_work: bool = True
     ) -> T | None:
         """Does one unit of a loop's work. Returns None if it fails or is still put off after a failure.
 
-        It is tried `anyway`, although put off, if the caller keeps the waiting times itself.
+        It is tried `anyway`, although put off, if the caller keeps the waiting times itself. One that only looks for
+        work is no work itself: that it succeeds does not mean that the loop's work does.
         An error is logged by the unit's name, which must hold none of people's words, and holds up no other unit.
         Raises the `StorageError` of a store that fails for everybody.
         """
@@ -155,15 +171,22 @@ class Loops:
             self.fail(loop, unit, exc)
             return None
         self._put_off.pop(key, None)
+        if is_work:
+            self.worked(loop)
         return done
+
+    def worked(self, loop: str) -> None:
+        """Notes that a unit of a loop has worked. `alone` does so itself."""
+        self._worked[loop] = self._now()
 
     def fail(self, loop: str, unit: object, error: BaseException) -> None:
         """Puts a unit off after an error."""
         before = self._put_off.pop((loop, str(unit)), None)
         failures = 1 if before is None else before.failures + 1
         wait = self._shortened(_wait(_FIRST_UNIT, _LONGEST_UNIT, failures))
-        until = self._now() + int(wait * 1000)
-        held = PutOff(loop=loop, unit=str(unit), failures=failures, until=until, reason=reason_of(error))
+        now = self._now()
+        since, until = now if before is None else before.since, now + int(wait * 1000)
+        held = PutOff(loop=loop, unit=str(unit), failures=failures, since=since, until=until, reason=reason_of(error))
         while len(self._put_off) >= _UNITS:
             del self._put_off[next(iter(self._put_off))]
         self._put_off[loop, held.unit] = held

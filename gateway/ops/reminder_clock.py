@@ -90,12 +90,12 @@ class ReminderClock:
         """Shows and asks everything that is due by now. Returns the seconds until it has to look again."""
         self._reminders.stirred.clear()
         # On its own: people's reminders are shown even if nobody can be asked.
-        wanted = await self._loops.alone(_LOOP, "follow-ups", self._store.memory.follow_ups.wanted)
+        wanted = await self._loops.alone(_LOOP, "follow-ups", self._store.memory.follow_ups.wanted, is_work=False)
         for identity_id in wanted or ():
             await self._loops.alone(_LOOP, f"follow-up of account {identity_id}", partial(self._follow_up, identity_id))
         for task in self._standing:
             # Apart from its beginning, which may be put off for longer than a time counts as reached.
-            await self._loops.alone(_LOOP, f"time of task {task.key}", partial(self._note_time, task))
+            await self._loops.alone(_LOOP, f"time of task {task.key}", partial(self._note_time, task), is_work=False)
             if task.key in self._owed:
                 await self._loops.alone(_LOOP, f"task {task.key}", partial(self._begin_owed, task))
         wait = await self._remind()

@@ -378,12 +378,14 @@ class Embedding:
                 return
         else:
             self._turned = 0
+            self._loops.worked(_LOOP)
             return
         start = self._turned % len(jobs)
         done, failed = 0, list[tuple[int, Exception]]()
         for job in (*jobs[start:], *jobs[:start]):
             try:
                 await self._embed([job])
+                self._loops.worked(_LOOP)
                 done += 1
             except Exception as exc:
                 failed.append((job.doc, exc))

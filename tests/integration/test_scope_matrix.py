@@ -163,7 +163,7 @@ NOT_READING = {
     "Transfer.known": "people and groups by name, for the operator",
     "Transfer.undo": "counts and whose, for the operator",
     **dict.fromkeys(
-        ("Loops.run", "Loops.alone", "Loops.fail", "Loops.failures_of", "Loops.wait", "Loops.put_off"),
+        ("Loops.run", "Loops.alone", "Loops.fail", "Loops.worked", "Loops.failures_of", "Loops.wait", "Loops.put_off"),
         "names of loops and numbers of rows, for the operator; no words",
     ),
     "FollowUps.wanted": "ids of accounts, for the clock",

@@ -205,3 +205,32 @@ async def test_units_that_fail_take_a_bounded_memory() -> None:
             loops.fail("reminders", number, ValueError())
     held = loops.put_off()
     assert len(held) == 10_000 and held[0].unit == "3"
+
+
+async def test_a_loop_in_which_several_units_fail_and_none_works_is_in_trouble_until_one_works() -> None:
+    clock = Clock()
+    loops = made(clock)
+
+    async def works() -> bool:
+        return True
+
+    await loops.alone("reminders", 9, works)
+    for unit in (1, 2):
+        loops.fail("reminders", unit, ValueError())
+    assert loops.troubles == ()
+    loops.fail("reminders", 3, ValueError())
+    await loops.alone("reminders", "all", works, is_work=False)
+    trouble = "".join(loops.troubles)
+    assert "“reminders” nothing has worked since 3 failed" in trouble and "ValueError" in trouble
+    await loops.alone("reminders", 9, works)
+    loops.fail("reminders", 3, ValueError())
+    assert loops.troubles == ()  # the same ones fail again, but others work
+
+
+async def test_a_loop_whose_only_unit_is_parked_is_in_trouble() -> None:
+    loops = made()
+    for _ in range(7):
+        loops.fail("reminders", 1, ValueError())
+    assert loops.troubles == ()
+    loops.fail("reminders", 1, ValueError())
+    assert len(loops.troubles) == 1
