@@ -73,8 +73,7 @@ class OwnTools:
 
     async def _call(self, name: str, run: Callable[..., Any], arguments: BaseModel) -> str:
         given = {field: getattr(arguments, field) for field in type(arguments).model_fields}
-        work = run(**given) if inspect.iscoroutinefunction(run) else asyncio.to_thread(run, **given)
-        running = asyncio.ensure_future(work)
+        running = asyncio.ensure_future(_kept_in(run, given))
         try:
             await asyncio.wait({running}, timeout=self._call_seconds)
             if not running.done():
@@ -91,9 +90,22 @@ class OwnTools:
             lines = [frame.lineno for frame in frames[-1:]]
             log.warning("tool.failed", tool=name, error=type(error).__name__, line=lines)
             raise ToolError(f"{name} failed: {type(error).__name__}: {error}"[: results.LONGEST])
-        returned = running.result()
+        try:
+            return await asyncio.to_thread(self._as_text, running.result())
+        except (TypeError, ValueError, RecursionError) as exc:
+            raise ToolError(f"{name} returned what can't be written as JSON: {exc}"[: results.LONGEST]) from exc
+
+    def _as_text(self, returned: object) -> str:
         text = returned if isinstance(returned, str) else json.dumps(returned, ensure_ascii=False, default=str)
         return results.capped(self._clean(text)) or "(It returned nothing.)"
+
+
+async def _kept_in(run: Callable[..., Any], given: dict[str, Any]) -> object:
+    """Runs a tool's function. A `sys.exit` in it fails the call; it would end the event loop, and so the bot."""
+    try:
+        return await (run(**given) if inspect.iscoroutinefunction(run) else asyncio.to_thread(run, **given))
+    except (SystemExit, KeyboardInterrupt) as exc:
+        raise RuntimeError(f"it tried to end the program ({type(exc).__name__})") from exc
 
 
 def _loaded(name: str, folder: Path) -> ModuleType:

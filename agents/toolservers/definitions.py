@@ -35,7 +35,10 @@ class Definition:
         """The reason why the tool can't be offered; empty if it can."""
         if len(self.to_json()) > _LONGEST:
             return f"its description and schema have more than {_LONGEST} characters"
-        return "" if isinstance(self.parameters.get("properties", {}), dict) else "its schema is damaged"
+        required = self.parameters.get("required", [])
+        named = isinstance(required, list) and all(isinstance(name, str) for name in required)
+        sound = named and isinstance(self.parameters.get("properties", {}), dict)
+        return "" if sound else "its schema is damaged"
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True, ensure_ascii=True)

@@ -157,11 +157,16 @@ async def _remote(url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
             await self._inner.aclose()
 
     async def bound(response: Any) -> None:
+        # A few bytes of a compressed body may become gigabytes behind the bound.
+        if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise httpx2.ReadError("a compressed response, which was not asked for")
         response.stream = Bounded(response.stream)
 
     # The SDK follows no redirect to another host, so headers with a key stay with theirs.
     http = httpx2.AsyncClient(
-        headers=dict(headers), timeout=httpx2.Timeout(30.0, read=300.0), event_hooks={"response": [bound]}
+        headers={"Accept-Encoding": "identity", **headers},
+        timeout=httpx2.Timeout(30.0, read=300.0),
+        event_hooks={"response": [bound]},
     )
     async with http, streamable_http_client(url, http_client=http) as io:
         yield io

@@ -69,16 +69,21 @@ def run() -> str:
     """Fails."""
     raise KeyError("no such thing")
 '''
+#: Tools that would end the program, from a thread and from the event loop, and one whose result has no end.
+QUITS = BROKEN.replace('raise KeyError("no such thing")', "raise SystemExit(1)")
+LEAVES = QUITS.replace("def run", "async def run")
+CIRCLE = BROKEN.replace('raise KeyError("no such thing")', "found = []; found.append(found); return found")
 
 
 class Tools(Talk):
-    """A bench whose agent has the tools write, read, slow, broken and endless."""
+    """A bench whose agent has the tools write, read, slow and endless, and several that are broken."""
 
     def __init__(self, folder: Path, clock: Clock) -> None:
         super().__init__(folder, Handset(), clock)
         self.tools = folder / "tools"
         self.tools.mkdir()
         sources = {"write": WRITE, "read": READ, "slow": SLOW, "broken": BROKEN, "endless": ENDLESS}
+        sources |= {"quits": QUITS, "leaves": LEAVES, "circle": CIRCLE}
         for name, source in sources.items():
             (self.tools / f"{name}.py").write_text(source, "utf-8")
         self.page("Nothing to see.")
@@ -271,6 +276,22 @@ async def test_a_tool_that_fails_is_told_and_ends_nothing(bench: Tools) -> None:
         bench.model.answers = [calls(("broken", "{}")), "It is broken."]
         assert "It is broken." in await bench.ask("try it")
     assert "Error: broken failed: KeyError: 'no such thing'" in bench.results()[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("quits", "it tried to end the program"),
+        ("leaves", "it tried to end the program"),
+        ("circle", "can't be written"),
+    ],
+)
+async def test_a_tool_that_would_end_the_program_fails_alone(bench: Tools, name: str, told: str) -> None:
+    """And so does one whose result can't be told."""
+    async with bench.running():
+        bench.model.answers = [calls((name, "{}")), "It is broken."]
+        assert "It is broken." in await bench.ask("try it")
+    assert told in bench.results()[0]
 
 
 async def test_a_stop_ends_a_tool_that_runs(bench: Tools) -> None:

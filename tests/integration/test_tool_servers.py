@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import socket
 import sys
+import tracemalloc
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from agents.foreign import ForeignTool, installed
 from agents.spec import ServerSpec
@@ -301,6 +304,31 @@ async def test_a_server_at_an_address_is_bounded_too(tmp_path: Path) -> None:
     finally:
         program.kill()
         await program.wait()
+
+
+@pytest.mark.stands("packs the bomb")
+async def test_a_compressed_answer_is_not_unpacked(tmp_path: Path, unused_tcp_port: int) -> None:
+    """A few bytes could become gigabytes, behind the bound on what comes over the wire."""
+    asked, packed = [], gzip.compress(bytes(50_000_000))
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request.headers.get("Accept-Encoding"))
+        return web.Response(body=packed, headers={"Content-Encoding": "gzip", "Content-Type": "application/json"})
+
+    application = web.Application()
+    application.router.add_route("*", "/mcp", answer)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", unused_tcp_port).start()
+        at = ServerSpec(name="bomb", url=f"http://127.0.0.1:{unused_tcp_port}/mcp", tools=("look",))
+        tracemalloc.start()
+        async with running(at) as server:
+            assert "can't be used" in (await server.tools())[0].off
+        assert set(asked) == {"identity"} and tracemalloc.get_traced_memory()[1] < 50_000_000
+    finally:
+        tracemalloc.stop()
+        await runner.cleanup()
 
 
 async def test_a_servers_tool_in_a_conversation(tmp_path: Path, clock: Clock) -> None:

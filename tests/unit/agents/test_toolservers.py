@@ -69,6 +69,12 @@ def test_a_definition_that_would_fill_the_prompt_is_not_offered() -> None:
     assert definitions.read(TOOL).flaw == ""
 
 
+@pytest.mark.parametrize("required", [5, "name", [["name"]], {"name": True}])
+def test_a_schema_that_can_not_be_read_is_not_offered(required: object) -> None:
+    """A call would fail at it."""
+    assert definitions.read({"inputSchema": {"required": required}}).flaw == "its schema is damaged"
+
+
 @pytest.mark.parametrize(
     ("tool", "name"), [("read.file", "n__read_file"), ("a/b", "n__a_b"), ("x" * 90, "n__" + "x" * 61)]
 )
