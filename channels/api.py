@@ -117,9 +117,14 @@ class ApiChannel(Channel):
         stream="edit", resend="mark", burst_seconds=0, revise_seconds=0.02, shows_after=0.0, comes_and_goes=True
     )
 
-    def __init__(self, *, now: Callable[[], int]) -> None:
-        """`now` gives milliseconds UTC."""
+    def __init__(self, *, now: Callable[[], int], harmless: Callable[[str], str]) -> None:
+        """`now` gives milliseconds UTC.
+
+        `harmless` is applied to each answer: programs show them as Markdown, and that of a command quotes what others
+        may have said.
+        """
         self._now = now
+        self._harmless = harmless
         self._host: Host | None = None
         self._replies: dict[str, ApiReply] = {}
         self._current: dict[str, ApiReply] = {}
@@ -209,19 +214,20 @@ class ApiChannel(Channel):
             reply.grow(text)
 
     async def send(self, outbound: Outbound) -> str:
+        text = await asyncio.to_thread(self._harmless, outbound.text)
         current = self._current.get(outbound.place.session_key)
         reference = outbound.edits or f"api-{outbound.id}"
         if outbound.ticket:
             # Nobody may wait for this answer: the next request that repeats the question finds it in history.
             reply = self._replies.get(outbound.ticket)
             if reply is not None and not outbound.id:
-                reply.refused = outbound.text
+                reply.refused = text
             elif reply is not None:
                 reply.turn = outbound.turn or reply.turn
-                reply.add(outbound.text, reference=reference)
+                reply.add(text, reference=reference)
         elif current is not None:
             mark = f"{_EARLIER} " if outbound.earlier_run else ""
-            current.add_beside(mark + outbound.text, reference=reference)
+            current.add_beside(mark + text, reference=reference)
         else:
             raise ChannelUnavailable("Nobody waits for an answer there.")
         return reference

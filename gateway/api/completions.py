@@ -131,7 +131,9 @@ class Completions:
             if reply.refused:
                 code, status = ("rate_limit_exceeded", 429) if reply.taken else ("not_taken", 503)
                 raise ApiRefusal(status, code, reply.refused)
-            text = reply.text or await mailbox.answer_before(API, API, tells.key)
+            text = reply.text
+            if not text and (before := await mailbox.answer_before(API, API, tells.key)):
+                text = await asyncio.to_thread(self._defang, before, False)
             if not text:
                 raise ApiRefusal(409, "already_answered", "This message was answered before. Send it as a new one.")
             spent = () if reply.turn is None else await store.memory.stats.of_turn(reply.turn)

@@ -408,7 +408,7 @@ class Busy(Gateway):
 
 async def api(cleanup: AsyncExitStack, _folder: Path) -> Rig:
     """The channel of programs, and one of them, which has a request open until it says something or is looked at."""
-    channel = ApiChannel(now=lambda: NOW)
+    channel = ApiChannel(now=lambda: NOW, harmless=str)
     place = Place(channel=channel.id, chat="key1", thread="assistant.main")
     numbers, busy = count(1), Busy(channel, {})
     to_say: asyncio.Queue[Inbound] = asyncio.Queue()

@@ -355,6 +355,14 @@ async def test_a_message_refused_for_its_haste_is_heard_when_it_is_sent_again(tm
         assert content(again) == "Two."
 
 
+async def test_the_answer_of_a_command_makes_no_program_fetch_a_picture(home: House) -> None:
+    """It quotes memories, whose words may be anybody's; programs show it as Markdown."""
+    key = await home.key()
+    await home.world.say("/remember my logo is ![a](https://evil.example/a.png) and <img src=x>", author="7")
+    shown = content(await home.chat(key, "/memory"))
+    assert "logo" in shown and "![" not in shown and "<img" not in shown
+
+
 # Who asks -------------------------------------------------------------------------------------------------------
 
 

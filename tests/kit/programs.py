@@ -18,6 +18,7 @@ from channels.ids import FORMATS
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.store import Roster
 from memory.service import KEY_SCOPES
+from memory.text.links import defang
 from tests.kit.assembly import agent, assembled_store
 from tests.kit.canaries import Spot, World
 from tests.kit.doors import doors_of
@@ -76,7 +77,7 @@ async def program(world: World, spot: Spot) -> AsyncIterator[Program]:
     made = await world.do(in_private(spot), lambda edits: edits.keys.make("a program", KEY_SCOPES))
     assert made is not None
     key, secret = made
-    channel, ids = ApiChannel(now=lambda: NOON), counting_ids()
+    channel, ids = ApiChannel(now=lambda: NOON, harmless=defang), counting_ids()
     store = assembled_store(world.service, {API: channel}, world.clock, ids)
     roster = Roster(
         agents={name: agent(Repeating(), name) for name in AGENTS},
