@@ -1,4 +1,4 @@
-"""What foreign servers can send: the model, a tool server, and the pages that `fetch_url` reads."""
+"""Sends what foreign servers can: the model, a tool server, and the pages that `fetch_url` reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a visitor of the page can send, signed in or not."""
+"""Sends what a visitor of the page can, signed in or not."""
 
 from __future__ import annotations
 

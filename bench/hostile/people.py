@@ -1,4 +1,4 @@
-"""What a person can send on Telegram and on Discord."""
+"""Sends what a person can on Telegram and on Discord."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program can send to the API, the memory API and the server of tools, with a key or without."""
+"""Sends what a program can to the API, the memory API and the server of tools, with a key or without."""
 
 from __future__ import annotations
 

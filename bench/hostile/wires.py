@@ -1,4 +1,4 @@
-"""What anybody can send to the port, byte by byte, and what somebody who pretends to be Telegram can deliver."""
+"""Sends what anybody can to the port, byte by byte, and delivers what somebody can who pretends to be Telegram."""
 
 from __future__ import annotations
 

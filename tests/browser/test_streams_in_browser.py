@@ -197,7 +197,7 @@ async def test_whoever_has_too_many_browsers_is_told_and_none_fights_for_a_place
 
 
 async def test_a_tab_left_open_over_a_restart_catches_up(tmp_path: Path, opening: Opening) -> None:
-    """What could not be sent meanwhile says so, and is sent once, however often one tries."""
+    """A message that could not be sent meanwhile says so, and is sent once, however often one tries."""
     port = free_port()
     Served(tmp_path, port=port, shipped=True)
     page = Page(tmp_path, f"http://127.0.0.1:{port}")

@@ -278,7 +278,7 @@ def _headers(url: str, known: list[dict[str, str]], paths: list[tuple[str, str]]
 
 
 async def test_any_address_is_answered(tmp_path: Path, unused_tcp_port: int) -> None:
-    """Whatever stands in a path or a query of the page, of memory and of the rest."""
+    """Paths and queries of the page, of memory and of the rest may hold anything."""
     async with paged(tmp_path, port=unused_tcp_port) as page:
         ada = await page.signed_in()
         cookie = f"Cookie: remora={ada.client.cookies['remora']}"

@@ -5,8 +5,12 @@ Invariant: an answer is expected only where the words leave no doubt.
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Final
+
+from tests.kit.patience import limit
 
 #: What is said, and a pattern that fits the answer.
 TALK: Final = (
@@ -53,6 +57,27 @@ TALK: Final = (
     ("where do i live", "Braga"),
     ("what am I allergic to?", "walnuts"),
 )
+
+
+class Reader:
+    """A person who reads a chat. `texts` returns all that the bot has written there."""
+
+    def __init__(self, texts: Callable[[], Awaitable[list[str]]]) -> None:
+        self._texts = texts
+        self._seen = 0
+
+    async def until(self, expected: str) -> str:
+        """Returns what the bot has written since the last call, once that fits `expected`."""
+        texts: list[str] = []
+        try:
+            async with limit():
+                while not re.search(expected, "\n".join(texts[self._seen :])):
+                    await asyncio.sleep(0.1)
+                    texts = await self._texts()
+        except TimeoutError:
+            raise AssertionError(f"{expected!r} was not answered, but {texts[self._seen :]}") from None
+        self._seen, new = len(texts), texts[self._seen :]
+        return "\n".join(new)
 
 
 async def held(ask: Callable[[str, str], Awaitable[str]]) -> list[str]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
 import time
 from pathlib import Path
 
 from tests.journeys.house import House
-from tests.journeys.talk import held
-from tests.kit.patience import SECONDS, limit
+from tests.journeys.talk import Reader, held
+from tests.kit.patience import SECONDS
 from tests.kit.served import ADA, BEN
 from tests.platforms.discord import GENERAL, Control, running
 
@@ -47,13 +45,13 @@ async def test_an_hour_on_discord_goes_without_a_fault(tmp_path: Path) -> None:
         assert await discord.violations() == []
 
 
-class Chat:
-    """What the bot writes in a channel; `seen` messages of it were read before."""
+class Chat(Reader):
+    """A person in a channel with the bot."""
 
     def __init__(self, discord: Control, channel: int) -> None:
+        super().__init__(lambda: discord.texts(channel))
         self._discord = discord
         self._channel = channel
-        self._seen = 0
         self._clock = time.time() - 1_800
 
     async def ask(self, text: str, expected: str) -> str:
@@ -64,15 +62,3 @@ class Chat:
         self._clock += _READS
         await self._discord.say(text, user=ADA, sent_at=self._clock)
         return await self.until(expected)
-
-    async def until(self, expected: str) -> str:
-        texts: list[str] = []
-        try:
-            async with limit():
-                while not re.search(expected, "\n".join(texts[self._seen :])):
-                    await asyncio.sleep(0.1)
-                    texts = await self._discord.texts(self._channel)
-        except TimeoutError:
-            raise AssertionError(f"{expected!r} was not answered, but {texts[self._seen :]}") from None
-        self._seen, new = len(texts), texts[self._seen :]
-        return "\n".join(new)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
 import time
 from pathlib import Path
 
 from tests.journeys.house import House
-from tests.journeys.talk import held
-from tests.kit.patience import SECONDS, limit
+from tests.journeys.talk import Reader, held
+from tests.kit.patience import SECONDS
 from tests.kit.served import TELEGRAM_TOKEN
 from tests.platforms.telegram import Control, running
 
@@ -47,13 +45,13 @@ async def test_an_hour_on_telegram_goes_without_a_fault(tmp_path: Path) -> None:
         assert house.troubles(*answers, *await telegram.texts(ADA), *await telegram.texts(GROUP)) == []
 
 
-class Chat:
-    """What the bot writes in a chat; `seen` messages of it were read before."""
+class Chat(Reader):
+    """A person in a chat with the bot."""
 
     def __init__(self, telegram: Control, chat: int) -> None:
+        super().__init__(lambda: telegram.texts(chat))
         self._telegram = telegram
         self._chat = chat
-        self._seen = 0
         self._clock = time.time() - 1_800
 
     async def ask(self, text: str, expected: str) -> str:
@@ -64,18 +62,6 @@ class Chat:
         self._clock += _READS
         await self._telegram.say(text, user=self._chat, language="en", sent_at=int(self._clock))
         return await self.until(expected)
-
-    async def until(self, expected: str) -> str:
-        texts: list[str] = []
-        try:
-            async with limit():
-                while not re.search(expected, "\n".join(texts[self._seen :])):
-                    await asyncio.sleep(0.1)
-                    texts = await self._telegram.texts(self._chat)
-        except TimeoutError:
-            raise AssertionError(f"{expected!r} was not answered, but {texts[self._seen :]}") from None
-        self._seen, new = len(texts), texts[self._seen :]
-        return "\n".join(new)
 
     async def press(self, label: str) -> None:
         """Presses the newest button whose label holds `label`."""

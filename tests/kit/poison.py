@@ -958,9 +958,8 @@ def _shown(sent: Sequence[Outbound], case: Case) -> Iterator[str]:
             if not button.data.startswith(("answer:", "run:/retry")):
                 yield f"button: {button.data}"
         yield from (f"told: {word}" for word in SECRETS.values() if word in outbound.text)
-        # Receipts quote what was said, with its tags, as plain text that nothing loads.
-        plain = outbound.text.replace("<", "")
-        if defang(plain) != plain:
+        # Receipts quote what was said as plain text, which loads nothing by a tag.
+        if defang(outbound.text).replace("< ", "<") != outbound.text.replace("< ", "<"):
             yield "a link that carries words away"
 
 

@@ -64,7 +64,7 @@ async def test_commands_in_ever_new_conversations_fill_no_memory() -> None:
 
 @pytest.mark.parametrize("places", [1, 5])
 async def test_files_that_are_held_have_a_bound_together(places: int) -> None:
-    """Whether they were shown in one conversation or in many."""
+    """It is one bound for all conversations together."""
     web, data = WebChannel("web", now=Clock()), bytes(20_000_000)
     for number in range(1, 6):
         await web.send(shown(number, to=number % places, data=data))

@@ -37,7 +37,7 @@ async def test_fields_come_as_they_were_typed(fields: dict[str, str]) -> None:
 
 @given(value=_TEXT, data=st.binary(min_size=1, max_size=300))
 async def test_files_come_byte_by_byte(value: str, data: bytes) -> None:
-    """Whatever they hold, be it line ends, dashes, or a form of their own."""
+    """They may hold line ends, dashes, or a form of their own."""
     name = 'a "new" größe.bin'
     request = httpx.Request("POST", "http://x", data={"text": value}, files={"file": (name, data, "image/png")})
     form = await sent(request.headers["Content-Type"], request.read())
