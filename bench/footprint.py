@@ -21,7 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from gateway.ops import http
+from gateway.ops import health
 from tests.platforms.telegram import running
 
 ROOT = Path(__file__).parents[1]
@@ -86,7 +86,7 @@ async def one_serve(folder: Path, *, models: bool) -> dict[str, float]:
             stderr=subprocess.DEVNULL,
         )
         try:
-            while (page := http.ask("127.0.0.1", port)) is None or page["status"] != "green":
+            while (page := health.ask("127.0.0.1", port)) is None or page["status"] != "green":
                 if process.returncode is not None or time.perf_counter() - start > _PATIENCE:
                     raise SystemExit(f"remora serve is not green: {page}")
                 await asyncio.sleep(0.02)

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.soaked import Bot, Held, begun
-from gateway.ops import http
+from gateway.ops import health
 from tests.platforms.telegram import Control, running
 
 TOKEN: Final = "123456789:" + "Aa0_-" * 7
@@ -161,7 +161,7 @@ async def _status(port: int) -> str:
     """Returns what the health page says, once it has had the time of a poll to be green again."""
     said = ""
     for _ in range(40):
-        page = await asyncio.to_thread(http.ask, "127.0.0.1", port)
+        page = await asyncio.to_thread(health.ask, "127.0.0.1", port)
         said = "no answer" if page is None else f"{page['status']} {'; '.join(page['reasons'])}".strip()
         if said == "green":
             break

@@ -439,7 +439,7 @@ def replaying(config: Config, parts: Opened) -> Setup:
 def api_address(config: Config) -> str:
     """Returns the address at which programs reach the agents; "" if they can't."""
     # Imported here, so that the terminal chat does not pay for loading the server.
-    from gateway.ops.http import near_url
+    from gateway.ops.health import near_url
 
     settings = config.settings
     if not settings.api.enabled:

@@ -89,7 +89,7 @@ def serve(config_path: Path | None) -> None:
 @click.option("--as", "person", default=OPERATOR, show_default=True, metavar="NAME", help="Sign in as this person.")
 def web(config_path: Path | None, person: str) -> None:
     """Print a link that signs you in to the web page of the running `remora serve`."""
-    from gateway.ops import http
+    from gateway.ops import health
     from gateway.page.visitors import leave_code
 
     config = loaded(config_path)
@@ -97,7 +97,7 @@ def web(config_path: Path | None, person: str) -> None:
         fail("The web page is off. Write web: {enabled: true} into config.yaml and restart.", EX_CONFIG)
     if not FORMATS["console"].is_person(person):
         fail("--as needs a name without : and line breaks.", click.UsageError.exit_code)
-    if http.ask(config.settings.http.host, config.settings.http.port) is None:
+    if health.ask(config.settings.http.host, config.settings.http.port) is None:
         fail("No Remora serves the page. Start it with `remora serve`.", EX_NOT_RUNNING)
     code = secrets.token_urlsafe(32)
     try:

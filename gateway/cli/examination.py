@@ -25,7 +25,7 @@ from gateway.commands.jobs import outcome
 from gateway.commands.texts import Texts
 from gateway.config.loading import Config, misplaced
 from gateway.config.settings import BotSettings
-from gateway.ops import http
+from gateway.ops import health
 from gateway.ops.rights import open_to_others
 from memory.errors import SchemaTooNew, StorageError, StoreDamaged
 from memory.jobs.runner import latest_in
@@ -143,9 +143,9 @@ async def _process(config: Config) -> Diagnosis:
     if not page.enabled:
         text = "http.enabled is false, so the running bot can't be asked"
         return Diagnosis("process", "warning", text, "Write http: {enabled: true} into config.yaml.")
-    found = await asyncio.to_thread(http.ask, page.host, page.port)
+    found = await asyncio.to_thread(health.ask, page.host, page.port)
     if found is None:
-        text = f"no Remora answers at {http.address(page.host, page.port)}"
+        text = f"no Remora answers at {health.address(page.host, page.port)}"
         return Diagnosis("process", "warning", text, "Start it with `remora serve`.")
     reasons = [str(reason) for reason in found.get("reasons", ())]
     reasons += [one["words_only"] for one in found["stores"] if one.get("words_only")]
@@ -249,7 +249,7 @@ def durability(name: str, server: ServerState, *, asked_for: bool) -> Diagnosis:
 
 def following(name: str, standby: Standby) -> Diagnosis:
     """Judges a standby by how far it is behind."""
-    about, text = f"{name}: standby {standby.name}", http.lag(asdict(standby))
+    about, text = f"{name}: standby {standby.name}", health.lag(asdict(standby))
     if standby.lag_bytes is None:
         return Diagnosis(about, "warning", text, "Let an administrator run `grant pg_monitor to` that role.")
     if standby.state != "streaming" or (standby.lag_seconds or 0) > _LAG_SECONDS or standby.lag_bytes > _LAG_BYTES:

@@ -20,17 +20,18 @@ from gateway.config.loading import misplaced
 @CONFIG
 def status(config_path: Path | None) -> None:
     """Show how the running `remora serve` is doing. Exits with 0 if well, 1 if in trouble, 3 if not running."""
-    from gateway.ops import http
+    from gateway.ops import health
 
     page = loaded(config_path).settings.http
     if not page.enabled:
         fail("Can't ask the running bot, because http.enabled is false in config.yaml.", EX_NOT_RUNNING)
-    found = http.ask(page.host, page.port)
+    found = health.ask(page.host, page.port)
     if found is None:
         fail(
-            f"No Remora answers at {http.address(page.host, page.port)}. Start it with `remora serve`.", EX_NOT_RUNNING
+            f"No Remora answers at {health.address(page.host, page.port)}. Start it with `remora serve`.",
+            EX_NOT_RUNNING,
         )
-    click.echo(http.told(found))
+    click.echo(health.told(found))
     if found["status"] != "green":
         sys.exit(EX_RED)
 

@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from gateway.ops.http import Report
+from gateway.ops.health import Report
 from gateway.ops.stalls import Stalls
 from gateway.pipeline.store import Store
 from gateway.pipeline.tally import BOUNDS, Durations

@@ -27,7 +27,7 @@ import structlog
 from channels.base import Channel, Health, Hook
 from gateway import app, warming
 from gateway.config.loading import Config
-from gateway.ops import http
+from gateway.ops import health, http
 from gateway.ops.background import beside
 from gateway.ops.night_clock import ticking
 from gateway.ops.receiving import Receiving
@@ -109,7 +109,7 @@ async def serve(
             for name, spec in config.agents.items()
         }
 
-        async def report() -> http.Report:
+        async def report() -> health.Report:
             return with_loops(
                 judge(
                     channels={name: _felt(channel) for name, channel in channels.items()},
@@ -198,7 +198,7 @@ def judge(
     version: str,
     connecting: Mapping[str, float | None] | None = None,
     process: str = "",
-) -> http.Report:
+) -> health.Report:
     """Returns the health of the process, in numbers and reasons.
 
     `now` is in milliseconds UTC, `uptime` in seconds, and `connecting` the seconds since each channel was begun, if
@@ -206,28 +206,28 @@ def judge(
     could not report its health, `stores` holds the reason as a text.
     """
     reasons = [process] if process else []
-    polls: dict[str, http.ChannelReport] = {}
-    for name, health in channels.items():
-        silent = _age(health.contact, now)
+    polls: dict[str, health.ChannelReport] = {}
+    for name, felt in channels.items():
+        silent = _age(felt.contact, now)
         begun = (connecting or {}).get(name, uptime)
         if begun is None:  # the process that receives for the bot judges its platform
-            polls[name] = http.ChannelReport(last_poll_seconds_ago=silent, trouble="", stands_by=True)
+            polls[name] = health.ChannelReport(last_poll_seconds_ago=silent, trouble="", stands_by=True)
             continue
-        polls[name] = http.ChannelReport(last_poll_seconds_ago=silent, trouble=health.trouble)
-        if health.trouble:
-            reasons.append(f"{name}: {health.trouble}")
+        polls[name] = health.ChannelReport(last_poll_seconds_ago=silent, trouble=felt.trouble)
+        if felt.trouble:
+            reasons.append(f"{name}: {felt.trouble}")
         elif (begun if silent is None else silent) > SILENCE:
             since = "since the start" if silent is None else f"for {silent} s"
             reasons.append(f"{name}: no contact with the platform {since}.")
-    states: list[http.StoreReport] = []
+    states: list[health.StoreReport] = []
     for name, store in stores.items():
         if isinstance(store, str):
             reasons.append(f"{name}: {store}")
-            states.append(http.StoreReport(name=name, damage=store))
+            states.append(health.StoreReport(name=name, damage=store))
             continue
         inbox, outbox = _age(store.oldest_inbox, now), _age(store.oldest_outbox, now)
         states.append(
-            http.StoreReport(
+            health.StoreReport(
                 name=name,
                 oldest_inbox_seconds=inbox,
                 oldest_outbox_seconds=outbox,
@@ -243,12 +243,12 @@ def judge(
         for age, what in ((inbox, "a message has waited for its answer"), (outbox, "an answer could not be delivered")):
             if age is not None and age > turn_seconds + GRACE:
                 reasons.append(f"{name}: {what} for {age} s.")
-    return http.Report(
+    return health.Report(
         reasons=tuple(reasons), channels=polls, stores=tuple(states), version=version, uptime_seconds=int(uptime)
     )
 
 
-def with_loops(report: http.Report, loops: Mapping[str, Loops], stalls: Stalls) -> http.Report:
+def with_loops(report: health.Report, loops: Mapping[str, Loops], stalls: Stalls) -> health.Report:
     """Returns a report with the troubles of endless work, of the stores by name and of the process under "".
 
     A stall is no reason for red: all were late and then went on, and a restart, which red asks for, would add to that.
@@ -258,13 +258,13 @@ def with_loops(report: http.Report, loops: Mapping[str, Loops], stalls: Stalls) 
     return replace(report, reasons=(*report.reasons, *troubles), loops=parts, stall=stalls.longest)
 
 
-def _loops(store: str, loops: Loops) -> Iterator[http.LoopReport]:
+def _loops(store: str, loops: Loops) -> Iterator[health.LoopReport]:
     """Yields the reports of the loops that have failed, or have put something off."""
     put_off = loops.put_off()
     for loop in sorted({*loops.restarts, *(one.loop for one in put_off)}):
         own = [one for one in put_off if one.loop == loop]
         told = tuple(_put_off(one) for one in own[-_PUT_OFF:])
-        yield http.LoopReport(store=store, loop=loop, restarts=loops.restarts[loop], failing=len(own), put_off=told)
+        yield health.LoopReport(store=store, loop=loop, restarts=loops.restarts[loop], failing=len(own), put_off=told)
 
 
 def _put_off(one: PutOff) -> str:
@@ -319,7 +319,7 @@ def describe(config: Config, name: str) -> str:
 
 
 async def _metrics(
-    report: Callable[[], Awaitable[http.Report]],
+    report: Callable[[], Awaitable[health.Report]],
     memories: Mapping[str, Service],
     stores: Sequence[Store],
     stalls: Stalls,
@@ -381,7 +381,7 @@ async def _first(
 
 
 async def _watch(
-    report: Callable[[], Awaitable[http.Report]],
+    report: Callable[[], Awaitable[health.Report]],
     *,
     minutes: float,
     monotonic: Callable[[], float],

@@ -7,7 +7,7 @@ from typing import Final
 
 from channels.base import Channel
 from gateway.config.loading import Config
-from gateway.ops.http import Report
+from gateway.ops.health import Report
 from gateway.page import (
     admin_pages,
     chat_pages,

@@ -27,7 +27,8 @@ from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken
 from gateway.config.loading import Config
 from gateway.ops.connections import ALWAYS, STRANGER
-from gateway.ops.http import Admission, Report, in_words
+from gateway.ops.health import Report
+from gateway.ops.http import Admission, in_words
 from gateway.ops.origins import asks_us, authority_of, comes_from
 from gateway.page import markdown
 from gateway.page.forms import BadForm, sent

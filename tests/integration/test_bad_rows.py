@@ -11,7 +11,7 @@ import pytest
 
 from agents.spec import AgentSpec, StandingSpec
 from channels.base import Place
-from gateway.ops.http import Report
+from gateway.ops.health import Report
 from gateway.ops.reminder_clock import ReminderClock
 from gateway.ops.serve import with_loops
 from gateway.ops.stalls import Stalls

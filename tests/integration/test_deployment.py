@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from channels.base import Health
 from gateway.cli import examination
 from gateway.config.loading import load
-from gateway.ops import http
+from gateway.ops import health
 from gateway.ops.serve import cut_off, judge
 from gateway.pipeline.policy import Rules
 from memory.service import ServerState, Service, Standby
@@ -102,8 +102,8 @@ async def test_two_processes_are_told_of_by_page_status_metrics_and_doctor(
     waiting = [page["channels"]["telegram"]["stands_by"] for page in pages]
     assert sorted(waiting) == [False, True]
     receiver, other = waiting.index(False), waiting.index(True)
-    assert "  telegram: stands by; another process receives for this bot" in http.told(pages[other])
-    told = http.told(pages[receiver]).splitlines()
+    assert "  telegram: stands by; another process receives for this bot" in health.told(pages[other])
+    told = health.told(pages[receiver]).splitlines()
     assert any("PostgreSQL 18" in line and line.endswith("; 2 processes answer") for line in told)
     (own,) = [line for line in told if "(this one)" in line]
     assert own.endswith("; bot telegram") or "; bot telegram; " in own

@@ -20,7 +20,7 @@ from gateway.cli.exits import Unusable
 from gateway.config.loading import Config, load
 from gateway.config.settings import EmbeddingSettings
 from gateway.ops import http
-from gateway.ops.http import Report
+from gateway.ops.health import Report
 from memory.store import job_runs
 from memory.store.database import Transaction
 from memory.store.sqlite import driver as drivers

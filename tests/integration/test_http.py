@@ -15,17 +15,8 @@ from structlog.testing import capture_logs
 
 from channels.base import Hook, NotTaken
 from gateway.ops.connections import ServerBounds
-from gateway.ops.http import (
-    AddressUnusable,
-    Admission,
-    ChannelReport,
-    Report,
-    StoreReport,
-    address,
-    ask,
-    serving,
-    told,
-)
+from gateway.ops.health import ChannelReport, Report, StoreReport, address, ask, told
+from gateway.ops.http import AddressUnusable, Admission, serving
 from gateway.ops.telemetry import configure
 from tests.kit.loopback import Answer, Asked
 from tests.kit.loopback import serving as answering

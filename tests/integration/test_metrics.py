@@ -13,7 +13,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from gateway.ops.http import told
+from gateway.ops.health import told
 from tests.kit.served import ANN, BOB, ROOT, TELEGRAM_TOKEN, Served
 from tests.platforms.telegram import Control, serving
 
@@ -115,7 +115,8 @@ async def test_a_stall_is_counted_and_shown_but_turns_nothing_red(
 
 async def test_before_and_after_it_takes_messages_it_is_not_ready(tmp_path: Path, unused_tcp_port: int) -> None:
     """A balancer sends nobody to a bot that would put them off."""
-    from gateway.ops.http import Report, serving
+    from gateway.ops.health import Report
+    from gateway.ops.http import serving
 
     async def report() -> Report:
         return Report(reasons=(), channels={}, stores=(), version="", uptime_seconds=0)

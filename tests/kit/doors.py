@@ -33,7 +33,8 @@ from gateway.api.operations import Operations
 from gateway.api.tools import ToolDoor
 from gateway.app import MASK
 from gateway.config.settings import ApiSettings
-from gateway.ops.http import Report, serving
+from gateway.ops.health import Report
+from gateway.ops.http import serving
 from gateway.pipeline.policy import Policy, Rules
 from gateway.pipeline.store import Roster
 from memory.text.links import defang

@@ -24,7 +24,7 @@ from channels.base import Blocked, Capabilities, Channel, Inbound, Outbound
 from channels.ids import FORMATS
 from channels.web import WebChannel
 from gateway.config.loading import load
-from gateway.ops.http import Report
+from gateway.ops.health import Report
 from gateway.ops.night_clock import Worker, timetables
 from gateway.page.routes import assembled
 from gateway.page.site import Site
