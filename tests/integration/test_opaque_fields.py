@@ -20,6 +20,7 @@ from agents.spec import ModelSpec
 from agents.tokens import count_tokens
 from channels.base import Inbound
 from gateway import app
+from gateway.cli import offer
 from gateway.config.loading import Config, load
 from tests.kit.bench import Screen
 from tests.kit.fakes import Clock
@@ -294,6 +295,23 @@ class Thinking:
             if asked.body["model"] == "thinker":
                 message["reasoning_content"] = "I had better look it up."
         return Answer(body={"choices": [{"message": message, "finish_reason": "stop"}]})
+
+
+async def test_a_trial_of_a_model_makes_a_call_there_and_back() -> None:
+    """`remora init` finds out what would fail with the first memory that is searched."""
+
+    async def forgetful(asked: Asked) -> Answer:
+        if asked.body["messages"][-1]["role"] == "tool":
+            return Answer(status=400, body={"error": {"message": "No results of calls here."}})
+        return await Thinking()(asked)
+
+    outcomes = []
+    for server in (Thinking(), forgetful):
+        async with serving(server) as address:
+            model = {"provider": "openai", "model": "thinker", "base_url": f"{address}/v1"}
+            outcomes.append(await offer.tried(ModelSpec.model_validate(model)))
+    assert outcomes[0] == offer.Trial(calls=True)
+    assert "No results of calls here." in outcomes[1].trouble
 
 
 def configured(folder: Path, address: str, model: str) -> Config:
