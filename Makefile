@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: chat venv browser test test-postgres check lint types format bench bench-recall bench-scale bench-load bench-year soak drill bench-peers real-model crash faults fuzz leaks attack container requirements docs pictures page-pictures clean
+.PHONY: chat venv browser test test-postgres check lint types format bench bench-against bench-recall bench-scale bench-load bench-year soak drill bench-peers real-model crash faults fuzz leaks attack container requirements docs pictures page-pictures clean
 
 chat: $(VENV)/.runtime
 	@$(BIN)/remora chat
@@ -96,6 +96,11 @@ format:
 bench: venv
 	$(BIN)/python -m bench.turn --engine both
 	$(BIN)/python -m bench.patterns
+
+# This tree and another revision in turns, with the ratio of each figure; without REV, the last tag before this commit:
+# make bench-against REV=v0.1.0 WHAT="turn --sessions 1 recall" PAIRS=3
+bench-against: venv
+	@$(BIN)/python -m bench.against $(REV) --what "$(or $(WHAT),turn)" --pairs $(or $(PAIRS),5)
 
 # What recall finds on public data: make bench-recall DATA="FILE_OR_FOLDER ..."
 bench-recall: venv

@@ -75,7 +75,12 @@ def measured(one: Server, folder: Path, options: argparse.Namespace, *, model: s
     for number in range(options.replicas):
         here, there = multiprocessing.Pipe()
         setup = turn.Setup(
-            folder=folder / str(number), database_url=url, model=model, concurrent=options.concurrent, shared=True
+            folder=folder / str(number),
+            database_url=url,
+            model=model,
+            mode="classic",
+            concurrent=options.concurrent,
+            shared=True,
         )
         process = multiprocessing.get_context("spawn").Process(
             target=_process, args=(there, setup, options.sessions, f"person of {number}")
@@ -159,7 +164,7 @@ async def unlogged(one: Server, setup: turn.Setup, *, sessions: int, turns: int)
     async with turn.running(setup, sessions=sessions) as world:
         await world.one_by_one(20)
         round_ = await turn.rounded(world, turns=turns, concurrent=setup.concurrent, database=one)
-    return round_.processor_ms, round_.server_ms
+    return round_.processor_ms, round_.server_processor_ms
 
 
 def scaled(turns: Sequence[Sequence[Logged]], *, turn_ms: float, processor_ms: float, server_ms: float) -> Service:
@@ -336,10 +341,12 @@ def main() -> None:
         with postgres.running({}) as one:
             if options.replicas:
                 found["measured, turns a second"] = measured(one, folder, options, model=model)
-            setup = turn.Setup(folder=folder / "alone", database_url=one.database("alone"), model=model)
+            setup = turn.Setup(folder=folder / "alone", database_url=one.database("alone"), model=model, mode="classic")
             own, servers = asyncio.run(unlogged(one, setup, sessions=options.sessions, turns=options.turns))
         with postgres.running(server.LOGGED) as one:
-            setup = turn.Setup(folder=folder / "logged", database_url=one.database("logged"), model=model)
+            setup = turn.Setup(
+                folder=folder / "logged", database_url=one.database("logged"), model=model, mode="classic"
+            )
             turns, turn_ms = asyncio.run(logged(one, setup, sessions=options.sessions, turns=options.turns))
     service = scaled(turns, turn_ms=turn_ms, processor_ms=own, server_ms=servers)
     found["a turn"] = service.figures()
