@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import re
 import resource
@@ -31,12 +32,13 @@ import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
+
+from bench.revisions import checked_out, copied, git, revision_of
 
 Figures: TypeAlias = Mapping[str, float]
 
@@ -135,22 +137,6 @@ def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, float]:
     return figures
 
 
-@contextmanager
-def checked_out(repository: Path, revision: str) -> Iterator[Path]:
-    """Gives a worktree of that revision in a temporary folder; removes both."""
-    folder = Path(tempfile.mkdtemp(prefix="remora-against-"))
-    there = folder / "tree"
-    try:
-        git(repository, "worktree", "add", "--quiet", "--detach", str(there), revision)
-        yield there
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)
-        with suppress(subprocess.CalledProcessError):  # it may not have been added yet
-            git(repository, "worktree", "remove", "--force", str(there))
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def prepare(here: Path, there: Path, measure: Measure) -> str:
     """Finds the bench code that measures both, and tries it. Returns whose it is, in words. Raises `Unmeasured`."""
     for name in _BENCH:
@@ -186,14 +172,18 @@ def pairs(here: Path, there: Path, measure: Measure, count: int) -> Iterator[tup
 
 def table(revision: str, compared: Sequence[tuple[Figures, Figures, float]]) -> Iterator[str]:
     """Yields lines with the medians and the ratio of each figure that both have."""
-    names = [name for name in compared[0][0] if all(other.get(name) and own.get(name) for other, own, _ in compared)]
+    names = [
+        name
+        for name in compared[0][0]
+        if all(name in other and name in own and other[name] + own[name] for other, own, _ in compared)
+    ]
     clock = [name for name in names if re.search(r"_(ms|seconds|per_second)", name) and "processor" not in name]
     doubled = {name.replace("processor_", "") for name in names if "processor" in name}
     width = max(map(len, names), default=0)
     yield f"{'':{width + 2}}{revision[:12]:>12}{'this tree':>12}  ratio (lowest to highest of the pairs)"
     for name in [name for name in names if name not in clock] + [name for name in clock if name not in doubled]:
         others, owns = [other[name] for other, _, _ in compared], [own[name] for _, own, _ in compared]
-        ratios = [own / other for own, other in zip(owns, others, strict=True)]
+        ratios = [own / (other or math.nan) for own, other in zip(owns, others, strict=True)]
         line = f"  {name:{width}}{statistics.median(others):12.2f}{statistics.median(owns):12.2f}"
         spread = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
         yield f"{line}  {spread}{'  by the clock' if name in clock else ''}"
@@ -201,27 +191,6 @@ def table(revision: str, compared: Sequence[tuple[Figures, Figures, float]]) -> 
     yield f"load before the runs: {min(loads):.1f} to {max(loads):.1f}"
     if max(loads) > _QUIET:
         yield f"WARNING: a load above {_QUIET:g} makes figures by the clock doubtful; those of the processor count."
-
-
-def git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
-def revision_of(asked: str | None) -> tuple[Path, str]:
-    """Returns the top folder of this tree and the revision to compare with. Ends the program if there is none."""
-    try:
-        here = Path(git(Path.cwd(), "rev-parse", "--show-toplevel"))
-        name = asked or git(here, "describe", "--tags", "--abbrev=0", "HEAD^")
-        git(here, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-    except (OSError, subprocess.CalledProcessError):
-        if asked:
-            raise SystemExit(
-                f"bench.against: {asked} names no commit here; in a shallow clone, fetch it first"
-            ) from None
-        print("bench.against: no earlier tag is known here, as in a shallow clone, so nothing is compared")
-        raise SystemExit(0) from None
-    return here, name
 
 
 def main() -> int:
@@ -237,9 +206,11 @@ def main() -> int:
     measured = 0
     try:
         with checked_out(here, revision) as there:
+            here = copied(here, there.parent / "here")
             for measure in asked.what.values():
                 print(f"python -m {measure.module} {measure.arguments}", flush=True)
                 try:
+                    run(here, measure, short=True)  # so that all is compiled, as it will be there
                     print(f"  {prepare(here, there, measure)}", flush=True)
                     compared = list(pairs(here, there, measure, asked.pairs))
                 except Unmeasured as fault:

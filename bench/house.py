@@ -27,6 +27,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Final
 
+from bench.revisions import checked_out
+
 PACKAGES: Final = ("gateway", "channels", "memory", "agents")
 #: The most lines that a function should have.
 LONG: Final = 50
@@ -195,8 +197,6 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     if asked.rev:
-        from bench.against import checked_out
-
         tree: AbstractContextManager[Path] = checked_out(_TREE, asked.rev)
     else:
         tree = nullcontext(_TREE)

@@ -25,6 +25,7 @@ import json
 import logging
 import os
 import random
+import re
 import resource
 import sqlite3
 import statistics
@@ -54,7 +55,7 @@ _LOADERS: Final = ("gateway.config.loading", "gateway.config")
 #: The messages of a long conversation.
 _LONG: Final = 220
 #: A bot is at rest when it took less than this share of a core in so many looks, of so many seconds, one after another.
-_REST_SHARE, _REST_LOOKS, _LOOK_SECONDS = 0.1, 3, 0.5
+_REST_SHARE, _REST_LOOKS, _LOOK_SECONDS = 0.1, 4, 0.25
 #: Seconds after the start in which a bot at rest may still be about to load its models.
 _BEFORE_MODELS = 3.0
 
@@ -153,6 +154,15 @@ class World:
                 total += time.clock_gettime(~pid << 3 | 2)  # Linux's number for the processor clock of a process
         return total
 
+    def resident_mb(self) -> float:
+        """Returns the most memory that the bot and the processes it has started have held, each at its own time."""
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for pid in started_processes() - self.strangers:
+            with suppress(OSError):
+                status = Path(f"/proc/{pid}/status").read_text("utf-8")
+                most += sum(int(kilobytes) for kilobytes in re.findall(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE))
+        return most / 1024
+
     async def at_rest(self) -> None:
         """Waits until the work in the background, such as loading models and making vectors, has come to an end."""
         before, quiet = time.process_time() + self.models_seconds(), 0
@@ -250,6 +260,7 @@ class Round:
     processor_ms: float
     models_processor_ms: float
     server_processor_ms: float
+    resident_mb: float
     turns_per_second: float
 
 
@@ -267,6 +278,7 @@ async def rounded(world: World, *, turns: int, concurrent: int, database: Server
     own, models, servers = (1_000 * (after - start) / turns for start, after in zip(before, spent(), strict=True))
     seconds = await world.at_once(turns, concurrent) if concurrent > 1 else sum(times) / 1_000
     return Round(
+        resident_mb=world.resident_mb(),
         times=times,
         processor_ms=own,
         models_processor_ms=models,
@@ -280,7 +292,8 @@ class Figures:
     """The figures of one engine: medians over all rounds, but for p99, which is that of all turns.
 
     `processor_ms` is the processor time of a turn, and `models_processor_ms` the part of it that the models' process
-    took; `server_processor_ms` is that of the database's server. `first` and `last` name the first and the last round.
+    took; `server_processor_ms` is that of the database's server. `resident_mb` includes the models. `first` and `last`
+    name the first and the last round.
     """
 
     p50_ms: float
@@ -293,6 +306,7 @@ class Figures:
     last_processor_ms: float
     models_processor_ms: float
     server_processor_ms: float
+    resident_mb: float
 
     @classmethod
     def of(cls, rounds: Sequence[Round]) -> Figures:
@@ -308,6 +322,7 @@ class Figures:
             last_processor_ms=round(rounds[-1].processor_ms, 2),
             models_processor_ms=round(statistics.median(each.models_processor_ms for each in rounds), 2),
             server_processor_ms=round(statistics.median(each.server_processor_ms for each in rounds), 2),
+            resident_mb=round(rounds[-1].resident_mb, 1),
         )
 
 
@@ -384,7 +399,6 @@ def main() -> None:
     if len(figures) > 1:
         found["postgres to sqlite"] = ratio(figures)
     found["process"] = {
-        "resident_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
         "file_mb": round(size / 1e6, 1),
         "load": load,
     }

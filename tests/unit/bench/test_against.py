@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,9 @@ import pytest
 
 from tests.kit import patience
 
-AGAINST = Path(__file__).parents[3] / "bench" / "against.py"
+ROOT = Path(__file__).parents[3]
+AGAINST = ROOT / "bench" / "against.py"
+_OURS = {**os.environ, "PYTHONPATH": str(ROOT)}
 #: Bench code that measures a product, which here is one number.
 _BENCH = """
 import json
@@ -39,7 +42,7 @@ def _commit(folder: Path, *, module: str, cost: int, bench: str) -> None:
 
 def _against(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(AGAINST), *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, env=_OURS, capture_output=True, text=True, check=False)
 
 
 def _row(output: str, figure: str) -> list[str]:
@@ -77,18 +80,20 @@ def test_the_bench_code_of_this_tree_measures_both_products(repository: Path) ->
 def test_a_product_that_the_bench_code_does_not_fit_is_measured_by_its_own(repository: Path) -> None:
     """Only figures that both have are compared, and the output says so."""
     _commit(repository, module="before", cost=10, bench=_BENCH.format(module="before", name="old"))
+    (repository / "bench" / "scale.py").write_text(_BENCH.format(module="app", name="new"), "utf-8")
     _commit(repository, module="app", cost=5, bench=_BENCH.format(module="app", name="new"))
-    done = _against(repository, "HEAD^", "--pairs", "1", "--what", "turn --turns 5 recall")
+    done = _against(repository, "HEAD^", "--pairs", "1", "--what", "turn --turns 5 recall start")
     assert done.returncode == 0, done.stderr
     assert "(ModuleNotFoundError: No module named 'gateway.app'): each is measured by its own" in done.stdout
     assert _row(done.stdout, "processor_ms")[2] == "0.50"
     assert "old_ms" not in done.stdout and "new_ms" not in done.stdout
     assert "which has no bench.scale" in done.stdout
+    assert "No module named bench.footprint" in done.stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_comparison_leaves_nothing_behind(
-    repository: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    repository: Path, number: signal.Signals, tmp_path: Path
 ) -> None:
     """Ctrl-C comes often: a run takes minutes."""
     begun = tmp_path / "begun"
@@ -96,9 +101,11 @@ def test_an_interrupted_comparison_leaves_nothing_behind(
     _commit(repository, module="app", cost=10, bench=hanging)
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    monkeypatch.setenv("TMPDIR", str(temporary))
+    environment = {**_OURS, "TMPDIR": str(temporary)}
     command = [sys.executable, str(AGAINST), "HEAD"]
-    with subprocess.Popen(command, cwd=repository, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+    with subprocess.Popen(
+        command, cwd=repository, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as running:
         patience.wait_until(begun.exists)
         running.send_signal(number)
         assert running.wait(patience.SECONDS) == 130
