@@ -95,7 +95,8 @@ def run(root: Path, measure: Measure, *, short: bool = False) -> Figures:
     process = subprocess.Popen(
         [sys.executable, "-m", measure.module, *arguments],
         cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": ""},
+        # What a run leaves in its temporary folder goes with the trees.
+        env={**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "", "TMPDIR": str(root.parent)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -202,7 +203,8 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=5)
     asked = parser.parse_args()
     here, revision = revision_of(asked.revision)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell may have both ignored
+        signal.signal(number, signal.default_int_handler)
     measured = 0
     try:
         with checked_out(here, revision) as there:
