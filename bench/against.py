@@ -32,6 +32,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -67,8 +68,11 @@ MEASURES: Final[Mapping[str, Measure]] = {
 _BENCH: Final = ("bench", "tests")
 #: A name that ends in a unit is that of a figure; others say how it was measured.
 _FIGURE: Final = re.compile(r"_(ms|mb|seconds|per_second)(_|$)")
-#: Loads above this make figures by the clock doubtful.
-_QUIET: Final = 1.0
+#: A load above the first at the start, or more cores at other work during a run than the second, make figures by the
+#: clock doubtful. Later loads are those of the runs themselves, too.
+_QUIET_LOAD, _QUIET_CORES = 1.0, 0.5
+#: The name under which a run's figures tell how many cores were at other work meanwhile.
+_OTHER_WORK: Final = "cores at other work"
 _PATIENCE_SECONDS: Final = 3_600.0
 #: Seconds in which an interrupted run may stop what it has started.
 _STOP_SECONDS: Final = 20.0
@@ -91,7 +95,7 @@ def wanted(text: str) -> dict[str, Measure]:
 def run(root: Path, measure: Measure, *, short: bool = False) -> Figures:
     """Returns the figures of one run in a process of its own. Raises `Unmeasured`."""
     arguments = shlex.split(f"{measure.arguments} {measure.short if short else ''}")
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began, own, all_work = time.monotonic(), _children_seconds(), _machine_seconds()
     process = subprocess.Popen(
         [sys.executable, "-m", measure.module, *arguments],
         cwd=root,
@@ -111,12 +115,26 @@ def run(root: Path, measure: Measure, *, short: bool = False) -> Figures:
             _end(process)
     if process.returncode:
         raise Unmeasured((errors.strip().splitlines() or [f"exit code {process.returncode}"])[-1])
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    own, all_work = _children_seconds() - own, _machine_seconds() - all_work
+    other_work = {_OTHER_WORK: max(all_work - own, 0.0) / (time.monotonic() - began)}
     objects = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     if not objects:
-        return {"processor_seconds": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime}
+        return {"processor_seconds": own, **other_work}
     several = {f"{each.get('rows')} rows": each for each in objects}
-    return _flat(several if len(several) > 1 else objects[0])
+    return {**_flat(several if len(several) > 1 else objects[0]), **other_work}
+
+
+def _children_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _machine_seconds() -> float:
+    """Returns the processor time that all programs of this machine have taken; 0 where /proc does not tell."""
+    with suppress(OSError):
+        user, nice, system, _idle, _waiting, *others = Path("/proc/stat").read_text("utf-8").split("\n")[0].split()[1:9]
+        return sum(map(int, (user, nice, system, *others))) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -190,8 +208,9 @@ def table(revision: str, compared: Sequence[tuple[Figures, Figures, float]]) -> 
         yield f"{line}  {spread}{'  by the clock' if name in clock else ''}"
     loads = [load for *_, load in compared]
     yield f"load before the runs: {min(loads):.1f} to {max(loads):.1f}"
-    if max(loads) > _QUIET:
-        yield f"WARNING: a load above {_QUIET:g} makes figures by the clock doubtful; those of the processor count."
+    other_work = max(figures[_OTHER_WORK] for *both, _ in compared for figures in both)
+    if loads[0] > _QUIET_LOAD or other_work > _QUIET_CORES:
+        yield f"WARNING: up to {other_work:.1f} cores were at other work, so figures by the clock mean little here"
 
 
 def main() -> int:
