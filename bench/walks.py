@@ -2,9 +2,9 @@
 
     python -m bench.walks [--files]
 
-Each walk is made once to warm up and then followed in every thread, from the message's arrival until all that it sets
-off has come to rest. Counted are our own files and functions that were entered, in the order of their first call;
-`--files` lists the files.
+Each walk is made once to warm up and then followed in every thread. It begins when all that went before has come to
+rest, and ends when all that the message sets off has. Counted are our own files and functions that were entered, in the
+order of their first call; `--files` lists the files.
 """
 
 from __future__ import annotations
@@ -28,25 +28,40 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = tuple(f"{ROOT / name}/" for name in ("gateway", "channels", "memory", "agents", "languages"))
 
 
+#: Seconds without a call after which the bot is at rest.
+_REST_SECONDS = 0.5
+
+
 class Tracer:
     """Notes every function of ours that is entered while it is on."""
 
     def __init__(self) -> None:
         self.entered: dict[tuple[str, str], None] = {}
         self.on = False
+        self._calls = 0
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
-        if self.on and event == "call" and code.co_filename.startswith(PACKAGES) and not code.co_name.startswith("<"):
+        if event != "call" or not code.co_filename.startswith(PACKAGES):
+            return
+        self._calls += 1
+        if self.on and not code.co_name.startswith("<"):
             self.entered[code.co_filename.removeprefix(f"{ROOT}/"), f"{code.co_name}:{code.co_firstlineno}"] = None
 
     async def follow(self, walk: Callable[[], Awaitable[object]]) -> tuple[list[str], int]:
+        await self._rest()
         self.entered.clear()
         self.on = True
         await walk()
-        await asyncio.sleep(0.3)
+        await self._rest()
         self.on = False
         return list(dict.fromkeys(file for file, _ in self.entered)), len(self.entered)
+
+    async def _rest(self) -> None:
+        before = -1
+        while before != self._calls:
+            before = self._calls
+            await asyncio.sleep(_REST_SECONDS)
 
 
 async def walks(tracer: Tracer, folder: Path) -> dict[str, tuple[list[str], int]]:
