@@ -265,20 +265,23 @@ class TurnRequest:
         return replace(self.view, recall=Recall(snapshot=held, items=items))
 
     def _values(self) -> Request:
-        """Returns the request's values for a provider without a model, with no messages yet."""
+        """Returns the request without messages, and with the values for a provider without a model if one may read."""
+        turn = self.turn
+        request = Request(
+            messages=(),
+            language=self.texts.language,
+            moment=datetime.fromtimestamp(self.now / 1000, ZoneInfo(turn.context.timezone)),
+            agent=self.served.spec.name,
+            model=turn.context.session.chosen_model or "",
+            on_aborted=self.on_aborted,
+        )
+        return self._with_values(request) if self.served.reads_values else request
+
+    def _with_values(self, request: Request) -> Request:
         turn, texts = self.turn, self.texts
         zone = ZoneInfo(turn.context.timezone)
         moment = datetime.fromtimestamp(self.now / 1000, zone)
         said = "\n".join(own_words(message.text) for message in turn.said)
-        if not self.served.reads_values:
-            return Request(
-                messages=(),
-                language=texts.language,
-                moment=moment,
-                agent=self.served.spec.name,
-                model=turn.context.session.chosen_model or "",
-                on_aborted=self.on_aborted,
-            )
         days = days_named(said, language=texts.language, now=moment) if self.served.offline else None
         remembered = tuple(
             _remembered(item, item.memory, turn, texts, self.now)
@@ -288,8 +291,8 @@ class TurnRequest:
         )
         if days is not None:
             remembered = tuple(_dated(one, texts.language, zone) for one in remembered)
-        return Request(
-            messages=(),
+        return replace(
+            request,
             said=said,
             remembered=remembered,
             reminders=tuple(
@@ -315,11 +318,6 @@ class TurnRequest:
                 if one.state != "spoken" and obstacle(one, blind=self.served.offline) is None
             ),
             learning=_learning(self.served, turn),
-            language=texts.language,
-            moment=moment,
-            agent=self.served.spec.name,
-            model=turn.context.session.chosen_model or "",
-            on_aborted=self.on_aborted,
         )
 
     def _prompt(self, shares: Allotment) -> Prompt:
