@@ -13,7 +13,7 @@ import json
 import re
 import ssl
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence, Set
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence, Set
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -38,8 +38,9 @@ from agents.llm import (
 )
 from agents.output import Output
 from agents.providers import quirks as signs
-from agents.providers.answer import Assembled, json_object
+from agents.providers.answer import Assembled, failure_in, json_object
 from agents.providers.errors import MOST_ERROR_BYTES, Refusal, Server, error_body, page
+from agents.providers.events import BOM, Events, is_data, is_stream
 from agents.providers.quirks import Learned, Quirk
 from agents.providers.roles import alternating, without_system, without_tools
 from agents.spec import ModelSpec
@@ -241,29 +242,30 @@ class Adapter(ABC):
     async def _read(self, response: httpx.Response, answer: Assembled, on_text: OnText | None) -> None:
         """Reads the whole answer, streamed or not: some servers answer a request for a stream with plain JSON."""
         plain = bytearray()
-        streamed: bool | None = None
+        events: Events | None = None
+        begun = False
         async with aclosing(self._lines(response, answer)) as lines:
             async for line in lines:
-                if streamed is None and line.strip():
-                    streamed = line.startswith((b"data:", b":", b"event:", b"id:", b"retry:"))
-                part = line.strip()
-                if streamed:
-                    part = part.removeprefix(b"data:").lstrip() if part.startswith(b"data:") else b""
-                    answer.ended = answer.ended or part == b"[DONE]"
-                    if part and not answer.ended:
-                        await self._take(answer, json_object(part), on_text)
-                    if answer.ended:
-                        break
-                else:
+                if not begun and (first := line.removeprefix(BOM).strip()):
+                    begun, line = True, first  # noqa: PLW2901
+                    events = Events() if is_stream(line) else None
+                if events is None:
                     plain += line + b"\n"
-                if part:
+                    came = bool(line.strip())
+                else:
+                    came = await self._take_line(answer, events, line, on_text)
+                if answer.ended:
+                    break
+                if came:
                     answer.patience = asyncio.get_running_loop().time() + self._model.timeout
             if answer.ended:
                 await _drained(lines)
+        if events is not None and not answer.complete:
+            await self._take_all(answer, events.finish(), on_text)
         stream = response.headers.get("content-type", "").startswith("text/event-stream")
-        if not streamed and stream and not plain.strip():
+        if stream and not begun:
             return  # a stream that holds nothing
-        if not streamed:
+        if events is None:
             await self._take_whole(answer, plain, on_text)
         if not answer.complete and (answer.begun or not stream):
             raise BadCompletion(
@@ -305,10 +307,28 @@ class Adapter(ABC):
         if len(body) > _MOST_LINE:
             raise self._too_long()
         whole = json_object(body)
-        if whole is None or not self.is_answer(whole):
+        if whole is None or not (self.is_answer(whole) or failure_in(whole)):
             raise self._no_answer(body)
         await self._take(answer, whole, on_text)
         answer.ended = True
+
+    async def _take_line(self, answer: Assembled, events: Events, line: bytes, on_text: OnText | None) -> bool:
+        """Adds what a line of a stream completes. Returns whether the line was more than a sign of life."""
+        came = False
+        for part in map(bytes.strip, line.strip().split(b"\r")):
+            came = came or is_data(part)
+            await self._take_all(answer, events.add(part), on_text)
+        answer.ended = answer.ended or events.ended
+        if events.held > _MOST_LINE:
+            raise self._too_long()
+        return came
+
+    async def _take_all(
+        self, answer: Assembled, chunks: Iterable[dict[str, Any] | None], on_text: OnText | None
+    ) -> None:
+        for chunk in chunks:
+            if not answer.ended:
+                await self._take(answer, chunk, on_text)
 
     async def _take(self, answer: Assembled, chunk: dict[str, Any] | None, on_text: OnText | None) -> None:
         """Adds one JSON object of the body to the answer and passes its text to `on_text`."""
@@ -317,9 +337,9 @@ class Adapter(ABC):
                 f"{self._where} sent part of an answer that is not valid JSON, or that broke off."
                 " Ask again; if this repeats, check the server's log."
             )
-        if chunk.get("error"):
+        if failure := failure_in(chunk):
             # A server that fails after it sent the status line can report the failure only in the body.
-            refusal = Refusal.of(chunk, self._server.key)
+            refusal = Refusal.of(failure, self._server.key)
             status = int(refusal.code) if re.fullmatch(r"[45]\d\d", refusal.code) else 500
             raise self._server.refused(status, {}, refusal.apart_from(answer.asked))
         answer.begun = True

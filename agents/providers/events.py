@@ -1,0 +1,77 @@
+"""Reads the lines of a stream of server-sent events. Pure.
+
+The format is that of the HTML standard, as servers depart from it: no blank line between events, data of several lines,
+no blank after a colon, an error that only its event's name tells. Comments and other fields mean nothing.
+
+Invariants: what is held of an event is bounded by the caller through `held`. Each line is read once, and its event
+parsed at most twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from agents.providers.answer import json_object
+
+BOM = b"\xef\xbb\xbf"
+_FIELD = re.compile(rb"(?:data|event|id|retry)?:|(?:data|event|id|retry)\s*\Z")
+#: The most characters of an error that is no JSON.
+_MOST_WORDS = 2_000
+
+
+def is_stream(line: bytes) -> bool:
+    """Returns whether the first line of a body belongs to a stream of events."""
+    return _FIELD.match(line.strip()) is not None
+
+
+def is_data(line: bytes) -> bool:
+    """Returns whether a line of a stream holds data, and is not only a sign of life."""
+    return line.startswith(b"data:") and line != b"data:"
+
+
+class Events:
+    """The events of one stream, line by line."""
+
+    def __init__(self) -> None:
+        #: True once the mark of the end has come.
+        self.ended = False
+        #: The bytes of the event that is not complete yet.
+        self.held = 0
+        self._data: list[bytes] = []
+        self._name = b""
+
+    def add(self, line: bytes) -> Iterator[dict[str, Any] | None]:
+        """Takes a line without its end. Yields the objects that are complete with it, and None for what is no JSON."""
+        if not line:
+            yield from self.finish()
+            self._name = b""
+        elif line.startswith(b"event:"):
+            yield from self.finish()
+            self._name = line.removeprefix(b"event:").strip()
+        elif line.startswith(b"data:"):
+            yield from self._add_data(line.removeprefix(b"data:").strip())
+
+    def finish(self) -> Iterator[dict[str, Any] | None]:
+        """Yields the event that no blank line has ended."""
+        if self._data:
+            data = b"\n".join(self._data)
+            self._data, self.held = [], 0
+            yield self._named(json_object(data), data)
+
+    def _add_data(self, data: bytes) -> Iterator[dict[str, Any] | None]:
+        if data == b"[DONE]":
+            yield from self.finish()
+            self.ended = True
+        elif self._data or (data and (whole := json_object(data)) is None):
+            self._data.append(data)
+            self.held += len(data)
+        elif data:
+            yield self._named(whole, data)
+
+    def _named(self, data: dict[str, Any] | None, raw: bytes) -> dict[str, Any] | None:
+        """Returns the event's object; that of an error holds it as "error", as other errors do."""
+        if self._name != b"error" or (data is not None and data.get("error")):
+            return data
+        return {"error": data or raw[:_MOST_WORDS].decode("utf-8", "replace") or "no words"}
