@@ -24,7 +24,7 @@ from gateway.api import front_ends
 from gateway.commands import call, keys, plain, table
 from gateway.commands import texts as answers
 from gateway.internet.addresses import is_named
-from gateway.pipeline import attachments, policy
+from gateway.pipeline import attachments, plain_text, policy
 from memory import dates, filters, periods
 from memory.errors import MemoryFault
 from memory.forgetting import quotes
@@ -99,6 +99,10 @@ def _streamed(text: str) -> None:
             pass
     for _ in reading.finish():
         pass
+
+
+def _decoded(text: str, *, encoding: str) -> str | None:
+    return plain_text.decoded(text.encode(encoding, "replace"), chars=16_000)
 
 
 def _orders(text: str, *, code: str) -> list[orders.Order]:
@@ -202,6 +206,13 @@ READERS: Final = (
     Reader(name="memory.forgetting.quotes.is_telling", read=quotes.is_telling),
     Reader(name="gateway.pipeline.attachments.own_words", read=attachments.own_words),
     Reader(name="gateway.pipeline.attachments.plain_name", read=attachments.plain_name),
+    *(
+        Reader(
+            name=f"gateway.pipeline.plain_text.decoded:{encoding}",
+            read=partial(_decoded, encoding=encoding),
+        )
+        for encoding in ("utf-16-le", "gb18030", "cp1252")
+    ),
     Reader(name="gateway.pipeline.policy.code_in", read=policy.code_in),
     Reader(name="gateway.api.front_ends.own_words", read=front_ends.own_words),
     Reader(name="gateway.internet.addresses.is_named", read=lambda text: is_named("https://a.com/x", [text])),
