@@ -23,7 +23,7 @@ _MARK_BEGINS: Final = re.compile(r"<\s?[|｜]|<\w")
 _NO_LETTER: Final = re.compile(r"[^a-z0-9]+")
 #: What may stand around arguments without meaning: a fence of code, marks of a template.
 _AROUND: Final = r"(?:\s|\ufeff|```(?:json)?|<[|｜/]?[^<>\n]{0,40}>)"
-_BEFORE: Final = re.compile(rf"{_AROUND}*+")
+_BEFORE: Final = re.compile(rf"(?:{_AROUND}|json(?=[\s<{{]))*+")
 #: Models that lose count close one brace too many.
 _AFTER: Final = re.compile(rf"(?:{_AROUND}|`|\}})*+")
 #: Servers that send an empty object first, or the whole again at the end, double the arguments.

@@ -440,7 +440,7 @@ class Output:
             )
         return self._known(mark, output_marks.even(mark))
 
-    def _known(self, mark: str, even: str) -> bool:
+    def _known(self, mark: str, even: str) -> bool:  # noqa: PLR0911 - one way out for each kind of mark
         size = len(mark)
         if output_marks.OPENS_THOUGHT.fullmatch(even):
             return self._begin_thought(size)
@@ -457,6 +457,9 @@ class Output:
                 return True
         if "dsml" in mark.lower():
             return self._dropped(size)
+        for opening, close in output_marks.RESULTS:
+            if match := opening.fullmatch(even):
+                return self._hide(size, close.replace(r"\1", re.escape(match[1])) if match.groups() else close)
         return self._turn_mark(mark, even)
 
     def _turn_mark(self, mark: str, even: str) -> bool:  # noqa: PLR0911 - one way out for each kind of mark

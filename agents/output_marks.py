@@ -40,12 +40,15 @@ CALLS: Final = (
     (re.compile(r"<(?:[a-z]+:)?invoke\sname=[^<>]*>"), r"</(?:[a-z]+:)?invoke>"),
     (re.compile(r"<\|tool_call_start\|>"), r"<\|tool_call_end\|>"),
     (re.compile(r"<\|action_start\|>"), r"<\|action_end\|>"),
-    (re.compile(r"<\|tool_response>"), r"<tool_response\|>"),
     (re.compile(r"<\|python_tag\|>"), r"<\|eo[mt]_id\|>"),
     (re.compile(r"\[tool_calls\]"), None),
+)  # fmt: skip
+#: The same for the results of calls, which a model made up.
+RESULTS: Final = (
     (re.compile(r"<\|?(?:tool_output|tool_outputs)_begin\|?>"), r"<\|tool_outputs?_end\|>"),
     (re.compile(r"<(tool_re(?:sponse|sults?)|function_re(?:sponse|sults))(?:\s[^<>]*)?>"), r"</\1>"),
     (re.compile(r"\[(tool_results|available_tools)\]"), r"\[/\1\]"),
+    (re.compile(r"<\|tool_response>"), r"<tool_response\|>"),
 )  # fmt: skip
 #: Marks after which a template's turn is over.
 ENDS = re.compile(

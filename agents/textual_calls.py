@@ -43,6 +43,7 @@ _INVOKE = re.compile(r"<invoke\s+name=[\"']([\w.:/-]+)[\"'][^>]*>(.*?)(?:</invok
 _NAMESPACE = re.compile(
     r"<(/?)(?:\s{0,2}[|｜‖]{0,4}\s{0,2}DSML[|｜‖\s]{0,4}|[a-z]{1,10}:)(?=(?:invoke|parameter)\b)", re.IGNORECASE
 )
+_NAME_GIVEN = re.compile(r"[\"'](?:name|tool|tool_name|function)[\"']\s{0,9}:\s{0,9}[\"']([\w.:/-]{1,64})[\"']")
 _BARE_NAME = re.compile(r"\s*([A-Za-z_][\w.:/-]{0,63})\s*\Z")
 _GLM = re.compile(r"\s*([\w.-]+)\s*(?=<arg_key>)")
 _GLM_ENDS = "</arg_value>"
@@ -73,7 +74,11 @@ def calls_in(text: str) -> list[Written]:
             return [(match[1], json.dumps(pairs, ensure_ascii=False))]
     if match := _BARE_NAME.match(text):  # GLM's form of a call without arguments
         return [(match[1], "{}")]
-    return list(_in_order(text)) or list(_in_order(_with_json(text))) or pythonic(text)
+    found = list(_in_order(text)) or list(_in_order(_with_json(text))) or pythonic(text)
+    if not found and (match := _NAME_GIVEN.search(text)):
+        # Its arguments can't be read: the model is told what is wrong with them.
+        return [(match[1], text.strip())]
+    return found
 
 
 def as_calls(value: Any) -> list[Written] | None:

@@ -52,6 +52,15 @@ class CallParts:
     _looks: int = 0
 
     @property
+    def written(self) -> str:
+        """The arguments. A last fragment that begins with the first and is whole in itself repeats those before it."""
+        text = "".join(self.arguments) or self.given
+        if len(self.arguments) > 1 and self.arguments[-1].startswith(self.arguments[0]):
+            last = self.arguments[-1]
+            return last if json_object(text) is None and json_object(last) is not None else text
+        return text
+
+    @property
     def complete(self) -> bool:
         """True if the arguments are an object. After many looks they count as unfinished: each look reads them all."""
         if not self.arguments or not self.arguments[-1].rstrip().endswith("}") or self._looks == _MOST_LOOKS:
@@ -163,6 +172,11 @@ class Assembled:
             call.arguments.append(arguments)
         self.size += len(arguments) + len(given)
 
+    def repeats_calls(self) -> None:
+        """Takes back the calls so far, for a message that holds all of them; not if these are its own first parts."""
+        if self.streamed or all(call.complete for call in self.calls):
+            self.calls, self.by_index = [], {}
+
     def _call(self, place: str | None, call_id: str, name: str, arguments: str) -> CallParts | None:
         """Returns the call that a fragment belongs to, or None if it begins a new one.
 
@@ -255,7 +269,7 @@ def _with_ids(calls: list[CallParts], *, taken: Collection[str]) -> Iterator[Too
             call_id = next(made for n in count(number) if (made := f"call_{n}") not in used)
         used.add(call_id)
         # Some models send an empty text to call a tool without arguments.
-        yield ToolCall(id=call_id, name=call.name, arguments=storable("".join(call.arguments) or call.given) or "{}")
+        yield ToolCall(id=call_id, name=call.name, arguments=storable(call.written) or "{}")
 
 
 def storable(text: str) -> str:

@@ -97,9 +97,10 @@ class AnthropicProvider(Adapter):
         answer.finished(_finish(message.get("stop_reason")))
         content = message.get("content")
         blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-        if not (answer.streamed and answer.calls):
-            for index, block in enumerate(blocks):
-                self._add_call(answer, block, index, whole=True)
+        if any(block.get("type") == "tool_use" for block in blocks):
+            answer.repeats_calls()
+        for index, block in enumerate(blocks):
+            self._add_call(answer, block, index, whole=True)
         return answer.add_whole("".join(block["text"] for block in blocks if isinstance(block.get("text"), str)))
 
     def _add_head(self, answer: Assembled, message: dict[str, Any]) -> None:

@@ -64,7 +64,8 @@ class OpenAIProvider(Adapter):
             shown = answer.add_text(text, last=answer.finish is not None)
         if isinstance(message := choice.get("message"), dict):
             # The whole of an answer that is not streamed. Some servers end a stream with it.
-            if not answer.calls or not (answer.streamed or all(call.complete for call in answer.calls)):
+            if message.get("tool_calls"):
+                answer.repeats_calls()
                 _add_calls(answer, message)
             text = _content_text(message.get("content")) or _content_text(message.get("refusal"))
             shown += answer.add_whole(text)
@@ -76,7 +77,7 @@ class OpenAIProvider(Adapter):
 
 def _add_calls(answer: Assembled, part: Mapping[str, Any]) -> None:
     fragments = part.get("tool_calls")
-    for fragment in fragments if isinstance(fragments, list) else ():
+    for fragment in fragments if isinstance(fragments, list) else [fragments]:
         if isinstance(fragment, dict):
             function = fragment.get("function")
             function = function if isinstance(function, dict) else {}

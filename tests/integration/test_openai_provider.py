@@ -651,6 +651,36 @@ def fragment(
             [("x", "f", '{"a": 1}')],
             id="object under another index",
         ),
+        pytest.param(
+            [
+                calls(fragment('{"a"', name="f", index=0, call_id="x")),
+                calls(fragment('{"a": 1', index=0)),
+                calls(fragment('{"a": 1}', index=0)),
+            ],
+            [("x", "f", '{"a": 1}')],
+            id="arguments that grow",
+        ),
+        pytest.param(
+            [
+                calls(fragment('{"a": ', name="f", index=0, call_id="x")),
+                {"choices": [{"message": {"tool_calls": [fragment('{"a": 1}', name="f", call_id="x")]}}]},
+            ],
+            [("x", "f", '{"a": 1}')],
+            id="half a call and then the whole",
+        ),
+        pytest.param(
+            [
+                {"choices": [{"message": {"tool_calls": [fragment('{"a": ', name="f", index=0, call_id="x")]}}]},
+                {"choices": [{"message": {"tool_calls": [fragment("1}", index=0)]}}]},
+            ],
+            [("x", "f", '{"a": 1}')],
+            id="messages as pieces",
+        ),
+        pytest.param(
+            [says(None, tool_calls=fragment('{"a": 1}', name="f", index=0, call_id="x"))],
+            [("x", "f", '{"a": 1}')],
+            id="one call that stands in no list",
+        ),
         pytest.param([calls(fragment({"a": 1}, name="f", index=0))], [("call_1", "f", '{"a": 1}')], id="object"),
         pytest.param([calls(fragment(None, name="f", index=0))], [("call_1", "f", "{}")], id="null"),
         pytest.param([calls(fragment("", name="f", index=0))], [("call_1", "f", "{}")], id="empty"),

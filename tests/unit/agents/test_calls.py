@@ -68,6 +68,8 @@ def test_a_name_that_two_tools_fit_is_neithers() -> None:
         ("{q:<escape>tea<escape>}", {"q": "tea"}),
         ('```json\n{"q": "tea"}\n```', {"q": "tea"}),
         ('{"q": "tea"}\n```', {"q": "tea"}),
+        ('json\n{"q": "tea"}', {"q": "tea"}),
+        ('<|constrain|>json<|message|>{"q": "tea"}<|call|>', {"q": "tea"}),
         ('{"q": "tea"}{"q": "tea"}', {"q": "tea"}),
         ('{}{"q": "tea"}', {"q": "tea"}),
         ('"{\\"q\\": \\"tea\\"}"', {"q": "tea"}),

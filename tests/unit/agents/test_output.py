@@ -275,6 +275,13 @@ def test_a_call_of_no_offered_tool_is_kept_so_that_the_model_is_told() -> None:
     assert read(text).calls == []
 
 
+def test_a_call_whose_arguments_can_not_be_read_is_kept_so_that_the_model_is_told() -> None:
+    """A brace too few would else be an empty answer."""
+    text = f"<tool_call>{CALL[:-1]}</tool_call>"
+    assert read(text, offered=("find",)).calls == [("find", CALL[:-1])]
+    assert read("<tool_response>{'name': 'find', 'content': </tool_response>Yes.", offered=("find",)).calls == []
+
+
 def test_text_that_is_said_to_be_text_stays_text() -> None:
     """DeepSeek says of each parameter whether it is one."""
     text = _dsml("｜DSML｜", "function_calls")
