@@ -13,13 +13,16 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from agents.llm import ToolCall, Usage
+from agents.llm import Opaque, ToolCall, Usage
 from agents.output import Output
+from agents.providers.opaque import Fields
 
 #: The most tokens of one call. A vendor that reports more has miscounted.
 _MOST_TOKENS = 1_000_000_000
 #: Tool call ids that the strictest vendors accept back: OpenAI at most 40 characters, Anthropic only these characters.
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+#: The longest id of a server's own that is given back. Relays keep a signature in it.
+_LONGEST_ID = 10_000
 #: Finish reasons that say the answer was cut off at a limit of tokens; all are called "length" here.
 _CUT = frozenset(("length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded"))
 
@@ -47,6 +50,7 @@ class CallParts:
     name: str = ""
     arguments: list[str] = field(default_factory=list)
     given: str = ""
+    fields: Fields = field(default_factory=Fields)
     #: True if its name came again after its arguments were complete: the call is repeated, or another one begins.
     again: bool = False
     _looks: int = 0
@@ -84,6 +88,8 @@ class Assembled:
     #: The characters of text and arguments so far.
     size: int = 0
     calls: list[CallParts] = field(default_factory=list)
+    #: What the server wants back with the message.
+    fields: Fields = field(default_factory=Fields)
     by_index: dict[str, CallParts] = field(default_factory=dict)
     #: The pieces of text as they came, and their length in characters.
     pieces: list[str] = field(default_factory=list)
@@ -147,9 +153,19 @@ class Assembled:
             self.model = storable(model[:200])
 
     def add_call(
-        self, *, index: object, call_id: object, name: object, arguments: object, given: object = None
+        self,
+        *,
+        index: object,
+        call_id: object = None,
+        name: object = None,
+        arguments: object = None,
+        given: object = None,
+        fields: Mapping[str, Any] | None = None,
     ) -> None:
-        """Adds a fragment of a tool call. `given` are arguments that count only if no others come."""
+        """Adds a fragment of a tool call.
+
+        `given` are arguments that count only if no others come; `fields` may hold some that the server wants back.
+        """
         place = str(index) if isinstance(index, int | str) and not isinstance(index, bool) else None
         call_id = call_id if isinstance(call_id, str) else ""
         name = storable(name[:200]) if isinstance(name, str) else ""
@@ -171,11 +187,18 @@ class Assembled:
         if arguments:
             call.arguments.append(arguments)
         self.size += len(arguments) + len(given)
+        call.fields.add(fields or {})
 
-    def repeats_calls(self) -> None:
-        """Takes back the calls so far, for a message that holds all of them; not if these are its own first parts."""
-        if self.streamed or all(call.complete for call in self.calls):
+    def wants_calls(self) -> bool:
+        """Returns whether the calls of a message are to be added that may repeat those so far.
+
+        Complete ones stay, with what the server wants back with them. Streamed ones that are not are taken back.
+        """
+        if self.calls and all(call.complete for call in self.calls):
+            return False
+        if self.streamed:
             self.calls, self.by_index = [], {}
+        return True
 
     def _call(self, place: str | None, call_id: str, name: str, arguments: str) -> CallParts | None:
         """Returns the call that a fragment belongs to, or None if it begins a new one.
@@ -212,12 +235,24 @@ class Assembled:
         joined = known + more
         return joined if known and any(tool.startswith(joined) for tool in self.output.offered) else more or known
 
+    @property
+    def _called(self) -> list[CallParts]:
+        """The calls, without those of which nothing came but an id or an index."""
+        return [call for call in self.calls if call.name or call.arguments]
+
     def tool_calls(self, taken: Collection[str]) -> tuple[ToolCall, ...]:
         """Returns the calls, or else those written in the text, with ids that are not in `taken`."""
-        # A call of which nothing came but an id or an index was none.
-        calls = [call for call in self.calls if call.name or call.arguments]
         written = [CallParts(name=name, arguments=[arguments]) for name, arguments in self.output.calls]
-        return tuple(_with_ids(calls or written, taken=taken))
+        return tuple(_with_ids(self._called or written, taken=taken))
+
+    def opaque(self, origin: str, calls: Sequence[ToolCall]) -> Opaque | None:
+        """Returns the fields that the server `origin` wants back with these calls; None if there are none."""
+        own = [
+            call.fields.whole() | ({} if call.id == made.id or not call.id else {"id": storable(call.id[:_LONGEST_ID])})
+            for call, made in zip(self._called, calls, strict=False)
+        ]
+        message = self.fields.whole()
+        return Opaque(origin=origin, message=message, calls=tuple(own)) if calls and (message or any(own)) else None
 
 
 def json_object(text: str | bytes | bytearray) -> dict[str, Any] | None:
@@ -260,13 +295,13 @@ def _with_ids(calls: list[CallParts], *, taken: Collection[str]) -> Iterator[Too
     """Yields the calls, each with a unique id that is not in `taken`.
 
     A missing, repeated or malformed id is replaced by one made from the call's number in the conversation, because
-    another vendor in the chain of models would refuse it in history.
+    another vendor in the chain of models would refuse it in history. Mistral takes nine letters and digits alone.
     """
     used = set(taken)
     for number, call in enumerate(calls, len(taken) + 1):
         call_id = call.id
         if call_id in used or not _CALL_ID.fullmatch(call_id):
-            call_id = next(made for n in count(number) if (made := f"call_{n}") not in used)
+            call_id = next(made for n in count(number) if (made := f"call{n:05}") not in used)
         used.add(call_id)
         # Some models send an empty text to call a tool without arguments.
         yield ToolCall(id=call_id, name=call.name, arguments=storable(call.written) or "{}")

@@ -10,7 +10,7 @@ parsed at most twice.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 from agents.providers.answer import json_object
@@ -32,43 +32,47 @@ def is_data(line: bytes) -> bool:
 
 
 class Events:
-    """The events of one stream, line by line."""
+    """The events of one stream, line by line. `read` parses the data of an event."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[bytes], dict[str, Any] | None] = json_object) -> None:
         #: True once the mark of the end has come.
         self.ended = False
         #: The bytes of the event that is not complete yet.
         self.held = 0
+        self._read = read
         self._data: list[bytes] = []
         self._name = b""
 
-    def add(self, line: bytes) -> Iterator[dict[str, Any] | None]:
-        """Takes a line without its end. Yields the objects that are complete with it, and None for what is no JSON."""
+    def add(self, line: bytes) -> list[dict[str, Any] | None]:
+        """Takes a line without its end. Returns the objects that are complete with it, and None for what is no JSON."""
+        if line.startswith(b"data:"):
+            return self._add_data(line.removeprefix(b"data:").strip())
+        before = self.finish() if not line or line.startswith(b"event:") else []
         if not line:
-            yield from self.finish()
             self._name = b""
         elif line.startswith(b"event:"):
-            yield from self.finish()
             self._name = line.removeprefix(b"event:").strip()
-        elif line.startswith(b"data:"):
-            yield from self._add_data(line.removeprefix(b"data:").strip())
+        return before
 
-    def finish(self) -> Iterator[dict[str, Any] | None]:
-        """Yields the event that no blank line has ended."""
-        if self._data:
-            data = b"\n".join(self._data)
-            self._data, self.held = [], 0
-            yield self._named(json_object(data), data)
+    def finish(self) -> list[dict[str, Any] | None]:
+        """Returns the event that no blank line has ended."""
+        if not self._data:
+            return []
+        data = b"\n".join(self._data)
+        self._data, self.held = [], 0
+        return [self._named(self._read(data), data)]
 
-    def _add_data(self, data: bytes) -> Iterator[dict[str, Any] | None]:
+    def _add_data(self, data: bytes) -> list[dict[str, Any] | None]:
         if data == b"[DONE]":
-            yield from self.finish()
             self.ended = True
-        elif self._data or (data and (whole := json_object(data)) is None):
+            return self.finish()
+        whole = self._read(data) if data and not self._data else None
+        if whole is not None:
+            return [self._named(whole, data)]
+        if data:
             self._data.append(data)
             self.held += len(data)
-        elif data:
-            yield self._named(whole, data)
+        return []
 
     def _named(self, data: dict[str, Any] | None, raw: bytes) -> dict[str, Any] | None:
         """Returns the event's object; that of an error holds it as "error", as other errors do."""

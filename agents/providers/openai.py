@@ -59,14 +59,16 @@ class OpenAIProvider(Adapter):
         shown = ""
         if isinstance(delta := choice.get("delta"), dict):
             _add_calls(answer, delta)
+            answer.fields.add(delta)
             text = _content_text(delta.get("content")) or _content_text(delta.get("refusal"))
-            answer.streamed = answer.streamed or bool(text) or bool(answer.calls)
+            answer.streamed = answer.streamed or bool(text or answer.calls or answer.fields.values)
             shown = answer.add_text(text, last=answer.finish is not None)
         if isinstance(message := choice.get("message"), dict):
             # The whole of an answer that is not streamed. Some servers end a stream with it.
-            if message.get("tool_calls"):
-                answer.repeats_calls()
+            if message.get("tool_calls") and answer.wants_calls():
                 _add_calls(answer, message)
+            if not (answer.streamed and answer.fields.values):
+                answer.fields.add(message)
             text = _content_text(message.get("content")) or _content_text(message.get("refusal"))
             shown += answer.add_whole(text)
         return shown
@@ -86,6 +88,7 @@ def _add_calls(answer: Assembled, part: Mapping[str, Any]) -> None:
                 call_id=fragment.get("id"),
                 name=function.get("name"),
                 arguments=function.get("arguments"),
+                fields=fragment,
             )
 
 
@@ -106,6 +109,10 @@ def _message(message: ChatMessage, *, shown: bool) -> dict[str, Any]:
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for call in message.tool_calls
         ]
+    if message.opaque is not None:
+        wire |= message.opaque.message
+        for n, fields in enumerate(message.opaque.calls[: len(message.tool_calls)]):
+            wire["tool_calls"][n] |= fields
     if message.tool_call_id is not None:
         wire["tool_call_id"] = message.tool_call_id
     return wire

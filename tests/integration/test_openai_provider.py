@@ -385,6 +385,18 @@ async def test_an_answer_that_repeats_itself_is_left_alone() -> None:
         assert (await answer_of(sse(*chunks, "[DONE]"))).text.strip() == "".join(pieces).strip()
 
 
+async def test_what_goes_back_with_a_call_is_not_doubled_by_the_whole() -> None:
+    """A thought or a signature that comes back otherwise than it was is refused."""
+    piece = {"index": 0, "id": "x", "function": {"name": "f", "arguments": '{"a": 1}'}, "extra_content": {"s": "sig"}}
+    bare = {key: value for key, value in piece.items() if key != "extra_content"}
+    chunks = [says(None, reasoning_content="h"), says(None, reasoning_content="m"), calls(piece)]
+    last = whole("", "tool_calls", reasoning_content="hm", tool_calls=[bare])
+    completion = await answer_of(sse(*chunks, last, "[DONE]"))
+    assert completion.opaque is not None
+    assert completion.opaque.message == {"reasoning_content": "hm"}
+    assert completion.opaque.calls == ({"extra_content": {"s": "sig"}},)
+
+
 async def test_calls_that_are_sent_again_with_the_whole_are_made_once() -> None:
     """A reminder would be set twice."""
     piece = {"index": 0, "id": "x", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
@@ -452,7 +464,7 @@ def fragment(
     [
         pytest.param(
             [calls(fragment('{"a":', name="f", index=0)), calls(fragment("1}", index=0))],
-            [("call_1", "f", '{"a":1}')],
+            [("call00001", "f", '{"a":1}')],
             id="no id",
         ),
         pytest.param(
@@ -501,7 +513,7 @@ def fragment(
                     fragment("{}", name="g", index=0, call_id=""),
                 )
             ],
-            [("call_1", "f", "{}"), ("call_2", "g", "{}")],
+            [("call00001", "f", "{}"), ("call00002", "g", "{}")],
             id="two under one index without ids",
         ),
         pytest.param(
@@ -511,7 +523,7 @@ def fragment(
                     fragment("{}", name="f", index=1, call_id="x"),
                 )
             ],
-            [("x", "f", "{}"), ("call_2", "f", "{}")],
+            [("x", "f", "{}"), ("call00002", "f", "{}")],
             id="one id for two",
         ),
         pytest.param(
@@ -601,12 +613,12 @@ def fragment(
                 calls(fragment("", name="f", index=0)),
                 calls(fragment('{"a":2}', index=0)),
             ],
-            [("call_1", "f", '{"a":1}'), ("call_2", "f", '{"a":2}')],
+            [("call00001", "f", '{"a":1}'), ("call00002", "f", '{"a":2}')],
             id="the same tool twice under one index",
         ),
         pytest.param(
             [calls(fragment('{"city"', name="wea", index=0)), calls(fragment(": 1}", index=0))],
-            [("call_1", "wea", '{"city": 1}')],
+            [("call00001", "wea", '{"city": 1}')],
             id="name that is short",
         ),
         pytest.param(
@@ -624,7 +636,7 @@ def fragment(
                 calls(fragment("", name="weather", index=0)),
                 calls(fragment("{}", index=0)),
             ],
-            [("call_1", "weather", "{}")],
+            [("call00001", "weather", "{}")],
             id="name that grows",
         ),
         pytest.param(
@@ -681,10 +693,10 @@ def fragment(
             [("x", "f", '{"a": 1}')],
             id="one call that stands in no list",
         ),
-        pytest.param([calls(fragment({"a": 1}, name="f", index=0))], [("call_1", "f", '{"a": 1}')], id="object"),
-        pytest.param([calls(fragment(None, name="f", index=0))], [("call_1", "f", "{}")], id="null"),
-        pytest.param([calls(fragment("", name="f", index=0))], [("call_1", "f", "{}")], id="empty"),
-        pytest.param([calls(fragment("oops", name="f", index=0))], [("call_1", "f", "oops")], id="no json"),
+        pytest.param([calls(fragment({"a": 1}, name="f", index=0))], [("call00001", "f", '{"a": 1}')], id="object"),
+        pytest.param([calls(fragment(None, name="f", index=0))], [("call00001", "f", "{}")], id="null"),
+        pytest.param([calls(fragment("", name="f", index=0))], [("call00001", "f", "{}")], id="empty"),
+        pytest.param([calls(fragment("oops", name="f", index=0))], [("call00001", "f", "oops")], id="no json"),
     ],
 )
 async def test_tool_calls_are_understood_in_every_shape_servers_give_them(
@@ -708,7 +720,7 @@ async def test_a_made_up_id_is_not_one_of_an_earlier_call() -> None:
     earlier = ChatMessage(role="assistant", content="", tool_calls=(ToolCall(id="call_1", name="f", arguments="{}"),))
     request = Request(messages=(*HELLO.messages, earlier))
     completion = await answer_of(sse(calls(fragment("{}", name="f", index=0)), "[DONE]"), request)
-    assert completion.tool_calls[0].id == "call_2"
+    assert completion.tool_calls[0].id == "call00002"
 
 
 async def test_a_call_of_no_tool_is_an_error() -> None:
@@ -1454,7 +1466,7 @@ async def test_a_count_of_tokens_that_no_database_takes_is_not_believed() -> Non
 async def test_an_id_another_vendor_would_refuse_is_made_anew(call_id: str) -> None:
     """The next model of the chain reads the same history."""
     completion = await answer_of(sse(calls(fragment("{}", name="f", index=0, call_id=call_id)), "[DONE]"))
-    assert completion.tool_calls[0].id == "call_1"
+    assert completion.tool_calls[0].id == "call00001"
 
 
 async def test_an_id_of_an_earlier_call_is_made_anew() -> None:
@@ -1462,7 +1474,7 @@ async def test_an_id_of_an_earlier_call_is_made_anew() -> None:
     earlier = ChatMessage(role="assistant", content="", tool_calls=(ToolCall(id="call_0", name="f", arguments="{}"),))
     request = Request(messages=(*HELLO.messages, earlier))
     completion = await answer_of(sse(calls(fragment("{}", name="f", index=0, call_id="call_0")), "[DONE]"), request)
-    assert completion.tool_calls[0].id == "call_2"
+    assert completion.tool_calls[0].id == "call00002"
 
 
 async def test_too_many_calls_at_once_are_refused() -> None:
