@@ -70,6 +70,8 @@ def arguments_in(text: str) -> str:
         if value is None and (plain := as_json(text)) != text:
             value = _object(plain)
     else:
+        if value is None or value == "":
+            return "{}"  # a tool without arguments
         if not isinstance(value, str):
             return text
         try:  # encoded twice
