@@ -39,7 +39,7 @@ from agents.llm import (
 from agents.output import Output
 from agents.providers import opaque
 from agents.providers import quirks as signs
-from agents.providers.answer import Assembled, failure_in, json_object
+from agents.providers.answer import Assembled, failure_in, part_in
 from agents.providers.errors import MOST_ERROR_BYTES, Refusal, Server, error_body, page
 from agents.providers.events import BOM, Events, is_data, is_stream
 from agents.providers.quirks import Learned, Quirk
@@ -462,7 +462,7 @@ def _messages(request: Request, origin: str, quirks: Set[Quirk]) -> list[ChatMes
 
 
 async def _json(raw: bytes | bytearray) -> dict[str, Any] | None:
-    return await _beside(len(raw), json_object, raw)
+    return await _beside(len(raw), part_in, raw)
 
 
 async def _beside(size: int, read: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:

@@ -252,7 +252,9 @@ class Assembled:
             for call, made in zip(self._called, calls, strict=False)
         ]
         message = self.fields.whole()
-        return Opaque(origin=origin, message=message, calls=tuple(own)) if calls and (message or any(own)) else None
+        # Calls in the text bring none, but the server must know them for its own.
+        kept = bool(message or any(own) or not self._called)
+        return Opaque(origin=origin, message=message, calls=tuple(own)) if calls and kept else None
 
 
 def json_object(text: str | bytes | bytearray) -> dict[str, Any] | None:
@@ -261,6 +263,17 @@ def json_object(text: str | bytes | bytearray) -> dict[str, Any] | None:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return None
+    return value if isinstance(value, dict) else None
+
+
+def part_in(text: bytes | bytearray) -> dict[str, Any] | None:
+    """Returns the object of a body or an event, which Gemini wraps in a list; None if it is no JSON object."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
     return value if isinstance(value, dict) else None
 
 

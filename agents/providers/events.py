@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from agents.providers.answer import json_object
+from agents.providers.answer import part_in
 
 BOM = b"\xef\xbb\xbf"
 _FIELD = re.compile(rb"(?:data|event|id|retry)?:|(?:data|event|id|retry)\s*\Z")
@@ -34,7 +34,7 @@ def is_data(line: bytes) -> bool:
 class Events:
     """The events of one stream, line by line. `read` parses the data of an event."""
 
-    def __init__(self, read: Callable[[bytes], dict[str, Any] | None] = json_object) -> None:
+    def __init__(self, read: Callable[[bytes], dict[str, Any] | None] = part_in) -> None:
         #: True once the mark of the end has come.
         self.ended = False
         #: The bytes of the event that is not complete yet.

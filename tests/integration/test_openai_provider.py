@@ -759,12 +759,13 @@ async def test_a_call_of_no_tool_is_an_error() -> None:
         ),
         ({"choices": [{"delta": {}, "finish_reason": "insufficient_system_resource"}]}, ModelUnavailable, "resource"),
         ({"choices": [{"delta": {}, "finish_reason": "network_error"}]}, ModelUnavailable, "network_error"),
+        ([{"error": {"code": 503, "message": "overloaded"}}], ModelUnavailable, "overloaded"),
         ({"object": "error", "message": "engine died", "code": 500}, ModelUnavailable, "engine died"),
         ({"object": "error", "message": "maximum context length is 8", "code": 400}, ContextOverflow, "longer than"),
     ],
 )  # fmt: skip
 async def test_a_failure_told_in_the_middle_is_one_with_its_words(
-    chunk: dict[str, Any], kind: type[ModelError], words: str
+    chunk: Any, kind: type[ModelError], words: str
 ) -> None:
     """It passed for an answer, or for an empty one."""
     for body in (sse(chunk, "[DONE]"), sse(says("Hel"), chunk, "[DONE]"), json.dumps(chunk)):
@@ -1032,6 +1033,28 @@ async def test_a_call_written_in_the_text_is_a_call_and_thoughts_are_not_shown()
     assert [(call.name, json.loads(call.arguments)) for call in completion.tool_calls] == [
         ("weather", {"city": "Oslo"})
     ]
+
+
+async def test_a_call_in_the_text_goes_back_to_its_server_as_its_own() -> None:
+    """A server that wants a thought with each call gets an empty one, and the call stays a call."""
+    body = sse(says('<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>', "stop"), "[DONE]")
+    refusal = {"error": {"message": "The reasoning_content in the thinking mode must be passed back to the API."}}
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        messages = served.requests[-1]["messages"]
+        called = [one for one in messages if one.get("tool_calls")]
+        if any("reasoning_content" not in one for one in called):
+            await replies(refusal, status="400 Bad Request")(served, writer)
+        else:
+            await replies(WHOLE if called else body)(served, writer)
+
+    async with wire(answer) as served, provider_at(served.base_url) as provider:
+        first = await provider.complete(TOLD)
+        asked = ChatMessage(role="assistant", content="", tool_calls=first.tool_calls, opaque=first.opaque)
+        result = ChatMessage(role="tool", content="rain", tool_call_id=first.tool_calls[0].id)
+        last = await provider.complete(replace(TOLD, messages=(*TOLD.messages, asked, result)))
+    assert last.text == "Hello Ada."
+    assert [one["role"] for one in served.requests[-1]["messages"][-2:]] == ["assistant", "tool"]
 
 
 async def test_a_thought_without_its_opening_is_shown_once_at_most() -> None:
