@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -21,6 +21,7 @@ import structlog
 
 from agents import marks, tools
 from agents.budget import Gauge
+from agents.calls import arguments_in, tool_named
 from agents.llm import (
     BadCompletion,
     ChatMessage,
@@ -122,7 +123,7 @@ async def run(
             specs = () if last else tuple(tool.spec for tool in offered)
             step = partial(prompted, traffic=tuple(traffic), tools=specs)
             completion = await _asked(provider, gauge, step, _continued(on_text) if spoken else on_text)
-            completion = await asyncio.to_thread(_masked, completion, redact)
+            completion = await asyncio.to_thread(_masked, completion, redact, [tool.name for tool in offered])
             paid.append(completion)
             await steps.keep(n, completion)
         spent += completion.usage.cost or 0.0
@@ -270,10 +271,11 @@ async def _asked(
     raise refused
 
 
-def _masked(completion: Completion, redact: Callable[[str], str]) -> Completion:
+def _masked(completion: Completion, redact: Callable[[str], str], offered: Collection[str]) -> Completion:
     """Returns the completion as it may be stored.
 
-    It holds no secrets and no NUL, and tools' names consist of letters that every vendor takes.
+    It holds no secrets and no NUL. Its calls name the offered tools that the model means, or consist of letters that
+    every vendor takes.
     """
     return replace(
         completion,
@@ -281,8 +283,8 @@ def _masked(completion: Completion, redact: Callable[[str], str]) -> Completion:
         tool_calls=tuple(
             ToolCall(
                 id=wanted.id,
-                name=tools.vendor_name(wanted.name) or "_",
-                arguments=_NUL.sub(r"\1", _masked_arguments(wanted.arguments, redact)),
+                name=tools.vendor_name(tool_named(wanted.name, offered) or wanted.name) or "_",
+                arguments=_NUL.sub(r"\1", _masked_arguments(arguments_in(wanted.arguments), redact)),
             )
             for wanted in completion.tool_calls
         ),

@@ -15,6 +15,7 @@ from collections.abc import Collection
 from typing import Final, Literal, TypeAlias
 
 from agents import output_marks, textual_calls
+from agents.calls import as_json, tool_named
 from agents.textual_calls import Written
 
 _State: TypeAlias = Literal["text", "verbatim", "thought", "until", "label", "ended"]
@@ -26,7 +27,15 @@ _PIECE: Final = 1_000
 #: The most characters held back for a label or a pair of backticks to be decided.
 _MOST_HELD = 4_000
 _LONGEST_SPAN = 400
-_CANDIDATE = re.compile(r"[<\[`◁\n]|(?<![\w.])f(?=\Z|u)")
+_CLOSING = re.compile(r"[}\]]")
+#: A sign that may begin something, or the beginning of one of the words that may, at the end of a text.
+_CANDIDATE = re.compile(
+    r"[<\[`◁\n]|(?<![\w.])f(?=\Z|u)|"
+    + "|".join(
+        rf"{re.escape(word)}|(?:{'|'.join(re.escape(word[:end]) for end in range(1, len(word)))})\Z"
+        for word in output_marks.HARMONY_BEGINS
+    )
+)
 
 
 class Output:
@@ -43,7 +52,7 @@ class Output:
         self.calls: list[Written] = []
         #: True if the answer began inside a thought whose opening mark did not come.
         self.began_inside = False
-        self._offered = frozenset(offered)
+        self.offered = frozenset(offered)
         self._own = (*output_marks.ASSISTANT, *filter(None, (agent.casefold(),)))
         self._bare = bare
         self._rest = ""
@@ -64,6 +73,7 @@ class Output:
         self._fence = ""
         self._close: re.Pattern[str] | None = None
         self._searched = 0
+        self._tried = 0
         self._take = False
         self._soft = False
         self._struck = False
@@ -134,6 +144,8 @@ class Output:
                 return self._backticks()
             case "f":
                 return self._detached_call()
+            case "a" | "c" | "t":
+                return self._harmony_call()
         return self._mark()
 
     def _at_line_start(self) -> bool | None:  # noqa: PLR0911 - one way out for each kind
@@ -147,18 +159,49 @@ class Output:
             if run == len(rest) and run < 3 and not self._final:
                 return False
             return self._code_block() if run >= 3 else None
-        if first in "{[" and not self._bare and (self._offered or not self._any):
+        if first in "{[" and not self._bare and (self.offered or not self._any):
             held = self._bare_call()
             if held is not None:
                 return held
-        if not self._any and not self._bare and "analysis".startswith(rest[:8]):
-            # The channels of OpenAI's open models, whose marks a server has taken out.
-            if len(rest) < 9 and not self._final:
-                return False
-            if re.match(r"analysis[A-Z\"]", rest):
-                self._hold_until("assistant(?:commentary)?final")
-                return True
+        if not self._any and not self._bare and (decided := self._channel_name()) is not None:
+            return decided
+        if self.offered and not self._bare and (named := self._named_call()) is not None:
+            return named
         return None if self._bare or self._dialogue else self._label()
+
+    def _channel_name(self) -> bool | None:  # noqa: PLR0911 - one way out for each kind
+        """Decides whether an answer begins with the name of a channel whose mark a server has taken out."""
+        rest = self._rest
+        if any(word.startswith(rest) for word in output_marks.CHANNELS) and not self._final:
+            return False
+        if match := output_marks.CHANNEL.match(rest):  # OpenAI's open models
+            if match[1] != "analysis":
+                return self._dropped(match.end())
+            self._hold_until(output_marks.HARMONY_THOUGHT_ENDS)
+            return True
+        if "Action: ```json".startswith(rest[:15]):  # Command R
+            if len(rest) < 15 and not self._final:
+                return False
+            if len(rest) >= 15:
+                return self._dropped(8)
+        if "thought\n".startswith(rest[:8]):  # Gemma's empty thought
+            if len(rest) < 8 and not self._final:
+                return False
+            if len(rest) >= 8:
+                return self._dropped(8)
+        return None
+
+    def _named_call(self) -> bool | None:
+        """Decides whether a line begins with an offered tool's name and its arguments."""
+        if output_marks.NAMED_BEGINS.match(self._rest):
+            return None if self._final else False
+        match = output_marks.NAMED.match(self._rest)
+        if match is None or tool_named(match[1], self.offered) is None:
+            return None
+        value = textual_calls.json_at(self._rest, match.end())
+        if value is None:
+            return False if not self._final and len(self._rest) < 4 * _MOST_HELD else None
+        return self._taken(textual_calls.calls_in(self._rest[: value[1]]), value[1])
 
     def _label(self) -> bool | None:  # noqa: PLR0911 - one way out for each kind
         if self._rest[0] == "#" and self._any:
@@ -235,7 +278,7 @@ class Output:
                 self._drop(end + 1)
                 self._hold_until(r"(?:\A|\n)[ \t]*" + re.escape(opening[0] * run), take=True)
                 return True
-            if info.lower() in ("", "json") and (self._offered or not self._any):
+            if info.lower() in ("", "json") and (self.offered or not self._any):
                 held = self._call_block(opening, end)
                 if held is not None:
                     return held
@@ -253,7 +296,8 @@ class Output:
         close = re.search(r"\n[ \t]*" + re.escape(opening[: len(opening) - len(opening.lstrip("`~"))]), inside)
         if close is None:
             return False if not self._final and len(inside) < 4 * _MOST_HELD else None
-        value = textual_calls.json_at(inside[: close.start()].strip(), 0)
+        inside = inside[: close.start()].strip()
+        value = textual_calls.json_at(inside, 0) or textual_calls.json_at(as_json(inside), 0)
         return self._whole_call(value, end + 1 + close.end())
 
     def _bare_call(self) -> bool | None:
@@ -263,29 +307,35 @@ class Output:
         if not _may_begin_call(self._rest, final=self._final):
             return None
         value = textual_calls.json_at(self._rest, 0)
-        if value is None:
-            return False if not self._final and len(self._rest) < 4 * _MOST_HELD else None
-        return self._whole_call(value, value[1])
+        if value is not None:
+            return self._whole_call(value, value[1])
+        if not self._final:
+            return False if len(self._rest) < 4 * _MOST_HELD else None
+        plain = as_json(self._rest[: 4 * _MOST_HELD])
+        value = textual_calls.json_at(plain, 0)
+        if value is None or value[1] != len(plain.rstrip()):
+            return None
+        return self._whole_call(value, len(self._rest))
 
     def _python_call(self) -> bool | None:
         """Decides whether a line is a list of calls written as in Python, as Llama's newer models do."""
         name = re.match(r"\[\s*([A-Za-z_][\w.]*)?", self._rest)
         assert name is not None
-        if name.end() == len(self._rest) and not self._final:
-            return False if any(tool.startswith(name[1] or "") for tool in self._offered) else None
-        if name[1] not in self._offered:
+        if name.end() == len(self._rest) and not self._final and name.end() <= _LONGEST:
+            return False
+        if tool_named(name[1] or "", self.offered) is None:
             return None
         end = re.search(r"\)\s*\]", self._rest)
         if end is None:
             return False if not self._final and len(self._rest) < _MOST_HELD else None
-        return self._taken(textual_calls.pythonic(self._rest[: end.end()], self._offered), end.end())
+        return self._taken(textual_calls.pythonic(self._rest[: end.end()], self.offered), end.end())
 
     def _whole_call(self, value: tuple[object, int] | None, end: int) -> bool | None:
         """Takes JSON up to `end` for a call if it names an offered tool, or is the whole answer."""
         calls = None if value is None else textual_calls.as_calls(value[0])
         if calls is None:
             return None
-        if any(name in self._offered for name, _ in calls):
+        if any(tool_named(name, self.offered) for name, _ in calls):
             return self._taken(calls, end)
         after = self._rest[end:]
         if self._any or not output_marks.MAYBE_NOTHING.match(after):
@@ -296,8 +346,15 @@ class Output:
 
     def _taken(self, calls: list[Written], end: int) -> bool:
         self._drop(end)
-        self.calls += [call for call in calls if call[0] in self._offered]
+        self._add_calls(calls)
         return True
+
+    def _add_calls(self, calls: list[Written]) -> None:
+        """Adds calls of offered tools under their own names. Another one is kept too, so that the model is told."""
+        for name, arguments in calls if self.offered else ():
+            tool = tool_named(name, self.offered)
+            if tool is not None or arguments != "{}":
+                self.calls.append((tool or name, arguments))
 
     def _backticks(self) -> bool:
         run = len(self._rest) - len(self._rest.lstrip("`"))
@@ -324,22 +381,35 @@ class Output:
             return False
         return self._say(1)
 
+    def _harmony_call(self) -> bool:
+        """Decides on a call of OpenAI's open models without its marks: commentary to=functions.name json{…}"""
+        rest = self._rest
+        match = None if self._bare else output_marks.HARMONY.match(rest)
+        if match is not None:
+            return self._json_call(match.end(), tool_named(match[1], self.offered) or match[1])
+        begun = any(rest.startswith(word[: len(rest)]) for word in output_marks.HARMONY_BEGINS)
+        undecided = begun and len(rest) < _LONGEST and output_marks.HARMONY_HEAD.match(rest)
+        return False if undecided and not self._bare and not self._final else self._say(1)
+
     def _json_call(self, start: int, name: str = "") -> bool:
         """Takes a call whose JSON begins after `start` and ends with itself."""
+        tried, self._tried = self._tried, len(self._rest)
+        if not self._final and not _CLOSING.search(self._rest, tried):
+            return False  # each try reads all of it
         begin = textual_calls.JSON_BEGINS.search(self._rest, start)
         value = None if begin is None else textual_calls.json_at(self._rest, begin.start())
+        if value is None and not self._final:
+            return False
+        self._tried = 0
         if value is None:
-            if not self._final:
-                return False
-            self._drop(len(self._rest))
-            return True
+            return self._dropped(len(self._rest))
         written = name + self._rest[start : value[1]]
         return self._taken(textual_calls.calls_in(written), value[1])
 
     def _mark(self) -> bool:  # noqa: PLR0911 - one way out for each kind
         """Decides whether a bracket begins a mark."""
         rest = self._rest
-        if rest[0] == "<" and not re.match(r"<\s{0,2}(?:[A-Za-z/|｜<]|\Z)|<\s?\Z", rest):
+        if rest[0] == "<" and not re.match(r"<\s{0,2}(?:[A-Za-z/|｜‖<]|\Z)|<\s?\Z", rest):
             return self._say(1)
         closing = {"<": ">", "[": "]", "◁": "▷"}[rest[0]]
         if rest.startswith("<<"):
@@ -349,7 +419,7 @@ class Output:
         if end < 0 or end > stop or end > _LONGEST:
             if end < 0 and stop == len(rest) and len(rest) <= _LONGEST and not self._final:
                 return False
-            if self._final and rest[0] == "<" and re.match(r"<[|｜][\w▁|｜]*\Z|</?(?:think|tool_call)[\w_]*\Z", rest):
+            if self._final and rest[0] == "<" and re.match(r"<[|｜‖][\w▁|｜‖]*\Z|</?(?:think|tool_call)[\w_]*\Z", rest):
                 self._drop(len(rest))  # the answer was cut in the middle of a mark
                 return True
             return self._say(1)
@@ -370,7 +440,7 @@ class Output:
             )
         return self._known(mark, output_marks.even(mark))
 
-    def _known(self, mark: str, even: str) -> bool:
+    def _known(self, mark: str, even: str) -> bool:  # noqa: PLR0911 - one way out for each kind of mark
         size = len(mark)
         if output_marks.OPENS_THOUGHT.fullmatch(even):
             return self._begin_thought(size)
@@ -385,6 +455,11 @@ class Output:
                 self._hold_until(close.replace(r"\1", re.escape(match[1])) if match.groups() else close, take=True)
                 self._thought = named
                 return True
+        if "dsml" in mark.lower():
+            return self._dropped(size)
+        for opening, close in output_marks.RESULTS:
+            if match := opening.fullmatch(even):
+                return self._hide(size, close.replace(r"\1", re.escape(match[1])) if match.groups() else close)
         return self._turn_mark(mark, even)
 
     def _turn_mark(self, mark: str, even: str) -> bool:  # noqa: PLR0911 - one way out for each kind of mark
@@ -425,7 +500,7 @@ class Output:
         size = len(mark)
         role = own[1] if own else ""
         if not own and even != "<|channel|>":
-            match = re.compile(r"\s*([A-Za-z_]*)").match(self._rest, size)
+            match = re.compile(r"\s*(assistant(?=analysis|commentary|final)|[A-Za-z_]*)").match(self._rest, size)
             assert match is not None
             if match.end() == len(self._rest) and not self._final:
                 return False
@@ -520,8 +595,7 @@ class Output:
             return True
         inside = self._rest if match is None else self._rest[: match.start()]
         if self._take:
-            calls = textual_calls.calls_in(self._thought + inside)
-            self.calls += [call for call in calls if call[0] in self._offered]
+            self._add_calls(textual_calls.calls_in(self._thought + inside))
         self._state, self._thought = "text", ""
         self._drop(len(self._rest) if match is None else match.end())
         return True
@@ -623,7 +697,7 @@ class Output:
 
     def _begin_anew(self, size: int) -> bool:
         """Takes all so far for a thought whose opening mark was lost."""
-        self.began_inside = True
+        self.began_inside, self.calls = True, []
         self._shown, self._any, self._gap, self._line, self._last_line = [], False, "", "", ""
         self._dialogue = self._struck = False
         self._drop(size)

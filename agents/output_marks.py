@@ -9,14 +9,17 @@ import re
 from typing import Final
 
 THOUGHT = (
-    r"(?:antml:|seed:)?(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad|inner_monologue|antthinking)"
+    r"(?:antml:|seed:)?"
+    r"(?:think|thinking|thought|thoughts|reasoning|reflection|scratch_?pad|inner_monologue|antthinking)"
 )
 #: The marks of thoughts, after blanks and letter case are evened out (see `even`).
 OPENS_THOUGHT = re.compile(
     rf"<{THOUGHT}(?:\s[^<>]*)?>|\[think\]|◁think▷|<\|begin_of_thought\|>|<\|start_thinking\|>|<\|think\|>|<unused94>"
+    r"|<\|channel>"
 )
 CLOSES_THOUGHT = re.compile(
     rf"</{THOUGHT}>|\[/think\]|◁/think▷|<\|end_of_thought\|>|<\|end_thinking\|>|<\|/think\|>|<unused95>"
+    r"|<channel\|>"
 )
 #: The signs that count inside a thought: marks, and backticks, in which marks mean nothing.
 IN_THOUGHT = re.compile(r"`[^`\n]{0,200}`|(?:<|\[|◁)[^<>\[\]\n◁▷`]{1,60}(?:>|\]|▷)")
@@ -34,12 +37,18 @@ CALLS: Final = (
     (re.compile(r"<start_function_call>"), r"<end_function_call>"),
     (re.compile(r"<\|start_action\|>"), r"<\|end_action\|>"),
     (re.compile(r"<function=[\w.-]+>"), r"</function>"),
-    (re.compile(r"<invoke\sname=[^<>]*>"), r"</invoke>"),
+    (re.compile(r"<(?:[a-z]+:)?invoke\sname=[^<>]*>"), r"</(?:[a-z]+:)?invoke>"),
+    (re.compile(r"<\|tool_call_start\|>"), r"<\|tool_call_end\|>"),
+    (re.compile(r"<\|action_start\|>"), r"<\|action_end\|>"),
     (re.compile(r"<\|python_tag\|>"), r"<\|eo[mt]_id\|>"),
     (re.compile(r"\[tool_calls\]"), None),
+)  # fmt: skip
+#: The same for the results of calls, which a model made up.
+RESULTS: Final = (
     (re.compile(r"<\|?(?:tool_output|tool_outputs)_begin\|?>"), r"<\|tool_outputs?_end\|>"),
     (re.compile(r"<(tool_re(?:sponse|sults?)|function_re(?:sponse|sults))(?:\s[^<>]*)?>"), r"</\1>"),
     (re.compile(r"\[(tool_results|available_tools)\]"), r"\[/\1\]"),
+    (re.compile(r"<\|tool_response>"), r"<tool_response\|>"),
 )  # fmt: skip
 #: Marks after which a template's turn is over.
 ENDS = re.compile(
@@ -59,7 +68,8 @@ OWN_ROLES = frozenset(("assistant", "model", "bot", "ai", "gpt", "chatbot_token"
 EMPTY_MARK = re.compile(
     r"<\|/?[a-z0-9_/ ]{1,40}\|>|<(?:bos|pad|unk|eos|mask)>|\[/inst\]|\[(?:bos|eos|sep|cls)\]|<<?/?sys>?>|<\|message\|>"
     r"|<unused\d+>|\[day \d{4}-\d\d-\d\d(?:, [a-z]+)?\]"
-    r"|</?(?:tool_calls?|function_calls?|function|invoke|tool_response|answer|final_answer)>|<channel\|>"
+    r"|</?(?:tool_calls?|function_calls?|function|invoke|tool_response|answer|final_answer)>"
+    r"|<\|[a-z_]{2,40}>|<[a-z_]{2,40}\|>"
 )
 #: The fences of our own prompts and close copies of them: an id has a digit, or the words after it are ours.
 FENCE = re.compile(
@@ -74,6 +84,25 @@ LABEL = re.compile(r"[ \t]*(?:\*\*|#{1,4}[ \t]*)?([^\W\d_][\w .'-]{0,23}?)(?:\*\
 SECTION = re.compile(r"#{2,4}[ \t]*(?:user|human|instruction|input)\b[ \t]*[:：]?[ \t]*(?=\n|\Z)", re.IGNORECASE)
 SENTENCE_END = re.compile(r"[.!?。！？…)”’\"'\U0001F300-\U0001FAFF☀-➿]\s*\Z")
 DETACHED = re.compile(r"functions\.[\w.-]{1,64}:\d+\s*(?=[{<])")
+#: The head of a call of OpenAI's open models, whose marks a server has taken out, all or some of them.
+HARMONY = re.compile(
+    r"(?:assistant)?(?:(?:commentary|analysis) )?to=([\w.:-]{1,80})(?:<\|channel\|>(?:commentary|analysis))?"
+    r"\s*+(?:<\|constrain\|>)?\s*+(?:json|code)?\s*+(?:<\|message\|>)?\s*+(?=\{)"
+)
+#: The name of a channel of theirs, before the words of an answer.
+CHANNEL = re.compile(r"(?:assistant)?(analysis|commentary|final)(?=[A-Z\"])")
+CHANNELS: Final = tuple(role + name for role in ("", "assistant") for name in ("analysis", "commentary", "final"))
+#: The beginnings of such a head, and all that may stand in one.
+HARMONY_BEGINS: Final = (
+    "assistantcommentary to=", "assistantanalysis to=", "commentary to=", "analysis to=", "to=functions.",
+)  # fmt: skip
+HARMONY_THOUGHT_ENDS: Final = (
+    r"assistant(?:commentary)?final|(?=(?:assistant)?(?:commentary|analysis)? ?to=functions\.)"
+)
+HARMONY_HEAD = re.compile(r"[\w.:=-]*+ ?[\w.:=-]*+[\s\w<|>]*+\Z")
+#: A name before its arguments, as Mistral writes it, whose mark a server has taken out.
+NAMED = re.compile(r"([A-Za-z_][\w.:-]{0,63})(?:\[ARGS\])?(?=\{)")
+NAMED_BEGINS = re.compile(r"[A-Za-z_][\w.:-]{0,63}+(?:\[(?:A(?:R(?:G(?:S\]?)?)?)?)?)?\Z")
 TOOL_BLOCK = re.compile(r"(?:tool_code|tool_calls?|function_calls?|tool|tool_use)\s*\Z", re.IGNORECASE)
 #: The rest of an answer that consists of a block: blanks and marks only.
 NOTHING = re.compile(r"(?:\s|<[|｜/]?[^<>\n]{0,40}>)*\Z")
@@ -81,13 +110,14 @@ MAYBE_NOTHING = re.compile(r"(?:\s|<[|｜/]?[^<>\n]{0,40}>)*(?:<[^<>\n]{0,40})?\
 
 
 def even(mark: str) -> str:
-    """Returns a mark without what templates and small models vary: letter case, blanks, full-width bars."""
-    plain = mark.replace("｜", "|").replace("▁", "_").lower()
-    plain = re.sub(r"\A([<\[◁])\s*(/?)\s*", r"\1\2", plain)
+    """Returns a mark without what templates and small models vary: case, blanks, full-width bars, DSML."""
+    plain = mark.replace("｜", "|").replace("‖", "|").replace("▁", "_").lower()
+    plain = re.sub(r"\A([<\[◁])\s*(/?)\s*(?:\|*\s*dsml[|\s]*)?", r"\1\2", plain)
     return re.sub(r"\s+([>\]▷])\Z", r"\1", plain)
 
 
 def loose_mark(close: str) -> re.Pattern[str]:
     """Returns the pattern of a closing mark as models vary it."""
-    varied = close.replace(r"<\|", "<[|｜]").replace(r"\|>", "[|｜]>").replace("_", "[_▁]").replace("</", r"<\s*/\s*")
+    varied = close.replace(r"<\|", "<[|｜]").replace(r"\|>", "[|｜]>").replace("_", "[_▁]")
+    varied = varied.replace("</", r"<\s*+/\s*+(?:[|｜‖]{0,4}\s{0,2}DSML[|｜‖\s]{0,4})?")
     return re.compile(varied, re.IGNORECASE)

@@ -1,7 +1,7 @@
 """Reads tool calls that a model wrote as text, in the forms of the common chat templates. Pure.
 
-The forms are those of Hermes and Qwen, Llama, Mistral, DeepSeek, Kimi, GLM, Granite, Phi, MiniMax and Anthropic's
-older models, and bare JSON in the shapes that models without a template of their own write.
+The forms are those of Hermes and Qwen, Llama, Mistral, DeepSeek, Kimi, GLM, Gemma, Granite, Phi, MiniMax and
+Anthropic's older models, and bare JSON in the shapes that models without a template of their own write.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import json
 import re
 from collections.abc import Collection, Iterator
 from typing import Any
+
+from agents.calls import as_json, tool_named
 
 #: (name, JSON text of the arguments)
 Written = tuple[str, str]
@@ -34,9 +36,15 @@ _DECODER = json.JSONDecoder(strict=False)
 #: <function=name>…, as Llama and Qwen write it, with JSON or parameters inside.
 _FUNCTION = re.compile(r"<function=([\w.-]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
 _PARAMETER = re.compile(
-    r"<(?:parameter=([\w.-]+)|parameter\s+name=[\"']([\w.-]+)[\"'][^>]*)>(.*?)(?:</parameter>|\Z)", re.DOTALL
+    r"<(?:parameter=([\w.-]+)|parameter\s+name=[\"']([\w.-]+)[\"']([^>]*))>(.*?)(?:</parameter>|\Z)", re.DOTALL
 )
-_INVOKE = re.compile(r"<invoke\s+name=[\"']([\w.-]+)[\"'][^>]*>(.*?)(?:</invoke>|\Z)", re.DOTALL)
+_INVOKE = re.compile(r"<invoke\s+name=[\"']([\w.:/-]+)[\"'][^>]*>(.*?)(?:</invoke>|\Z)", re.DOTALL)
+#: What DeepSeek and Step write before the names of elements: <｜DSML｜invoke name=…>, <steptml:invoke name=…>.
+_NAMESPACE = re.compile(
+    r"<(/?)(?:\s{0,2}[|｜‖]{0,4}\s{0,2}DSML[|｜‖\s]{0,4}|[a-z]{1,10}:)(?=(?:invoke|parameter)\b)", re.IGNORECASE
+)
+_NAME_GIVEN = re.compile(r"[\"'](?:name|tool|tool_name|function)[\"']\s{0,9}:\s{0,9}[\"']([\w.:/-]{1,64})[\"']")
+_BARE_NAME = re.compile(r"\s*([A-Za-z_][\w.:/-]{0,63})\s*\Z")
 _GLM = re.compile(r"\s*([\w.-]+)\s*(?=<arg_key>)")
 _GLM_ENDS = "</arg_value>"
 _GLM_PAIR = re.compile(rf"<arg_key>([^<]*+)</arg_key>\s*+<arg_value>(.*?){_GLM_ENDS}", re.DOTALL)
@@ -55,6 +63,7 @@ _WORDS = {"True": True, "true": True, "False": False, "false": False, "None": No
 
 def calls_in(text: str) -> list[Written]:
     """Returns the calls written between a call's marks, in order."""
+    text = _NAMESPACE.sub(r"<\1", text)
     for pattern in (_FUNCTION, _INVOKE):
         if found := [(match[1], _inner(match[2])) for match in pattern.finditer(text)]:
             return found
@@ -63,7 +72,13 @@ def calls_in(text: str) -> list[Written]:
         stop = text.rindex(_GLM_ENDS) + len(_GLM_ENDS)
         if pairs := {key.strip(): _loose(value) for key, value in _GLM_PAIR.findall(text, match.end(), stop)}:
             return [(match[1], json.dumps(pairs, ensure_ascii=False))]
-    return list(_in_order(text)) or pythonic(text)
+    if match := _BARE_NAME.match(text):  # GLM's form of a call without arguments
+        return [(match[1], "{}")]
+    found = list(_in_order(text)) or list(_in_order(_with_json(text))) or pythonic(text)
+    if not found and (match := _NAME_GIVEN.search(text)):
+        # Its arguments can't be read: the model is told what is wrong with them.
+        return [(match[1], text.strip())]
+    return found
 
 
 def as_calls(value: Any) -> list[Written] | None:
@@ -103,10 +118,16 @@ def pythonic(text: str, offered: Collection[str] | None = None) -> list[Written]
     """Returns the calls written as in Python; only those of `offered` tools if these are given."""
     found = []
     for match in _PYTHONIC.finditer(text):
-        if offered is None or match[1] in offered:
+        if offered is None or tool_named(match[1], offered):
             given = {key: _literal(value) for key, value in _KEYWORD.findall(match[2])}
             found.append((match[1].removesuffix(".call"), json.dumps(given, ensure_ascii=False)))
     return found
+
+
+def _with_json(text: str) -> str:
+    """Returns a text with its objects written as JSON. What stands before the first is left alone: it may be a name."""
+    begin = text.find("{")
+    return text if begin < 0 else text[:begin] + as_json(text[begin:])
 
 
 def _in_order(text: str) -> Iterator[Written]:
@@ -141,7 +162,10 @@ def _inner(text: str) -> str:
     whole = json_at(text, found.start()) if found and not _PARAMETER.search(text) else None
     if whole is not None and isinstance(whole[0], dict):
         return json.dumps(whole[0], ensure_ascii=False)
-    pairs = {bare or named: _loose(value) for bare, named, value in _PARAMETER.findall(text)}
+    pairs = {
+        bare or named: value if 'string="true"' in more else _loose(value)
+        for bare, named, more, value in _PARAMETER.findall(text)
+    }
     return json.dumps(pairs, ensure_ascii=False)
 
 

@@ -84,6 +84,8 @@ FAULTS: Mapping[str, Fault] = {
     "broken_gateway": Fault(mode="broken_gateway", codes=_UNAVAILABLE),
     "garbage": Fault(mode="garbage", codes=_BAD),
     "garbage_line": Fault(mode="garbage_line", codes=_BAD),
+    "failed": Fault(mode="failed", codes=_UNAVAILABLE),
+    "failed_midstream": Fault(mode="failed_midstream", codes=_UNAVAILABLE, shown=faultserver.BEGUN),
     "no_http": Fault(mode="no_http", codes=_UNAVAILABLE),
     "empty": Fault(mode="empty", codes=_BAD),
     "empty_answer": Fault(mode="empty_answer", codes=_BAD),

@@ -39,8 +39,9 @@ from agents.llm import (
 from agents.output import Output
 from agents.providers import opaque
 from agents.providers import quirks as signs
-from agents.providers.answer import Assembled, json_object
+from agents.providers.answer import Assembled, failure_in, part_in
 from agents.providers.errors import MOST_ERROR_BYTES, Refusal, Server, error_body, page
+from agents.providers.events import BOM, Events, is_data, is_stream
 from agents.providers.quirks import Learned, Quirk
 from agents.providers.roles import alternating, without_system, without_tools
 from agents.spec import ModelSpec
@@ -250,29 +251,31 @@ class Adapter(ABC):
     async def _read(self, response: httpx.Response, answer: Assembled, on_text: OnText | None) -> None:
         """Reads the whole answer, streamed or not: some servers answer a request for a stream with plain JSON."""
         plain = bytearray()
-        streamed: bool | None = None
+        events: Events | None = None
+        begun = False
         async with aclosing(self._lines(response, answer)) as lines:
             async for line in lines:
-                if streamed is None and line.strip():
-                    streamed = line.startswith((b"data:", b":", b"event:", b"id:", b"retry:"))
-                part = line.strip()
-                if streamed:
-                    part = part.removeprefix(b"data:").lstrip() if part.startswith(b"data:") else b""
-                    answer.ended = answer.ended or part == b"[DONE]"
-                    if part and not answer.ended:
-                        await self._take(answer, await _json(part), on_text, size=len(part))
-                    if answer.ended:
-                        break
-                else:
+                if not begun and (first := line.removeprefix(BOM).strip()):
+                    begun, line = True, first  # noqa: PLW2901
+                    events = Events() if is_stream(line) else None
+                if events is None:
                     plain += line + b"\n"
-                if part:
+                    came = bool(line.strip())
+                else:
+                    came = await self._take_line(answer, events, line, on_text)
+                if answer.ended:
+                    break
+                if came:
                     answer.patience = asyncio.get_running_loop().time() + self._model.timeout
             if answer.ended:
                 await _drained(lines)
+        if events is not None and not answer.complete:
+            size = events.held
+            await self._take_all(answer, await _beside(size, events.finish), on_text, size=size)
         stream = response.headers.get("content-type", "").startswith("text/event-stream")
-        if not streamed and stream and not plain.strip():
+        if stream and not begun:
             return  # a stream that holds nothing
-        if not streamed:
+        if events is None:
             await self._take_whole(answer, plain, on_text)
         if not answer.complete and (answer.begun or not stream):
             raise BadCompletion(
@@ -314,10 +317,29 @@ class Adapter(ABC):
         if len(body) > _MOST_LINE:
             raise self._too_long()
         whole = await _json(body)
-        if whole is None or not self.is_answer(whole):
+        if whole is None or not (self.is_answer(whole) or failure_in(whole)):
             raise self._no_answer(body)
         await self._take(answer, whole, on_text, size=len(body))
         answer.ended = True
+
+    async def _take_line(self, answer: Assembled, events: Events, line: bytes, on_text: OnText | None) -> bool:
+        """Adds what a line of a stream completes. Returns whether the line was more than a sign of life."""
+        came = False
+        for part in map(bytes.strip, line.strip().split(b"\r")):
+            came = came or is_data(part)
+            size = len(part) + events.held
+            if size > _MOST_LINE:
+                raise self._too_long()
+            await self._take_all(answer, await _beside(size, events.add, part), on_text, size=size)
+        answer.ended = answer.ended or events.ended
+        return came
+
+    async def _take_all(
+        self, answer: Assembled, chunks: Sequence[dict[str, Any] | None], on_text: OnText | None, *, size: int
+    ) -> None:
+        for chunk in chunks:
+            if not answer.ended:
+                await self._take(answer, chunk, on_text, size=size)
 
     async def _take(
         self, answer: Assembled, chunk: dict[str, Any] | None, on_text: OnText | None, *, size: int
@@ -328,9 +350,9 @@ class Adapter(ABC):
                 f"{self._where} sent part of an answer that is not valid JSON, or that broke off."
                 " Ask again; if this repeats, check the server's log."
             )
-        if chunk.get("error"):
+        if failure := failure_in(chunk):
             # A server that fails after it sent the status line can report the failure only in the body.
-            refusal = Refusal.of(chunk, self._server.key)
+            refusal = Refusal.of(failure, self._server.key)
             status = int(refusal.code) if re.fullmatch(r"[45]\d\d", refusal.code) else 500
             raise self._server.refused(status, {}, refusal.apart_from(answer.asked))
         answer.begun = True
@@ -440,7 +462,7 @@ def _messages(request: Request, origin: str, quirks: Set[Quirk]) -> list[ChatMes
 
 
 async def _json(raw: bytes | bytearray) -> dict[str, Any] | None:
-    return await _beside(len(raw), json_object, raw)
+    return await _beside(len(raw), part_in, raw)
 
 
 async def _beside(size: int, read: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:

@@ -75,9 +75,13 @@ class AnthropicProvider(Adapter):
             case "message":
                 return self._add_whole(answer, chunk)
             case "content_block_start" if isinstance(chunk.get("content_block"), dict):
-                return self._add_block(answer, chunk["content_block"], chunk.get("index"), whole=False)
+                block = chunk["content_block"]
+                self._add_call(answer, block, chunk.get("index"), whole=False)
+                self._add_thought(answer, block, chunk.get("index"))
+                return answer.add_text(block["text"]) if isinstance(block.get("text"), str) else ""
             case "content_block_delta" if isinstance(chunk.get("delta"), dict):
                 delta = chunk["delta"]
+                answer.streamed = True
                 if isinstance(delta.get("text"), str):
                     return answer.add_text(delta["text"])
                 if isinstance(delta.get("partial_json"), str):
@@ -94,26 +98,32 @@ class AnthropicProvider(Adapter):
     def _add_whole(self, answer: Assembled, message: dict[str, Any]) -> str:
         self._add_head(answer, message)
         answer.finished(_finish(message.get("stop_reason")))
-        blocks = message.get("content")
-        shown = [
-            self._add_block(answer, block, index, whole=True)
-            for index, block in enumerate(blocks if isinstance(blocks, list) else ())
-            if isinstance(block, dict)
-        ]
-        return "".join(shown)
+        content = message.get("content")
+        blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+        called = any(block.get("type") == "tool_use" for block in blocks) and answer.wants_calls()
+        thought = not (answer.streamed and answer.fields.values)
+        for index, block in enumerate(blocks):
+            if called:
+                self._add_call(answer, block, index, whole=True)
+            if thought:
+                self._add_thought(answer, block, index)
+        return answer.add_whole("".join(block["text"] for block in blocks if isinstance(block.get("text"), str)))
 
     def _add_head(self, answer: Assembled, message: dict[str, Any]) -> None:
         answer.named(message.get("model"))
         self._add_usage(answer, message.get("usage"))
 
-    def _add_block(self, answer: Assembled, block: dict[str, Any], index: object, *, whole: bool) -> str:
-        self._add_thought(answer, block, index)
-        if block.get("type") == "tool_use":
-            # A stream begins with an empty input and sends its text afterwards.
-            arguments = block.get("input") if whole else None
-            answer.add_call(index=index, call_id=block.get("id"), name=block.get("name"), arguments=arguments)
-        text = block.get("text")
-        return answer.add_text(text) if isinstance(text, str) and text else ""
+    def _add_call(self, answer: Assembled, block: dict[str, Any], index: object, *, whole: bool) -> None:
+        if block.get("type") != "tool_use":
+            return
+        # A stream begins with an empty input and sends its text afterwards; some servers begin with all of it.
+        answer.add_call(
+            index=index,
+            call_id=block.get("id"),
+            name=block.get("name"),
+            arguments=block.get("input") if whole else None,
+            given=None if whole else block.get("input"),
+        )
 
     def _add_thought(self, answer: Assembled, part: Mapping[str, Any], index: object) -> None:
         """Adds a block of a thought, or a piece of it. They go back before the calls of the answer."""

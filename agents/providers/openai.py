@@ -56,26 +56,40 @@ class OpenAIProvider(Adapter):
         if not isinstance(choice, dict):
             return ""
         answer.finished(choice.get("finish_reason"))
-        delta = choice.get("delta") or choice.get("message")
-        if not isinstance(delta, dict):
-            return ""
-        fragments = delta.get("tool_calls")
-        for fragment in fragments if isinstance(fragments, list) else ():
-            if isinstance(fragment, dict):
-                function = fragment.get("function")
-                function = function if isinstance(function, dict) else {}
-                answer.add_call(
-                    index=fragment.get("index"),
-                    call_id=fragment.get("id"),
-                    name=function.get("name"),
-                    arguments=function.get("arguments"),
-                    fields=fragment,
-                )
-        answer.fields.add(delta)
-        return answer.add_text(_content_text(delta.get("content")) or _content_text(delta.get("refusal")))
+        shown = ""
+        if isinstance(delta := choice.get("delta"), dict):
+            _add_calls(answer, delta)
+            answer.fields.add(delta)
+            text = _content_text(delta.get("content")) or _content_text(delta.get("refusal"))
+            answer.streamed = answer.streamed or bool(text or answer.calls or answer.fields.values)
+            shown = answer.add_text(text, last=answer.finish is not None)
+        if isinstance(message := choice.get("message"), dict):
+            # The whole of an answer that is not streamed. Some servers end a stream with it.
+            if message.get("tool_calls") and answer.wants_calls():
+                _add_calls(answer, message)
+            if not (answer.streamed and answer.fields.values):
+                answer.fields.add(message)
+            text = _content_text(message.get("content")) or _content_text(message.get("refusal"))
+            shown += answer.add_whole(text)
+        return shown
 
     def is_answer(self, whole: Mapping[str, Any]) -> bool:
         return "choices" in whole or "error" in whole
+
+
+def _add_calls(answer: Assembled, part: Mapping[str, Any]) -> None:
+    fragments = part.get("tool_calls")
+    for fragment in fragments if isinstance(fragments, list) else [fragments]:
+        if isinstance(fragment, dict):
+            function = fragment.get("function")
+            function = function if isinstance(function, dict) else {}
+            answer.add_call(
+                index=fragment.get("index"),
+                call_id=fragment.get("id"),
+                name=function.get("name"),
+                arguments=function.get("arguments"),
+                fields=fragment,
+            )
 
 
 def _message(message: ChatMessage, *, shown: bool) -> dict[str, Any]:

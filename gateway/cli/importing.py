@@ -18,6 +18,7 @@ from channels.base import Place
 from channels.ids import FORMATS
 from gateway.cli.exits import Unusable
 from gateway.config.loading import Config
+from gateway.pipeline.plain_text import decoded
 from memory.errors import NotFound
 from memory.service import Context, Service
 from memory.transfer.transfers import (
@@ -265,7 +266,7 @@ def write(exported: Exported, owner: Owner, folder: Path, *, now: int) -> tuple[
 def _from_remora(file: Path, mask: Mask) -> Found:
     data = _bytes(file)
     try:
-        material = remora.read(_decoded(data, file), mask=mask)
+        material = remora.read(_decoded(data), mask=mask)
     except remora.NotRemoraExport as exc:
         raise Unusable(f"{file}: {exc}") from exc
     return Found(material=material, advice=(), digest=_digest([data]))
@@ -277,7 +278,7 @@ def _from_telegram(config: Config, wanted: Wanted, file: Path, mask: Mask) -> Fo
         raise Unusable("A Telegram export belongs to a person or a group. Add --person or --chat.")
     data = _bytes(file)
     try:
-        export = telegram.read(_decoded(data, file))
+        export = telegram.read(_decoded(data))
     except telegram.NotTelegramExport as exc:
         raise Unusable(f"{file}: {exc}") from exc
     bots = {bot.number: bot.id for bot in config.settings.channels.telegram}
@@ -356,7 +357,7 @@ def _from_notes(config: Config, wanted: Wanted, files: Sequence[Path], mask: Mas
         if why is not None:
             skipped.append(Skipped(where=where, why=why))
         data = _bytes(file)
-        if name in _PERSONAS and (text := _decoded(data, file).strip()):
+        if name in _PERSONAS and (text := _decoded(data).strip()):
             advice.append(_persona(where, text, spec))
         if why is not None:
             continue
@@ -368,7 +369,7 @@ def _from_notes(config: Config, wanted: Wanted, files: Sequence[Path], mask: Mas
         seen += [where.encode(), data]
         read.append(
             markdown.read(
-                _decoded(data, file),
+                _decoded(data),
                 where=where,
                 written_at=int(file.stat().st_mtime * 1000),
                 timezone=config.agents[owner.agent].timezone,
@@ -388,8 +389,6 @@ def _from_notes(config: Config, wanted: Wanted, files: Sequence[Path], mask: Mas
     return Found(material=material, advice=tuple(advice), digest=_digest(seen))
 
 
-#: The beginnings of texts in UTF-16.
-_UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _TAKEN: Final = (
     "MEMORY.md, USER.md and daily notes (or a folder with them), result.json from Telegram Desktop, a Remora export"
 )
@@ -441,15 +440,14 @@ def _bytes(file: Path) -> bytes:
         raise Unusable(f"Can't read {file}: {exc.strerror}.") from exc
 
 
-def _decoded(data: bytes, file: Path) -> str:
-    if data[:2] in _UTF16:
-        return data.decode("utf-16", "replace")
-    return data.decode("utf-8", "replace")
+def _decoded(data: bytes) -> str:
+    text = decoded(data, chars=len(data))
+    return data.decode("utf-8", "replace") if text is None else text
 
 
 def _is_binary(data: bytes) -> bool:
     """Returns whether a file under the name of a note is an archive, a picture or the like."""
-    return b"\0" in data[:8_000] and data[:2] not in _UTF16
+    return b"\0" in data[:8_000] and decoded(data, chars=8_000) is None
 
 
 def _is_ours(file: Path) -> bool:

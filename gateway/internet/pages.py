@@ -15,7 +15,7 @@ from typing import Final
 
 from gateway.internet.addresses import NotFetched
 from gateway.internet.reach import Fetched
-from gateway.pipeline import attachments
+from gateway.pipeline import attachments, plain_text
 from gateway.pipeline.apart import read_apart
 
 _AT_ONCE: Final = 2
@@ -67,7 +67,7 @@ async def _read(fetched: Fetched) -> Page:
         return Page(title=str(told["title"]), text=str(told["text"]), cut=bool(told["cut"]) or fetched.cut)
     text = None
     if _TEXT.fullmatch(fetched.media_type):
-        text = await asyncio.to_thread(attachments.decoded, data, chars=_CHARS + 1)
+        text = await asyncio.to_thread(plain_text.decoded, data, chars=_CHARS + 1)
     if text is None:
         raise NotFetched(f"it is {fetched.media_type or 'of a kind'} that can't be read")
     return Page(title="", text=text[:_CHARS], cut=fetched.cut or len(text) > _CHARS)

@@ -10,7 +10,6 @@ label. The text of a file is other people's words and belongs inside a fence; a 
 from __future__ import annotations
 
 import asyncio
-import codecs
 import re
 import sys
 import unicodedata
@@ -26,6 +25,7 @@ from agents.budget import shortened
 from agents.llm import ModelError
 from channels.base import Attachment, Channel, ChannelError, Inbound, TooLarge
 from gateway.pipeline.apart import read_apart
+from gateway.pipeline.plain_text import decoded
 from gateway.pipeline.shares import Shares
 from memory.service import Attached, AttachedState
 
@@ -64,13 +64,6 @@ _LEAST_TOKENS = 50
 _PDF = "application/pdf"
 _LABEL = re.compile(r"^\[[^\[\]\n]{1,200}\](?: |$)", re.MULTILINE)
 _PDF_MARK = re.compile(r"\[page \d{1,6} of (\d{1,6})\]\n")
-#: Share of control characters above which bytes are no text; text with terminal colour codes has some.
-_MOST_CONTROL = 0.05
-_CONTROL = re.compile(r"[\x01-\x08\x0e-\x1f\x7f]")
-_HIGH = re.compile(rb"[\x80-\xff]{1,4096}")
-_PAIR = re.compile(rb"[\x81-\xfe][\x40-\xfe]")
-#: GB 2312's first plane: the 3,755 commonest characters, which make up nearly all of any Chinese text.
-_COMMON_HANZI = re.compile(rb"[\xb0-\xd7][\xa1-\xfe]")
 
 
 class Transcribe(Protocol):
@@ -307,53 +300,6 @@ def picture_type(data: bytes) -> str | None:
     if data.startswith((b"GIF87a", b"GIF89a")):
         return "image/gif"
     return "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else None
-
-
-def decoded(data: bytes, *, chars: int) -> str | None:
-    """Returns at least the first `chars` characters of `data` if it is text, else None.
-
-    Text is UTF-8, UTF-16 with its byte order mark, or data that plausibly is Chinese GBK or Western cp1252.
-    """
-    marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-    if b"\x00" in data and not marked:
-        return None
-    # A character takes at most four bytes; decoding all of 20 MB would hold up everybody for half a second.
-    whole = len(data) <= 4 * chars
-    data = data[: 4 * chars]
-    if data.startswith(b"{\\rtf"):  # decodes as text, but its words are lost among formatting commands
-        return None
-    encodings = ("utf-16",) if marked else ("utf-8-sig", _legacy(data))
-    text = next((text for encoding in encodings if (text := _decoded(data, encoding, whole=whole)) is not None), None)
-    if text is None or "\x00" in text:
-        return None
-    return None if len(text) - len(_CONTROL.sub("", text)) > _MOST_CONTROL * len(text) else text
-
-
-def _decoded(data: bytes, encoding: str, *, whole: bool) -> str | None:
-    """Returns `data` as text; if `data` is not `whole`, a last character that was cut in two is left out."""
-    try:
-        return codecs.getincrementaldecoder(encoding)().decode(data, final=whole) if encoding else None
-    except UnicodeDecodeError:
-        return None
-
-
-def _legacy(data: bytes) -> str:
-    """Returns the older encoding that bytes which are no UTF-8 plausibly have; empty when none is plausible.
-
-    Chinese has its high bytes in pairs, most of them common characters. Western languages have few, mostly alone
-    between plain letters. Anything else is left unread, because a wrong guess would be nonsense told as text.
-    """
-    runs = [match.group() for match in _HIGH.finditer(data)]
-    high = sum(map(len, runs))
-    alone = sum(len(run) == 1 for run in runs)
-    pairs = _PAIR.findall(data)
-    common = list(filter(_COMMON_HANZI.fullmatch, pairs))
-    # Korean fills the first half of the same codes; Chinese has 的, 是 and 我 on either side.
-    late = sum(pair >= b"\xc9" for pair in common)
-    if alone < 0.1 * high and len(common) > 0.6 * len(pairs) and late > 0.15 * len(common):
-        return "gb18030"
-    letters = sum(map(str.isalpha, b"".join(runs).decode("cp1252", "replace")))
-    return "cp1252" if high < 0.3 * len(data) and alone > 0.6 * len(runs) and letters > 0.6 * high else ""
 
 
 def is_pdf(data: bytes) -> bool:

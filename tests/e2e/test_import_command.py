@@ -120,6 +120,28 @@ def test_a_pipe_or_a_device_is_refused_at_once(folder: Path, name: str) -> None:
         assert refused.returncode == 65 and "neither a file nor a folder" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("gbk", "- 我妹妹喜欢喝绿茶，不喜欢咖啡\n- 护照在书房的抽屉里\n"),
+        ("cp932", "- 妹は緑茶が好きです\n- 会議は三時です\n"),
+        ("cp1252", "- Grüße von Jörg aus Köln\n- Café am Platz\n"),
+        ("utf-16-le", "- Grüße von Jörg\n"),
+        ("utf-8-sig", "- Grüße von Jörg\n"),
+    ],
+)
+def test_notes_from_older_systems_are_read_as_what_they_are(folder: Path, encoding: str, text: str) -> None:
+    """Nobody can find a memory of question marks."""
+    (folder / "old").mkdir()
+    (folder / "old" / "MEMORY.md").write_bytes(text.encode(encoding))
+    done = remora(folder, "import", "old", "--person", "telegram:77", "--yes")
+    assert done.returncode == 0 and "\ufffd" not in done.stdout, done.stderr
+    remora(folder, "export", "--person", "telegram:77", "--to", "out")
+    (page,) = (folder / "out").glob("*.md")
+    shown = page.read_text("utf-8")
+    assert all(line.removeprefix("- ") in shown for line in text.splitlines()) and "\ufeff" not in shown
+
+
 def test_an_archive_under_the_name_of_a_note_is_no_memory(folder: Path) -> None:
     packed = gzip.compress(b"- I like tea\n" * 9, mtime=0)
     (folder / "workspace" / "HISTORY.md").write_bytes(packed)

@@ -182,6 +182,32 @@ async def test_thoughts_are_paid_for_and_not_shown() -> None:
     assert served.requests[0]["max_tokens"] == 6096 and "temperature" not in served.requests[0]
 
 
+async def test_an_answer_that_is_sent_again_as_a_whole_is_shown_once() -> None:
+    """Servers that imitate the API end a stream with all of it."""
+    use = {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Oslo"}}
+    message = {"type": "message", "stop_reason": "tool_use", "content": [{"type": "text", "text": "I look."}, use]}
+    begin = {"type": "content_block_start", "index": 1, "content_block": {**use, "input": {}}}
+    json_delta = {"type": "input_json_delta", "partial_json": '{"city": "Oslo"}'}
+    piece = {"type": "content_block_delta", "index": 1, "delta": json_delta}
+    request = Request(messages=HELLO.messages, tools=(WEATHER,))
+    streamed = [START, text("I "), text("look."), begin, piece]
+    for events in ([*streamed, end("tool_use"), message, STOP], [*streamed, message], [START, message, STOP]):
+        completion = await answer_of(stream(*events), request)
+        assert completion.text == "I look."
+        assert completion.tool_calls == (ToolCall(id="t1", name="weather", arguments='{"city": "Oslo"}'),)
+
+
+async def test_arguments_that_come_with_the_beginning_of_a_call_are_taken_if_none_follow() -> None:
+    """Servers that imitate the API have them at once."""
+    use = {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Oslo"}}
+    begin = {"type": "content_block_start", "index": 0, "content_block": use}
+    delta = {"type": "content_block_delta", "index": 0, "delta": {"partial_json": '{"city": "Rome"}'}}
+    request = Request(messages=HELLO.messages, tools=(WEATHER,))
+    for events, city in (([begin], "Oslo"), ([begin, delta], "Rome")):
+        completion = await answer_of(stream(START, *events, end("tool_use"), STOP), request)
+        assert json.loads(completion.tool_calls[0].arguments) == {"city": city}
+
+
 async def test_an_answer_at_its_longest_length_is_known_as_cut() -> None:
     """The same word as for all other servers."""
     assert (await answer_of(stream(START, text("And"), end("max_tokens"), STOP))).finish == "length"

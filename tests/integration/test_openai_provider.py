@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -296,6 +297,18 @@ async def test_a_server_that_keeps_the_stream_open_after_its_end_does_not_hold_t
     "body",
     [
         pytest.param(b": keep-alive\n\n\n" + WHOLE, id="comments and blank lines"),
+        pytest.param(b"\xef\xbb\xbf" + WHOLE, id="byte order mark"),
+        pytest.param(b"\xef\xbb\xbf\n\n: hi\n" + WHOLE, id="byte order mark on a line of its own"),
+        pytest.param(
+            b"\xef\xbb\xbf" + json.dumps({"choices": [{"message": {"content": "Hello Ada."}}]}).encode(),
+            id="byte order mark before plain json",
+        ),
+        pytest.param(WHOLE.replace(b"\n", b"\r"), id="carriage returns alone"),
+        pytest.param(WHOLE.replace(b', "', b',\ndata: "'), id="data of several lines"),
+        pytest.param(WHOLE.replace(b', "', b',\r\ndata:"').replace(b"\n\n", b"\r\n\r\n"), id="the same with CRLF"),
+        pytest.param(WHOLE.replace(b"data: ", b"data: \ndata: "), id="empty data before it"),
+        pytest.param(WHOLE.replace(b"data: ", b"retry: 10\nid\ndata: "), id="fields without a value"),
+        pytest.param(WHOLE.replace(b"\n\n", b"\n\n: OPENROUTER PROCESSING\n\n"), id="comments between"),
         pytest.param(WHOLE.replace(b"data: ", b"data:"), id="no space"),
         pytest.param(WHOLE.replace(b"\n", b"\r\n"), id="carriage returns"),
         pytest.param(WHOLE.replace(b"\n\n", b"\n"), id="no blank lines"),
@@ -322,6 +335,79 @@ async def test_the_answer_of_a_server_with_ways_of_its_own_is_read(body: bytes) 
     """Ollama, vLLM, llama.cpp and the proxies before them differ in all of these."""
     completion = await answer_of(body)
     assert (completion.text, completion.finish) == ("Hello Ada.", "stop")
+
+
+def whole(text: str, finish: str | None = "stop", **more: Any) -> dict[str, Any]:
+    return {
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text, **more}, "finish_reason": finish}]
+    }
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        pytest.param([says("Hello "), says("Ada."), whole("Hello Ada.")], id="message at the end"),
+        pytest.param([says("Hello "), says("Ada.", "stop"), whole("Hello Ada.", None)], id="after the finish"),
+        pytest.param([says("Hello "), whole("Hello Ada.")], id="message with the rest"),
+        pytest.param([whole("Hello", None), whole("Hello Ada", None), whole("Hello Ada.")], id="growing messages"),
+        pytest.param([whole("Hello ", None), whole("Ada.")], id="messages as pieces"),
+        pytest.param([says("Hello "), says("Ada."), says("Hello Ada.", "stop")], id="all again in the last delta"),
+        pytest.param([says("Hello "), says("Ada.", "stop"), says("Hello Ada.")], id="all again after the finish"),
+        pytest.param([says(" Hello "), says("Ada. "), whole("Hello Ada.")], id="message without its blanks"),
+        pytest.param(
+            [says("<think>hm</think>"), says("Hello "), says("Ada."), whole("Hello Ada.")], id="message without a thought"
+        ),
+        pytest.param([says(None, reasoning_content="hm"), whole("Hello Ada.")], id="only thoughts before it"),
+        pytest.param(
+            [{"choices": [{"delta": says(t)["choices"][0]["delta"], **whole(w, f)["choices"][0]}]}
+             for t, w, f in (("Hello ", "Hello ", None), ("Ada.", "Hello Ada.", "stop"))],
+            id="delta and message in each",
+        ),
+    ],
+)  # fmt: skip
+async def test_an_answer_that_is_sent_again_as_a_whole_is_shown_once(chunks: list[dict[str, Any]]) -> None:
+    """Gateways end a stream with all of it."""
+    shown: list[str] = []
+
+    async def show(text: str) -> None:
+        shown.append(text)
+
+    async with wire(replies(sse(*chunks, "[DONE]"))) as served, provider_at(served.base_url) as provider:
+        completion = await provider.complete(HELLO, show)
+    assert completion.text.strip() == "".join(shown).strip() == "Hello Ada."
+    assert completion.finish == "stop"
+
+
+async def test_an_answer_that_repeats_itself_is_left_alone() -> None:
+    """So do songs, laughs and numbers."""
+    for pieces in (["ha", "ha"], ["1", "10", "100"], ["no, ", "no, ", "no, no!"], ["la\n"] * 9):
+        chunks = [*map(says, pieces), says(None, "stop")]
+        assert (await answer_of(sse(*chunks, "[DONE]"))).text.strip() == "".join(pieces).strip()
+
+
+async def test_what_goes_back_with_a_call_is_not_doubled_by_the_whole() -> None:
+    """A thought or a signature that comes back otherwise than it was is refused."""
+    piece = {"index": 0, "id": "x", "function": {"name": "f", "arguments": '{"a": 1}'}, "extra_content": {"s": "sig"}}
+    bare = {key: value for key, value in piece.items() if key != "extra_content"}
+    chunks = [says(None, reasoning_content="h"), says(None, reasoning_content="m"), calls(piece)]
+    last = whole("", "tool_calls", reasoning_content="hm", tool_calls=[bare])
+    completion = await answer_of(sse(*chunks, last, "[DONE]"))
+    assert completion.opaque is not None
+    assert completion.opaque.message == {"reasoning_content": "hm"}
+    assert completion.opaque.calls == ({"extra_content": {"s": "sig"}},)
+
+
+async def test_calls_that_are_sent_again_with_the_whole_are_made_once() -> None:
+    """A reminder would be set twice."""
+    piece = {"index": 0, "id": "x", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+    for last in (
+        whole("", "tool_calls", tool_calls=[piece]),
+        whole("", "tool_calls", tool_calls=[{**piece, "id": "y"}]),
+        whole("", "tool_calls", tool_calls=[{key: value for key, value in piece.items() if key != "index"}]),
+    ):
+        for chunks in ([calls(piece), last], [last, last, last]):
+            completion = await answer_of(sse(*chunks, "[DONE]"))
+            assert [(call.name, call.arguments) for call in completion.tool_calls] == [("f", '{"a": 1}')]
 
 
 async def test_a_unicode_line_separator_in_a_text_does_not_cut_the_stream() -> None:
@@ -440,6 +526,173 @@ def fragment(
             [("x", "f", "{}"), ("call00002", "f", "{}")],
             id="one id for two",
         ),
+        pytest.param(
+            [
+                calls(fragment("", name="f", index=0, call_id="x")),
+                calls(fragment('{"a":', index=1)),
+                calls(fragment("1}", index=1)),
+            ],
+            [("x", "f", '{"a":1}')],
+            id="name under 0, arguments under 1",
+        ),
+        pytest.param(
+            [calls(fragment(None, index=0, call_id="x")), calls(fragment('{"a":1}', name="f", index=1))],
+            [("x", "f", '{"a":1}')],
+            id="id under 0, the rest under 1",
+        ),
+        pytest.param(
+            [
+                calls(fragment("", name="f", index=0, call_id="x")),
+                calls(fragment('{"a":1}', index=1)),
+                calls(fragment("", name="g", index=2, call_id="y")),
+                calls(fragment('{"b":2}', index=3)),
+            ],
+            [("x", "f", '{"a":1}'), ("y", "g", '{"b":2}')],
+            id="an index for each fragment",
+        ),
+        pytest.param(
+            [
+                calls(fragment("", name="f", index=0, call_id="x")),
+                calls(fragment('{"a":1}', index=0)),
+                calls(fragment("", name="g", index=0, call_id="y")),
+                calls(fragment('{"b":2}', index=1)),
+            ],
+            [("x", "f", '{"a":1}'), ("y", "g", '{"b":2}')],
+            id="second head under the first index",
+        ),
+        pytest.param(
+            [
+                calls(fragment('{"a":', name="f", index=1, call_id="x")),
+                calls(fragment('{"b":', name="g", index=2, call_id="y")),
+                calls(fragment("1}", index=1)),
+                calls(fragment("2}", index=2)),
+            ],
+            [("x", "f", '{"a":1}'), ("y", "g", '{"b":2}')],
+            id="counted from 1",
+        ),
+        pytest.param(
+            [
+                calls(fragment('{"a":', name="f", index=-1, call_id="x")),
+                calls(fragment("1}", index=-1)),
+                calls(fragment('{"b":2}', name="g", index=-1, call_id="y")),
+            ],
+            [("x", "f", '{"a":1}'), ("y", "g", '{"b":2}')],
+            id="always -1",
+        ),
+        pytest.param(
+            [
+                calls({**fragment('{"a":', name="f", call_id="x"), "index": "0"}),
+                calls({**fragment("1}"), "index": "0"}),
+                calls({**fragment('{"b":2}', name="g", call_id="y"), "index": "1"}),
+            ],
+            [("x", "f", '{"a":1}'), ("y", "g", '{"b":2}')],
+            id="index as text",
+        ),
+        pytest.param(
+            [
+                calls({**fragment('{"a":', name="f", call_id="x"), "index": None}),
+                calls({**fragment("1}"), "index": None}),
+                calls({**fragment('{"b":2}', name="g", call_id="y"), "index": None}),
+            ],
+            [("x", "f", '{"a":1}'), ("y", "g", '{"b":2}')],
+            id="index null",
+        ),
+        pytest.param(
+            [
+                calls(fragment('{"a":', name="f", index=0)),
+                calls(fragment("1", name="f", index=0)),
+                calls(fragment("}", name="f", index=0)),
+                calls(fragment("", name="f", index=0, call_id="x")),
+            ],
+            [("x", "f", '{"a":1}')],
+            id="name in each, id in the last",
+        ),
+        pytest.param(
+            [
+                calls(fragment('{"a":1}', name="f", index=0)),
+                calls(fragment("", name="f", index=0)),
+                calls(fragment('{"a":2}', index=0)),
+            ],
+            [("call00001", "f", '{"a":1}'), ("call00002", "f", '{"a":2}')],
+            id="the same tool twice under one index",
+        ),
+        pytest.param(
+            [calls(fragment('{"city"', name="wea", index=0)), calls(fragment(": 1}", index=0))],
+            [("call00001", "wea", '{"city": 1}')],
+            id="name that is short",
+        ),
+        pytest.param(
+            [
+                calls(fragment("", name="wea", index=0, call_id="x")),
+                calls(fragment("", name="ther", index=0)),
+                calls(fragment("{}", index=0)),
+            ],
+            [("x", "weather", "{}")],
+            id="name in pieces",
+        ),
+        pytest.param(
+            [
+                calls(fragment("", name="wea", index=0)),
+                calls(fragment("", name="weather", index=0)),
+                calls(fragment("{}", index=0)),
+            ],
+            [("call00001", "weather", "{}")],
+            id="name that grows",
+        ),
+        pytest.param(
+            [
+                calls({"index": 0, "id": "x", "function": {"name": "f", "arguments": ""}}),
+                calls({"index": 0, "id": "", "function": {"name": "", "arguments": '{"a":'}}),
+                calls({"index": 0, "id": None, "function": {"name": None, "arguments": "1}"}}),
+                calls({"index": 1, "id": None, "function": {"name": "", "arguments": ""}}),
+                calls({"index": 2}),
+            ],
+            [("x", "f", '{"a":1}')],
+            id="empty and null fields",
+        ),
+        pytest.param(
+            [
+                calls({"index": 0, "id": "x", "function": {"name": None, "arguments": ""}}),
+                calls(fragment("{}", name="f", index=1, call_id="y")),
+            ],
+            [("y", "f", "{}")],
+            id="an id of nothing",
+        ),
+        pytest.param(
+            [calls(fragment("", name="f", index=0, call_id="x")), calls(fragment({"a": 1}, index=1, call_id="x"))],
+            [("x", "f", '{"a": 1}')],
+            id="object under another index",
+        ),
+        pytest.param(
+            [
+                calls(fragment('{"a"', name="f", index=0, call_id="x")),
+                calls(fragment('{"a": 1', index=0)),
+                calls(fragment('{"a": 1}', index=0)),
+            ],
+            [("x", "f", '{"a": 1}')],
+            id="arguments that grow",
+        ),
+        pytest.param(
+            [
+                calls(fragment('{"a": ', name="f", index=0, call_id="x")),
+                {"choices": [{"message": {"tool_calls": [fragment('{"a": 1}', name="f", call_id="x")]}}]},
+            ],
+            [("x", "f", '{"a": 1}')],
+            id="half a call and then the whole",
+        ),
+        pytest.param(
+            [
+                {"choices": [{"message": {"tool_calls": [fragment('{"a": ', name="f", index=0, call_id="x")]}}]},
+                {"choices": [{"message": {"tool_calls": [fragment("1}", index=0)]}}]},
+            ],
+            [("x", "f", '{"a": 1}')],
+            id="messages as pieces",
+        ),
+        pytest.param(
+            [says(None, tool_calls=fragment('{"a": 1}', name="f", index=0, call_id="x"))],
+            [("x", "f", '{"a": 1}')],
+            id="one call that stands in no list",
+        ),
         pytest.param([calls(fragment({"a": 1}, name="f", index=0))], [("call00001", "f", '{"a": 1}')], id="object"),
         pytest.param([calls(fragment(None, name="f", index=0))], [("call00001", "f", "{}")], id="null"),
         pytest.param([calls(fragment("", name="f", index=0))], [("call00001", "f", "{}")], id="empty"),
@@ -450,8 +703,16 @@ async def test_tool_calls_are_understood_in_every_shape_servers_give_them(
     chunks: list[dict[str, Any]], expected: list[tuple[str, str, str]]
 ) -> None:
     """Ollama, Gemini's and Mistral's interfaces leave out or repeat what OpenAI's never does."""
-    completion = await answer_of(sse(*chunks, says(None, "tool_calls"), "[DONE]"))
+    completion = await answer_of(sse(*chunks, says(None, "tool_calls"), "[DONE]"), TOLD)
     assert [(call.id, call.name, call.arguments) for call in completion.tool_calls] == expected
+
+
+async def test_a_name_in_every_fragment_takes_no_longer_than_the_answer() -> None:
+    """Whether arguments are complete is asked at each of them."""
+    body = sse(calls(fragment("}", name="f", index=0))) * 5_000 + sse(says(None, "tool_calls"), "[DONE]")
+    began = time.thread_time()
+    assert len((await answer_of(body)).tool_calls) == 1
+    assert time.thread_time() - began < 10
 
 
 async def test_a_made_up_id_is_not_one_of_an_earlier_call() -> None:
@@ -467,6 +728,68 @@ async def test_a_call_of_no_tool_is_an_error() -> None:
     error = await failure_of(sse(calls(fragment("{}", index=0)), says(None, "tool_calls")))
     assert isinstance(error, BadCompletion)
     assert "without naming it" in str(error)
+
+
+# --- failures in the middle ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("chunk", "kind", "words"),
+    [
+        ({"choices": [{"delta": {}, "finish_reason": "error"}]}, ModelUnavailable, "finish reason error"),
+        (
+            {"choices": [{"delta": {}, "finish_reason": "error", "native_finish_reason": "overloaded"}]},
+            ModelUnavailable,
+            "overloaded",
+        ),
+        (
+            {"choices": [{"delta": {"content": ""}, "error": {"code": 502, "message": "Provider lost"}}]},
+            ModelUnavailable,
+            "Provider lost",
+        ),
+        (
+            {"choices": [{"message": {"content": "He"}, "finish_reason": "error", "error": {"code": 429, "message": "slow"}}]},
+            ModelRateLimited,
+            "slow",
+        ),
+        (
+            {"error": {"code": "server_error", "message": "gone"}, "choices": [{"delta": {}, "finish_reason": "error"}]},
+            ModelUnavailable,
+            "gone",
+        ),
+        ({"choices": [{"delta": {}, "finish_reason": "insufficient_system_resource"}]}, ModelUnavailable, "resource"),
+        ({"choices": [{"delta": {}, "finish_reason": "network_error"}]}, ModelUnavailable, "network_error"),
+        ([{"error": {"code": 503, "message": "overloaded"}}], ModelUnavailable, "overloaded"),
+        ({"object": "error", "message": "engine died", "code": 500}, ModelUnavailable, "engine died"),
+        ({"object": "error", "message": "maximum context length is 8", "code": 400}, ContextOverflow, "longer than"),
+    ],
+)  # fmt: skip
+async def test_a_failure_told_in_the_middle_is_one_with_its_words(
+    chunk: Any, kind: type[ModelError], words: str
+) -> None:
+    """It passed for an answer, or for an empty one."""
+    for body in (sse(chunk, "[DONE]"), sse(says("Hel"), chunk, "[DONE]"), json.dumps(chunk)):
+        error = await failure_of(body)
+        assert type(error) is kind and words in str(error)
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (b'event: error\ndata: {"message": "out of memory"}\n\n', "out of memory"),
+        (b'event: error\ndata: {"error": {"message": "out of memory"}}\n\n', "out of memory"),
+        (b"event: error\ndata: out of memory\n\n", "out of memory"),
+        (b"event:error\r\ndata:out of\r\ndata:memory\r\n\r\n", "out of memory"),
+        (b"event: error\n\n" + WHOLE, ""),
+    ],
+)
+async def test_an_event_of_an_error_is_one(event: bytes, words: str) -> None:
+    """Only its name says so."""
+    if words:
+        error = await failure_of(sse(says("Hel")) + event)
+        assert isinstance(error, ModelUnavailable) and words in str(error)
+    else:  # one without data tells nothing
+        assert (await answer_of(event)).text == "Hello Ada."
 
 
 # --- usage ---------------------------------------------------------------------------------------------------------
@@ -710,6 +1033,28 @@ async def test_a_call_written_in_the_text_is_a_call_and_thoughts_are_not_shown()
     assert [(call.name, json.loads(call.arguments)) for call in completion.tool_calls] == [
         ("weather", {"city": "Oslo"})
     ]
+
+
+async def test_a_call_in_the_text_goes_back_to_its_server_as_its_own() -> None:
+    """A server that wants a thought with each call gets an empty one, and the call stays a call."""
+    body = sse(says('<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>', "stop"), "[DONE]")
+    refusal = {"error": {"message": "The reasoning_content in the thinking mode must be passed back to the API."}}
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        messages = served.requests[-1]["messages"]
+        called = [one for one in messages if one.get("tool_calls")]
+        if any("reasoning_content" not in one for one in called):
+            await replies(refusal, status="400 Bad Request")(served, writer)
+        else:
+            await replies(WHOLE if called else body)(served, writer)
+
+    async with wire(answer) as served, provider_at(served.base_url) as provider:
+        first = await provider.complete(TOLD)
+        asked = ChatMessage(role="assistant", content="", tool_calls=first.tool_calls, opaque=first.opaque)
+        result = ChatMessage(role="tool", content="rain", tool_call_id=first.tool_calls[0].id)
+        last = await provider.complete(replace(TOLD, messages=(*TOLD.messages, asked, result)))
+    assert last.text == "Hello Ada."
+    assert [one["role"] for one in served.requests[-1]["messages"][-2:]] == ["assistant", "tool"]
 
 
 async def test_a_thought_without_its_opening_is_shown_once_at_most() -> None:

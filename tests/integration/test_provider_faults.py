@@ -216,6 +216,22 @@ SHAPES: dict[str, bytes] = {
     "calls: cut off": sse(delta(tool_calls=[fragment('{"query": "te')])),
     "calls: cut off by length": asks(fragment('{"query": "te'), finish="length"),
     "calls: arguments first": asks(fragment('{"query":', None), fragment('"tea"}')),
+    "calls: under other indexes": asks(
+        fragment("", index=0), {"index": 1, "function": {"arguments": '{"query": "tea"}'}}
+    ),
+    "calls: of other spellings": asks(
+        fragment("{}", "default_api:now"), fragment("{}", "now<|channel|>commentary", id="c2")
+    ),
+    "calls: again as a whole": sse(
+        delta(tool_calls=[fragment()]), {"choices": [{"message": {"tool_calls": [fragment()]}}]}, "[DONE]"
+    ),
+    "content: again as a whole": sse(
+        delta(content="Tea"), {"choices": [{"message": {"content": "Tea."}, "finish_reason": "stop"}]}, "[DONE]"
+    ),
+    "content: a call in marks": says(
+        '<｜DSML｜function_calls><｜DSML｜invoke name="now"></｜DSML｜invoke></｜DSML｜function_calls>'
+    ),
+    "content: a call without marks": says("commentary to=functions.now json{}"),
     "choices: null": sse({"choices": None}, "[DONE]"),
     "choices: an object": sse({"choices": {}}, "[DONE]"),
     "choices: no objects": sse({"choices": [None]}, "[DONE]"),

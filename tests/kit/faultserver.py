@@ -210,6 +210,14 @@ async def _garbage_line(server: FaultServer, writer: asyncio.StreamWriter) -> No
     await server.send(writer, _STREAM + sse("{oops"))
 
 
+async def _failed(server: FaultServer, writer: asyncio.StreamWriter) -> None:
+    await server.send(writer, _STREAM + sse(delta("error"), "[DONE]"))
+
+
+async def _failed_midstream(server: FaultServer, writer: asyncio.StreamWriter) -> None:
+    await server.send(writer, _STREAM + sse(delta(content=BEGUN)) + b"event: error\ndata: out of memory\n\n")
+
+
 async def _no_http(server: FaultServer, writer: asyncio.StreamWriter) -> None:
     await server.send(writer, b"SSH-2.0-OpenSSH_9.6\r\n" * 3)
 
@@ -255,6 +263,8 @@ MODES: Mapping[str, _Mode] = {
     "broken_gateway": _refuses("502 Bad Gateway", body="<html><title>502 Bad Gateway</title></html>"),
     "garbage": _garbage,
     "garbage_line": _garbage_line,
+    "failed": _failed,
+    "failed_midstream": _failed_midstream,
     "no_http": _no_http,
     "empty": _empty,
     "empty_answer": _empty_answer,

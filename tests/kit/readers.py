@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import partial
 from itertools import chain
 from typing import Any, Final
 
-from agents import budget, marks, output, textual_calls, tokens, tools
+from agents import budget, calls, marks, output, textual_calls, tokens, tools
 from agents.offline import question
 from agents.offline.speech import speech
+from agents.providers import events
 from channels import markup
 from gateway.api import front_ends
 from gateway.commands import call, keys, plain, table
 from gateway.commands import texts as answers
 from gateway.internet.addresses import is_named
-from gateway.pipeline import attachments, policy
+from gateway.pipeline import attachments, plain_text, policy
 from languages import LANGUAGES
 from memory import dates, filters, periods
 from memory.errors import MemoryFault
@@ -85,10 +86,24 @@ class Reader:
         return time.thread_time() - begun
 
 
-def _fed(text: str) -> None:
-    reading = output.Output()
+def _fed(text: str, offered: Sequence[str] = ()) -> None:
+    reading = output.Output(offered=offered)
     for at in range(0, len(text), 40):
         reading.feed(text[at : at + 40])
+    reading.finish()
+
+
+def _streamed(text: str) -> None:
+    reading = events.Events()
+    for line in ("data:" + text.replace("\n", "\ndata:")).encode("utf-8", "replace").split(b"\n"):
+        for _ in reading.add(line):
+            pass
+    for _ in reading.finish():
+        pass
+
+
+def _decoded(text: str, *, encoding: str) -> str | None:
+    return plain_text.decoded(text.encode(encoding, "replace"), chars=16_000)
 
 
 def _orders(text: str, *, code: str) -> list[orders.Order]:
@@ -192,6 +207,13 @@ READERS: Final = (
     Reader(name="memory.forgetting.quotes.is_telling", read=quotes.is_telling),
     Reader(name="gateway.pipeline.attachments.own_words", read=attachments.own_words),
     Reader(name="gateway.pipeline.attachments.plain_name", read=attachments.plain_name),
+    *(
+        Reader(
+            name=f"gateway.pipeline.plain_text.decoded:{encoding}",
+            read=partial(_decoded, encoding=encoding),
+        )
+        for encoding in ("utf-16-le", "gb18030", "cp1252")
+    ),
     Reader(name="gateway.pipeline.policy.code_in", read=policy.code_in),
     Reader(name="gateway.api.front_ends.own_words", read=front_ends.own_words),
     Reader(name="gateway.internet.addresses.is_named", read=lambda text: is_named("https://a.com/x", [text])),
@@ -212,6 +234,11 @@ READERS: Final = (
     Reader(name="agents.marks.one_line", read=marks.one_line),
     # Read in pieces as they come, so the loop never waits for the whole of it.
     Reader(name="agents.output.Output.feed", read=_fed, seconds=2.0),
+    Reader(name="agents.output.Output.feed:offered", read=partial(_fed, offered=("a", "find")), seconds=2.0),
+    Reader(name="agents.calls.arguments_in", read=calls.arguments_in),
+    Reader(name="agents.calls.as_json", read=lambda text: calls.as_json("{" + text)),
+    Reader(name="agents.calls.tool_named", read=lambda text: calls.tool_named(text, ("find", "forget_all"))),
+    Reader(name="agents.providers.events.Events.add", read=_streamed),
     Reader(name="agents.textual_calls.calls_in", read=textual_calls.calls_in),
     Reader(name="agents.textual_calls.pythonic", read=textual_calls.pythonic),
     Reader(name="agents.tokens.count_tokens", read=tokens.count_tokens),
@@ -272,7 +299,9 @@ UNITS: Final = (
     "中中中中中中中中中中中中中中中中中中中中中中中中中中中中中中。", "Aa1!Aa1!Aa1!Aa1!Aa1!Aa1!Aa1!Aa1! ", "<arg_key>", "<arg_key>a</arg_key>",
     "<arg_key>a</arg_key><arg_value>", "</arg_key><arg_value>", "a<arg_key>b</arg_key><arg_value>", 'a("', "a('",
     'a("\\"', '<invoke name="a">', "<parameter=a>", '<parameter name="a">', "functions.a:0<", "a[ARGS]", "a```",
-    "call:a ",
+    "call:a ", '<|"|>', "<|tool_call>call:a{b:", "<escape>", "{'a': ", "<|channel>", "<channel|>", "commentary to=",
+    'commentary to=functions.a json{"b":', "assistantcommentary to=a ", "to=functions.a  ", "<｜DSML｜",
+    '<｜DSML｜invoke name="a">', "</｜DSML｜invoke>", "</ ", "< /", "a[ARGS]{", "a{", "a::", "data:{",
 )  # fmt: skip
 
 

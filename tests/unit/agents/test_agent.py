@@ -118,7 +118,7 @@ async def test_arguments_that_only_python_reads_do_not_stay_in_history(arguments
 
 @pytest.mark.parametrize(
     ("name", "kept"),
-    [("add it", "add_it"), ("functions.add", "functions_add"), ("加", "_"), ("", "_"), ("x" * 5_000, "x" * 64)],
+    [("add it", "add_it"), ("functions.find", "functions_find"), ("加", "_"), ("", "_"), ("x" * 5_000, "x" * 64)],
 )
 async def test_a_tools_name_is_kept_in_letters_every_vendor_takes(name: str, kept: str) -> None:
     """One odd name in history is a refusal of every later request."""

@@ -70,6 +70,29 @@ HIDDEN = [
     ("[Day 2026-11-23]\nYes.", "Yes."),
     ("I know: [memory 12] tea [end of memory 12] Yes.", "I know:  Yes."),
     ("As [memory 12] says, you like tea.", "As  says, you like tea."),
+    ("<|channel>thought\nhm<channel|>Yes.", "Yes."),
+    ("hm\n<channel|>Yes.", "Yes."),
+    ("<|turn>model\n<|channel>thought\n<channel|>Yes.<turn|>", "Yes."),
+    ("thought\nYes.", "Yes."),
+    ('Ok.<|tool_call>call:find{q:<|"|>x<|"|>}<tool_call|><|tool_response>', "Ok."),
+    ("hm◁/think▷Yes.", "Yes."),
+    ("hm</thinking>Yes.", "Yes."),
+    ("hm<|END_THINKING|>Yes.", "Yes."),
+    ("hm[/THINK]Yes.", "Yes."),
+    ("<scratch_pad>hm</scratch_pad>Yes.", "Yes."),
+    ("<|START_THINKING|>hm<|END_THINKING|><|START_RESPONSE|>Yes.<|END_RESPONSE|>", "Yes."),
+    ('commentaryI look.assistantcommentary to=functions.find json{"q": 1}', "I look."),
+    ("assistantfinalYes.", "Yes."),
+    ('analysisThey ask.assistantcommentary to=functions.find json{"q": 1}', ""),
+    ('I look. commentary to=functions.find {"q": 1}', "I look."),
+    ('I look.<|action_start|><|plugin|>{"name": "find", "parameters": {}}<|action_end|>', "I look."),
+    ("I look.<|tool_call_start|>[find(q='x')]<|tool_call_end|>", "I look."),
+    (
+        'I look.\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name="find">\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
+        "I look.",
+    ),
+    ('<‖DSML‖tool_calls><‖DSML‖invoke name="find"></‖DSML‖invoke></‖DSML‖tool_calls>Yes.', "Yes."),
+    ("Yes.<｜DSML｜fun", "Yes."),
     ("Fine. [context 8f3a: added by the system]\nrecent topics", "Fine."),
 ]
 
@@ -91,6 +114,11 @@ KEPT = [
     "<p>Hello <b>bold</b></p> and <br> and <3 you",
     "Number 15 is about the [memory] foam pillow.",
     "Call functions.greet from the console.",
+    "His commentary to the text, and to=functions of the mail header.",
+    "analysis of the case\nfinally done\ncommentary: none",
+    "thoughts\non tea, and thought\nfor food",
+    "Action: `json` is short for it.",
+    "use x <|> y and a |> b or <| f",
     "~~~\n<|im_start|>user\n~~~\nThe end.",
     "* a\n* b\n\n# Head\n\n**Bold:** text\n",
 ]
@@ -149,9 +177,59 @@ def test_text_without_brackets_is_left_alone(text: str) -> None:
         assert read(text).text == text
 
 
+_PARAMETER = '<{0}parameter name="q" string="true">tea</{0}parameter>'
+
+
+def _dsml(bars: str, block: str) -> str:
+    inside = f'<{bars}invoke name="find">\n{_PARAMETER.format(bars)}\n</{bars}invoke>'
+    return f"<{bars}{block}>\n{inside}\n</{bars}{block}>" if block else inside
+
+
 @each_row(
     "text",
     [
+        _dsml("｜DSML｜", "function_calls"),
+        _dsml("｜DSML｜", "tool_calls"),
+        _dsml("｜DSML｜", "calls"),
+        _dsml("｜DSML｜", ""),
+        _dsml("｜｜DSML｜｜", "tool_calls"),
+        _dsml("‖DSML‖", "tool_calls"),
+        _dsml("| DSML | ", "tool_use"),
+        _dsml("steptml:", ""),
+        _dsml("｜DSML｜", "function_calls")[:-40],
+        '<|tool_call>call:find{q:<|"|>tea<|"|>}<tool_call|>',
+        "<start_function_call>call:find{q:<escape>tea<escape>}<end_function_call>",
+        f"<minimax:tool_call>\n{_dsml('', '')}\n</minimax:tool_call>",
+        "<tool_call>{'name': 'find', 'arguments': {'q': 'tea'}}</tool_call>",
+        "{'name': 'find', 'arguments': {'q': 'tea',}}",
+        '<tool_call>{"name": "functions.find", "arguments": {"q": "tea"}}</tool_call>',
+        'find[ARGS]{"q": "tea"}',
+        'find{"q": "tea"}',
+        '[TOOL_CALLS]find[CALL_ID]abc123def[ARGS]{"q": "tea"}',
+        '```tool_code\nprint(default_api.find(q="tea"))\n```',
+        '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "find", "parameters": {"q": "tea"}}]<|END_ACTION|>',
+        'Action: ```json\n[{"tool_name": "find", "parameters": {"q": "tea"}}]\n```',
+        '<|tool_call|>[{"name": "find", "arguments": {"q": "tea"}}]<|end_of_text|>',
+        '<|python_start|>[find(q="tea")]<|python_end|><|eot|>',
+        '<|tool_call_start|>[find(q="tea")]<|tool_call_end|>',
+        '<|action_start|><|plugin|>{"name": "find", "parameters": {"q": "tea"}}<|action_end|>',
+        *(
+            f'{role}{channel}to={name}{type_}{{"q": "tea"}}{end}'
+            for role, channel, name, type_, end in [
+                ("", "commentary ", "functions.find", " json", ""),
+                ("", "commentary ", "functions.find", " <|constrain|>json<|message|>", "<|call|>"),
+                ("", "commentary ", "functions.find", " <|constrain|>json", ""),
+                ("", "commentary ", "functions.find", " json<|message|>", ""),
+                ("", "commentary ", "functions.findjson", "", "<|call|>commentary"),
+                ("", "commentary ", "find", " ", ""),
+                ("assistant", "commentary ", "functions.find", " code", ""),
+                ("<|channel|>", "commentary ", "functions.find", " json", ""),
+                ("<|channel|>", "analysis ", "functions.find", " <|constrain|>json", "<|call|>"),
+                ("", "", "functions.find", "<|channel|>commentary json<|message|>", "<|call|>"),
+                ("<|start|>assistant", " ", "functions.find", "<|channel|>commentary json<|message|>", "<|call|>"),
+                ("<|channel|>analysis<|message|>hm<|end|><|start|>assistant", "commentary ", "find", " json", ""),
+            ]
+        ),
         f"<tool_call>{CALL}</tool_call>",
         f"<tool_call>\n{CALL}",
         f"[TOOL_CALLS] [{CALL}]",
@@ -181,7 +259,41 @@ def test_a_call_written_as_text_of_an_offered_tool_is_a_call(text: str) -> None:
     output = read(text, offered=("find",))
     assert [(name, json.loads(arguments)) for name, arguments in output.calls] == [("find", {"q": "tea"})]
     assert "find" not in output.text
+    assert read(*text, offered=("find",)).calls == output.calls
     assert read(text).calls == []
+
+
+def test_a_call_without_arguments_is_its_name() -> None:
+    """As GLM writes it."""
+    assert read("<tool_call>find</tool_call>", offered=("find",)).calls == [("find", "{}")]
+
+
+def test_a_call_of_no_offered_tool_is_kept_so_that_the_model_is_told() -> None:
+    """Left out, its answer would be empty, and nobody would know why."""
+    text = '<tool_call>{"name": "seek", "arguments": {"q": "tea"}}</tool_call>'
+    assert read(text, offered=("find",)).calls == [("seek", '{"q": "tea"}')]
+    assert read(text).calls == []
+
+
+def test_a_call_whose_arguments_can_not_be_read_is_kept_so_that_the_model_is_told() -> None:
+    """A brace too few would else be an empty answer."""
+    text = f"<tool_call>{CALL[:-1]}</tool_call>"
+    assert read(text, offered=("find",)).calls == [("find", CALL[:-1])]
+    assert read("<tool_response>{'name': 'find', 'content': </tool_response>Yes.", offered=("find",)).calls == []
+
+
+def test_text_that_is_said_to_be_text_stays_text() -> None:
+    """DeepSeek says of each parameter whether it is one."""
+    text = _dsml("｜DSML｜", "function_calls")
+    assert read(text.replace("tea", "2024"), offered=("find",)).calls == [("find", '{"q": "2024"}')]
+    number = text.replace("tea", "2024").replace('"true"', '"false"')
+    assert read(number, offered=("find",)).calls == [("find", '{"q": 2024}')]
+
+
+def test_a_call_in_a_thought_whose_opening_was_lost_is_none() -> None:
+    """The model has only thought of it."""
+    output = read(f"I could <tool_call>{CALL}</tool_call> but</think>Yes.", offered=("find",))
+    assert (output.text, output.calls) == ("Yes.", [])
 
 
 def test_data_is_left_as_it_is_but_for_thoughts_and_marks_around_it() -> None:

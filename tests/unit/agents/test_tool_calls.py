@@ -19,12 +19,18 @@ from tests.kit.fakes import ScriptedModel, calls
 
 REQUEST = Request(messages=(ChatMessage(role="user", content="hi"),))
 SCHEMA = {"type": "object", "properties": {"amount": {"type": "integer"}}, "required": ["amount"]}
+#: Arguments that are no JSON and can mean one thing only.
+READABLE = [
+    '"{\\"amount\\": 1}"', "{'amount': 1}", "{amount: 1}", '```json\n{"amount": 1}\n```', '{"amount": 1}```',
+    '{"amount": 1}{"amount": 1}', '{}{"amount": 1}', '{"amount": 1,}', '\ufeff{"amount": 1}', '{"amount": 1}}',
+    '{"amount": 1}<|call|>',
+]  # fmt: skip
 #: Arguments that models have been seen to write, or might.
 MALFORMED = [
     "", " ", "\n", "{", "}", "[", "]", "{}}", "{{}}", "[]", "[1]", "[{}]", '[{"amount": 1}]', "null", "true", "false",
-    "0", "-1", "1e9", '"x"', '"{\\"amount\\": 1}"', "NaN", "Infinity", "undefined", "None", "{'amount': 1}",
-    "{amount: 1}", '{"amount"}', '{"amount":}', '{"amount": }', '{"amount" 1}', '{"amount"= 1}', '{"amount": 1',
-    '{"amount": 1,}x', '{"amount": 1}{"amount": 2}', '{"amount": 1} trailing', '```json\n{"amount": 1}\n```',
+    "0", "-1", "1e9", '"x"', "NaN", "Infinity", "undefined", "None",
+    '{"amount"}', '{"amount":}', '{"amount": }', '{"amount" 1}', '{"amount"= 1}', '{"amount": 1',
+    '{"amount": 1,}x', '{"amount": 1}{"amount": 2}', '{"amount": 1} trailing',
     'Sure! {"amount": "x"}', "<amount>1</amount>", "amount=1", "amount: 1", '{"amount": "many"}', '{"amount": null}',
     '{"amount": [1]}', '{"amount": {"value": 1}}', '{"amount": NaN}', '{"amount": Infinity}', '{"amount": 1e999}',
     '{"amount": 01}', '{"amount": 1.5}', '{"amount": 0x1F}', '{"Amount": 1}', '{"": 1}', '{"amount ": 1}',
@@ -85,6 +91,33 @@ async def test_malformed_arguments_are_answered_and_break_no_later_request(argum
     kept = model.requests[1].messages[-2].tool_calls[0]
     assert reply.text == "Sorry." and isinstance(strictly(kept.arguments), dict)
     assert model.requests[1].messages[-1].content.startswith("Error: the arguments of add don't fit: ")
+
+
+@pytest.mark.parametrize("arguments", READABLE)
+async def test_arguments_that_mean_one_thing_are_read_and_kept_as_json(arguments: str) -> None:
+    """A small model that is told of a fence writes it again."""
+    model = ScriptedModel(calls(("add", arguments)), "Done.")
+    await run(model)
+    assert model.requests[1].messages[-1].content == "added 1"
+    assert strictly(model.requests[1].messages[-2].tool_calls[0].arguments) == {"amount": 1}
+
+
+@pytest.mark.parametrize(
+    "name", ["functions.add", "default_api:add", "tool::add", "add<|channel|>commentary", "add ", '"add"', "add:0"]
+)
+async def test_a_name_that_only_one_tool_can_mean_is_that_tools(name: str) -> None:
+    """Models write the namespaces and marks of their training before and after it."""
+    model = ScriptedModel(calls((name, '{"amount": 1}')), "Done.")
+    await run(model)
+    assert model.requests[1].messages[-2].tool_calls[0].name == "add"
+    assert model.requests[1].messages[-1].content == "added 1"
+
+
+async def test_a_name_of_no_tool_is_answered_with_those_there_are() -> None:
+    """The model can choose again."""
+    model = ScriptedModel(calls(("functions.subtract", "{}")), "Sorry.")
+    await run(model)
+    assert model.requests[1].messages[-1].content.endswith("Available: add.")
 
 
 @pytest.mark.parametrize("arguments", MALFORMED, ids=range(len(MALFORMED)))
