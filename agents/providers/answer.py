@@ -21,8 +21,8 @@ from agents.providers.opaque import Fields
 _MOST_TOKENS = 1_000_000_000
 #: Tool call ids that the strictest vendors accept back: OpenAI at most 40 characters, Anthropic only these characters.
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
-#: The longest id of a server's own that is given back. Relays keep a signature in it.
-_LONGEST_ID = 10_000
+#: An id of a server's own that is given back to it, although others would not take it. Relays keep a signature in it.
+_OWN_ID = re.compile(r"[!-~]{1,10000}")
 #: Finish reasons that say the answer was cut off at a limit of tokens; all are called "length" here.
 _CUT = frozenset(("length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded"))
 
@@ -248,7 +248,7 @@ class Assembled:
     def opaque(self, origin: str, calls: Sequence[ToolCall]) -> Opaque | None:
         """Returns the fields that the server `origin` wants back with these calls; None if there are none."""
         own = [
-            call.fields.whole() | ({} if call.id == made.id or not call.id else {"id": storable(call.id[:_LONGEST_ID])})
+            call.fields.whole() | ({"id": call.id} if call.id != made.id and _OWN_ID.fullmatch(call.id) else {})
             for call, made in zip(self._called, calls, strict=False)
         ]
         message = self.fields.whole()

@@ -163,12 +163,16 @@ def _with_thoughts(message: ChatMessage, origin: str) -> ChatMessage:
 def _with_ids(messages: Sequence[ChatMessage], *, short: Callable[[str], str]) -> list[ChatMessage]:
     """Returns the messages with the ids of calls as the server gave them, or made `short`."""
     ids: dict[str, str] = {}
+    used: set[str] = set()
     wired = []
     for message in messages:
         native = message.opaque.calls if message.opaque is not None else ()
         for n, call in enumerate(message.tool_calls):
             given = native[n].get("id") if n < len(native) else None
-            ids[call.id] = given if isinstance(given, str) else short(call.id)
+            # Some servers give one id to several calls, and refuse it when it comes back.
+            names = (given, short(call.id), _nine(f"{call.id} {len(used)}"))
+            ids[call.id] = next(name for name in names if isinstance(name, str) and name not in used)
+            used.add(ids[call.id])
         calls = tuple(replace(call, id=ids[call.id]) for call in message.tool_calls)
         answered = message.tool_call_id
         wired.append(
@@ -181,4 +185,8 @@ def _with_ids(messages: Sequence[ChatMessage], *, short: Callable[[str], str]) -
 
 def _short(call_id: str) -> str:
     """Returns an id of nine letters and digits, always the same for the same id."""
-    return call_id if _SHORT_ID.fullmatch(call_id) else hashlib.sha256(call_id.encode()).hexdigest()[:9]
+    return call_id if _SHORT_ID.fullmatch(call_id) else _nine(call_id)
+
+
+def _nine(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:9]

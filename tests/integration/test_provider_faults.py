@@ -323,7 +323,8 @@ def refusal_of(request: Any) -> str | None:
             return "an empty message"
         for call in message.get("tool_calls", ()):
             name, arguments = call["function"]["name"], call["function"]["arguments"]
-            if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", call["id"]) or call["id"] in used:
+            # An odd id goes back to the server that gave it, and to no other.
+            if not re.fullmatch(r"[!-~]+", call["id"]) or call["id"] in used:
                 return f"a bad or repeated id: {call['id'][:60]}"
             if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
                 return f"a bad name: {name[:60]}"
