@@ -112,7 +112,7 @@ def _message(message: ChatMessage, *, shown: bool) -> dict[str, Any]:
     if message.opaque is not None:
         wire |= message.opaque.message
         for n, fields in enumerate(message.opaque.calls[: len(message.tool_calls)]):
-            wire["tool_calls"][n] |= fields
+            wire["tool_calls"][n] = {**fields, **wire["tool_calls"][n]}
     if message.tool_call_id is not None:
         wire["tool_call_id"] = message.tool_call_id
     return wire
