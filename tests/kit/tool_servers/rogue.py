@@ -85,7 +85,7 @@ def trap() -> Trap:
 
 def scatter() -> list[str]:
     """Answers in more parts than anybody reads."""
-    return ["part"] * 20_000
+    return ["part"] * 5_000
 
 
 def shift() -> str:
