@@ -43,6 +43,7 @@ from agents.providers.errors import MOST_ERROR_BYTES, Refusal, Server, error_bod
 from agents.providers.quirks import Learned, Quirk
 from agents.providers.roles import alternating, without_system, without_tools
 from agents.spec import ModelSpec
+from agents.toolservers import relay
 
 log = structlog.get_logger(__name__)
 
@@ -251,7 +252,7 @@ class Adapter(ABC):
                     part = part.removeprefix(b"data:").lstrip() if part.startswith(b"data:") else b""
                     answer.ended = answer.ended or part == b"[DONE]"
                     if part and not answer.ended:
-                        await self._take(answer, json_object(part), on_text)
+                        await self._take(answer, self._object(part), on_text)
                     if answer.ended:
                         break
                 else:
@@ -304,7 +305,7 @@ class Adapter(ABC):
         """Adds the body of a server that does not stream to the answer."""
         if len(body) > _MOST_LINE:
             raise self._too_long()
-        whole = json_object(body)
+        whole = self._object(body)
         if whole is None or not self.is_answer(whole):
             raise self._no_answer(body)
         await self._take(answer, whole, on_text)
@@ -366,6 +367,12 @@ class Adapter(ABC):
         messages = request.messages if seen else [replace(message, pictures=()) for message in request.messages]
         tools = () if "tools" in self._quirks else request.tools
         return size(replace(request, messages=tuple(messages), tools=tools), self._count_tokens)
+
+    def _object(self, text: bytes | bytearray) -> dict[str, Any] | None:
+        """Returns the JSON object in a line or body, None if there is none. One with a heap of values is too long."""
+        if relay.values(text) > relay.MOST_VALUES:
+            raise self._too_long()
+        return json_object(text)
 
     def _too_long(self) -> ModelError:
         return BadCompletion(

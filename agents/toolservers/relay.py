@@ -48,7 +48,7 @@ class Allowance:
         return self._taken <= self._most
 
 
-def values(message: bytes) -> int:
+def values(message: bytes | bytearray) -> int:
     """Returns how many values and lines a message of JSON, or an event with one, has at most, without parsing it.
 
     Each value but the first follows a comma, a bracket or a brace, so these are counted. Those inside strings are left
@@ -60,7 +60,7 @@ def values(message: bytes) -> int:
     return count
 
 
-def _marks(text: bytes) -> int:
+def _marks(text: bytes | bytearray) -> int:
     return len(text) - len(text.translate(None, b",[{\r\n"))
 
 
