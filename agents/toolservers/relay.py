@@ -64,14 +64,14 @@ def _marks(text: bytes | bytearray) -> int:
     return len(text) - len(text.translate(None, b",[{\r\n"))
 
 
-def refusal(message: bytes) -> bytes:
-    """Returns an error for whoever waits for a message that has too many values; nothing if nobody can be named."""
+def refusal(request: bytes) -> bytes:
+    """Returns an error for whoever sent this request, or waits for the message with its id; nothing if nobody does."""
     try:
-        asked = json.loads(message)["id"]
+        asked = json.loads(request)["id"]
     except (ValueError, LookupError, TypeError, RecursionError):
         return b""
-    error = {"code": -32603, "message": f"an answer of more than {MOST_VALUES} values, which is not read"}
-    return json.dumps({"jsonrpc": "2.0", "id": asked, "error": error}).encode() + b"\n"
+    why = f"an answer of more than {MOST_VALUES:,} values or {LONGEST:,} bytes, which is not read"
+    return json.dumps({"jsonrpc": "2.0", "id": asked, "error": {"code": -32603, "message": why}}).encode() + b"\n"
 
 
 def main(command: list[str]) -> int:

@@ -147,10 +147,11 @@ async def _remote(url: str, headers: Mapping[str, str], messages: Allowance) -> 
     size, heap = Allowance(*relay.BYTES), Allowance(*relay.VALUES)
 
     class Bounded(httpx2.AsyncByteStream):
-        """A response's body, passed on in whole messages that may be read; any other ends it."""
+        """A response's body in whole messages that may be read. For others stands an error to the `request`."""
 
-        def __init__(self, inner: Any, *, events: bool) -> None:
+        def __init__(self, inner: Any, request: bytes, *, events: bool) -> None:
             self._inner = inner
+            self._request = request
             self._events = events
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -160,19 +161,25 @@ async def _remote(url: str, headers: Mapping[str, str], messages: Allowance) -> 
                     raise httpx2.ReadError("more bytes than anybody reads")
                 held += chunk
                 if len(held) > relay.LONGEST:
-                    raise httpx2.ReadError(f"more than {relay.LONGEST} bytes in one message")
+                    yield self._refusal()
+                    return
                 if self._events and (end := _event_end(held, len(held) - len(chunk))):
-                    yield readable(bytes(held[:end]))
+                    yield self._readable(bytes(held[:end]))
                     del held[:end]
-            yield readable(bytes(held))
+            yield self._readable(bytes(held))
 
         async def aclose(self) -> None:
             await self._inner.aclose()
 
-    def readable(message: bytes) -> bytes:
-        if (count := relay.values(message)) > relay.MOST_VALUES or not heap.take(count):
-            raise httpx2.ReadError(f"more than {relay.MOST_VALUES} values in one message, or many messages with many")
-        return message
+        def _readable(self, message: bytes) -> bytes:
+            count = relay.values(message)
+            if not heap.take(min(count, relay.MOST_VALUES)):
+                raise httpx2.ReadError("more values than anybody reads")
+            return self._refusal() if count > relay.MOST_VALUES else message
+
+        def _refusal(self) -> bytes:
+            error = relay.refusal(self._request)
+            return b"data: " + error + b"\n" if error and self._events else error
 
     async def bound(response: Any) -> None:
         if not messages.take(_RESPONSE):
@@ -185,7 +192,8 @@ async def _remote(url: str, headers: Mapping[str, str], messages: Allowance) -> 
             return
         # JSON and events are UTF-8. A character set of the server's choice would hide the marks that are counted.
         kind = response.headers["Content-Type"] = response.headers.get("Content-Type", "").partition(";")[0]
-        response.stream = Bounded(response.stream, events=kind.strip().lower() == "text/event-stream")
+        is_stream = kind.strip().lower() == "text/event-stream"
+        response.stream = Bounded(response.stream, response.request.content, events=is_stream)
 
     async def hasten(request: Any) -> None:
         if request.method == "DELETE":

@@ -79,7 +79,32 @@ async def test_a_heap_of_values_is_not_read(server: Scripted, heap: str, kind: s
             return await streamed(request, event(reply))
         return web.Response(text=json.dumps(reply), content_type="application/json")
 
-    await fails_and_goes_on(server, answer)
+    error = await fails_and_goes_on(server, answer)
+    assert "more than 25,000 values" in str(error)
+
+
+@pytest.mark.stands("the server makes its answer in the same loop")
+@pytest.mark.parametrize("kind", ["json", "events"])
+async def test_what_is_not_read_of_one_call_takes_no_other_with_it(server: Scripted, kind: str) -> None:
+    """Two people share the server, and one of them asks for too much."""
+    goes_on = asyncio.Event()
+
+    async def answer(request: web.Request, message: JSON) -> web.StreamResponse:
+        result = text("x" * 5_000_000) if len(server.methods("tools/call")) == 2 else text("fine")
+        if result == text("fine"):
+            await goes_on.wait()
+        reply = replied(message, result)
+        return await streamed(request, event(reply)) if kind == "events" else web.json_response(reply)
+
+    server.answers["tools/call"] = answer
+    async with running(at(server)) as used:
+        look = await tool(used, "look")
+        waiting = asyncio.ensure_future(look.call({}))
+        await until(lambda: server.methods("tools/call"))
+        with pytest.raises(OutcomeUnknown, match="4,000,000 bytes"):
+            await look.call({})
+        goes_on.set()
+        assert await waiting == "fine" and len(server.methods("initialize")) == 1
 
 
 @pytest.mark.parametrize("charset", ["utf-16", "utf-7", "idna", "punycode", "zlib_codec"])
