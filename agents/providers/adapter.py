@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence, Set
 from contextlib import aclosing, suppress
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import httpx
 import structlog
@@ -37,6 +37,7 @@ from agents.llm import (
     Usage,
 )
 from agents.output import Output
+from agents.providers import opaque
 from agents.providers import quirks as signs
 from agents.providers.answer import Assembled, json_object
 from agents.providers.errors import MOST_ERROR_BYTES, Refusal, Server, error_body, page
@@ -44,6 +45,9 @@ from agents.providers.quirks import Learned, Quirk
 from agents.providers.roles import alternating, without_system, without_tools
 from agents.spec import ModelSpec
 from agents.toolservers import relay
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
@@ -54,6 +58,8 @@ _MOST_BYTES = 64 * 1024 * 1024
 _MOST_LINE = 8 * 1024 * 1024
 #: The most characters of text and tool arguments. The longest outputs on offer (128,000 tokens) take half of it.
 _MOST_TEXT = 1_000_000
+#: The most bytes of a piece of an answer that are read on the event loop. A thousand brackets take 15 ms.
+_LONG_PIECE = 4_000
 #: The most tool calls of one answer. OpenAI accepts at most 128 back.
 _MOST_CALLS = 32
 #: Seconds to wait for the end of the body after the end of the answer, so that the connection can be reused.
@@ -94,7 +100,9 @@ class Adapter(ABC):
         self._named = re.compile(rf"(?<!\w){re.escape(model.model)}(?!\w)")
         self._count_tokens = count_tokens
         known: Learned = {} if learned is None else learned
-        self._quirks = known.setdefault(f"{self._server.url} {model.model}", set())
+        #: The server and the model, as what is learned of them and what goes back to them alone is kept.
+        self._origin = f"{self._server.url} {model.model}"
+        self._quirks = known.setdefault(self._origin, set())
 
     @property
     def name(self) -> str:
@@ -163,7 +171,7 @@ class Adapter(ABC):
         """Returns the response to an accepted request, its body unread. Retries if a refusal reveals a quirk."""
         quirks = {*self._quirks, *besides} if self._model.sees else {*self._quirks, *besides, "pictures"}
         while True:
-            messages = _messages(request, quirks)
+            messages = _messages(request, self._origin, quirks)
             body = self.body(request, messages, quirks)
             try:
                 response = await self._send(body)
@@ -184,13 +192,14 @@ class Adapter(ABC):
             asked = {**body, "system": any(one.role == "system" for one in messages)}
             quirk: Quirk | None = "pictures" if unseen else None
             if quirk is None and not refusal.overflow:
-                quirk = signs.learned_from(status, said, asked)
+                quirk = signs.learned_from(status, said, asked) or opaque.refusal(status, said, messages, quirks)
             if quirk is None:
                 told = refusal.apart_from([message.content for message in request.messages])
                 raise self._server.refused(status, response.headers, told)
             # The loop ends: each quirk is learned from a part of the body and removes that part.
             quirks.add(quirk)
-            if quirk != "pictures" or signs.is_blind(status, said):
+            passing = not signs.is_blind(status, said) if quirk == "pictures" else opaque.is_stale(quirk, said)
+            if not passing:
                 self._learn(quirk)
 
     def _abort(self, request: Request, text: str, usage: Usage | None) -> None:
@@ -252,7 +261,7 @@ class Adapter(ABC):
                     part = part.removeprefix(b"data:").lstrip() if part.startswith(b"data:") else b""
                     answer.ended = answer.ended or part == b"[DONE]"
                     if part and not answer.ended:
-                        await self._take(answer, self._object(part), on_text)
+                        await self._take(answer, await self._json(part), on_text, size=len(part))
                     if answer.ended:
                         break
                 else:
@@ -305,14 +314,16 @@ class Adapter(ABC):
         """Adds the body of a server that does not stream to the answer."""
         if len(body) > _MOST_LINE:
             raise self._too_long()
-        whole = self._object(body)
+        whole = await self._json(body)
         if whole is None or not self.is_answer(whole):
             raise self._no_answer(body)
-        await self._take(answer, whole, on_text)
+        await self._take(answer, whole, on_text, size=len(body))
         answer.ended = True
 
-    async def _take(self, answer: Assembled, chunk: dict[str, Any] | None, on_text: OnText | None) -> None:
-        """Adds one JSON object of the body to the answer and passes its text to `on_text`."""
+    async def _take(
+        self, answer: Assembled, chunk: dict[str, Any] | None, on_text: OnText | None, *, size: int
+    ) -> None:
+        """Adds one JSON object of the body, `size` bytes long, to the answer and passes its text to `on_text`."""
         if chunk is None:
             raise BadCompletion(
                 f"{self._where} sent part of an answer that is not valid JSON, or that broke off."
@@ -324,7 +335,7 @@ class Adapter(ABC):
             status = int(refusal.code) if re.fullmatch(r"[45]\d\d", refusal.code) else 500
             raise self._server.refused(status, {}, refusal.apart_from(answer.asked))
         answer.begun = True
-        text = self.add(answer, chunk)
+        text = await _beside(size, self.add, answer, chunk)
         if answer.size > _MOST_TEXT:
             raise self._too_long()
         if text and on_text is not None:
@@ -352,6 +363,7 @@ class Adapter(ABC):
             tool_calls=calls,
             usage=self.priced(usage),
             finish=answer.finish or ("tool_calls" if calls else "stop"),
+            opaque=answer.opaque(self._origin, calls),
         )
 
     def priced(self, usage: Usage) -> Usage:
@@ -368,11 +380,12 @@ class Adapter(ABC):
         tools = () if "tools" in self._quirks else request.tools
         return size(replace(request, messages=tuple(messages), tools=tools), self._count_tokens)
 
-    def _object(self, text: bytes | bytearray) -> dict[str, Any] | None:
+    async def _json(self, raw: bytes | bytearray) -> dict[str, Any] | None:
         """Returns the JSON object in a line or body, None if there is none. One with a heap of values is too long."""
-        if relay.values(text) > relay.MOST_VALUES:
+        # The parser keeps the interpreter to itself, so a thread does not help with these.
+        if relay.values(raw) > relay.MOST_VALUES:
             raise self._too_long()
-        return json_object(text)
+        return await _beside(len(raw), json_object, raw)
 
     def _too_long(self) -> ModelError:
         return BadCompletion(
@@ -426,12 +439,17 @@ class Adapter(ABC):
         )
 
 
-def _messages(request: Request, quirks: Set[Quirk]) -> list[ChatMessage]:
-    """Returns the messages as they are sent to a server with these quirks."""
-    messages = alternating(request.messages)
+def _messages(request: Request, origin: str, quirks: Set[Quirk]) -> list[ChatMessage]:
+    """Returns the messages as they are sent to the server and model `origin` with these quirks."""
+    messages = opaque.given_back(alternating(request.messages), origin, quirks)
     if "tools" in quirks:
         messages = without_tools(messages)
     return without_system(messages) if "system" in quirks else messages
+
+
+async def _beside(size: int, read: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+    """Returns the result of `read`, in a thread if it reads so many bytes that others would wait."""
+    return await asyncio.to_thread(read, *given, **named) if size > _LONG_PIECE else read(*given, **named)
 
 
 async def _drained(lines: AsyncGenerator[bytes, None]) -> None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 #: A part of a request that a server does not take. "thinking": its answers begin inside a thought whose end alone is
-#: marked.
+#: marked. "calls": it takes no calls without fields that it gave itself. "thoughts": each answer needs a thought.
+#: "opaque": it takes nothing back. "call_ids": ids of calls have nine letters and digits.
 Quirk: TypeAlias = Literal[
     "stream",
     "stream_options",
@@ -23,6 +24,10 @@ Quirk: TypeAlias = Literal[
     "system",
     "tools",
     "thinking",
+    "calls",
+    "thoughts",
+    "opaque",
+    "call_ids",
 ]
 #: Quirks by server and model: all calls share what one has learned, also those of the next run.
 Learned: TypeAlias = dict[str, set[Quirk]]

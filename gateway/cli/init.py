@@ -22,7 +22,7 @@ from pydantic import SecretStr, ValidationError
 from agents.providers.table import KNOWN, KnownServer
 from agents.spec import ModelSpec, machine_timezone
 from gateway.cli.exits import EX_CANTCREAT, EX_TEMPFAIL, fail
-from gateway.cli.init_texts import TEXTS, language
+from gateway.cli.init_texts import language, texts
 from gateway.config.loading import (
     CONFIG_NAME,
     EX_CONFIG,
@@ -60,7 +60,7 @@ def init(folder: Path | None, name: str | None, base_url: str | None, key_env: s
     """Set Remora up in FOLDER (default: ~/.config/remora), where no update touches it."""
     home = Path.home()
     folder = (folder or home_folder(home)).expanduser().absolute()
-    asking = _Asking(TEXTS[language(os.environ)], yes=yes)
+    asking = _Asking(texts(language(os.environ)), yes=yes)
     if folder.resolve() == reference().parent.resolve():
         fail(asking.text("source", folder=folder, default=home_folder(home)), click.UsageError.exit_code)
     if name is None and (base_url or key_env):
@@ -241,10 +241,10 @@ def _tested(asking: _Asking, picked: _Picked) -> str:
     from gateway.cli import offer
 
     asking.say("asking" if picked.spec.key else "asking_local", model=picked.spec.model)
-    reason = asyncio.run(offer.trouble(picked.spec))
-    if not reason:
-        asking.say("works")
-    return reason
+    trial = asyncio.run(offer.tried(picked.spec))
+    if not trial.trouble:
+        asking.say("works" if trial.calls else "works_without_tools")
+    return trial.trouble
 
 
 def _write(asking: _Asking, folder: Path, existing: Config | None, picked: _Picked | None) -> None:

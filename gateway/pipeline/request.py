@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -29,8 +28,8 @@ from agents.llm import (
     Reminded,
     Request,
     Role,
-    ToolCall,
     ToolSpec,
+    calls_from_json,
 )
 from agents.prompt import MemoryLine, Prompt, Tail, Uttered, Voice
 from agents.skills import Skill
@@ -40,6 +39,7 @@ from gateway.commands import phrases, reminder_lines
 from gateway.commands.texts import Texts
 from gateway.pipeline.attachments import inline, label, own_words
 from gateway.pipeline.observed import Overheard
+from languages import LANGUAGES, part
 from memory.service import (
     OLD_RESULT,
     Attached,
@@ -82,14 +82,6 @@ _SUMMED_UP: Final = "what was said before is summed up above; go on naturally, a
 _OPEN_QUESTION: Final = (
     "a question to the person is open, with buttons under it: they alone answer it, and nothing is done yet"
 )
-_LANGUAGES: Final = {
-    "en": "English",
-    "zh": "Chinese",
-    "de": "German",
-    "es": "Spanish",
-    "fr": "French",
-    "ja": "Japanese",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +103,11 @@ class Agent:
         """Returns its tools that are not ours, those that are off included."""
         found = await asyncio.gather(*(source.tools() for source in self.sources))
         return tuple({tool.name: tool for tools in found for tool in tools}.values())
+
+    @property
+    def reads_values(self) -> bool:
+        """Returns whether it may be answered for without a model, which reads values and no prompt."""
+        return self.offline or any(model.provider == "offline" for model in self.spec.models)
 
     @property
     def sees(self) -> bool:
@@ -221,7 +218,13 @@ class TurnRequest:
     cut: bool = False
 
     def __call__(self, room: int, traffic: Sequence[ChatMessage], tools: Sequence[ToolSpec]) -> Request:
-        """Returns the request of a step that fits into `room` tokens, answer included."""
+        """Returns the request of a step that fits into `room` tokens, answer included.
+
+        Without a model nobody reads a prompt: what was said lately and the values are enough.
+        """
+        if self.served.offline:
+            lately = tuple(_chat_message(message, message.text) for message in self.view.window)
+            return replace(self._values(), messages=lately)
         count = self.served.gauge.count
         shares = self.served.shares(room, tools)
         tools = budget.affordable(tools, shares.tools, count)
@@ -267,6 +270,15 @@ class TurnRequest:
         zone = ZoneInfo(turn.context.timezone)
         moment = datetime.fromtimestamp(self.now / 1000, zone)
         said = "\n".join(own_words(message.text) for message in turn.said)
+        if not self.served.reads_values:
+            return Request(
+                messages=(),
+                language=texts.language,
+                moment=moment,
+                agent=self.served.spec.name,
+                model=turn.context.session.chosen_model or "",
+                on_aborted=self.on_aborted,
+            )
         days = days_named(said, language=texts.language, now=moment) if self.served.offline else None
         remembered = tuple(
             _remembered(item, item.memory, turn, texts, self.now)
@@ -341,8 +353,8 @@ class TurnRequest:
         """Returns wishes for this answer, which are never stored."""
         wishes = [one.inbound.instructions for one in self.heard if one.inbound.instructions]
         language = self.turn.context.speaker.language
-        if language in _LANGUAGES:
-            wishes.append(f"answer in {_LANGUAGES[language]}")
+        if language in LANGUAGES:
+            wishes.append(f"answer in {part(language, 'language')['english']}")
         if shares.answer < _SHORT_ANSWER:
             wishes.append(f"answer in at most {shares.answer // 2} words")
         if "remember_fact" in self.served.spec.tools and _is_unnoted(self.view.window):
@@ -567,13 +579,14 @@ def _newest_pictures(
 
 def _chat_message(message: Message, text: str, *, pictures: tuple[Picture, ...] = ()) -> ChatMessage:
     """Returns a message of history as a chat message with the given text."""
-    calls = json.loads(message.tool_calls) if message.tool_calls else []
+    calls, opaque = calls_from_json(message.tool_calls)
     return ChatMessage(
         role=cast(Role, message.role),  # history uses the same four roles
         content=text,
         pictures=pictures,
-        tool_calls=tuple(ToolCall(**call) for call in calls),
+        tool_calls=calls,
         tool_call_id=message.tool_call_id,
+        opaque=opaque,
     )
 
 

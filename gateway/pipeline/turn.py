@@ -8,21 +8,19 @@ with the model steps it already has. A turn never outlasts its deadline, and end
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import structlog
 
 from agents import agent, skills
 from agents.budget import Allotment
 from agents.foreign import ForeignTool
-from agents.llm import ChatMessage, Completion, ModelError, OnText, ToolCall
+from agents.llm import ChatMessage, Completion, ModelError, OnText, ToolCall, calls_from_json, calls_to_json
 from agents.tools import Tool
 from channels.base import Button, Channel
 from gateway.commands import reminder_lines
-from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken, told_by, written_in
 from gateway.internet.tools import NAMES as WEB_TOOLS
 from gateway.internet.tools import Web, WebTools, left_out, naming
@@ -35,6 +33,7 @@ from gateway.pipeline.questions import DO, buttons
 from gateway.pipeline.request import Agent, Heard, Limits, TurnRequest, in_words, obstacle, rests_on
 from gateway.pipeline.tally import WorkTally
 from gateway.pipeline.toolbox import Toolbox
+from languages import Language
 from memory.service import (
     CALL,
     Afterwards,
@@ -566,12 +565,14 @@ class TurnRunner:
         return [(numbers[line.user_id], line) for line in lines if line.user_id not in silent]
 
     def _utterance(self, message: ChatMessage) -> Utterance:
+        calls = calls_to_json(message)
+        opaque = calls_from_json(calls)[1]
         return Utterance(
             role=message.role,
             text=message.content,
-            tokens=self._count_tokens(message.content),
+            tokens=self._count_tokens(message.content + (opaque.text if opaque is not None else "")),
             said_at=self._now(),
-            tool_calls=json.dumps([asdict(call) for call in message.tool_calls]) if message.tool_calls else None,
+            tool_calls=calls,
             tool_call_id=message.tool_call_id,
         )
 
@@ -655,8 +656,9 @@ def _language(turn: Turn, view: TurnMaterial, default: Language) -> Language:
     recalled = {item.passage.message.id: item.passage.message for item in view.recall.items if item.passage is not None}
     said = [*(message for _, message in sorted(recalled.items())), *view.window, *turn.said]
     own = [message.text for message in said if message.author_id == turn.context.speaker.id]
-    written = last_language((text, told_by(text)) for text in own)
-    return spoken(turn.context.speaker.language, spoken(written, default))
+    if chosen := spoken(turn.context.speaker.language, ""):
+        return chosen
+    return spoken(last_language((text, told_by(text)) for text in reversed(own)), default)
 
 
 def spent_on(completions: Sequence[Completion]) -> Spent:

@@ -19,7 +19,7 @@ from agents.spec import ServerSpec
 from agents.tools import ToolError
 from agents.toolservers import relay
 from agents.toolservers.session import OutcomeUnknown
-from tests.kit.patience import SECONDS, until
+from tests.kit.patience import SECONDS, leap, until
 from tests.kit.tool_servers.scripted import JSON, LOOK, Scripted, event, replied, scripted, streamed, text
 from tests.kit.tool_servers.used import Kept, running, tool
 
@@ -47,13 +47,19 @@ def once(server: Scripted, answer: Any) -> None:
     server.answers["tools/call"] = first
 
 
-async def fails_and_goes_on(server: Scripted, answer: Any, *, seconds: float = SECONDS) -> ToolError:
-    """Asserts that a call which is answered so has no known outcome, and that the next one is answered."""
+async def fails_and_goes_on(server: Scripted, answer: Any, *, late: bool = False) -> ToolError:
+    """Asserts that a call which is answered so has no known outcome, and that the next one is answered.
+
+    `late` moves the clock on by the seconds that the call may take, once the server has it.
+    """
     once(server, answer)
-    async with running(at(server), seconds=seconds) as used:
-        look = await tool(used, "look")
+    async with running(at(server)) as used:
+        calling = asyncio.ensure_future((await tool(used, "look")).call({}))
+        if late:
+            await until(lambda: server.methods("tools/call"))
+            leap(SECONDS)
         with pytest.raises(OutcomeUnknown) as failed:
-            await look.call({})
+            await calling
         assert await (await tool(used, "look")).call({}) == "fine"
     return failed.value
 
@@ -139,8 +145,8 @@ async def test_a_byte_now_and_then_ends_at_the_deadline(server: Scripted, kind: 
     async def answer(request: web.Request, message: JSON) -> web.StreamResponse:
         return await streamed(request, b'{"jsonrpc"', b" ", pause=0.05, for_ever=True, kind=kind)
 
-    error = await fails_and_goes_on(server, answer, seconds=1)
-    assert "did not answer within 1 seconds" in str(error)
+    error = await fails_and_goes_on(server, answer, late=True)
+    assert "did not answer within" in str(error)
     await until(lambda: server.left)
 
 
@@ -150,7 +156,7 @@ async def test_a_stream_that_never_ends_ends_at_the_deadline(server: Scripted) -
     async def answer(request: web.Request, message: JSON) -> web.StreamResponse:
         return await streamed(request, b": still here\n\n", pause=0.01, for_ever=True)
 
-    await fails_and_goes_on(server, answer, seconds=1)
+    await fails_and_goes_on(server, answer, late=True)
     await until(lambda: server.left)
 
 
@@ -313,7 +319,7 @@ async def test_a_server_that_keeps_its_end_waiting_is_left(server: Scripted) -> 
         return await streamed(request, b" ", pause=0.1, for_ever=True)
 
     server.answers["DELETE"] = never
-    await fails_and_goes_on(server, never, seconds=1)
+    await fails_and_goes_on(server, never, late=True)
     assert asked.is_set()
 
 

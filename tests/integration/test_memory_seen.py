@@ -13,10 +13,10 @@ from agents.llm import Completion, ModelUnavailable, Usage
 from channels.base import Outbound, Place
 from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.memory import usage_of
-from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts
 from gateway.pipeline import toolbox
 from gateway.pipeline.policy import Rules
+from languages import Language
 from memory.score import FACTORS, SUMMANDS
 from memory.service import Memory
 from tests.kit.bench import _ID, Handset, Talk
@@ -796,8 +796,7 @@ def test_saved_is_said_only_where_a_row_is() -> None:
     }
     assert found == set(SAVED)
     for key in SAVED:
-        handlers = (path for path in COMMANDS.rglob("*.py") if not path.name.endswith("_texts.py"))
-        assert [path.name for path in handlers if f'"{key}"' in path.read_text("utf-8")] == ["memory.py"]
+        assert [path.name for path in COMMANDS.rglob("*.py") if f'"{key}"' in path.read_text("utf-8")] == ["memory.py"]
     # To a model it is said by one tool, of rows that are committed with the tool's own result.
     assert Path(toolbox.__file__).read_text("utf-8").count('"Saved: ') == 1
 

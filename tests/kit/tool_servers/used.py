@@ -10,6 +10,7 @@ from agents.spec import ServerSpec
 from agents.toolservers.definitions import Definition
 from agents.toolservers.server import ToolServer
 from memory.text.guard import clean
+from tests.kit.patience import SECONDS
 
 
 class Monotonic:
@@ -34,7 +35,7 @@ class Kept:
 
 @asynccontextmanager
 async def running(
-    spec: ServerSpec, kept: Kept | None = None, *, seconds: float = 20, clock: Callable[[], float] | None = None
+    spec: ServerSpec, kept: Kept | None = None, *, seconds: float = SECONDS, clock: Callable[[], float] | None = None
 ) -> AsyncIterator[ToolServer]:
     kept = kept or Kept()
     server = ToolServer(
