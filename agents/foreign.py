@@ -51,6 +51,14 @@ class ForeignTool:
     off: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedTools:
+    """Tools as they were, each beside what its source makes of it now. `code` stands for exactly these."""
+
+    tools: Sequence[tuple[ForeignTool, ForeignTool]] = ()
+    code: str = ""
+
+
 class ToolSource(Protocol):
     """A source of tools that are not our own."""
 
@@ -65,8 +73,11 @@ class ToolSource(Protocol):
     async def tools(self) -> Sequence[ForeignTool]:
         """Returns its tools, including those that are off. Takes as long as a first start, but never fails."""
 
-    async def accept(self) -> str:
-        """Takes the tools as they are defined now. Returns the reason why it can't, or ''."""
+    async def changes(self) -> ChangedTools:
+        """Returns changed tools, at most as many as a person reads at once. Raises `ToolError`."""
+
+    async def accept(self, code: str) -> bool:
+        """Takes the changes that have this code. Returns false if they are others by now. Raises `ToolError`."""
 
     async def close(self) -> None:
         """Ends everything that was started."""

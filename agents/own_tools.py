@@ -25,7 +25,7 @@ from typing import Any, get_type_hints
 import structlog
 from pydantic import BaseModel, ConfigDict, create_model
 
-from agents.foreign import GROUP, ForeignTool, missing_tools
+from agents.foreign import GROUP, ChangedTools, ForeignTool, missing_tools
 from agents.tools import ToolError
 from agents.toolservers import results
 
@@ -51,8 +51,11 @@ class OwnTools:
     async def tools(self) -> Sequence[ForeignTool]:
         return self._tools
 
-    async def accept(self) -> str:
-        return ""
+    async def changes(self) -> ChangedTools:
+        return ChangedTools()
+
+    async def accept(self, code: str) -> bool:
+        return False
 
     async def close(self) -> None:
         return None

@@ -21,7 +21,6 @@ FILE: Final = "SKILL.md"
 _LONGEST_DESCRIPTION: Final = 500
 _LONGEST: Final = 20_000
 _FRONT: Final = re.compile(r"\A---\r?\n(.*?)\r?\n---\r?\n(.*)\Z", re.DOTALL)
-_LINE: Final = re.compile(r"(name|description):\s*(.*?)\s*")
 
 
 class UnusableSkill(Exception):
@@ -67,15 +66,13 @@ def tool(skills: Sequence[Skill]) -> Tool:
 
 def _read(name: str, file: Path) -> Skill:
     try:
-        text = file.read_text("utf-8")
+        with file.open(encoding="utf-8") as opened:
+            text = opened.read(_LONGEST + 1)
     except (OSError, UnicodeDecodeError) as exc:
         raise UnusableSkill(f"The skill {name} can't be read: {exc}") from exc
     front = _FRONT.match(text)
-    stated: dict[str, str] = {
-        found[1]: found[2].strip("'\"")
-        for line in (front[1] if front else "").splitlines()
-        if (found := _LINE.fullmatch(line))
-    }
+    lines = (line.partition(":") for line in (front[1] if front else "").splitlines())
+    stated = {key: value.strip().strip("'\"") for key, _, value in lines}
     description = stated.get("description", "")
     if front is None or not description or len(description) > _LONGEST_DESCRIPTION or len(text) > _LONGEST:
         raise UnusableSkill(

@@ -219,16 +219,16 @@ def _is_cancelled(error: BaseException) -> bool:
 
 def reason_of(error: BaseException) -> str:
     """Returns the kind and place of an error, or the text of one that is written for the operator."""
-    return str(error) if isinstance(error, StorageError) else f"{type(error).__name__} at {_places(error)[-1]}"
+    return str(error) if isinstance(error, StorageError) else f"{type(error).__name__} at {places(error)[-1]}"
 
 
 def _told(error: BaseException) -> dict[str, object]:
-    return {"error": reason_of(error), "places": _places(error)[-_FRAMES:]}
+    return {"error": reason_of(error), "places": places(error)}
 
 
-def _places(error: BaseException) -> list[str]:
-    """Returns the places that an error passed, the innermost last, as file:line below the program's folder."""
-    frames: Iterable[traceback.FrameSummary] = traceback.extract_tb(error.__traceback__)
+def places(error: BaseException) -> list[str]:
+    """Returns the last places that an error passed, the innermost last, as file:line below the program's folder."""
+    frames: Iterable[traceback.FrameSummary] = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
     return [f"{frame.filename.removeprefix(f'{_ROOT}/')}:{frame.lineno}" for frame in frames] or ["?"]
 
 

@@ -45,6 +45,7 @@ from agents.providers.events import BOM, Events, is_data, is_stream
 from agents.providers.quirks import Learned, Quirk
 from agents.providers.roles import alternating, without_system, without_tools
 from agents.spec import ModelSpec
+from agents.toolservers import relay
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -257,7 +258,7 @@ class Adapter(ABC):
             async for line in lines:
                 if not begun and (first := line.removeprefix(BOM).strip()):
                     begun, line = True, first  # noqa: PLW2901
-                    events = Events() if is_stream(line) else None
+                    events = Events(self._object) if is_stream(line) else None
                 if events is None:
                     plain += line + b"\n"
                     came = bool(line.strip())
@@ -316,7 +317,7 @@ class Adapter(ABC):
         """Adds the body of a server that does not stream to the answer."""
         if len(body) > _MOST_LINE:
             raise self._too_long()
-        whole = await _json(body)
+        whole = await _beside(len(body), self._object, body)
         if whole is None or not (self.is_answer(whole) or failure_in(whole)):
             raise self._no_answer(body)
         await self._take(answer, whole, on_text, size=len(body))
@@ -401,6 +402,13 @@ class Adapter(ABC):
         tools = () if "tools" in self._quirks else request.tools
         return size(replace(request, messages=tuple(messages), tools=tools), self._count_tokens)
 
+    def _object(self, raw: bytes | bytearray) -> dict[str, Any] | None:
+        """Returns the JSON object in an event or body, None if there is none. One with a heap of values is too long."""
+        # The parser keeps the interpreter to itself, so a thread does not help with these.
+        if relay.values(raw) > relay.MOST_VALUES:
+            raise self._too_long()
+        return part_in(raw)
+
     def _too_long(self) -> ModelError:
         return BadCompletion(
             f"{self._where} sent more for one answer than any answer has. Ask again, set max_tokens for the model,"
@@ -459,10 +467,6 @@ def _messages(request: Request, origin: str, quirks: Set[Quirk]) -> list[ChatMes
     if "tools" in quirks:
         messages = without_tools(messages)
     return without_system(messages) if "system" in quirks else messages
-
-
-async def _json(raw: bytes | bytearray) -> dict[str, Any] | None:
-    return await _beside(len(raw), part_in, raw)
 
 
 async def _beside(size: int, read: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from agents.tools import vendor_name
@@ -20,11 +20,15 @@ _LONGEST: Final = 12_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A tool as its server describes it. `reads` is true if the server says that it changes nothing."""
+    """A tool as its server describes it. `reads` is true if the server says that it changes nothing.
+
+    One that is too `long` is kept without its schema, and never offered.
+    """
 
     description: str
     parameters: dict[str, Any]
     reads: bool
+    long: bool = False
 
     @property
     def digest(self) -> str:
@@ -33,7 +37,7 @@ class Definition:
     @property
     def flaw(self) -> str:
         """The reason why the tool can't be offered; empty if it can."""
-        if len(self.to_json()) > _LONGEST:
+        if self.long:
             return f"its description and schema have more than {_LONGEST} characters"
         required = self.parameters.get("required", [])
         named = isinstance(required, list) and all(isinstance(name, str) for name in required)
@@ -51,16 +55,24 @@ def read(tool: Mapping[str, Any]) -> Definition:
     """
     hints = tool.get("annotations") or {}
     schema = dict(tool.get("inputSchema") or {})
-    return Definition(
-        description=str(tool.get("description") or tool.get("title") or ""),
-        parameters={**schema, "type": "object", "properties": schema.get("properties", {})},
-        reads=hints.get("readOnlyHint") is True and hints.get("destructiveHint") is not True,
+    return _bounded(
+        Definition(
+            description=str(tool.get("description") or tool.get("title") or ""),
+            parameters={**schema, "type": "object", "properties": schema.get("properties", {})},
+            reads=hints.get("readOnlyHint") is True and hints.get("destructiveHint") is not True,
+        )
     )
+
+
+def _bounded(definition: Definition) -> Definition:
+    if len(definition.to_json()) <= _LONGEST:
+        return definition
+    return replace(definition, description=definition.description[:_LONGEST], parameters={}, long=True)
 
 
 def pinned(text: str) -> dict[str, Definition]:
     """Returns definitions by tool from the JSON of `to_text`; none from ''."""
-    return {name: Definition(**fields) for name, fields in json.loads(text or "{}").items()}
+    return {name: _bounded(Definition(**fields)) for name, fields in json.loads(text or "{}").items()}
 
 
 def to_text(definitions: Mapping[str, Definition]) -> str:

@@ -8,14 +8,16 @@ each time, and its calls are answered at once.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
 import structlog
 
-from agents.foreign import INSTALL, ForeignTool, installed
+from agents.foreign import INSTALL, ChangedTools, ForeignTool, installed
 from agents.spec import ServerSpec
 from agents.tools import JsonObject, ToolError
 from agents.toolservers import definitions
@@ -26,8 +28,11 @@ log = structlog.get_logger(__name__)
 
 #: Seconds that a server may take to start, with the downloads of npx or uvx.
 _START_SECONDS: Final = 25.0
-#: Characters of a changed description that the log shows.
+#: Characters of a changed description, and of a server's error, that are shown.
 _SHOWN: Final = 500
+#: Characters of definitions, before and after their change, that a person is asked about at once.
+_READ_AT_ONCE: Final = 12_000
+_NOTHING: Final = Definition(description="", parameters={}, reads=False)
 #: Seconds that a server gets to end; the SDK kills it before.
 _CLOSE_SECONDS: Final = 15.0
 #: Seconds before a server that failed is tried again: at first, and at most.
@@ -61,6 +66,7 @@ class ToolServer:
         self._connection: Connection | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._leaving = asyncio.Event()
+        self._key = secrets.token_bytes(16)
         self._under_way = 0
         self._failed = ""
         self._pause = 0.0
@@ -84,33 +90,42 @@ class ToolServer:
                 problem = str(exc)
         return tuple(self._tool(name, problem) for name in self._spec.tools)
 
-    async def accept(self) -> str:
-        """Takes the named tools as the server defines them now. Returns the reason why it can't, or ''."""
-        try:
-            await self._running()
-        except ToolError as exc:
-            return str(exc)
-        assert self._seen is not None
-        await self._pin({name: self._seen[name] for name in self._spec.tools if name in self._seen})
-        return ""
+    async def changes(self) -> ChangedTools:
+        """Returns named tools that the server defines otherwise now. Raises `ToolError` if it can't be asked."""
+        changed = await self._changed_tools()
+        pairs = ((self._tool_of(name, self._pinned[name]), self._tool_of(name, now)) for name, now in changed.items())
+        return ChangedTools(tools=tuple(pairs), code=self._code(changed))
+
+    async def accept(self, code: str) -> bool:
+        """Takes the changes to which `changes` gave this code, if they still are the server's. Raises `ToolError`."""
+        changed = await self._changed_tools()
+        if not changed or code != self._code(changed):
+            return False
+        await self._pin(changed)
+        return True
 
     async def close(self) -> None:
         """Ends the server, if it was started."""
         self._leaving.set()
         if self._keeper is not None:
             await asyncio.wait({self._keeper}, timeout=_CLOSE_SECONDS)
+            # A server at an address may keep us waiting for the end of its session.
+            self._keeper.cancel()
+            await asyncio.wait({self._keeper}, timeout=_CLOSE_SECONDS)
 
     def _tool(self, name: str, problem: str) -> ForeignTool:
-        one = self._pinned.get(name)
-        off = problem or "the server has no such tool"
-        if one is not None:
-            off = self._off(name, one)
+        definition = self._pinned.get(name)
+        if definition is not None:
+            return self._tool_of(name, definition, self._off(name, definition))
+        return self._tool_of(name, _NOTHING, problem or "the server has no such tool")
+
+    def _tool_of(self, name: str, definition: Definition, off: str = "") -> ForeignTool:
         return ForeignTool(
             name=definitions.offered_name(self.name, name),
             origin=self.name,
-            description=self._clean(one.description) if one is not None else "",
-            arguments=JsonObject(self._cleaned(one.parameters) if one is not None else {}),
-            reads=one is not None and one.reads and name not in self._spec.asks,
+            description=self._clean(definition.description),
+            arguments=JsonObject(self._cleaned(definition.parameters)),
+            reads=definition.reads and name not in self._spec.asks,
             call=partial(self._call, name),
             off=off,
         )
@@ -126,7 +141,8 @@ class ToolServer:
             return one.flaw
         if name not in self._seen:
             return "the server has no such tool any more"
-        return "" if self._seen[name].digest == one.digest else "its definition has changed"
+        now = self._seen[name]
+        return "" if now.digest == one.digest else now.flaw or "its definition has changed"
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> str:
         connection = await self._running()
@@ -163,8 +179,7 @@ class ToolServer:
             raise ToolError(f"{self.name} needs a package that is not installed: {INSTALL}")
         if self._monotonic() < self._again_at:
             raise ToolError(f"{self.name} is not running ({self._failed}). It is tried again later.")
-        if self._keeper is not None:
-            await asyncio.wait({self._keeper})
+        await self.close()
         self._leaving, self._changed = asyncio.Event(), False
         ready: asyncio.Future[Connection] = asyncio.get_running_loop().create_future()
         self._keeper = asyncio.create_task(self._keep(ready))
@@ -239,13 +254,32 @@ class ToolServer:
                 now = listed[name].description[:_SHOWN] if name in listed else ""
                 log.warning("tool.off", server=self.name, tool=name, why=off, now=now, fix=f"/tools accept {self.name}")
 
+    async def _changed_tools(self) -> Mapping[str, Definition]:
+        """Returns the changed tools that may be accepted, at least one and as many as a person reads at once."""
+        await self._running()
+        assert self._seen is not None
+        taken: dict[str, Definition] = {}
+        size = 0
+        for name, now in self._seen.items():
+            if now.flaw or now.digest == self._pinned[name].digest:
+                continue
+            size += len(now.to_json()) + len(self._pinned[name].to_json())
+            if taken and size > _READ_AT_ONCE:
+                break
+            taken[name] = now
+        return taken
+
+    def _code(self, changed: Mapping[str, Definition]) -> str:
+        """Returns a code of these definitions, which a server can't foresee."""
+        return hashlib.blake2b(definitions.to_text(changed).encode(), key=self._key, digest_size=4).hexdigest()
+
     async def _pin(self, taken: Mapping[str, Definition]) -> None:
         self._pinned |= taken
         await self._keep_pins({name: one for name, one in self._pinned.items() if name in self._spec.tools})
 
 
 def _innermost(error: BaseException) -> str:
-    """Returns the words of the error inside the groups in which the SDK wraps it."""
+    """Returns the beginning of the error inside the groups in which the SDK wraps it: its words may be the server's."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
-    return str(error).rstrip(".") or type(error).__name__
+    return str(error)[:_SHOWN].rstrip(".") or type(error).__name__

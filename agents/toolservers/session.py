@@ -4,7 +4,8 @@ The SDK is an extra of the installation and takes seconds to load, so it is impo
 
 Invariants: a call is sent once and never again. A program on this machine gets of our environment only what programs
 need to start. A server is given no way to ask anything of us: no model, no files, no questions to people. A server's
-schema of results never reaches the SDK, nor do its endless lists.
+schema of results never reaches the SDK, nor do its endless lists. A message that reaches the SDK has at most
+`relay.MOST_VALUES` values and `relay.LONGEST` bytes, since the SDK reads it on the event loop.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import asyncio
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -23,19 +24,21 @@ from urllib.parse import urlsplit
 
 from agents.spec import ServerSpec
 from agents.tools import ToolError
-from agents.toolservers import definitions, results
+from agents.toolservers import definitions, relay, results
 from agents.toolservers.addresses import resolved_forbidden
 from agents.toolservers.definitions import Definition
+from agents.toolservers.relay import Allowance
 
 #: Seconds that a call which is given up gets to end.
 _CANCEL_SECONDS: Final = 2.0
-#: The most bytes of one response over HTTP.
-_MOST_BYTES: Final = 4_000_000
+#: The part of the messages allowed at once that a request of the server's, or a response over HTTP, counts for: each
+#: is a task of the SDK's, and some wait for an answer to their answer.
+_REQUEST: Final = relay.MESSAGES[0] / 100
+_RESPONSE: Final = relay.MESSAGES[0] / 500
+#: The ends of an event of a stream: an empty line, whichever way lines end.
+_EVENT_ENDS: Final = (b"\n\n", b"\r\r", b"\n\r")
 #: The most pages of a list of tools that are read; a server whose list never ends is given up.
 _MOST_PAGES: Final = 20
-#: The most tools of a page, and the most parts of a result: each is made into a value of the SDK's.
-_MOST_TOOLS: Final = 500
-_MOST_PARTS: Final = 500
 #: Codes of JSON-RPC by which a server says that it did nothing: unknown method, unfit arguments.
 _NOT_DONE: Final = (-32601, -32602)
 
@@ -53,7 +56,7 @@ class Connection:
     ended: asyncio.Event
 
     async def definitions(self) -> dict[str, Definition]:
-        """Returns the server's tools by name."""
+        """Returns the named ones among the server's tools, by name."""
         found: dict[str, Definition] = {}
         cursor = None
         for _ in range(_MOST_PAGES):
@@ -93,10 +96,10 @@ class Connection:
             if error.code in _NOT_DONE:
                 raise ToolError(f"{self.server} refuses: {results.capped(error.message)}")
             raise OutcomeUnknown(f"{self.server}: {results.capped(error.message)}. {_UNKNOWN}")
-        result: Mapping[str, Any] = calling.result().model_dump(mode="json", by_alias=True, exclude_none=True)
-        if result.get("isError"):
-            raise ToolError(results.text_of(result))
-        return results.text_of(result)
+        text: str = calling.result().content[0].text
+        if calling.result().is_error:
+            raise ToolError(text)
+        return text
 
 
 _UNKNOWN: Final = "It is unknown whether the call was carried out. It is not repeated: tell the person so."
@@ -117,11 +120,13 @@ async def connected(spec: ServerSpec, on_changed: Callable[[], None]) -> AsyncIt
             on_changed()
 
     ended = asyncio.Event()
-    async with Client(_watched(await _transport(spec), ended), message_handler=heard, cache=None) as client:
+    messages = Allowance(*relay.MESSAGES)
+    transport = _watched(await _transport(spec, messages), spec.tools, ended, messages)
+    async with Client(transport, message_handler=heard, cache=None) as client:
         yield Connection(spec.name, client, ended)
 
 
-async def _transport(spec: ServerSpec) -> AbstractAsyncContextManager[Any]:
+async def _transport(spec: ServerSpec, messages: Allowance) -> AbstractAsyncContextManager[Any]:
     if spec.url is None:
         return _program(spec)
     parts = urlsplit(spec.url)
@@ -131,45 +136,83 @@ async def _transport(spec: ServerSpec) -> AbstractAsyncContextManager[Any]:
         raise ToolError(f"{parts.hostname} is not found ({exc.strerror or exc})") from exc
     if found is not None:
         raise ToolError(f"{parts.hostname} leads to {found}, an address for the settings of machines")
-    return _remote(spec.url, spec.headers)
+    return _remote(spec.url, spec.headers, messages)
 
 
 @asynccontextmanager
-async def _remote(url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
+async def _remote(url: str, headers: Mapping[str, str], messages: Allowance) -> AsyncIterator[Any]:
     import httpx2  # the SDK's own
     from mcp.client.streamable_http import streamable_http_client
 
-    class Bounded(httpx2.AsyncByteStream):
-        """A response's body that ends the connection when there is too much of it."""
+    size, heap = Allowance(*relay.BYTES), Allowance(*relay.VALUES)
 
-        def __init__(self, inner: Any) -> None:
+    class Bounded(httpx2.AsyncByteStream):
+        """A response's body in whole messages that may be read. For others stands an error to the `request`."""
+
+        def __init__(self, inner: Any, request: bytes, *, events: bool) -> None:
             self._inner = inner
+            self._request = request
+            self._events = events
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            size = 0
+            held = bytearray()
             async for chunk in self._inner:
-                size += len(chunk)
-                if size > _MOST_BYTES:
-                    raise httpx2.ReadError(f"more than {_MOST_BYTES} bytes in one response")
-                yield chunk
+                if not size.take(len(chunk)):
+                    raise httpx2.ReadError("more bytes than anybody reads")
+                held += chunk
+                if len(held) > relay.LONGEST:
+                    yield self._refusal()
+                    return
+                if self._events and (end := _event_end(held, len(held) - len(chunk))):
+                    yield self._readable(bytes(held[:end]))
+                    del held[:end]
+            yield self._readable(bytes(held))
 
         async def aclose(self) -> None:
             await self._inner.aclose()
 
+        def _readable(self, message: bytes) -> bytes:
+            count = relay.values(message)
+            if not heap.take(min(count, relay.MOST_VALUES)):
+                raise httpx2.ReadError("more values than anybody reads")
+            return self._refusal() if count > relay.MOST_VALUES else message
+
+        def _refusal(self) -> bytes:
+            error = relay.refusal(self._request)
+            return b"data: " + error + b"\n" if error and self._events else error
+
     async def bound(response: Any) -> None:
+        if not messages.take(_RESPONSE):
+            raise httpx2.ReadError("more responses than anybody reads")
         # A few bytes of a compressed body may become gigabytes behind the bound.
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise httpx2.ReadError("a compressed response, which was not asked for")
-        response.stream = Bounded(response.stream)
+        if response.request.method == "DELETE":  # a farewell, whose answer may never end
+            response.stream = httpx2.ByteStream(b"")
+            return
+        # JSON and events are UTF-8. A character set of the server's choice would hide the marks that are counted.
+        kind = response.headers["Content-Type"] = response.headers.get("Content-Type", "").partition(";")[0]
+        is_stream = kind.strip().lower() == "text/event-stream"
+        response.stream = Bounded(response.stream, response.request.content, events=is_stream)
+
+    async def hasten(request: Any) -> None:
+        if request.method == "DELETE":
+            request.extensions["timeout"] = httpx2.Timeout(_CANCEL_SECONDS).as_dict()
 
     # The SDK follows no redirect to another host, so headers with a key stay with theirs.
     http = httpx2.AsyncClient(
         headers={"Accept-Encoding": "identity", **headers},
         timeout=httpx2.Timeout(30.0, read=300.0),
-        event_hooks={"response": [bound]},
+        event_hooks={"request": [hasten], "response": [bound]},
     )
-    async with http, streamable_http_client(url, http_client=http) as io:
+    async with http, streamable_http_client(url, http_client=http, max_sse_event_size=relay.LONGEST) as io:
         yield io
+
+
+def _event_end(held: bytearray, fresh: int) -> int:
+    """Returns where the last whole event ends, or 0 if none has ended since the byte `fresh`."""
+    last = max(held.rfind(end, max(0, fresh - 1)) for end in _EVENT_ENDS)
+    return last + 2 if last >= 0 else 0
 
 
 @asynccontextmanager
@@ -193,21 +236,25 @@ async def _program(spec: ServerSpec) -> AsyncIterator[Any]:
 
 
 @asynccontextmanager
-async def _watched(transport: AbstractAsyncContextManager[Any], ended: asyncio.Event) -> AsyncIterator[Any]:
-    """Yields a transport that sets `ended` when the server's messages end."""
+async def _watched(
+    transport: AbstractAsyncContextManager[Any], named: Sequence[str], ended: asyncio.Event, messages: Allowance
+) -> AsyncIterator[Any]:
+    """Yields a transport that sets `ended` when the server's messages end, or are more than `messages` allows."""
     try:
         async with transport as (read, write):
-            yield _Watched(read, ended), write
+            yield _Watched(read, named, ended, messages), write
     finally:
         ended.set()
 
 
 class _Watched:
-    """A stream of messages that notes its end."""
+    """A stream of messages that notes its end, and ends when it floods."""
 
-    def __init__(self, inner: Any, ended: asyncio.Event) -> None:
+    def __init__(self, inner: Any, named: Sequence[str], ended: asyncio.Event, messages: Allowance) -> None:
         self._inner = inner
+        self._named = named
         self._ended = ended
+        self._messages = messages
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -222,25 +269,31 @@ class _Watched:
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         async for item in self._inner:
-            _bounded(item)
+            message = getattr(item, "message", None)
+            if not self._messages.take(_REQUEST if hasattr(message, "method") and hasattr(message, "id") else 1):
+                break
+            _reduce(getattr(message, "result", None), self._named)
             yield item
         self._ended.set()
 
 
-def _bounded(item: Any) -> None:
+def _reduce(result: object, named: Sequence[str]) -> None:
     """Removes from a server's result what is not used here, before the SDK reads it.
 
     It would compile the schemas of results and check results against them on the event loop, where one pattern can take
-    for ever. Results are read as text, so nothing needs them. The rest of an endless list is left out.
+    for ever, and copy each value some times. Of a call's result the text is left, of a list the named tools.
     """
-    result = getattr(getattr(item, "message", None), "result", None)
     if not isinstance(result, dict):
         return
-    tools, content = result.get("tools"), result.get("content")
+    tools = result.get("tools")
     if isinstance(tools, list):
-        del tools[_MOST_TOOLS:]
-        for tool in tools:
-            if isinstance(tool, dict):
-                tool.pop("outputSchema", None)
-    if isinstance(content, list) and len(content) > _MOST_PARTS:
-        content[_MOST_PARTS:] = [{"type": "text", "text": f"[… {len(content) - _MOST_PARTS} parts left out …]"}]
+        known = {tool["name"]: tool for tool in tools if isinstance(tool, dict) and tool.get("name") in named}
+        result["tools"] = list(known.values())
+        for tool in known.values():
+            tool.pop("outputSchema", None)
+            tool.pop("_meta", None)
+    elif "content" in result:
+        text = results.text_of(result)
+        for key in [key for key, value in result.items() if isinstance(value, (dict, list))]:
+            del result[key]
+        result["content"] = [{"type": "text", "text": text}]

@@ -139,6 +139,7 @@ _GIVEN: Final = {
     "JSON of 900 levels": "deep", "a picture of 8 MB": "picture", "parts of the wrong types": "kinds",
     "a result of the wrong type": "schemaless", "20,000 notices before it": "flood", "5 MB said to the side": "scream",
     "notices in place of an answer": "drip", "the end in the middle of a line": "leave", "5,000 links": "links",
+    "600,000 lists": "heap", "200,000 notes beside it": "notes",
 }  # fmt: skip
 
 enter_all(

@@ -72,6 +72,8 @@ def _results(write: Callable[[str], None]) -> dict[str, Callable[[], dict[str, A
         "blocks": lambda: _text(*["word"] * 50_000),
         "brackets": lambda: _text("![a](" * 200_000),
         "deep": lambda: {**_text("see"), "structuredContent": {"a": _nested(900)}},
+        "heap": lambda: {**_text("see"), "structuredContent": {"a": [[1]] * 600_000}},
+        "notes": lambda: {**_text("see"), "_meta": {"a": {str(n): [n] for n in range(200_000)}}},
         "picture": lambda: {"content": [{"type": "image", "data": "A" * 8_000_000, "mimeType": "image/png"}]},
         "kinds": lambda: {"content": [{"type": "text", "text": 5}, {"type": "nonsense"}, 7, None]},
         "schemaless": lambda: {"content": "text", "structuredContent": 5, "isError": "maybe"},

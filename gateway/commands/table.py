@@ -235,8 +235,8 @@ TABLE: tuple[Command, ...] = (
     Command(name="status", usage="/status", run=session.status, at_once=True, discreet=True),
     Command(name="usage", usage="/usage", run=session.usage, at_once=True, discreet=True),
     Command(
-        name="tools", usage="/tools [accept <name>]", run=tools.tools,
-        options=(_option("action", choices=("accept",)), _option("name")),
+        name="tools", usage="/tools [accept <name> [code]]", run=tools.tools,
+        options=(_option("action", choices=("accept",)), _option("name"), _option("code")),
     ),
     Command(
         name="memory", usage=memory.USAGE, run=memory.look, forms=True,

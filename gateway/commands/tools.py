@@ -1,23 +1,30 @@
 """/tools: the agent's tools, their origins and whether they ask; and the answer to that question.
 
-Invariant: only an admin may accept changed tools, because everybody's words may go to them.
+Invariants: only an admin may accept changed tools, because everybody's words may go to them. What is accepted is what
+the admin was shown: the code that they give back stands for it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
+from typing import Final
 
 from agents.foreign import ForeignTool, ToolSource
+from agents.tools import JsonObject, ToolError
 from gateway.commands.call import Call, excerpt
 from gateway.pipeline.questions import is_alone
 from memory.service import Question
+
+#: Characters shown before and after what has changed of a text.
+_AROUND: Final = 60
 
 
 async def tools(call: Call) -> None:
     action, _, name = call.arguments.strip().partition(" ")
     if action.lower() == "accept" and name.strip():
-        await _accept(call, name.strip())
+        await _accept(call, *name.split(maxsplit=1))
     elif action:
         await call.say(call.usage_line())
     elif call.agent.offline:
@@ -52,16 +59,61 @@ def _told(call: Call, source: ToolSource, found: Sequence[ForeignTool]) -> list[
     return lines
 
 
-async def _accept(call: Call, name: str) -> None:
+async def _accept(call: Call, name: str, code: str = "") -> None:
+    """Takes changed tools that were shown under this code; shows them otherwise."""
     source = next((one for one in call.agent.sources if one.name == name), None)
     if not (call.admin or call.trusted):
         await call.say(call.texts("tools.admins"))
-    elif source is None:
+        return
+    if source is None:
         await call.say(call.texts("tools.unknown", name=excerpt(name)))
-    elif problem := await source.accept():
-        await call.say(call.texts("tools.failed", why=excerpt(problem)))
-    else:
-        await call.say(call.texts("tools.accepted", origin=source.name))
+        return
+    try:
+        taken = bool(code) and await source.accept(code.strip().lower())
+        changes = await source.changes()
+    except ToolError as exc:
+        await call.say(call.texts("tools.failed", why=excerpt(str(exc))))
+        return
+    lines = [call.texts("tools.accepted", origin=name)] if taken else [call.texts("tools.stale")] if code else []
+    if changes.tools:
+        lines.append(call.texts("tools.changed", origin=name))
+        lines += [line for was, now in changes.tools for line in _change(call, was, now)]
+        lines.append(call.texts("tools.take", origin=name, code=changes.code))
+    elif not taken:
+        lines.append(call.texts("tools.same", origin=name))
+    await call.say("\n".join(lines))
+
+
+def _change(call: Call, was: ForeignTool, now: ForeignTool) -> list[str]:
+    """Returns the parts of a tool that have changed, whole: what is not shown must not be taken."""
+    lines = [f"  {now.name}"]
+    for texts in ((was.description, now.description), (_schema(was), _schema(now))):
+        if texts[0] != texts[1]:
+            before, after = _differing(*texts)
+            lines.append(call.texts("tools.was", text=excerpt(before, len(before)) or "–"))
+            lines.append(call.texts("tools.now", text=excerpt(after, len(after)) or "–"))
+    if was.reads != now.reads:
+        lines.append(call.texts("tools.reads" if now.reads else "tools.asks", name=now.name))
+    return lines
+
+
+def _schema(tool: ForeignTool) -> str:
+    assert isinstance(tool.arguments, JsonObject)
+    return json.dumps(tool.arguments.parameters, ensure_ascii=False, sort_keys=True)
+
+
+def _differing(was: str, now: str) -> tuple[str, str]:
+    """Returns both texts without what they begin and end with alike, but for some characters around the difference."""
+    head = _alike(was, now)
+    tail = _alike(was[head:][::-1], now[head:][::-1])
+    start, end = max(0, head - _AROUND), max(0, tail - _AROUND)
+    return was[start : len(was) - end], now[start : len(now) - end]
+
+
+def _alike(one: str, other: str) -> int:
+    """Returns how many characters both texts begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((n for n, (mine, theirs) in pairs if mine != theirs), min(len(one), len(other)))
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:

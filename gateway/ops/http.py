@@ -35,7 +35,7 @@ from gateway.ops.connections import (
 )
 from gateway.ops.health import PATH, Report, address
 from gateway.ops.origins import asks_us
-from gateway.ops.telemetry import places
+from memory.loops import places
 
 log = structlog.get_logger(__name__)
 
@@ -288,7 +288,7 @@ def in_words(texts: Texts, status: int, error_id: str = "") -> str:
 def crashed(error: Exception, request: web.BaseRequest) -> str:
     """Logs an error that nobody expected, without its text. Returns the id by which the line is found."""
     error_id = secrets.token_hex(4)
-    log.error("http.crashed", id=error_id, path=request.path[:200], code=type(error).__name__, **places(error))
+    log.error("http.crashed", id=error_id, path=request.path[:200], code=type(error).__name__, places=places(error))
     return error_id
 
 

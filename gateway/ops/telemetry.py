@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from logging.handlers import RotatingFileHandler, WatchedFileHandler
 from pathlib import Path
@@ -56,8 +55,6 @@ _ROTATED_BYTES, _ROTATED = 1_000_000, 3
 _TOLD = 300
 #: Nested fields deeper than this are written as their repr.
 _DEPTH = 6
-#: The folders of Remora's own code.
-_ROOT, _PACKAGES = Path(__file__).parents[2], ("gateway", "channels", "memory", "agents")
 
 
 #: The processors that every event passes first.
@@ -165,14 +162,6 @@ def _log_crash(kind: type[BaseException], error: BaseException, trace: Traceback
         sys.__excepthook__(kind, error, trace)
         return
     structlog.stdlib.get_logger("gateway").critical("process.crashed", exc_info=(kind, error, trace))
-
-
-def places(error: BaseException) -> dict[str, str]:
-    """Returns where an error was raised (`at`) and which line of Remora led there (`own`), as fields of an event."""
-    lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    ours = [line for line in lines if any(line[0].is_relative_to(_ROOT / package) for package in _PACKAGES)]
-    named = {"at": lines[-1:], "own": ours[-1:]}
-    return {name: f"{path}:{number}" for name, found in named.items() for path, number in found}
 
 
 class _Ours(logging.Handler):

@@ -53,6 +53,7 @@ async def chat(visit: Visit) -> web.StreamResponse:
         "chat.html",
         log=_shown(visit, name, items),
         seen=_hash(items),
+        watched=_WATCHED,
         talks=await _listed(visit),
         name=name,
         who=hashlib.sha256(f"{visitor.channel.id} {visitor.account}".encode()).hexdigest()[:16],

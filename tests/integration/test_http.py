@@ -430,7 +430,7 @@ async def test_a_delivery_that_fails_is_told_by_its_code_alone(
     assert line.get("id", "") in answer.text and bool(answer.text) is ("id" in line)
     assert told.items() <= line.items() and line["path"] == "/wire/in"
     assert "Ada" not in str(logs)
-    assert ("at" in line) is ("crashed" in told["event"])
+    assert ("places" in line) is ("crashed" in told["event"])
 
 
 async def test_while_nothing_is_heard_a_delivery_is_put_off(receiver: Receiver) -> None:
@@ -725,7 +725,7 @@ async def test_a_crash_is_told_with_the_id_that_stands_in_the_log() -> None:
                 answer = await visits.ask("/crash", who)
             assert answer.status_code == 500 and len(logs) == lines
             assert logs[0]["event"] == "http.crashed" and logs[0]["code"] == "ValueError"
-            assert logs[0]["id"] in answer.text and "gateway/ops/http.py" in logs[0]["own"]
+            assert logs[0]["id"] in answer.text and logs[0]["places"][0].startswith("gateway/ops/http.py:")
             assert "Ada" not in str(logs) + answer.text
             assert answer.headers["Cache-Control"] == "no-store"
             assert "default-src 'none'" in answer.headers["Content-Security-Policy"]

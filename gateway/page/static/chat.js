@@ -105,7 +105,7 @@ function show(message) {
 }
 
 // Conversations of one stream, of which the first is this tab's own; the server takes no more.
-const WATCHED = 20;
+const mostWatched = Number(log.dataset.watched);
 // The one that was used last of those that the stream did not have.
 let wanted = "";
 const watched = () => [own, ...also.split(",")];
@@ -116,10 +116,10 @@ async function others() {
   const { held } = await navigator.locks.query();
   const names = held.filter((lock) => lock.name.startsWith(`${group}/`)).map((lock) => lock.name.slice(group.length + 1));
   const more = [...new Set(names)].filter((name) => name !== own && name !== wanted).sort();
-  return [...(names.includes(wanted) ? [wanted] : []), ...more].slice(0, WATCHED - 1).sort().join();
+  return [...(names.includes(wanted) ? [wanted] : []), ...more].slice(0, mostWatched - 1).sort().join();
 }
 
-const tellState = (now) => tell({ kind: "state", state: now, full: watched().length < WATCHED ? null : watched() });
+const tellState = (now) => tell({ kind: "state", state: now, full: watched().length < mostWatched ? null : watched() });
 
 async function answer() {
   tellState(current);

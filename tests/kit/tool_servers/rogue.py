@@ -67,6 +67,7 @@ def garble() -> str:
 
 async def slow() -> str:
     """Waits until it may go."""
+    note("slow")
     while not (FOLDER / "go.txt").exists():
         await asyncio.sleep(0.02)
     return "went"
@@ -85,7 +86,7 @@ def trap() -> Trap:
 
 def scatter() -> list[str]:
     """Answers in more parts than anybody reads."""
-    return ["part"] * 20_000
+    return ["part"] * 5_000
 
 
 def shift() -> str:

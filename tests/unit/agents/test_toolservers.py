@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.marks import is_outside, outside, unmarked
 from agents.spec import AgentSpec, ServerSpec
 from agents.toolservers import definitions, relay, results
 from agents.toolservers.addresses import forbidden, resolved_forbidden
-from agents.toolservers.definitions import Definition
 from tests.kit.patience import SECONDS
 from tests.kit.tables import each_row
 
@@ -65,7 +66,8 @@ def test_a_schema_becomes_one_that_every_vendor_takes() -> None:
 
 def test_a_definition_that_would_fill_the_prompt_is_not_offered() -> None:
     """However it came by its length."""
-    assert "characters" in Definition(description="x" * 20_000, parameters={}, reads=True).flaw
+    long = definitions.read({**TOOL, "description": "x" * 20_000})
+    assert "characters" in long.flaw and definitions.pinned(definitions.to_text({"look": long})) == {"look": long}
     assert definitions.read(TOOL).flaw == ""
 
 
@@ -184,6 +186,69 @@ def test_where_words_go_is_the_host_or_the_program() -> None:
     assert spec(command=["/usr/local/bin/thing", "--all"]).where == "thing"
 
 
+JSON = st.recursive(
+    st.none() | st.integers() | st.text('",[]{}\\\r\n: a\u2028', max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text('",[{\\\n', max_size=3), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def counted(value: object) -> int:
+    """Returns how many values there are in a value of JSON, itself counted."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(counted, inside))
+
+
+@settings(max_examples=30)
+@given(JSON, st.sampled_from([None, 1]), st.booleans())
+def test_no_message_has_more_values_than_are_counted(value: object, indent: int | None, ascii_only: bool) -> None:
+    """Whatever stands in its strings, which are told from the rest once there are many marks."""
+    for message in (value, [value, *[0] * relay.MOST_VALUES], [value, "," * relay.MOST_VALUES, value]):
+        text = json.dumps(message, indent=indent, ensure_ascii=ascii_only).encode()
+        assert counted(message) <= relay.values(text) + 1
+        assert counted(message) <= relay.values(b'event: "x\n: "\ndata: ' + text.replace(b"\n", b"\ndata: ")) + 1
+
+
+@each_row("message", [
+        b'["' + b'\\"' * 499_000 + b'"]', b'["",' * 250_000, b'"' + b'\\",' * 330_000, b"\\" * 999_999 + b",", b'",,\n' * 249_000,
+    ])  # fmt: skip
+def test_counting_takes_its_length_and_no_more(message: bytes) -> None:
+    """It runs on the event loop for servers at an address."""
+    began = time.thread_time()
+    relay.values(message)
+    assert time.thread_time() - began < 0.5
+
+
+def test_commas_in_a_text_are_no_values() -> None:
+    """Tables and JSON in a text are one value."""
+    table = json.dumps([{"a": n} for n in range(20_000)])
+    assert relay.values(json.dumps({"text": table}).encode()) <= 2
+
+
+def test_what_is_taken_becomes_free_again_with_time() -> None:
+    """A burst is one thing, a flood another."""
+    now = [0.0]
+    allowance = relay.Allowance(10, 2, monotonic=lambda: now[0])
+    assert allowance.take(10) and not allowance.take(1)
+    now[0] = 1.0
+    assert allowance.take(1) and not allowance.take(1)
+    now[0] = 100.0
+    assert allowance.take(10) and not allowance.take(1)
+
+
+def test_the_relay_answers_in_place_of_a_heap_of_values() -> None:
+    """The program goes on, and who waits for it is told why nothing came."""
+    program = """
+import json
+heap = json.dumps({"jsonrpc": "2.0", "id": 7, "result": [1] * 60_000})
+print(heap, heap[:-1], "{}", sep="\\n")
+"""
+    done = relayed(program)
+    refused, rest = done.stdout.splitlines()
+    assert json.loads(refused)["id"] == 7 and "values" in json.loads(refused)["error"]["message"]
+    assert (rest, done.returncode) == (b"{}", 0)
+
+
 def relayed(program: str, *, give: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-I", str(Path(relay.__file__)), sys.executable, "-c", program]
     return subprocess.run(command, input=give, capture_output=True, timeout=SECONDS, check=False)
@@ -204,4 +269,4 @@ def test_the_relay_passes_lines_on_both_ways() -> None:
 def test_the_relay_ends_a_program_that_floods(program: str) -> None:
     """By one line without end, or by lines without end."""
     done = relayed(program)
-    assert done.returncode == relay.FLOODED and len(done.stdout) <= relay.MOST_BYTES
+    assert done.returncode == relay.FLOODED and len(done.stdout) <= relay.BYTES[0]
