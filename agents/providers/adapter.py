@@ -75,6 +75,8 @@ class Adapter(ABC):
 
     #: The path below the base_url at which the server takes requests.
     path: ClassVar[str]
+    #: Whether parts of its requests are marked for a prompt cache.
+    caches: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -161,6 +163,7 @@ class Adapter(ABC):
     async def _open(self, request: Request, besides: Set[Quirk]) -> httpx.Response:
         """Returns the response to an accepted request, its body unread. Retries if a refusal reveals a quirk."""
         quirks = {*self._quirks, *besides} if self._model.sees else {*self._quirks, *besides, "pictures"}
+        revealed: list[Quirk] = []
         while True:
             messages = _messages(request, quirks)
             body = self.body(request, messages, quirks)
@@ -170,27 +173,38 @@ class Adapter(ABC):
                 self._abort(request, "", None)  # the server may have read it all by now
                 raise
             if response.is_success:
+                # Only now it is known that they were the reason.
+                self._learn(revealed)
                 return response
             try:
                 raw = await error_body(response, self._model.timeout)
             finally:
                 await response.aclose()
             status, refusal = response.status_code, Refusal.parse(raw, self._server.key)
-            # The model's name is cut out: a name that contains "vision" says nothing about the refusal.
-            said = self._named.sub("", f"{refusal.code} {refusal.param} {refusal.text[:_MOST_SAID]}").lower()
+            said = self._said(refusal)
             shown = "pictures" not in quirks and any(one.pictures for one in messages)
             unseen = shown and not refusal.overflow and signs.refuses_pictures(status, said)
-            asked = {**body, "system": any(one.role == "system" for one in messages)}
             quirk: Quirk | None = "pictures" if unseen else None
-            if quirk is None and not refusal.overflow:
-                quirk = signs.learned_from(status, said, asked)
+            if quirk is None and not (refusal.overflow or refusal.is_unpaid(status)):
+                asked = {**body, "system": any(one.role == "system" for one in messages), "cache_control": self.caches}
+                quirk = signs.learned_from(status, said, asked, quirks, self._model.extra_body)
             if quirk is None:
                 told = refusal.apart_from([message.content for message in request.messages])
-                raise self._server.refused(status, response.headers, told)
-            # The loop ends: each quirk is learned from a part of the body and removes that part.
+                blamed = signs.blamed(said, self._model.extra_body)
+                raise self._server.refused(status, response.headers, told, blamed=blamed)
+            # The loop ends: each quirk is learned from a part of the body and removes or changes that part.
             quirks.add(quirk)
             if quirk != "pictures" or signs.is_blind(status, said):
-                self._learn(quirk)
+                revealed.append(quirk)
+
+    def _said(self, refusal: Refusal) -> str:
+        """Returns a refusal's words in lower case, with the name of the refused field before them.
+
+        The model's name is cut out: a name that contains "vision" says nothing about the refusal.
+        """
+        code = "" if refusal.code.isdecimal() else refusal.code
+        named = ": ".join(part for part in (refusal.param, f"{code} {refusal.text[:_MOST_SAID]}") if part)
+        return self._named.sub("", named).lower()
 
     def _abort(self, request: Request, text: str, usage: Usage | None) -> None:
         """Reports the cost of a call that gives no answer: the tokens read, and the words that had come."""
@@ -207,11 +221,15 @@ class Adapter(ABC):
             )
         )
 
-    def _learn(self, quirk: Quirk) -> None:
-        if quirk not in self._quirks:
+    def _learn(self, quirks: Sequence[Quirk]) -> None:
+        for quirk in quirks:
+            if quirk in self._quirks:
+                continue
             self._quirks.add(quirk)
-            if quirk in signs.ADVICE:
-                log.warning(f"model.takes_no_{quirk}", model=self.name, fix=signs.ADVICE[quirk])
+            name, sign, limit = quirk.partition("=")
+            event, fix = signs.ADVICE.get(name + sign, ("", ""))
+            if event:
+                log.warning(event, model=self.name, **({"limit": int(limit)} if limit else {}), fix=fix)
 
     async def _send(self, body: dict[str, Any]) -> httpx.Response:
         headers = {
@@ -320,8 +338,7 @@ class Adapter(ABC):
         if chunk.get("error"):
             # A server that fails after it sent the status line can report the failure only in the body.
             refusal = Refusal.of(chunk, self._server.key)
-            status = int(refusal.code) if re.fullmatch(r"[45]\d\d", refusal.code) else 500
-            raise self._server.refused(status, {}, refusal.apart_from(answer.asked))
+            raise self._server.refused(refusal.status or 500, {}, refusal.apart_from(answer.asked))
         answer.begun = True
         text = self.add(answer, chunk)
         if answer.size > _MOST_TEXT:
@@ -383,14 +400,15 @@ class Adapter(ABC):
         if finish == "content_filter":
             return ModelRefused(
                 f"The content filter of {self._where} withheld the whole answer. Put it differently, or use"
-                " another model."
+                " another model.",
+                of_request=True,
             )
         if finish == "length":
             return BadCompletion(
                 f"{self._where} used up its token limit before the first word of the answer, as models that"
                 " think do. Raise max_tokens or shorten the conversation."
             )
-        return BadCompletion(f"{self._where} gave an empty answer. Ask again, or try another model.")
+        return BadCompletion(f"{self._where} gave an empty answer. Ask again, or try another model.", of_request=True)
 
     def _no_answer(self, body: bytes | bytearray) -> ModelError:
         """Returns the error for a complete body that is no answer. It quotes only a page's title from the body."""

@@ -11,11 +11,12 @@ import base64
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
-from agents.llm import ChatMessage, Request, Usage
+from agents.llm import ChatMessage, Request, ToolSpec, Usage
 from agents.providers.adapter import UNSEEN, Adapter
 from agents.providers.answer import Assembled, json_object, token_count
-from agents.providers.quirks import Quirk
+from agents.providers.quirks import Quirk, most_tokens
 from agents.providers.roles import without_tools
+from agents.providers.schemas import plain
 
 _VERSION = "2023-06-01"
 #: The API wants a limit with every request.
@@ -27,6 +28,7 @@ class AnthropicProvider(Adapter):
     """Implements `agents.llm.Provider` for one model of Anthropic, or of a server with its API."""
 
     path = "/messages"
+    caches = True
 
     def headers(self) -> dict[str, str]:
         key = {"x-api-key": self._server.key} if self._server.key else {}
@@ -38,29 +40,33 @@ class AnthropicProvider(Adapter):
         if not offered:  # calls in the conversation are refused where no tool is offered
             messages = without_tools(messages)
         limit = (model.max_tokens if request.max_tokens is None else request.max_tokens) or _ANSWER_TOKENS
+        most = most_tokens(quirks)
+        cached = {} if "cache_control" in quirks else {"cache_control": _CACHED}
         body: dict[str, Any] = {
             "model": model.model,
-            "messages": _conversation(messages, shown="pictures" not in quirks),
-            "max_tokens": limit,
+            "messages": _conversation(messages, shown="pictures" not in quirks, cached=cached),
+            "max_tokens": min(limit, most or limit),
             "stream": "stream" not in quirks,
         }
         system = "\n\n".join(message.content for message in messages if message.role == "system")
         if system:
-            body["system"] = [{"type": "text", "text": system, "cache_control": _CACHED}]
+            body["system"] = [{"type": "text", "text": system, **cached}]
         if offered:
-            body["tools"] = [
-                {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
-                for tool in request.tools
-            ]
-            body["tools"][-1]["cache_control"] = _CACHED
-        if model.thinking is not None and not request.json_mode and not _in_tools(messages):
-            body["thinking"] = {"type": "enabled", "budget_tokens": model.thinking}
-            body["max_tokens"] = max(limit, model.thinking + _ANSWER_TOKENS)
+            body["tools"] = [_tool(tool, plainly="schemas" in quirks) for tool in request.tools]
+            body["tools"][-1] |= cached
+        if model.thinking is not None and not (request.json_mode or _in_tools(messages) or "budget" in quirks):
+            longest = max(limit, model.thinking + _ANSWER_TOKENS)
+            longest = min(longest, most or longest)
+            budget = min(model.thinking, longest - min(_ANSWER_TOKENS, longest // 2))
+            body["max_tokens"] = longest
+            body["thinking"] = {"type": "enabled", "budget_tokens": budget}
+            if "adaptive" in quirks:
+                body["thinking"] = {"type": "adaptive"}
             return body | model.extra_body  # no temperature beside it
         warmth = model.temperature if request.temperature is None else request.temperature
         if warmth is not None and "temperature" not in quirks:
             body["temperature"] = min(warmth, 1.0)
-        if model.top_p is not None:
+        if model.top_p is not None and "top_p" not in quirks:
             body["top_p"] = model.top_p
         return body | model.extra_body
 
@@ -143,7 +149,12 @@ def _in_tools(messages: Sequence[ChatMessage]) -> bool:
     return bool(messages) and messages[-1].role == "tool"
 
 
-def _conversation(messages: Sequence[ChatMessage], *, shown: bool) -> list[dict[str, Any]]:
+def _tool(tool: ToolSpec, *, plainly: bool) -> dict[str, Any]:
+    schema = plain(tool.parameters) if plainly else tool.parameters
+    return {"name": tool.name, "description": tool.description, "input_schema": schema}
+
+
+def _conversation(messages: Sequence[ChatMessage], *, shown: bool, cached: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns the messages as blocks. Tool results belong to the person, and messages of one role in a row are one."""
     wire: list[dict[str, Any]] = []
     for message in messages:
@@ -156,7 +167,7 @@ def _conversation(messages: Sequence[ChatMessage], *, shown: bool) -> list[dict[
         else:
             wire.append({"role": role, "content": blocks})
     if len(wire) > 1:
-        wire[-2]["content"][-1]["cache_control"] = _CACHED
+        wire[-2]["content"][-1] |= cached
     return wire
 
 

@@ -30,6 +30,7 @@ from agents.llm import (
     ModelRateLimited,
     ModelRefused,
     ModelUnavailable,
+    ModelUnpaid,
     Picture,
     Provider,
     Request,
@@ -769,7 +770,7 @@ async def test_headers_and_fields_of_ones_own_are_sent() -> None:
     [
         (400, ModelRefused, "refused the request"),
         (401, ModelAuth, "its key was not accepted"),
-        (402, ModelRefused, "credit|payment"),
+        (402, ModelUnpaid, "credit"),
         (403, ModelAuth, "may use this model"),
         (404, ModelRefused, "model's name"),
         (408, ModelUnavailable, "failed on its side"),
