@@ -164,38 +164,55 @@ class Adapter(ABC):
         """Returns the response to an accepted request, its body unread. Retries if a refusal reveals a quirk."""
         quirks = {*self._quirks, *besides} if self._model.sees else {*self._quirks, *besides, "pictures"}
         revealed: list[Quirk] = []
-        while True:
-            messages = _messages(request, quirks)
-            body = self.body(request, messages, quirks)
-            try:
-                response = await self._send(body)
-            except asyncio.CancelledError:
-                self._abort(request, "", None)  # the server may have read it all by now
-                raise
-            if response.is_success:
-                # Only now it is known that they were the reason.
-                self._learn(revealed)
-                return response
-            try:
-                raw = await error_body(response, self._model.timeout)
-            finally:
-                await response.aclose()
-            status, refusal = response.status_code, Refusal.parse(raw, self._server.key)
-            said = self._said(refusal)
-            shown = "pictures" not in quirks and any(one.pictures for one in messages)
-            unseen = shown and not refusal.overflow and signs.refuses_pictures(status, said)
-            quirk: Quirk | None = "pictures" if unseen else None
-            if quirk is None and not (refusal.overflow or refusal.is_unpaid(status)):
-                asked = {**body, "system": any(one.role == "system" for one in messages), "cache_control": self.caches}
-                quirk = signs.learned_from(status, said, asked, quirks, self._model.extra_body)
-            if quirk is None:
-                told = refusal.apart_from([message.content for message in request.messages])
-                blamed = signs.blamed(said, self._model.extra_body)
-                raise self._server.refused(status, response.headers, told, blamed=blamed)
-            # The loop ends: each quirk is learned from a part of the body and removes or changes that part.
-            quirks.add(quirk)
-            if quirk != "pictures" or signs.is_blind(status, said):
-                revealed.append(quirk)
+        try:
+            while True:
+                messages = _messages(request, quirks)
+                body = self.body(request, messages, quirks)
+                try:
+                    response = await self._send(body)
+                except asyncio.CancelledError:
+                    self._abort(request, "", None)  # the server may have read it all by now
+                    raise
+                if response.is_success:
+                    self._advise(revealed)
+                    revealed.clear()
+                    return response
+                quirk, lasts = await self._refused(response, request, messages, body, quirks)
+                # The loop ends: each quirk is learned from a part of the body and removes or changes that part.
+                quirks.add(quirk)
+                if lasts and quirk not in self._quirks:
+                    self._quirks.add(quirk)
+                    revealed.append(quirk)
+        finally:
+            # A server that went on refusing meant something else.
+            self._quirks.difference_update(revealed)
+
+    async def _refused(
+        self,
+        response: httpx.Response,
+        request: Request,
+        messages: Sequence[ChatMessage],
+        body: Mapping[str, Any],
+        quirks: Set[Quirk],
+    ) -> tuple[Quirk, bool]:
+        """Returns the quirk that a refusal reveals, and whether it lasts. Raises `ModelError` if there is none."""
+        try:
+            raw = await error_body(response, self._model.timeout)
+        finally:
+            await response.aclose()
+        status, refusal = response.status_code, Refusal.parse(raw, self._server.key)
+        said = self._said(refusal)
+        shown = "pictures" not in quirks and any(one.pictures for one in messages)
+        if shown and not refusal.overflow and signs.refuses_pictures(status, said):
+            return "pictures", signs.is_blind(status, said)
+        if not (refusal.overflow or refusal.is_unpaid(status)):
+            asked = {**body, "system": any(one.role == "system" for one in messages), "cache_control": self.caches}
+            quirk = signs.learned_from(status, said, asked, quirks, self._model.extra_body)
+            if quirk is not None:
+                return quirk, True
+        told = refusal.apart_from([message.content for message in request.messages])
+        blamed = signs.blamed(said, self._model.extra_body)
+        raise self._server.refused(status, response.headers, told, blamed=blamed)
 
     def _said(self, refusal: Refusal) -> str:
         """Returns a refusal's words in lower case, with the name of the refused field before them.
@@ -221,11 +238,9 @@ class Adapter(ABC):
             )
         )
 
-    def _learn(self, quirks: Sequence[Quirk]) -> None:
+    def _advise(self, quirks: Sequence[Quirk]) -> None:
+        """Tells the operator what can be corrected in the configuration."""
         for quirk in quirks:
-            if quirk in self._quirks:
-                continue
-            self._quirks.add(quirk)
             name, sign, limit = quirk.partition("=")
             event, fix = signs.ADVICE.get(name + sign, ("", ""))
             if event:
