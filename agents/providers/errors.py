@@ -82,6 +82,12 @@ _UNPAID = re.compile(
     r"|余额不足|欠费|充值|额度(?:不足|已用)"
 )
 _PASSING = re.compile(r"(?:retry|try again) (?:in|after)|retry_?delay|per[ _-]?(?:minute|second)|\b[rt]pm\b|每分钟")
+#: Servers' words for a key or a model that they don't know, where the status does not say so.
+_NO_KEY = re.compile(r"api[ _]?key.{0,24}(?:not valid|invalid|incorrect|expired)|(?:invalid|incorrect) api[ _]?key")
+_NO_MODEL = re.compile(
+    r"model_not_found|(?:no such|unknown|invalid|not a valid) model|model.{0,80}?(?:not (?:found|exist)|n't exist)"
+    r"|模型不存在"
+)
 #: The wait that a refusal names: "Please try again in 7.66s", "retryDelay": "26s".
 _WAIT = re.compile(
     r"(?:(?:retry|try again) (?:in|after) |retry_?delay\W{1,8})(\d{1,6}(?:\.\d{1,9})?) ?(ms|s|sec|seconds?)\b"
@@ -181,7 +187,7 @@ class Server:
                 f"The conversation is longer than {self.where} can read.{said} Set the"
                 " model's context to its true size."
             )
-        if status in (401, 403):
+        if status in (401, 403) or (status == 400 and refusal.says(_NO_KEY)):
             cause = "its key was not accepted" if self.key else "it needs a key, and none is configured"
             return ModelAuth(
                 f"{self.where} refused access ({status}): {cause}.{said} Set the key in the model's"
@@ -203,7 +209,7 @@ class Server:
         remedy = f"It names {blamed}, which extra_body sets: correct or remove it there." if blamed else ""
         return ModelRefused(
             f"{self.where} {_refusal_cause(status)}.{said} {remedy or _refusal_remedy(status)}",
-            of_request=status != 404 and not 300 <= status < 400,
+            of_request=status != 404 and not 300 <= status < 400 and not refusal.says(_NO_MODEL),
         )
 
 
@@ -246,8 +252,8 @@ class Refusal:
         wait, passing = _WAIT.search(whole.lower()), _PASSING.search(whole.lower())
         return cls(
             text=" ".join(text.split()),
-            code=code,
-            param=param,
+            code=code[:_MOST_QUOTED],
+            param=param[:_MOST_QUOTED],
             status=dug.status,
             wait=None if wait is None else float(wait[1]) / (1000 if wait[2] == "ms" else 1),
             passing=passing is not None,
@@ -277,17 +283,22 @@ class Refusal:
     @property
     def overflow(self) -> bool:
         """True if it says that the request is too long."""
-        said = f"{self.code} {self.text[:_MOST_WEIGHED]}".lower()
-        return _OVERFLOW.search(said) is not None or any(
+        return self.says(_OVERFLOW) or any(
             _READ.search(clause) and _TOO_LONG.search(clause) and not _NOT_READ.search(clause)
-            for clause in _CLAUSE.split(said)
+            for clause in _CLAUSE.split(self._said)
         )
 
     def is_unpaid(self, status: int) -> bool:
         """Returns whether it says that the account has nothing left, so that another try in a while is in vain."""
-        said = f"{self.code} {self.text[:_MOST_WEIGHED]}".lower()
-        unpaid = _UNPAID.search(said) is not None and not self.passing
+        unpaid = self.says(_UNPAID) and not self.passing
         return status == 402 or (status in (400, 403, 429) and unpaid)
+
+    def says(self, words: re.Pattern[str]) -> bool:
+        return words.search(self._said) is not None
+
+    @property
+    def _said(self) -> str:
+        return f"{self.code} {self.text[:_MOST_WEIGHED]}".lower()
 
 
 def _written(parsed: object) -> str:
@@ -329,10 +340,10 @@ class _Dug:
 
     def _of_object(self, found: dict[str, Any], depth: int) -> str:
         entries = {str(name).lower(): value for name, value in found.items()}
-        code = next((value for name in _CODES if isinstance(value := entries.get(name), str | int) and value), "")
-        if self.status is None and re.fullmatch(r"[45]\d\d", str(code)):
-            self.status = int(code)
-        self.code = str(code) or self.code
+        codes = [str(value) for name in _CODES if isinstance(value := entries.get(name), str | int) and value]
+        self.code = next(iter(codes), self.code)
+        statuses = (int(code) for code in codes if re.fullmatch(r"[45]\d\d", code))
+        self.status = self.status or next(statuses, None)
         if isinstance(entries.get("param"), str):
             self.param = entries["param"] or self.param
         if isinstance(entries.get("loc"), list):  # pydantic names the place apart

@@ -324,6 +324,10 @@ async def _models(config: Config) -> AsyncIterator[Diagnosis]:
         if why := await offer.trouble(model):
             fix = f"Look at models in the file of {', '.join(agents)}, and at the key it names."
             yield Diagnosis(about, "trouble", why, fix)
+        elif (reads := await offer.context_of(model) if model.provider == "ollama" else None) and reads < model.context:
+            fix = f"Start Ollama with OLLAMA_CONTEXT_LENGTH={model.context}, or set context: {reads} for the model."
+            why = f"reads {reads} tokens of a request and drops the rest without a word; context says {model.context}"
+            yield Diagnosis(about, "warning", f"answers, but {why}", fix)
         else:
             yield Diagnosis(about, "ok", "answers")
     if not models:

@@ -16,7 +16,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from agents.llm import ChatMessage, ContextOverflow, ModelError, ModelRefused, ModelUnpaid, Request, ToolSpec
+from agents.llm import ChatMessage, ContextOverflow, ModelAuth, ModelError, ModelRefused, ModelUnpaid, Request, ToolSpec
 from agents.providers.adapter import Adapter
 from agents.providers.connect import connect
 from agents.providers.errors import Refusal
@@ -385,6 +385,32 @@ NOT_TOO_LONG = (
 def test_too_long_is_known_by_what_is_and_that_it_is(said: str, long: bool) -> None:
     """No list of sentences is ever complete."""
     assert Refusal.of({"error": {"message": said}}, "").overflow == long
+
+
+@each_row(
+    "body, kind, of_request",
+    [
+        (_openai("API key not valid. Please pass a valid API key."), ModelAuth, False),
+        (_openai("Incorrect API key provided."), ModelAuth, False),
+        (_openai("m-4 is not a valid model ID"), ModelRefused, False),
+        (_openai("Model Not Exist"), ModelRefused, False),
+        (_openai("The model `m-4` was not found."), ModelRefused, False),
+        (_openai("Nope."), ModelRefused, True),
+    ],
+)
+def test_a_key_and_a_model_that_are_not_known_are_no_matter_of_the_request(
+    body: Body, kind: type[ModelError], of_request: bool
+) -> None:
+    """Some servers answer 400 for everything; with less of the conversation they would, too."""
+
+    async def tried() -> ModelError:
+        async with serving(Strict(400, body, {"never": True})) as address, provider_at(address) as provider:
+            with pytest.raises(ModelError) as caught:
+                await provider.complete(ASKED)
+        return caught.value
+
+    error = stalls.run(tried())
+    assert (type(error), error.of_request) == (kind, of_request), repr(error)
 
 
 @each_row(

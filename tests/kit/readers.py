@@ -18,6 +18,8 @@ from typing import Any, Final
 from agents import budget, marks, output, textual_calls, tokens, tools
 from agents.offline import question
 from agents.offline.speech import speech
+from agents.providers import quirks
+from agents.providers.errors import MOST_ERROR_BYTES, Refusal
 from channels import markup
 from gateway.api import front_ends
 from gateway.commands import call, keys, plain, table
@@ -88,6 +90,14 @@ def _fed(text: str) -> None:
     reading = output.Output()
     for at in range(0, len(text), 40):
         reading.feed(text[at : at + 40])
+
+
+def _refused(text: str) -> None:
+    """Reads a refusal of a model's server as it comes, and what it teaches of a request with every field."""
+    refusal = Refusal.parse(text.encode("utf-8", "replace")[:MOST_ERROR_BYTES], "sk-1")
+    body = dict.fromkeys(("stream", "stream_options", "temperature", "top_p", "response_format", "system"), True)
+    quirks.learned_from(400, text[:500].lower(), {**body, "max_tokens": 100_000}, set())
+    assert refusal.overflow in (True, False) and refusal.is_unpaid(400) in (True, False)
 
 
 def _orders(text: str, *, code: str) -> list[orders.Order]:
@@ -211,6 +221,7 @@ READERS: Final = (
     Reader(name="agents.marks.one_line", read=marks.one_line),
     # Read in pieces as they come, so the loop never waits for the whole of it.
     Reader(name="agents.output.Output.feed", read=_fed, seconds=2.0),
+    Reader(name="agents.providers.errors.Refusal.parse", read=_refused),
     Reader(name="agents.textual_calls.calls_in", read=textual_calls.calls_in),
     Reader(name="agents.textual_calls.pythonic", read=textual_calls.pythonic),
     Reader(name="agents.tokens.count_tokens", read=tokens.count_tokens),
