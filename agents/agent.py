@@ -30,6 +30,7 @@ from agents.llm import (
     ContextOverflow,
     ModelError,
     OnText,
+    Opaque,
     Provider,
     Request,
     ToolCall,
@@ -148,7 +149,7 @@ async def run(
         if last:
             break
         told = await _results_of(offered, completion.tool_calls, results, redact, n)
-        traffic += exchange(completion.text, completion.tool_calls, told)
+        traffic += exchange(completion.text, completion.tool_calls, told, completion.opaque)
     raise BadCompletion(f"{provider.name} asked for tools {n + 1} times without answering. Ask a narrower question.")
 
 
@@ -159,8 +160,8 @@ def _prompted(
     request = prompted(room, traffic, tools, bare=spared == "before")
     if spared != "calls":
         return request
-    earlier = request.messages[: len(request.messages) - len(traffic)]
-    return replace(request, messages=(*without_tools(earlier), *traffic))
+    earlier = without_tools(request.messages[: len(request.messages) - len(traffic)])
+    return replace(request, messages=(*(replace(message, opaque=None) for message in earlier), *traffic))
 
 
 def _reply(
@@ -178,9 +179,12 @@ def _reply(
     )
 
 
-def exchange(text: str, calls: Sequence[ToolCall], results: Sequence[str]) -> list[ChatMessage]:
+def exchange(
+    text: str, calls: Sequence[ToolCall], results: Sequence[str], opaque: Opaque | None = None
+) -> list[ChatMessage]:
     """Returns tool calls and their results as they may stand in history."""
-    asked = ChatMessage(role="assistant", content=text, tool_calls=tuple(_sound(wanted) for wanted in calls))
+    sound = tuple(_sound(wanted) for wanted in calls)
+    asked = ChatMessage(role="assistant", content=text, tool_calls=sound, opaque=opaque)
     return [
         asked,
         *(
@@ -372,7 +376,22 @@ def _masked(completion: Completion, redact: Callable[[str], str]) -> Completion:
             )
             for wanted in completion.tool_calls
         ),
+        opaque=None if completion.opaque is None else _masked_opaque(completion.opaque, redact),
     )
+
+
+def _masked_opaque(opaque: Opaque, redact: Callable[[str], str]) -> Opaque:
+    """Masks thoughts in plain words. A signature has no blanks and is no secret; what is signed can't be changed."""
+
+    def masked(text: str) -> str:
+        return redact(text) if " " in text else text
+
+    kept = {}
+    for name, value in opaque.message.items():
+        readable = _each_text(value, masked)
+        if isinstance(value, str) or readable == value:
+            kept[name] = readable
+    return replace(opaque, message=kept)
 
 
 def _masked_arguments(arguments: str, redact: Callable[[str], str]) -> str:

@@ -262,6 +262,7 @@ def size(request: Request, count: Count) -> int:
 def message_size(message: ChatMessage, count: Count) -> int:
     """Returns the estimated tokens of a message."""
     calls = sum(count(call.name + call.arguments) for call in message.tool_calls)
+    calls += 0 if message.opaque is None else count(message.opaque.text)
     return PER_MESSAGE + count(message.content) + calls + PER_PICTURE * len(message.pictures)
 
 

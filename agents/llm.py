@@ -8,7 +8,7 @@ vendor translates the vendor's own errors into them.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from functools import cached_property
@@ -41,6 +41,29 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Opaque:
+    """Fields of an answer with tool calls that its server wants back, and that mean nothing to anybody else.
+
+    `origin` names the server and the model. `message` holds fields of the message, `calls` those of each call in its
+    place; a call's "id" is the server's own, if others would not take it.
+    """
+
+    origin: str
+    message: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    calls: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
+
+    @property
+    def text(self) -> str:
+        """The text that a model reads of it, for estimates."""
+        return json.dumps([self.message, *self.calls], ensure_ascii=False)
+
+    @classmethod
+    def read(cls, fields: Mapping[str, Any] | None) -> Opaque | None:
+        """Returns the value that was made a mapping of by `dataclasses.asdict`."""
+        return None if fields is None else cls(**{**fields, "calls": tuple(fields["calls"])})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessage:
     """A message of the conversation as sent to a model. `pictures` belong to a person's message, after its words."""
 
@@ -49,6 +72,28 @@ class ChatMessage:
     pictures: tuple[Picture, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
+    opaque: Opaque | None = None
+
+
+#: The longest opaque fields that history keeps, in characters.
+_LONGEST_OPAQUE = 16_000
+
+
+def calls_to_json(message: ChatMessage) -> str | None:
+    """Returns the tool calls of a message as history keeps them; None if there are none."""
+    if not message.tool_calls:
+        return None
+    calls: Any = [asdict(call) for call in message.tool_calls]
+    if message.opaque is not None and len(message.opaque.text) <= _LONGEST_OPAQUE:
+        calls = {"calls": calls, "opaque": asdict(message.opaque)}
+    return json.dumps(calls)
+
+
+def calls_from_json(text: str | None) -> tuple[tuple[ToolCall, ...], Opaque | None]:
+    """Returns the tool calls of a message, and what their server wants back, from the text of `calls_to_json`."""
+    kept = json.loads(text or "[]")
+    calls, opaque = (kept["calls"], kept["opaque"]) if isinstance(kept, dict) else (kept, None)
+    return tuple(ToolCall(**call) for call in calls), Opaque.read(opaque)
 
 
 # Without slots, so that `text` can be cached.
@@ -166,6 +211,7 @@ class Completion:
     usage: Usage = field(default_factory=Usage)
     finish: str = "stop"
     grounds: tuple[int, ...] = ()
+    opaque: Opaque | None = None
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), ensure_ascii=False)
@@ -175,7 +221,8 @@ class Completion:
         fields = json.loads(text)
         calls = tuple(ToolCall(**call) for call in fields.pop("tool_calls"))
         grounds = tuple(fields.pop("grounds", ()))
-        return cls(**{**fields, "usage": Usage(**fields["usage"])}, tool_calls=calls, grounds=grounds)
+        opaque = Opaque.read(fields.pop("opaque", None))
+        return cls(**{**fields, "usage": Usage(**fields["usage"])}, tool_calls=calls, grounds=grounds, opaque=opaque)
 
 
 class ModelError(Exception):

@@ -16,7 +16,7 @@ _BYTES: Final = "b64:"
 _KINDS: Final[dict[str, AttachmentKind]] = {"image": "image", "audio": "audio", "video": "video"}
 
 
-def carrying(name: str, media_type: str, data: bytes) -> Attachment:
+def carrying(name: str, media_type: str, data: bytes | memoryview) -> Attachment:
     """Returns an attachment that holds its bytes."""
     kind = _KINDS.get(media_type.partition("/")[0], "file")
     reference = _BYTES + base64.b64encode(data).decode("ascii")
@@ -28,7 +28,7 @@ def carried(attachment: Attachment, *, limit: int) -> bytes:
     if not attachment.reference.startswith(_BYTES):
         raise ChannelError("this attachment has no bytes")
     try:
-        data = base64.b64decode(attachment.reference.removeprefix(_BYTES), validate=True)
+        data = binascii.a2b_base64(attachment.reference[len(_BYTES) :], strict_mode=True)
     except binascii.Error as exc:
         raise ChannelError("the bytes of this attachment can't be read") from exc
     if len(data) > limit:

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence, Set
 from contextlib import aclosing, suppress
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import httpx
 import structlog
@@ -37,12 +37,16 @@ from agents.llm import (
     Usage,
 )
 from agents.output import Output
+from agents.providers import opaque
 from agents.providers import quirks as signs
 from agents.providers.answer import Assembled, json_object
 from agents.providers.errors import MOST_ERROR_BYTES, Refusal, Server, error_body, page
 from agents.providers.quirks import Learned, Quirk
 from agents.providers.roles import alternating, without_system, without_tools
 from agents.spec import ModelSpec
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
 
@@ -53,6 +57,8 @@ _MOST_BYTES = 64 * 1024 * 1024
 _MOST_LINE = 8 * 1024 * 1024
 #: The most characters of text and tool arguments. The longest outputs on offer (128,000 tokens) take half of it.
 _MOST_TEXT = 1_000_000
+#: The most bytes of a piece of an answer that are read on the event loop. A thousand brackets take 15 ms.
+_LONG_PIECE = 4_000
 #: The most tool calls of one answer. OpenAI accepts at most 128 back.
 _MOST_CALLS = 32
 #: Seconds to wait for the end of the body after the end of the answer, so that the connection can be reused.
@@ -95,7 +101,9 @@ class Adapter(ABC):
         self._named = re.compile(rf"(?<!\w){re.escape(model.model)}(?!\w)")
         self._count_tokens = count_tokens
         known: Learned = {} if learned is None else learned
-        self._quirks = known.setdefault(f"{self._server.url} {model.model}", set())
+        #: The server and the model, as what is learned of them and what goes back to them alone is kept.
+        self._origin = f"{self._server.url} {model.model}"
+        self._quirks = known.setdefault(self._origin, set())
 
     @property
     def name(self) -> str:
@@ -166,7 +174,7 @@ class Adapter(ABC):
         revealed: list[Quirk] = []
         try:
             while True:
-                messages = _messages(request, quirks)
+                messages = _messages(request, self._origin, quirks)
                 body = self.body(request, messages, quirks)
                 try:
                     response = await self._send(body)
@@ -208,8 +216,9 @@ class Adapter(ABC):
         if not (refusal.overflow or refusal.is_unpaid(status)):
             asked = {**body, "system": any(one.role == "system" for one in messages), "cache_control": self.caches}
             quirk = signs.learned_from(status, said, asked, quirks, self._model.extra_body)
+            quirk = quirk or opaque.refusal(status, said, messages, quirks)
             if quirk is not None:
-                return quirk, True
+                return quirk, not opaque.is_stale(quirk, said)
         told = refusal.apart_from([message.content for message in request.messages])
         blamed = signs.blamed(said, self._model.extra_body)
         raise self._server.refused(status, response.headers, told, blamed=blamed)
@@ -284,7 +293,7 @@ class Adapter(ABC):
                     part = part.removeprefix(b"data:").lstrip() if part.startswith(b"data:") else b""
                     answer.ended = answer.ended or part == b"[DONE]"
                     if part and not answer.ended:
-                        await self._take(answer, json_object(part), on_text)
+                        await self._take(answer, await _json(part), on_text, size=len(part))
                     if answer.ended:
                         break
                 else:
@@ -337,14 +346,16 @@ class Adapter(ABC):
         """Adds the body of a server that does not stream to the answer."""
         if len(body) > _MOST_LINE:
             raise self._too_long()
-        whole = json_object(body)
+        whole = await _json(body)
         if whole is None or not self.is_answer(whole):
             raise self._no_answer(body)
-        await self._take(answer, whole, on_text)
+        await self._take(answer, whole, on_text, size=len(body))
         answer.ended = True
 
-    async def _take(self, answer: Assembled, chunk: dict[str, Any] | None, on_text: OnText | None) -> None:
-        """Adds one JSON object of the body to the answer and passes its text to `on_text`."""
+    async def _take(
+        self, answer: Assembled, chunk: dict[str, Any] | None, on_text: OnText | None, *, size: int
+    ) -> None:
+        """Adds one JSON object of the body, `size` bytes long, to the answer and passes its text to `on_text`."""
         if chunk is None:
             raise BadCompletion(
                 f"{self._where} sent part of an answer that is not valid JSON, or that broke off."
@@ -355,7 +366,7 @@ class Adapter(ABC):
             refusal = Refusal.of(chunk, self._server.key)
             raise self._server.refused(refusal.status or 500, {}, refusal.apart_from(answer.asked))
         answer.begun = True
-        text = self.add(answer, chunk)
+        text = await _beside(size, self.add, answer, chunk)
         if answer.size > _MOST_TEXT:
             raise self._too_long()
         if text and on_text is not None:
@@ -383,6 +394,7 @@ class Adapter(ABC):
             tool_calls=calls,
             usage=self.priced(usage),
             finish=answer.finish or ("tool_calls" if calls else "stop"),
+            opaque=answer.opaque(self._origin, calls),
         )
 
     def priced(self, usage: Usage) -> Usage:
@@ -452,12 +464,21 @@ class Adapter(ABC):
         )
 
 
-def _messages(request: Request, quirks: Set[Quirk]) -> list[ChatMessage]:
-    """Returns the messages as they are sent to a server with these quirks."""
-    messages = alternating(request.messages)
+def _messages(request: Request, origin: str, quirks: Set[Quirk]) -> list[ChatMessage]:
+    """Returns the messages as they are sent to the server and model `origin` with these quirks."""
+    messages = opaque.given_back(alternating(request.messages), origin, quirks)
     if "tools" in quirks:
         messages = without_tools(messages)
     return without_system(messages) if "system" in quirks else messages
+
+
+async def _json(raw: bytes | bytearray) -> dict[str, Any] | None:
+    return await _beside(len(raw), json_object, raw)
+
+
+async def _beside(size: int, read: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+    """Returns the result of `read`, in a thread if it reads so many bytes that others would wait."""
+    return await asyncio.to_thread(read, *given, **named) if size > _LONG_PIECE else read(*given, **named)
 
 
 async def _drained(lines: AsyncGenerator[bytes, None]) -> None:

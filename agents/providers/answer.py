@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from agents.llm import ToolCall, Usage
+from agents.llm import Opaque, ToolCall, Usage
 from agents.output import Output
+from agents.providers.opaque import Fields
 
 #: The most tokens of one call. A vendor that reports more has miscounted.
 _MOST_TOKENS = 1_000_000_000
 #: Tool call ids that the strictest vendors accept back: OpenAI at most 40 characters, Anthropic only these characters.
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+#: The longest id of a server's own that is given back. Relays keep a signature in it.
+_LONGEST_ID = 10_000
 #: Finish reasons that say the answer was cut off at a limit of tokens; all are called "length" here.
 _CUT = frozenset(("length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded"))
 
@@ -31,6 +34,7 @@ class CallParts:
     id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
+    fields: Fields = field(default_factory=Fields)
 
 
 @dataclass(slots=True)
@@ -48,6 +52,8 @@ class Assembled:
     #: The characters of text and arguments so far.
     size: int = 0
     calls: list[CallParts] = field(default_factory=list)
+    #: What the server wants back with the message.
+    fields: Fields = field(default_factory=Fields)
     by_index: dict[int, CallParts] = field(default_factory=dict)
     usage: Usage | None = None
     model: str = ""
@@ -82,8 +88,19 @@ class Assembled:
         if isinstance(model, str):
             self.model = storable(model[:200])
 
-    def add_call(self, *, index: object, call_id: object, name: object, arguments: object) -> None:
-        """Adds a fragment of a tool call. One without an index belongs to the call before it."""
+    def add_call(
+        self,
+        *,
+        index: object,
+        call_id: object = None,
+        name: object = None,
+        arguments: object = None,
+        fields: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Adds a fragment of a tool call. One without an index belongs to the call before it.
+
+        `fields` may hold some that the server wants back.
+        """
         last = self.calls[-1] if self.calls else None
         call = self.by_index.get(index) if isinstance(index, int) else last
         if call is None or _starts_anew(call, call_id, name):
@@ -101,11 +118,21 @@ class Assembled:
         if arguments:
             call.arguments.append(arguments)
             self.size += len(arguments)
+        call.fields.add(fields or {})
 
     def tool_calls(self, taken: Collection[str]) -> tuple[ToolCall, ...]:
         """Returns the calls, those written in the text included, with ids that are not in `taken`."""
         written = [CallParts(name=name, arguments=[arguments]) for name, arguments in self.output.calls]
         return tuple(_with_ids([*self.calls, *(() if self.calls else written)], taken=taken))
+
+    def opaque(self, origin: str, calls: Sequence[ToolCall]) -> Opaque | None:
+        """Returns the fields that the server `origin` wants back with these calls; None if there are none."""
+        own = [
+            call.fields.whole() | ({} if call.id == made.id or not call.id else {"id": storable(call.id[:_LONGEST_ID])})
+            for call, made in zip(self.calls, calls, strict=False)
+        ]
+        message = self.fields.whole()
+        return Opaque(origin=origin, message=message, calls=tuple(own)) if calls and (message or any(own)) else None
 
 
 def _starts_anew(call: CallParts, call_id: object, name: object) -> bool:
@@ -132,13 +159,13 @@ def _with_ids(calls: list[CallParts], *, taken: Collection[str]) -> Iterator[Too
     """Yields the calls, each with a unique id that is not in `taken`.
 
     A missing, repeated or malformed id is replaced by one made from the call's number in the conversation, because
-    another vendor in the chain of models would refuse it in history.
+    another vendor in the chain of models would refuse it in history. Mistral takes nine letters and digits alone.
     """
     used = set(taken)
     for number, call in enumerate(calls, len(taken) + 1):
         call_id = call.id
         if call_id in used or not _CALL_ID.fullmatch(call_id):
-            call_id = next(made for n in count(number) if (made := f"call_{n}") not in used)
+            call_id = next(made for n in count(number) if (made := f"call{n:05}") not in used)
         used.add(call_id)
         # Some models send an empty text to call a tool without arguments.
         yield ToolCall(id=call_id, name=call.name, arguments=storable("".join(call.arguments)) or "{}")

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from agents.llm import ChatMessage, Request, ToolSpec, Usage
+from agents.providers import opaque
 from agents.providers.adapter import UNSEEN, Adapter
 from agents.providers.answer import Assembled, json_object, token_count
 from agents.providers.quirks import Quirk, most_tokens
@@ -54,7 +55,7 @@ class AnthropicProvider(Adapter):
         if offered:
             body["tools"] = [_tool(tool, plainly="schemas" in quirks) for tool in request.tools]
             body["tools"][-1] |= cached
-        if model.thinking is not None and not (request.json_mode or _in_tools(messages) or "budget" in quirks):
+        if model.thinking is not None and "budget" not in quirks and not request.json_mode and _may_think(messages):
             longest = max(limit, model.thinking + _ANSWER_TOKENS)
             longest = min(longest, most or longest)
             budget = min(model.thinking, longest - min(_ANSWER_TOKENS, longest // 2))
@@ -86,7 +87,8 @@ class AnthropicProvider(Adapter):
                 if isinstance(delta.get("text"), str):
                     return answer.add_text(delta["text"])
                 if isinstance(delta.get("partial_json"), str):
-                    answer.add_call(index=chunk.get("index"), call_id=None, name=None, arguments=delta["partial_json"])
+                    answer.add_call(index=chunk.get("index"), arguments=delta["partial_json"])
+                self._add_thought(answer, delta, chunk.get("index"))
             case "message_delta":
                 delta = chunk.get("delta")
                 answer.finished(_finish(delta.get("stop_reason")) if isinstance(delta, dict) else None)
@@ -111,12 +113,21 @@ class AnthropicProvider(Adapter):
         self._add_usage(answer, message.get("usage"))
 
     def _add_block(self, answer: Assembled, block: dict[str, Any], index: object, *, whole: bool) -> str:
+        self._add_thought(answer, block, index)
         if block.get("type") == "tool_use":
             # A stream begins with an empty input and sends its text afterwards.
             arguments = block.get("input") if whole else None
             answer.add_call(index=index, call_id=block.get("id"), name=block.get("name"), arguments=arguments)
         text = block.get("text")
         return answer.add_text(text) if isinstance(text, str) and text else ""
+
+    def _add_thought(self, answer: Assembled, part: Mapping[str, Any], index: object) -> None:
+        """Adds a block of a thought, or a piece of it. They go back before the calls of the answer."""
+        if part.get("type") in ("thinking", "redacted_thinking"):
+            answer.fields.add({opaque.BLOCKS: [{**part, "index": index}]})
+        elif part.get("type") in ("thinking_delta", "signature_delta"):
+            piece = {name: part[name] for name in ("thinking", "signature") if isinstance(part.get(name), str)}
+            answer.fields.add({opaque.BLOCKS: [{**piece, "type": "thinking", "index": index}]})
 
     def _add_usage(self, answer: Assembled, raw: object) -> None:
         """Adds the tokens that the server counted. It counts cached tokens apart and reports the answer's last."""
@@ -141,12 +152,19 @@ def _finish(reason: object) -> object:
     return names.get(reason, reason) if isinstance(reason, str) else None
 
 
-def _in_tools(messages: Sequence[ChatMessage]) -> bool:
-    """Returns whether tools have just been called: a thought may begin only if the person has spoken last.
+def _may_think(messages: Sequence[ChatMessage]) -> bool:
+    """Returns whether each call since the person spoke has its thoughts: the API wants them back with the result."""
+    for message in reversed(messages):
+        if message.role == "user":
+            break
+        if message.tool_calls and not _thoughts(message):
+            return False
+    return True
 
-    The API wants the thoughts before a call back with its result, and they are not kept.
-    """
-    return bool(messages) and messages[-1].role == "tool"
+
+def _thoughts(message: ChatMessage) -> list[dict[str, Any]]:
+    blocks = message.opaque.message.get(opaque.BLOCKS, []) if message.opaque is not None else []
+    return [{name: value for name, value in block.items() if name != "index"} for block in blocks]
 
 
 def _tool(tool: ToolSpec, *, plainly: bool) -> dict[str, Any]:
@@ -176,7 +194,7 @@ def _blocks(message: ChatMessage, *, shown: bool) -> list[dict[str, Any]]:
         # An empty text is refused everywhere.
         content = message.content if message.content.strip() else "(empty)"
         return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}]
-    blocks: list[dict[str, Any]] = []
+    blocks = _thoughts(message)
     if message.content.strip():
         blocks.append({"type": "text", "text": message.content})
     for picture in message.pictures:

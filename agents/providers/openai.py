@@ -71,7 +71,9 @@ class OpenAIProvider(Adapter):
                     call_id=fragment.get("id"),
                     name=function.get("name"),
                     arguments=function.get("arguments"),
+                    fields=fragment,
                 )
+        answer.fields.add(delta)
         return answer.add_text(_content_text(delta.get("content")) or _content_text(delta.get("refusal")))
 
     def is_answer(self, whole: Mapping[str, Any]) -> bool:
@@ -95,6 +97,10 @@ def _message(message: ChatMessage, *, shown: bool) -> dict[str, Any]:
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for call in message.tool_calls
         ]
+    if message.opaque is not None:
+        wire |= message.opaque.message
+        for n, fields in enumerate(message.opaque.calls[: len(message.tool_calls)]):
+            wire["tool_calls"][n] |= fields
     if message.tool_call_id is not None:
         wire["tool_call_id"] = message.tool_call_id
     return wire

@@ -21,7 +21,9 @@ from agents.providers.schemas import plain
 #: A part of a request that a server does not take, mostly the name of a field. The others: "max_tokens" (it wants the
 #: newer name), "max_tokens=8192" (it takes no more), "unlimited" (it takes no limit), "adaptive" (a thought has no
 #: budget), "budget" (no thought can be asked for), "schemas" (tools are described in the plainest form), "thinking"
-#: (its answers begin inside a thought whose end alone is marked).
+#: (its answers begin inside a thought whose end alone is marked), and those of `opaque`: "calls" (it takes no calls
+#: without fields that it gave itself), "thoughts" (each answer needs a thought), "opaque" (it takes nothing back),
+#: "call_ids" (ids of calls have nine letters and digits).
 Quirk: TypeAlias = str
 #: Quirks by server and model: all calls share what one has learned, also those of the next run.
 Learned: TypeAlias = dict[str, set[Quirk]]
@@ -84,7 +86,11 @@ _FIELDS: Final = (
     _field("tools", r"tools?(?:[ _-](?:choice|use|calls?|calling))?|functions?(?:[ _-]call(?:s|ing)?)?", word=True),
 )
 _NAMES: Final = frozenset(
-    ("max_tokens", "unlimited", "adaptive", "schemas", "pictures", "thinking", *(field.quirk for field in _FIELDS))
+    (
+        *("max_tokens", "unlimited", "adaptive", "schemas", "pictures", "thinking"),
+        *("calls", "thoughts", "opaque", "call_ids"),
+        *(field.quirk for field in _FIELDS),
+    )
 )
 _LIMITED: Final = re.compile(r"max_tokens=([1-9]\d{1,7})")
 
@@ -105,8 +111,9 @@ _OUT_OF_RANGE: Final = re.compile(
 #: The words of templates that know people and assistants alone. Messages are sent in turns, so a complaint about turns
 #: means the system's message or those of tools: the templates of Gemma and of older Mistral models know neither.
 _TWO_ROLES: Final = re.compile(r"roles? must alternate|only user(?:,| and) assistant")
-#: The words about the order of messages, which say nothing of their kind.
+#: The words about one message or the order of several, which say nothing of their kind.
 _ORDER: Final = re.compile(r"after role|before role|must (?:follow|be followed|precede)")
+_IN_MESSAGE: Final = re.compile(r"messages?(?:\[|\.\[?)\d")
 #: The words about the description of a tool.
 _ABOUT_SCHEMA: Final = re.compile(
     r"(?<!\w)schemas?(?!\w)|additional_?properties|input_schema|function_?declarations?[\[.]|grammar"
@@ -166,6 +173,8 @@ def learned_from(
 
 def _is_refused(field: _Field, clause: str, untaken: bool) -> bool:
     if not field.names.search(clause):
+        return False
+    if field.quirk != "system" and not field.ours and _IN_MESSAGE.search(clause):
         return False
     if field.word:
         return untaken and not _ORDER.search(clause)

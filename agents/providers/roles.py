@@ -6,7 +6,7 @@ only the first message is the system's. No words are lost. Equal beginnings stay
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from agents.llm import ChatMessage
@@ -41,17 +41,23 @@ def without_system(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     return alternating([ChatMessage(role="user", content=system), *others] if system else others)
 
 
-def without_tools(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Returns the messages with tool calls left out and their results told in the person's place."""
+def without_tools(
+    messages: Sequence[ChatMessage], where: Callable[[ChatMessage], bool] = lambda _message: True
+) -> list[ChatMessage]:
+    """Returns the messages with tool calls left out and their results told in the person's place.
+
+    This concerns the calls of messages for which `where` is true.
+    """
     plain: list[ChatMessage] = []
+    shown = {call.id for message in messages if not where(message) for call in message.tool_calls}
     names = {call.id: call.name for message in messages for call in message.tool_calls}
     for message in messages:
-        if message.role == "tool":
+        if message.role == "tool" and message.tool_call_id not in shown:
             name = names.get(message.tool_call_id or "", "a tool")
             plain.append(ChatMessage(role="user", content=f"(Result of {name}: {message.content})"))
         else:
-            plain.append(replace(message, tool_calls=()))
-    return alternating([one for one in plain if one.content.strip() or one.pictures])
+            plain.append(replace(message, tool_calls=()) if where(message) else message)
+    return alternating([one for one in plain if one.content.strip() or one.pictures or one.tool_calls])
 
 
 def _joined(first: ChatMessage, second: ChatMessage) -> ChatMessage:

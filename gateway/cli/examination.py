@@ -313,7 +313,7 @@ async def _met(bot: BotSettings) -> str:
 
 
 async def _models(config: Config) -> AsyncIterator[Diagnosis]:
-    """Yields a finding for each model of the agents, asked for one word."""
+    """Yields a finding for each model of the agents, asked one question with a tool."""
     models: list[ModelSpec] = []
     for spec in config.agents.values():
         models += [model for model in (*spec.models, *spec.background.models) if model not in models]
@@ -321,15 +321,16 @@ async def _models(config: Config) -> AsyncIterator[Diagnosis]:
     for model in models:
         about = f"model {model.provider}/{model.model}"
         agents = [name for name, spec in config.agents.items() if model in (*spec.models, *spec.background.models)]
-        if why := await offer.trouble(model):
+        trial = await offer.tried(model)
+        if trial.trouble:
             fix = f"Look at models in the file of {', '.join(agents)}, and at the key it names."
-            yield Diagnosis(about, "trouble", why, fix)
+            yield Diagnosis(about, "trouble", trial.trouble, fix)
         elif (reads := await offer.context_of(model) if model.provider == "ollama" else None) and reads < model.context:
             fix = f"Start Ollama with OLLAMA_CONTEXT_LENGTH={model.context}, or set context: {reads} for the model."
             why = f"reads {reads} tokens of a request and drops the rest without a word; context says {model.context}"
             yield Diagnosis(about, "warning", f"answers, but {why}", fix)
         else:
-            yield Diagnosis(about, "ok", "answers")
+            yield Diagnosis(about, "ok", "answers and uses tools" if trial.calls else "answers; used no tool")
     if not models:
         yield Diagnosis("models", "ok", "no agent has one; they answer from memory alone")
 

@@ -241,10 +241,10 @@ def _tested(asking: _Asking, picked: _Picked) -> str:
     from gateway.cli import offer
 
     asking.say("asking" if picked.spec.key else "asking_local", model=picked.spec.model)
-    reason = asyncio.run(offer.trouble(picked.spec))
-    if not reason:
-        asking.say("works")
-    return reason
+    trial = asyncio.run(offer.tried(picked.spec))
+    if not trial.trouble:
+        asking.say("works" if trial.calls else "works_without_tools")
+    return trial.trouble
 
 
 def _write(asking: _Asking, folder: Path, existing: Config | None, picked: _Picked | None) -> None:

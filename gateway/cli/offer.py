@@ -6,13 +6,14 @@ Invariant: nothing is used without a yes. `serve` never asks, so that no stray k
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 import httpx
 from pydantic import SecretStr
 
-from agents.llm import ChatMessage, ModelError, Request
+from agents.agent import exchange
+from agents.llm import ChatMessage, ModelError, Request, ToolSpec
 from agents.providers.connect import connect
 from agents.providers.table import KNOWN
 from agents.spec import ModelSpec
@@ -25,6 +26,10 @@ _PATIENCE = 0.5
 
 #: The companies with a key, by the name of their provider.
 VENDORS = {name: known for name, known in KNOWN.items() if known.variable}
+
+
+_QUESTION = "What time is it? Use the tool, then answer in five words at most."
+_CLOCK = ToolSpec(name="now", description="Tells the time.", parameters={"type": "object", "properties": {}})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,12 +102,29 @@ async def context_of(model: ModelSpec) -> int | None:
     return running.get(model.model, running.get(f"{model.model}:latest"))
 
 
-async def trouble(model: ModelSpec) -> str:
-    """Asks the model for a word. Returns why that failed, or "" when it answered."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """The outcome of a trial: why there was no answer ("" if there was one), and whether the model called the tool."""
+
+    trouble: str = ""
+    calls: bool = False
+
+
+async def tried(model: ModelSpec) -> Trial:
+    """Asks the model for the time, with a tool that tells it, and gives the result of its call back.
+
+    Some servers take a call's result only with fields of their own, so that a plain word would prove little.
+    """
+    request = Request(messages=(ChatMessage(role="user", content=_QUESTION),), tools=(_CLOCK,))
     async with httpx.AsyncClient() as client:
         provider = connect(client, model, count_tokens=count_tokens)
         try:
-            await provider.complete(Request(messages=(ChatMessage(role="user", content="Say hello in one word."),)))
+            completion = await provider.complete(request)
+            calls = bool(completion.tool_calls)
+            if calls:
+                results = ["12:34"] * len(completion.tool_calls)
+                traffic = exchange(completion.text, completion.tool_calls, results, completion.opaque)
+                await provider.complete(replace(request, messages=(*request.messages, *traffic)))
         except ModelError as error:
-            return str(error)
-    return ""
+            return Trial(trouble=str(error))
+    return Trial(calls=calls)

@@ -1,55 +1,17 @@
-"""Every fixed text that a person may be shown, in each language, with one file for each subject.
+"""Every fixed text that a person may be shown, in each language: the part `texts` of the files in `languages/`.
 
-Invariants: all languages have the same keys with the same fields, and no key stands in two files (a test holds this).
-English and Chinese have every text; a text that a language of `languages/` lacks is shown in English.
+Invariants: all languages have the same keys with the same fields (a test holds this). English and Chinese have every
+text; a text that another language lacks is shown in English.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, get_args
 
-from gateway.commands import (
-    admin_texts,
-    forget_texts,
-    help_texts,
-    jobs_texts,
-    keys_texts,
-    manage_texts,
-    memory_texts,
-    night_texts,
-    page_texts,
-    people_texts,
-    reminder_texts,
-    session_texts,
-    talk_texts,
-    tools_texts,
-    why_texts,
-)
 from gateway.commands.phrases import Language, wording
 
-#: The files that are merged.
-PARTS: Final = (
-    talk_texts,
-    session_texts,
-    help_texts,
-    memory_texts,
-    why_texts,
-    forget_texts,
-    people_texts,
-    admin_texts,
-    jobs_texts,
-    night_texts,
-    reminder_texts,
-    tools_texts,
-    page_texts,
-    manage_texts,
-    keys_texts,
-)
-
-_ENGLISH: Final = {key: text for part in PARTS for key, text in part.EN.items()}
+_ENGLISH: Final[Mapping[str, str]] = wording("en")["texts"]
 CATALOGUE: Final[Mapping[Language, Mapping[str, str]]] = {
-    "en": _ENGLISH,
-    "zh": {key: text for part in PARTS for key, text in part.ZH.items()},
-    **{code: _ENGLISH | wording(code).get("texts", {}) for code in ("de", "es", "fr", "ja")},
+    code: {**_ENGLISH, **wording(code)["texts"]} for code in get_args(Language)
 }

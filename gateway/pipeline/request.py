@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -29,8 +28,8 @@ from agents.llm import (
     Reminded,
     Request,
     Role,
-    ToolCall,
     ToolSpec,
+    calls_from_json,
 )
 from agents.prompt import MemoryLine, Prompt, Tail, Uttered, Voice
 from agents.skills import Skill
@@ -600,13 +599,14 @@ def _newest_pictures(
 
 def _chat_message(message: Message, text: str, *, pictures: tuple[Picture, ...] = ()) -> ChatMessage:
     """Returns a message of history as a chat message with the given text."""
-    calls = json.loads(message.tool_calls) if message.tool_calls else []
+    calls, opaque = calls_from_json(message.tool_calls)
     return ChatMessage(
         role=cast(Role, message.role),  # history uses the same four roles
         content=text,
         pictures=pictures,
-        tool_calls=tuple(ToolCall(**call) for call in calls),
+        tool_calls=calls,
         tool_call_id=message.tool_call_id,
+        opaque=opaque,
     )
 
 

@@ -8,17 +8,16 @@ with the model steps it already has. A turn never outlasts its deadline, and end
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import structlog
 
 from agents import agent, skills
 from agents.budget import Allotment
 from agents.foreign import ForeignTool
-from agents.llm import ChatMessage, Completion, ModelError, OnText, ToolCall
+from agents.llm import ChatMessage, Completion, ModelError, OnText, ToolCall, calls_from_json, calls_to_json
 from agents.tools import Tool
 from channels.base import Button, Channel
 from gateway.commands import reminder_lines
@@ -579,12 +578,14 @@ class TurnRunner:
         return [(numbers[line.user_id], line) for line in lines if line.user_id not in silent]
 
     def _utterance(self, message: ChatMessage) -> Utterance:
+        calls = calls_to_json(message)
+        opaque = calls_from_json(calls)[1]
         return Utterance(
             role=message.role,
             text=message.content,
-            tokens=self._count_tokens(message.content),
+            tokens=self._count_tokens(message.content + (opaque.text if opaque is not None else "")),
             said_at=self._now(),
-            tool_calls=json.dumps([asdict(call) for call in message.tool_calls]) if message.tool_calls else None,
+            tool_calls=calls,
             tool_call_id=message.tool_call_id,
         )
 

@@ -796,8 +796,7 @@ def test_saved_is_said_only_where_a_row_is() -> None:
     }
     assert found == set(SAVED)
     for key in SAVED:
-        handlers = (path for path in COMMANDS.rglob("*.py") if not path.name.endswith("_texts.py"))
-        assert [path.name for path in handlers if f'"{key}"' in path.read_text("utf-8")] == ["memory.py"]
+        assert [path.name for path in COMMANDS.rglob("*.py") if f'"{key}"' in path.read_text("utf-8")] == ["memory.py"]
     # To a model it is said by one tool, of rows that are committed with the tool's own result.
     assert Path(toolbox.__file__).read_text("utf-8").count('"Saved: ') == 1
 

@@ -379,7 +379,7 @@ def fragment(
     [
         pytest.param(
             [calls(fragment('{"a":', name="f", index=0)), calls(fragment("1}", index=0))],
-            [("call_1", "f", '{"a":1}')],
+            [("call00001", "f", '{"a":1}')],
             id="no id",
         ),
         pytest.param(
@@ -428,7 +428,7 @@ def fragment(
                     fragment("{}", name="g", index=0, call_id=""),
                 )
             ],
-            [("call_1", "f", "{}"), ("call_2", "g", "{}")],
+            [("call00001", "f", "{}"), ("call00002", "g", "{}")],
             id="two under one index without ids",
         ),
         pytest.param(
@@ -438,13 +438,13 @@ def fragment(
                     fragment("{}", name="f", index=1, call_id="x"),
                 )
             ],
-            [("x", "f", "{}"), ("call_2", "f", "{}")],
+            [("x", "f", "{}"), ("call00002", "f", "{}")],
             id="one id for two",
         ),
-        pytest.param([calls(fragment({"a": 1}, name="f", index=0))], [("call_1", "f", '{"a": 1}')], id="object"),
-        pytest.param([calls(fragment(None, name="f", index=0))], [("call_1", "f", "{}")], id="null"),
-        pytest.param([calls(fragment("", name="f", index=0))], [("call_1", "f", "{}")], id="empty"),
-        pytest.param([calls(fragment("oops", name="f", index=0))], [("call_1", "f", "oops")], id="no json"),
+        pytest.param([calls(fragment({"a": 1}, name="f", index=0))], [("call00001", "f", '{"a": 1}')], id="object"),
+        pytest.param([calls(fragment(None, name="f", index=0))], [("call00001", "f", "{}")], id="null"),
+        pytest.param([calls(fragment("", name="f", index=0))], [("call00001", "f", "{}")], id="empty"),
+        pytest.param([calls(fragment("oops", name="f", index=0))], [("call00001", "f", "oops")], id="no json"),
     ],
 )
 async def test_tool_calls_are_understood_in_every_shape_servers_give_them(
@@ -460,7 +460,7 @@ async def test_a_made_up_id_is_not_one_of_an_earlier_call() -> None:
     earlier = ChatMessage(role="assistant", content="", tool_calls=(ToolCall(id="call_1", name="f", arguments="{}"),))
     request = Request(messages=(*HELLO.messages, earlier))
     completion = await answer_of(sse(calls(fragment("{}", name="f", index=0)), "[DONE]"), request)
-    assert completion.tool_calls[0].id == "call_2"
+    assert completion.tool_calls[0].id == "call00002"
 
 
 async def test_a_call_of_no_tool_is_an_error() -> None:
@@ -1145,7 +1145,7 @@ async def test_a_count_of_tokens_that_no_database_takes_is_not_believed() -> Non
 async def test_an_id_another_vendor_would_refuse_is_made_anew(call_id: str) -> None:
     """The next model of the chain reads the same history."""
     completion = await answer_of(sse(calls(fragment("{}", name="f", index=0, call_id=call_id)), "[DONE]"))
-    assert completion.tool_calls[0].id == "call_1"
+    assert completion.tool_calls[0].id == "call00001"
 
 
 async def test_an_id_of_an_earlier_call_is_made_anew() -> None:
@@ -1153,7 +1153,7 @@ async def test_an_id_of_an_earlier_call_is_made_anew() -> None:
     earlier = ChatMessage(role="assistant", content="", tool_calls=(ToolCall(id="call_0", name="f", arguments="{}"),))
     request = Request(messages=(*HELLO.messages, earlier))
     completion = await answer_of(sse(calls(fragment("{}", name="f", index=0, call_id="call_0")), "[DONE]"), request)
-    assert completion.tool_calls[0].id == "call_2"
+    assert completion.tool_calls[0].id == "call00002"
 
 
 async def test_too_many_calls_at_once_are_refused() -> None:

@@ -22,6 +22,7 @@ from agents.llm import (
     ModelUnavailable,
     ModelUnpaid,
     OnText,
+    Opaque,
     Request,
     ToolCall,
     ToolSpec,
@@ -80,6 +81,20 @@ async def test_tools_run_and_their_results_go_back_to_the_model() -> None:
     reply = await run(model, done=done)
     assert (reply.text, done) == ("Five.", [(0, 0, 2), (0, 1, 3)])
     assert [m.content for m in model.requests[1].messages[-2:]] == ["added 2", "added 3"]
+
+
+async def test_what_a_server_wants_back_goes_back_with_the_call_and_holds_no_secret() -> None:
+    """A thought in plain words is masked. One that is signed can't be changed, so it is left out."""
+    thought = "The key hunter2 opens it."
+    opaque = Opaque(
+        origin="o",
+        message={"reasoning_content": thought, "details": [{"text": thought, "signature": "s"}], "signed": "aHVu"},
+    )
+    model = ScriptedModel(replace(calls(("add", '{"amount": 2}')), opaque=opaque), "Two.")
+    reply = await run(model)
+    kept = reply.traffic[0].opaque
+    assert kept is not None and kept == model.requests[1].messages[-2].opaque
+    assert kept.message == {"reasoning_content": "The key [secret] opens it.", "signed": "aHVu"}
 
 
 async def test_stored_steps_are_not_paid_for_again() -> None:

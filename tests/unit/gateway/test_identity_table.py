@@ -16,8 +16,6 @@ from typing import Any
 import pytest
 
 from channels.base import Attachment
-from gateway.commands import admin_texts
-from gateway.commands import jobs_texts as job_texts
 from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.table import TABLE
 from gateway.pipeline.policy import Rules
@@ -149,10 +147,17 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(".*".join(map(re.escape, re.split(r"\{\w+\}", text))), re.DOTALL)
 
 
+#: The groups of texts for admins alone, and the texts of these groups that others read.
+_FOR_ADMINS = {"agents", "allow", "backup", "block", "dead", "grant", "oversight", "pair", "reload"}
+_FOR_ALL = {"pair.welcome", "pair.wrong", "pair.locked", "dead.told"}
 #: All that only admins are told.
 _TOLD = [
-    *(_pattern(text) for key, text in admin_texts.EN.items() if key.partition(".")[0] not in ("help", "option")),
-    *(_pattern(job_texts.EN[f"jobs.{key}"]) for key in ("agent", "line", "asked", "unknown", "unknown_agent")),
+    *(
+        _pattern(text)
+        for key, text in CATALOGUE["en"].items()
+        if key.partition(".")[0] in _FOR_ADMINS and key not in _FOR_ALL
+    ),
+    *(_pattern(CATALOGUE["en"][f"jobs.{key}"]) for key in ("agent", "line", "asked", "unknown", "unknown_agent")),
 ]
 
 

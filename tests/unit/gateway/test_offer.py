@@ -78,7 +78,7 @@ async def test_a_model_that_fails_the_trial_says_why_without_the_key() -> None:
     """Whoever sets it up corrects it at once."""
     async with server(b'{"error": {"message": "no such model"}}') as address:
         spec = ModelSpec.model_validate({"provider": "openai", "model": "m", "base_url": address, "key": "sk-secret"})
-        reason = await offer.trouble(spec)
+        reason = (await offer.tried(spec)).trouble
     assert reason and "sk-secret" not in reason
 
 
@@ -87,4 +87,4 @@ async def test_a_model_that_answers_is_no_trouble() -> None:
     whole = b'{"choices": [{"message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}]}'
     async with server(whole) as address:
         spec = ModelSpec.model_validate({"provider": "openai", "model": "m", "base_url": address})
-        assert await offer.trouble(spec) == ""
+        assert await offer.tried(spec) == offer.Trial(calls=False)

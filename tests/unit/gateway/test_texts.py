@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from string import Formatter
 from typing import get_args
 
@@ -31,6 +32,19 @@ def test_every_language_has_the_same_texts_with_the_same_fields() -> None:
     english = {key: _fields(text) for key, text in CATALOGUE["en"].items()}
     for language in CATALOGUE:
         assert {key: _fields(text) for key, text in CATALOGUE[language].items()} == english
+
+
+@pytest.mark.parametrize("language", CATALOGUE)
+def test_no_text_is_written_twice(language: Language) -> None:
+    """The second would hide the first without a word."""
+    lines = (
+        (resources.files("gateway.commands") / f"languages/{language}.yaml")
+        .read_text("utf-8")
+        .partition("\ntexts:\n")[2]
+        .splitlines()
+    )
+    keys = [line.partition(": ")[0] for line in lines if line.startswith("  ") and not line.startswith("  #")]
+    assert sorted(keys) == sorted(set(keys)) and len(keys) == len(wording(language)["texts"])
 
 
 #: Groups of texts of which some are for admins alone or the same everywhere, or which never stand side by side.
