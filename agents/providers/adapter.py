@@ -175,7 +175,7 @@ class Adapter(ABC):
         try:
             while True:
                 messages = _messages(request, self._origin, quirks)
-                body = self.body(request, messages, quirks)
+                body = self.body(replace(request, tools=signs.offered(request.tools, quirks)), messages, quirks)
                 try:
                     response = await self._send(body)
                 except asyncio.CancelledError:
@@ -250,10 +250,10 @@ class Adapter(ABC):
     def _advise(self, quirks: Sequence[Quirk]) -> None:
         """Tells the operator what can be corrected in the configuration."""
         for quirk in quirks:
-            name, sign, limit = quirk.partition("=")
+            name, sign, value = quirk.partition("=")
             event, fix = signs.ADVICE.get(name + sign, ("", ""))
             if event:
-                log.warning(event, model=self.name, **({"limit": int(limit)} if limit else {}), fix=fix)
+                log.warning(event, model=self.name, **({name: value} if sign else {}), fix=fix)
 
     async def _send(self, body: dict[str, Any]) -> httpx.Response:
         headers = {
@@ -408,7 +408,7 @@ class Adapter(ABC):
         """Returns an estimate of the tokens that the model reads of a request."""
         seen = self._model.sees and "pictures" not in self._quirks
         messages = request.messages if seen else [replace(message, pictures=()) for message in request.messages]
-        tools = () if "tools" in self._quirks else request.tools
+        tools = signs.offered(request.tools, self._quirks)
         return size(replace(request, messages=tuple(messages), tools=tools), self._count_tokens)
 
     def _too_long(self) -> ModelError:

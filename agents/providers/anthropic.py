@@ -11,13 +11,12 @@ import base64
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
-from agents.llm import ChatMessage, Request, ToolSpec, Usage
+from agents.llm import ChatMessage, Request, Usage
 from agents.providers import opaque
 from agents.providers.adapter import UNSEEN, Adapter
 from agents.providers.answer import Assembled, json_object, token_count
 from agents.providers.quirks import Quirk, most_tokens
 from agents.providers.roles import without_tools
-from agents.providers.schemas import plain
 
 _VERSION = "2023-06-01"
 #: The API wants a limit with every request.
@@ -37,8 +36,7 @@ class AnthropicProvider(Adapter):
 
     def body(self, request: Request, messages: Sequence[ChatMessage], quirks: Set[Quirk]) -> dict[str, Any]:
         model = self._model
-        offered = bool(request.tools) and "tools" not in quirks
-        if not offered:  # calls in the conversation are refused where no tool is offered
+        if not request.tools:  # calls in the conversation are refused where no tool is offered
             messages = without_tools(messages)
         limit = (model.max_tokens if request.max_tokens is None else request.max_tokens) or _ANSWER_TOKENS
         most = most_tokens(quirks)
@@ -52,8 +50,11 @@ class AnthropicProvider(Adapter):
         system = "\n\n".join(message.content for message in messages if message.role == "system")
         if system:
             body["system"] = [{"type": "text", "text": system, **cached}]
-        if offered:
-            body["tools"] = [_tool(tool, plainly="schemas" in quirks) for tool in request.tools]
+        if request.tools:
+            body["tools"] = [
+                {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+                for tool in request.tools
+            ]
             body["tools"][-1] |= cached
         if model.thinking is not None and "budget" not in quirks and not request.json_mode and _may_think(messages):
             longest = max(limit, model.thinking + _ANSWER_TOKENS)
@@ -165,11 +166,6 @@ def _may_think(messages: Sequence[ChatMessage]) -> bool:
 def _thoughts(message: ChatMessage) -> list[dict[str, Any]]:
     blocks = message.opaque.message.get(opaque.BLOCKS, []) if message.opaque is not None else []
     return [{name: value for name, value in block.items() if name != "index"} for block in blocks]
-
-
-def _tool(tool: ToolSpec, *, plainly: bool) -> dict[str, Any]:
-    schema = plain(tool.parameters) if plainly else tool.parameters
-    return {"name": tool.name, "description": tool.description, "input_schema": schema}
 
 
 def _conversation(messages: Sequence[ChatMessage], *, shown: bool, cached: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -13,7 +13,6 @@ from agents.llm import ChatMessage, Picture, Request, ToolSpec, Usage
 from agents.providers.adapter import UNSEEN, Adapter
 from agents.providers.answer import Assembled, token_count
 from agents.providers.quirks import Quirk, most_tokens
-from agents.providers.schemas import plain
 
 
 class OpenAIProvider(Adapter):
@@ -31,8 +30,8 @@ class OpenAIProvider(Adapter):
         }
         if body["stream"] and "stream_options" not in quirks:
             body["stream_options"] = {"include_usage": True}
-        if request.tools and "tools" not in quirks:
-            body["tools"] = [_tool(tool, plainly="schemas" in quirks) for tool in request.tools]
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
         limit = model.max_tokens if request.max_tokens is None else request.max_tokens
         if limit is not None and "unlimited" not in quirks:
             limit = min(limit, most_tokens(quirks) or limit)
@@ -111,11 +110,10 @@ def _part(picture: Picture) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": f"data:{picture.media_type};base64,{data}"}}
 
 
-def _tool(tool: ToolSpec, *, plainly: bool) -> dict[str, Any]:
-    parameters = plain(tool.parameters) if plainly else tool.parameters
+def _tool(tool: ToolSpec) -> dict[str, Any]:
     return {
         "type": "function",
-        "function": {"name": tool.name, "description": tool.description, "parameters": parameters},
+        "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
     }
 
 

@@ -12,16 +12,18 @@ many tries as there are quirks.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
+from agents.llm import ToolSpec
 from agents.providers.schemas import plain
 
 #: A part of a request that a server does not take, mostly the name of a field. The others: "max_tokens" (it wants the
 #: newer name), "max_tokens=8192" (it takes no more), "unlimited" (it takes no limit), "adaptive" (a thought has no
-#: budget), "budget" (no thought can be asked for), "schemas" (tools are described in the plainest form), "thinking"
-#: (its answers begin inside a thought whose end alone is marked), and those of `opaque`: "calls" (it takes no calls
+#: budget), "budget" (no thought can be asked for), "schemas" (tools are described in the plainest form), "tool=weather"
+#: (it takes that one in no form), "thinking" (its answers begin inside a thought whose end alone is marked), and those
+#: of `opaque`: "calls" (it takes no calls
 #: without fields that it gave itself), "thoughts" (each answer needs a thought), "opaque" (it takes nothing back),
 #: "call_ids" (ids of calls have nine letters and digits).
 Quirk: TypeAlias = str
@@ -40,6 +42,10 @@ ADVICE: Final[Mapping[Quirk, tuple[str, str]]] = {
     "budget": ("model.takes_no_thinking", "This model can't be asked to think. Remove thinking from it."),
     "stream": ("model.takes_no_stream", "The server does not stream this model, so its answers appear all at once."),
     "max_tokens=": ("model.writes_less", "This model writes fewer tokens. Lower its max_tokens to the number given."),
+    "tool=": (
+        "model.takes_no_such_tool",
+        "The server refuses how this tool is described, so only the others are offered. Correct it, or leave it out.",
+    ),
     "schemas": ("model.takes_plain_schemas", "Some tools are described with less detail. Nothing has to be done."),
 }
 
@@ -166,9 +172,15 @@ def learned_from(
         if any(_is_refused(field, clause, clause in untaken) for clause in clauses):
             is_enabled = field.quirk == "budget" and sent["thinking"].get("type") == "enabled"
             return "adaptive" if is_enabled and "adaptive" in said and "adaptive" not in quirks else field.quirk
-    if about_schema and "schemas" not in quirks and any(plain(schema) != schema for schema in _schemas(sent)):
+    return _about_tool(said, sent, quirks) if about_schema else None
+
+
+def _about_tool(said: str, sent: Mapping[str, Any], quirks: Set[Quirk]) -> Quirk | None:
+    """Returns what a refusal teaches about the description of tools: the plainest form, then that of one in no form."""
+    schemas = _schemas(sent)
+    if "schemas" not in quirks and any(plain(schema) != schema for schema in schemas.values()):
         return "schemas"
-    return None
+    return next((f"tool={name}" for number, name in enumerate(schemas) if _is_blamed(number, name, said)), None)
 
 
 def _is_refused(field: _Field, clause: str, untaken: bool) -> bool:
@@ -204,9 +216,28 @@ def _numbers(said: str) -> Iterator[int]:
             yield number - 1 if below else number
 
 
-def _schemas(sent: Mapping[str, Any]) -> Iterator[Any]:
-    for tool in sent["tools"]:
-        yield tool["input_schema"] if "input_schema" in tool else tool["function"]["parameters"]
+def _schemas(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the schemas of the tools that were offered, by name."""
+    functions = [tool.get("function", tool) for tool in sent["tools"]]
+    return {function["name"]: function.get("input_schema", function.get("parameters")) for function in functions}
+
+
+def _is_blamed(number: int, name: str, said: str) -> bool:
+    """Returns whether a refusal names a tool, or its place: "tools[3].function", "tools.3.custom".
+
+    Gemini lists the functions inside its first tool.
+    """
+    listed = "function_?declarations" if "function" in said and "declarations" in said else "tools"
+    place = rf"(?<!\w){listed}(?:\[{number}\]|\.{number})(?!\d)"
+    return re.search(rf"[\"'`]{re.escape(name.lower())}[\"'`]|{place}", said) is not None
+
+
+def offered(tools: Sequence[ToolSpec], quirks: Set[Quirk]) -> tuple[ToolSpec, ...]:
+    """Returns the tools as they are offered to a server with these quirks."""
+    if "tools" in quirks:
+        return ()
+    taken = tuple(tool for tool in tools if f"tool={tool.name}" not in quirks)
+    return tuple(replace(tool, parameters=plain(tool.parameters)) for tool in taken) if "schemas" in quirks else taken
 
 
 def blamed(said: str, extra: Collection[str]) -> str:

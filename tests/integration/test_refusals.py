@@ -289,7 +289,38 @@ async def test_the_operator_is_told_once_what_a_model_does_not_take() -> None:
         with capture_logs() as lines:
             await provider.complete(ASKED)
             await provider.complete(ASKED)
-    assert [(line["event"], line["limit"]) for line in lines] == [("model.writes_less", 16_384)]
+    assert [(line["event"], line["max_tokens"]) for line in lines] == [("model.writes_less", "16384")]
+
+
+@each_row(
+    "message, tools",
+    [
+        ("Invalid schema for function 'clock': 'zone' is not of type 'object'", ["weather", "alarm"]),
+        ("tools.1.custom.input_schema: JSON schema is invalid", ["weather", "alarm"]),
+        ("tools[2].function.parameters: schema is not valid", ["weather", "clock"]),
+        ("GenerateContentRequest.tools[0].function_declarations[1].parameters.properties: should be non-empty", ["weather", "alarm"]),
+    ],
+)  # fmt: skip
+def test_one_tool_that_is_refused_in_any_form_leaves_the_others(message: str, tools: list[str]) -> None:
+    """A server of tools that somebody added may describe one badly; no new conversation would help."""
+    bodies: list[list[str]] = []
+
+    async def answer(asked: Asked) -> Answer:
+        bodies.append([tool["function"]["name"] for tool in asked.body.get("tools", ())])
+        return Answer(body=ANSWER) if bodies[-1] == tools else Answer(status=400, body=_openai(message))
+
+    async def tried() -> list[Any]:
+        three = tuple(replace(WEATHER, name=name) for name in ("weather", "clock", "alarm"))
+        async with serving(answer) as address, provider_at(address) as provider:
+            with capture_logs() as lines:
+                assert (await provider.complete(replace(ASKED, tools=three))).text == "Hello."
+                assert (await provider.complete(replace(ASKED, tools=three))).text == "Hello."
+        return lines
+
+    lines = stalls.run(tried())
+    assert bodies[-2:] == [tools, tools] and len(bodies) == 4, "plainly first, then without it"
+    (refused,) = {"weather", "clock", "alarm"} - set(tools)
+    assert [line.get("tool") for line in lines if line["event"] == "model.takes_no_such_tool"] == [refused]
 
 
 async def test_one_refusal_after_another_is_learned() -> None:
