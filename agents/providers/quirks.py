@@ -23,9 +23,8 @@ from agents.providers.schemas import plain
 #: newer name), "max_tokens=8192" (it takes no more), "unlimited" (it takes no limit), "adaptive" (a thought has no
 #: budget), "budget" (no thought can be asked for), "schemas" (tools are described in the plainest form), "tool=weather"
 #: (it takes that one in no form), "thinking" (its answers begin inside a thought whose end alone is marked), and those
-#: of `opaque`: "calls" (it takes no calls
-#: without fields that it gave itself), "thoughts" (each answer needs a thought), "opaque" (it takes nothing back),
-#: "call_ids" (ids of calls have nine letters and digits).
+#: of `opaque`: "calls" (it takes no calls without fields that it gave itself), "thoughts" (each answer needs one),
+#: "opaque" (it takes nothing back), "call_ids" (ids of calls have nine letters and digits).
 Quirk: TypeAlias = str
 #: Quirks by server and model: all calls share what one has learned, also those of the next run.
 Learned: TypeAlias = dict[str, set[Quirk]]
@@ -130,6 +129,9 @@ _NEWER_NAME: Final = re.compile(r"max_?completion_?tokens")
 _NUMBER: Final = re.compile(r"(?<![\w.-])(?:\d{1,3}(?:,\d{3})+(?![\w,-])|\d{3,8}(?![\w-]|[.,]\d))")
 #: A smaller number is no limit of an answer.
 _LEAST_LIMIT: Final = 256
+#: The most limits, and the most tools, that a server may refuse one after another.
+_MOST_LIMITS: Final = 3
+_MOST_TOOLS: Final = 16
 _CLAUSE: Final = re.compile(r"[.;!?]\s+|[。；！]")
 
 _FEW: Final = frozenset((400, 422))
@@ -162,11 +164,14 @@ def learned_from(
     clauses = every if status in _FEW else untaken
     sent = {key: value for key, value in body.items() if value and key not in extra}
     if quirk := _about_limit(said, clauses, sent):
-        return quirk if quirk not in quirks else None
+        return quirk if quirk not in quirks and _count(quirks, "max_tokens=") < _MOST_LIMITS else None
+    theirs = blamed(said, extra)
     about_schema = status != 403 and "tools" in sent and any(map(_ABOUT_SCHEMA.search, every))
     for field in _FIELDS:
         if field.key not in sent or field.quirk in quirks or (about_schema and field.quirk == "tools"):
             continue
+        if theirs and not field.ours:
+            return None
         if field.word and field.quirk != "stream" and _TWO_ROLES.search(said):
             return field.quirk
         if any(_is_refused(field, clause, clause in untaken) for clause in clauses):
@@ -180,7 +185,13 @@ def _about_tool(said: str, sent: Mapping[str, Any], quirks: Set[Quirk]) -> Quirk
     schemas = _schemas(sent)
     if "schemas" not in quirks and any(plain(schema) != schema for schema in schemas.values()):
         return "schemas"
+    if _count(quirks, "tool=") == _MOST_TOOLS:
+        return None
     return next((f"tool={name}" for number, name in enumerate(schemas) if _is_blamed(number, name, said)), None)
+
+
+def _count(quirks: Set[Quirk], kind: str) -> int:
+    return sum(quirk.startswith(kind) for quirk in quirks)
 
 
 def _is_refused(field: _Field, clause: str, untaken: bool) -> bool:
@@ -244,7 +255,9 @@ def blamed(said: str, extra: Collection[str]) -> str:
     """Returns the field of `extra` that a refusal names, in lower case; "" if it names none."""
     for name in extra:
         spelled = re.escape(name.lower()).replace("_", "_?")
-        if re.search(rf"(?<!\w){spelled}(?!\w)", said):
+        # A name that is a word, such as user, has to be set apart.
+        bare = rf"[\"'`]{spelled}[\"'`]|(?:^|body\.){spelled}:|(?:argument|parameter|field|property):? {spelled}(?!\w)"
+        if re.search(rf"(?<!\w){spelled}(?!\w)" if "_" in name else bare, said):
             return name
     return ""
 

@@ -7,21 +7,25 @@ checked against the whole schema when the tool is called.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 _CHOICES: Final = ("anyOf", "oneOf", "allOf")
-#: The deepest nesting that is described; a schema may contain itself.
+#: The deepest nesting, the longest chain of references, and the most schemas within one that are described: a schema
+#: may hold itself.
 _DEEPEST: Final = 12
+_MOST: Final = 500
 
 
 def plain(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the schema of an object of arguments in its plainest form."""
-    described = _plain(schema, schema, 0)
-    return {**described, "type": "object", "properties": described.get("properties", {})}
+    described = _plain({**schema, "type": "object"}, schema, 0, iter(range(_MOST)))
+    return {**described, "properties": described.get("properties", {})}
 
 
-def _plain(schema: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
+def _plain(schema: object, root: Mapping[str, Any], depth: int, room: Iterator[int]) -> dict[str, Any]:
+    if depth > _DEEPEST or next(room, None) is None:
+        return {"type": "string"}
     whole = _resolved(schema, root)
     kind = _kind(whole)
     described: dict[str, Any] = {"type": kind}
@@ -31,11 +35,10 @@ def _plain(schema: object, root: Mapping[str, Any], depth: int) -> dict[str, Any
     if kind == "string" and isinstance(choices, list):
         described["enum"] = [choice for choice in choices if isinstance(choice, str)]
     if kind == "array":
-        items = whole.get("items")
-        described["items"] = _plain(items, root, depth + 1) if depth < _DEEPEST else {"type": "string"}
+        described["items"] = _plain(whole.get("items"), root, depth + 1, room)
     properties = whole.get("properties")
-    if kind == "object" and isinstance(properties, Mapping) and depth < _DEEPEST:
-        described["properties"] = {name: _plain(inner, root, depth + 1) for name, inner in properties.items()}
+    if kind == "object" and isinstance(properties, Mapping):
+        described["properties"] = {name: _plain(inner, root, depth + 1, room) for name, inner in properties.items()}
         required = whole.get("required")
         named = [name for name in required if name in properties] if isinstance(required, list) else []
         if named:

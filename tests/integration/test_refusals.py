@@ -244,6 +244,8 @@ async def test_a_relay_without_a_cache_is_sent_no_marks_for_one() -> None:
         (400, _openai("Invalid value for 'temperature': range is 0 to 0.5"), {}, "range is 0 to 0.5"),
         (400, {"code": "invalid-argument", "error": "Model m-4 does not support parameter reasoningEffort."}, {"extra_body": {"reasoning_effort": "high"}}, "reasoning_effort, which extra_body sets"),
         (422, {"detail": _pydantic("body", "store")}, {"extra_body": {"store": False}}, "store, which extra_body sets"),
+        (400, _openai("tool_choice is not supported with this model"), {"extra_body": {"tool_choice": "auto"}}, "tool_choice, which extra_body sets"),
+        (400, _openai("Unknown parameter: 'seed'."), {"extra_body": {"seed": 1}}, "seed, which extra_body sets"),
         (404, _openai("The model `m-4` does not exist or you do not have access to it.", None, "model_not_found"), {}, "does not exist"),
         (400, _openai("An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.", "messages.[3].role"), {}, "must be followed"),
         (400, {"object": "error", "message": "Unexpected role 'user' after role 'tool'", "type": "invalid_request_message_order", "code": "3230"}, {}, "after role"),
@@ -279,6 +281,39 @@ async def test_a_refusal_that_goes_on_without_the_field_has_taught_nothing() -> 
             await provider.complete(ASKED)
     assert ["tools" in body for body in server.bodies] == [True, False]
     assert not any(learned.values())
+
+
+async def test_a_word_that_the_operator_uses_as_a_field_hides_nothing() -> None:
+    """JSON mode beside thinking, and `user` in a sentence about roles."""
+    for extra, message, name in (
+        (
+            {"enable_thinking": True},
+            "Json mode response is not supported when enable_thinking is true",
+            "response_format",
+        ),
+        ({"user": "ada"}, "Conversation roles must alternate user/assistant/user", "messages"),
+    ):
+        different = {"response_format": None} if name == "response_format" else {"messages": NO_SYSTEM}
+        await taught(400, _openai(message), different, extra_body=extra)
+
+
+@pytest.mark.parametrize("kind", ["limits", "tools"])
+async def test_a_server_that_goes_on_refusing_is_given_up(kind: str) -> None:
+    """One that names another limit, or another tool, each time."""
+    bodies: list[Body] = []
+
+    async def answer(asked: Asked) -> Answer:
+        bodies.append(asked.body)
+        said = f"max_tokens must be at most {asked.body['max_tokens'] - 1}"
+        if kind == "tools":
+            said = f"Invalid schema for function '{asked.body['tools'][0]['function']['name']}'"
+        return Answer(status=400, body=_openai(said))
+
+    many = tuple(replace(WEATHER, name=f"weather_{n}") for n in range(60))
+    async with serving(answer) as address, provider_at(address) as provider:
+        with pytest.raises(ModelRefused):
+            await provider.complete(replace(ASKED, tools=many))
+    assert len(bodies) == {"limits": 4, "tools": 18}[kind]
 
 
 async def test_the_operator_is_told_once_what_a_model_does_not_take() -> None:
