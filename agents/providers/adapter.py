@@ -172,28 +172,28 @@ class Adapter(ABC):
         """Returns the response to an accepted request, its body unread. Retries if a refusal reveals a quirk."""
         quirks = {*self._quirks, *besides} if self._model.sees else {*self._quirks, *besides, "pictures"}
         revealed: list[Quirk] = []
-        try:
-            while True:
-                messages = _messages(request, self._origin, quirks)
-                body = self.body(replace(request, tools=signs.offered(request.tools, quirks)), messages, quirks)
-                try:
-                    response = await self._send(body)
-                except asyncio.CancelledError:
-                    self._abort(request, "", None)  # the server may have read it all by now
-                    raise
-                if response.is_success:
-                    self._advise(revealed)
-                    revealed.clear()
-                    return response
+        while True:
+            messages = _messages(request, self._origin, quirks)
+            body = self.body(replace(request, tools=signs.offered(request.tools, quirks)), messages, quirks)
+            try:
+                response = await self._send(body)
+            except asyncio.CancelledError:
+                self._abort(request, "", None)  # the server may have read it all by now
+                raise
+            if response.is_success:
+                self._advise(revealed)
+                return response
+            try:
                 quirk, lasts = await self._refused(response, request, messages, body, quirks)
-                # The loop ends: each quirk is learned from a part of the body and removes or changes that part.
-                quirks.add(quirk)
-                if lasts and quirk not in self._quirks:
-                    self._quirks.add(quirk)
-                    revealed.append(quirk)
-        finally:
-            # A server that went on refusing meant something else.
-            self._quirks.difference_update(revealed)
+            except ModelError:
+                # It goes on refusing, so it meant something else.
+                self._quirks.difference_update(revealed)
+                raise
+            # The loop ends: each quirk is learned from a part of the body and removes or changes that part.
+            quirks.add(quirk)
+            if lasts and quirk not in self._quirks:
+                self._quirks.add(quirk)
+                revealed.append(quirk)
 
     async def _refused(
         self,
