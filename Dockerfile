@@ -13,6 +13,7 @@ COPY gateway /src/gateway
 COPY channels /src/channels
 COPY memory /src/memory
 COPY agents /src/agents
+COPY languages /src/languages
 # pip and the build tools stay behind: nothing is installed in the running image.
 RUN /opt/remora/bin/pip install --no-cache-dir --no-deps --no-build-isolation /src \
  && /opt/remora/bin/pip uninstall --yes --quiet hatchling editables pathspec pluggy trove-classifiers setuptools pip \

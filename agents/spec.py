@@ -34,6 +34,7 @@ from pydantic_core import PydanticCustomError
 
 from agents.providers.table import KNOWN, ProviderName
 from agents.tools import vendor_name
+from languages import Language
 
 ToolName: TypeAlias = Literal[
     "now",
@@ -50,7 +51,6 @@ ToolName: TypeAlias = Literal[
 WebToolName: TypeAlias = Literal["fetch_url", "web_search"]
 #: The tools of an agent that remembers nothing.
 _WITHOUT_MEMORY: Final = frozenset({"now", "reminders", *get_args(WebToolName)})
-Language: TypeAlias = Literal["en", "zh", "de", "es", "fr", "ja"]
 
 #: The type of a pydantic error whose context holds Remora's own `message`, `fix` and `at` (see `refused`).
 REFUSED = "refused"

@@ -28,11 +28,12 @@ from typing import Any
 
 import structlog
 
-from agents.offline.speech import LANGUAGES, speech
+from agents.offline.speech import speech
 from channels.base import Capabilities, Channel, Inbound, Outbound
 from gateway import app
 from gateway.config.loading import Config, load
 from gateway.pipeline.router import Router
+from languages import LANGUAGES
 from memory.service import Service, Where, Who
 from memory.text.sentences import parts
 from memory.text.simplified import simplified

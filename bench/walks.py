@@ -25,7 +25,7 @@ from tests.kit.bench import Desk, Phone
 from tests.kit.fakes import Clock, ScriptedModel
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = tuple(f"{ROOT / name}/" for name in ("gateway", "channels", "memory", "agents"))
+PACKAGES = tuple(f"{ROOT / name}/" for name in ("gateway", "channels", "memory", "agents", "languages"))
 
 
 class Tracer:

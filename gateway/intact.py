@@ -1,7 +1,7 @@
 """Finds out whether another installed package has taken the place of one of Remora's own.
 
 Other projects ship top-level packages of the same names, and pip overwrites files without a word. This module reads
-the first lines of four files and imports none of them, so that it works before anything else is loaded.
+the first lines of five files and imports none of them, so that it works before anything else is loaded.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-PACKAGES = ("gateway", "channels", "memory", "agents")
+PACKAGES = ("gateway", "channels", "memory", "agents", "languages")
 #: The beginning of the __init__.py of each package.
 _MARK = '"""Part of Remora'
 

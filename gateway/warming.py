@@ -18,7 +18,6 @@ from typing import Final
 import structlog
 
 from agents.offline.speech import speech
-from agents.spec import Language
 from channels.base import Channel
 from gateway import app
 from gateway.commands import phrases, plain
@@ -26,6 +25,7 @@ from gateway.commands.texts import Texts
 from gateway.config.loading import Config
 from gateway.config.settings import BotSettings
 from gateway.ops.background import beside
+from languages import Language
 from memory.learn.offline import patterns
 from memory.reminders import orders
 from memory.text.secrets.redact import redact

@@ -15,7 +15,7 @@ import pytest
 from tests.kit.tables import each_row
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("gateway", "channels", "memory", "agents")
+PACKAGES = ("gateway", "channels", "memory", "agents", "languages")
 
 #: Inside memory a room uses only those on the floors below it; rooms of one floor don't know each other, but for
 #: `BESIDE`.
@@ -83,7 +83,7 @@ VENDORS = {
     "opencc": {"memory/text/simplified.py"},
     "snowballstemmer": {"memory/text/words.py"},
     "tenacity": {"agents/chain.py", "agents/providers/transcribe.py", "memory/recall/embedders/remote.py"},
-    "yaml": {"agents/offline/speech.py", "gateway/cli/golden.py", "gateway/config/strict_yaml.py", "memory/text/shipped.py"},
+    "yaml": {"agents/offline/speech.py", "gateway/cli/golden.py", "gateway/config/strict_yaml.py", "languages/reading.py"},
     "babel": {"agents/offline/provider.py", "gateway/commands/texts.py"},
     "aiogram": {
         "channels/telegram/channel.py", "channels/telegram/menu.py", "channels/telegram/postponed.py",
@@ -150,10 +150,10 @@ def packages(path: Path) -> set[str]:
     return {name.split(".")[0] for name in imports(path)}
 
 
-@pytest.mark.parametrize("package", ["channels", "memory", "agents"])
-def test_the_three_grounds_know_neither_each_other_nor_the_roof(package: str) -> None:
+@pytest.mark.parametrize("package", ["channels", "memory", "agents", "languages"])
+def test_the_grounds_know_neither_each_other_nor_the_roof(package: str) -> None:
     """Only gateway composes them."""
-    others = set(PACKAGES) - {package}
+    others = set(PACKAGES) - {package, "languages"}
     wrong = {str(p.relative_to(ROOT)): hit for p in (ROOT / package).rglob("*.py") if (hit := packages(p) & others)}
     assert wrong == {}
 

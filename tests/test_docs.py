@@ -77,7 +77,7 @@ def test_every_path_that_is_named_exists() -> None:
             assert (ROOT / path).exists(), f"{name} names {path}"
     sources = [
         path
-        for folder in ("gateway", "channels", "memory", "agents", "bench")
+        for folder in ("gateway", "channels", "memory", "agents", "languages", "bench")
         for path in (ROOT / folder).rglob("*.py")
     ]
     for source in [ROOT / "Makefile", *sources]:

@@ -18,6 +18,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import languages
+from languages import LANGUAGES
 from memory.text.times import phrases, tables
 from tests.kit.readers import READERS, UNITS, Reader, repeated_to
 
@@ -99,10 +101,10 @@ def test_no_mixture_of_units_takes_a_reader_long(units: list[str]) -> None:
         assert took <= reader.seconds, f"{reader.name}: {took:.3f} s"
 
 
-@pytest.mark.parametrize("code", tables.LANGUAGES)
+@pytest.mark.parametrize("code", LANGUAGES)
 def test_no_word_of_a_table_of_times_explodes(code: str) -> None:
     """A loop in a pattern that can take a word in two ways doubles the time with each repetition."""
-    source = (ROOT / f"memory/text/times/languages/{code}.yaml").read_text("utf-8")
+    source = languages.source(code, "times")
     reader = next(one for one in READERS if one.name == f"memory.text.times.phrases.read_time:{code}")
     for word in sorted(set(re.findall(r"[^\W_]+", tables.fold(source)))):
         for unit in (word, f"{word} "):

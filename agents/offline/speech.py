@@ -1,4 +1,4 @@
-"""Reads the language files of the agent without a model: how people ask, and what it says. One YAML file a language.
+"""Reads the language files of the agent without a model: how people ask, and what it says. Each has a `talk.yaml`.
 
 Invariants: a file is read when its language is first spoken. All patterns ignore case and are read over text whose
 blanks are single spaces and whose apostrophes are straight; Chinese ones over simplified characters, without blanks
@@ -11,14 +11,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any, Final
 
 import yaml
 
-#: The languages that have a file, best known first.
-LANGUAGES: Final = ("en", "zh", "de", "es", "fr", "ja")
-_FOLDER: Final = "languages"
+from languages import LANGUAGES, source
+
 _BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) | (?=[\u3400-\u9fff])")
 #: Languages that their script shows. Japanese comes first, since it has Chinese characters, too.
 _SCRIPTS: Final = (("ja", re.compile(r"[\u3041-\u30ff]")), ("zh", re.compile(r"[\u3400-\u9fff]")))
@@ -136,8 +134,7 @@ def speech(code: str, simplified: OneForm, split: Split) -> Speech:
     """Returns the language called `code`; English where there is no such file."""
     if code not in LANGUAGES:
         code = "en"
-    text = (resources.files("agents.offline") / _FOLDER / f"{code}.yaml").read_text("utf-8")
-    data: dict[str, Any] = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
+    data: dict[str, Any] = yaml.load(source(code, "talk"), Loader=_Loader)  # noqa: S506 - a safe loader
     relation = "(?:" + "|".join(map(re.escape, data["relations"].split())) + ")"
 
     def pattern(source: str) -> re.Pattern[str]:

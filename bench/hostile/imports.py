@@ -124,7 +124,8 @@ def _deep(folder: Path) -> Path:
     for _ in range(200):
         at = at / "memory"
         at.mkdir()
-    return _note(at, "- I like tea") and folder
+    _note(at, "- I like tea")
+    return folder
 
 
 def _many(folder: Path) -> Path:

@@ -174,9 +174,9 @@ async def _with_offered_model(config: Config) -> Config:
     found = await offer.find(os.environ)
     if found is None or not click.confirm(found.question, default=False):
         if config.source is None or is_reference(config.source, os.environ, Path.home()):
-            click.echo(init_texts.TEXTS[init_texts.language(os.environ)]["chat"])
+            click.echo(init_texts.texts(init_texts.language(os.environ))["chat"])
         return config
-    click.echo(init_texts.TEXTS[init_texts.language(os.environ)]["keep"])
+    click.echo(init_texts.texts(init_texts.language(os.environ))["keep"])
     agents = {**config.agents, spec.name: spec.model_copy(update={"models": (found.model,)})}
     return replace(config, agents=agents)
 

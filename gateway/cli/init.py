@@ -22,7 +22,7 @@ from pydantic import SecretStr, ValidationError
 from agents.providers.table import KNOWN, KnownServer
 from agents.spec import ModelSpec, machine_timezone
 from gateway.cli.exits import EX_CANTCREAT, EX_TEMPFAIL, fail
-from gateway.cli.init_texts import TEXTS, language
+from gateway.cli.init_texts import language, texts
 from gateway.config.loading import (
     CONFIG_NAME,
     EX_CONFIG,
@@ -60,7 +60,7 @@ def init(folder: Path | None, name: str | None, base_url: str | None, key_env: s
     """Set Remora up in FOLDER (default: ~/.config/remora), where no update touches it."""
     home = Path.home()
     folder = (folder or home_folder(home)).expanduser().absolute()
-    asking = _Asking(TEXTS[language(os.environ)], yes=yes)
+    asking = _Asking(texts(language(os.environ)), yes=yes)
     if folder.resolve() == reference().parent.resolve():
         fail(asking.text("source", folder=folder, default=home_folder(home)), click.UsageError.exit_code)
     if name is None and (base_url or key_env):

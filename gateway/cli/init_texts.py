@@ -1,103 +1,23 @@
-"""The texts of `remora init`, in English and Chinese."""
+"""The texts of `remora init`, in the languages that have an `init.yaml`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agents.spec import Language
+from languages import LANGUAGES, Language, has, part
 
-TEXTS: Mapping[Language, Mapping[str, str]] = {
-    "en": {
-        "title": "Setting Remora up in {folder}",
-        "chat": "`remora init` sets a language model up in a minute. Without one, just go on.",
-        "keep": "For this time only: `remora init` keeps it.",
-        "which": "Which language model shall answer?",
-        "ollama": "Ollama on this machine: {models}",
-        "more": "{names} and {count} more",
-        "key_set": "{name} ({variable} is set)",
-        "other": "another server with OpenAI's API (vLLM, llama.cpp, LM Studio and others)",
-        "none": "none for now: it notes what you say and answers from memory",
-        "number": "Number",
-        "models": "Its models:",
-        "key_used": "The key is read from {variable} in the environment. What is said goes to {host} and costs money.",
-        "key_ask": "Key of {name} (not shown; Enter goes back)",
-        "key_note": "What is said goes to {host} and costs money.",
-        "address": "Address, such as http://localhost:8080/v1",
-        "other_key": "Its key, if it needs one (not shown)",
-        "model": "Model",
-        "asking": "Asking {model} for a word ...",
-        "asking_local": "Asking {model} for a word (it may take a minute to load) ...",
-        "works": "It answers. It uses tools.",
-        "works_without_tools": "It answers. It did not use the tool it was offered, so it may not search its memory or set"
-        " reminders by itself.",
-        "failed": "That did not work: {reason}",
-        "again": "Choose again, or press Ctrl-C to leave.",
-        "wrong": "Wrong: {reason}",
-        "written": "Written:",
-        "kept": "Already there, unchanged: {files}",
-        "complete": "Nothing was missing in {folder}.",
-        "has_model": "Its agent {name} uses {models}. To change that, edit {file}.",
-        "elsewhere": "Its agent {name} names no model, and {file}, where one would be written, is not there: add it by hand (docs/models.md).",
-        "guessed": "Language: English. Timezone: {zone}, this machine's. Both can be changed in {file}.",
-        "data_from": "Your memories stay where they are: {folder}.",
-        "next": "Next:",
-        "next_chat": "chat in the terminal",
-        "next_telegram": "put it on Telegram (discord: on Discord)",
-        "next_check": "check the files after you edit them",
-        "shadow": "Here in {cwd}, {file} is used instead. Start it elsewhere, or with --config {new}.",
-        "nothing": "Nothing was written.",
-        "no_terminal": "There is no terminal to ask in. --yes takes the default of every question; --model NAME or --model none chooses.",
-        "source": "{folder} is where Remora's own files are; an update would overwrite yours. Name another folder, or none for {default}.",
-        "unset": "The environment variable {variable} is not set, so there is no key to test. Set it first.",
-        "no_write": "Can't write {file}: {reason}. Fix the rights of the folder, or name another.",
-    },
-    "zh": {
-        "title": "在 {folder} 中设置 Remora",
-        "chat": "`remora init` 一分钟就能设置好语言模型。不用模型也可以直接聊。",
-        "keep": "仅这一次有效：要保留，请运行 `remora init`。",
-        "which": "用哪个语言模型来回答？",
-        "ollama": "本机的 Ollama：{models}",
-        "more": "{names} 等，另有 {count} 个",
-        "key_set": "{name}（已设置 {variable}）",
-        "other": "其他兼容 OpenAI 接口的服务器（vLLM、llama.cpp、LM Studio 等）",
-        "none": "暂时不用：只记下你说的话，并凭记忆回答",
-        "number": "编号",
-        "models": "它的模型：",
-        "key_used": "密钥取自环境变量 {variable}。聊天内容会发送到 {host}，并产生费用。",
-        "key_ask": "{name} 的密钥（不显示；直接回车返回）",
-        "key_note": "聊天内容会发送到 {host}，并产生费用。",
-        "address": "地址，例如 http://localhost:8080/v1",
-        "other_key": "密钥，不需要就直接回车（不显示）",
-        "model": "模型",
-        "asking": "正在向 {model} 发一个测试请求……",
-        "asking_local": "正在向 {model} 发一个测试请求（加载模型可能要一分钟）……",
-        "works": "有回答，也会用工具，可以用。",
-        "works_without_tools": "有回答，但没有使用提供给它的工具：它可能不会主动查找记忆或设置提醒。",
-        "failed": "没有成功：{reason}",
-        "again": "请重新选择，或按 Ctrl-C 退出。",
-        "wrong": "不对：{reason}",
-        "written": "已写入：",
-        "kept": "已经存在，未改动：{files}",
-        "complete": "{folder} 中什么都不缺。",
-        "has_model": "其中的 {name} 使用 {models}。要更换，请编辑 {file}。",
-        "elsewhere": "其中的 {name} 没有指定模型，而应写入的文件 {file} 不存在：请手动添加（见 docs/models.md）。",
-        "guessed": "语言：中文。时区：{zone}（取自本机）。两者都可以在 {file} 中修改。",
-        "data_from": "已有的记忆仍在原处：{folder}。",
-        "next": "接下来：",
-        "next_chat": "在终端里聊天",
-        "next_telegram": "接入 Telegram（接入 Discord 用 discord）",
-        "next_check": "改过文件后检查一遍",
-        "shadow": "在当前文件夹 {cwd} 中会改用 {file}。请换个文件夹启动，或加上 --config {new}。",
-        "nothing": "什么都没有写入。",
-        "no_terminal": "没有可以提问的终端。--yes 表示每个问题都用默认值；--model 名称 或 --model none 用来指定模型。",
-        "source": "{folder} 是 Remora 自己的程序文件夹，更新会覆盖你的文件。请换一个文件夹，不写则用 {default}。",
-        "unset": "环境变量 {variable} 没有设置，没有密钥可供测试。请先设置它。",
-        "no_write": "无法写入 {file}：{reason}。请修改文件夹的权限，或换一个文件夹。",
-    },
-}
+#: The languages in which it asks.
+SPOKEN = tuple(code for code in LANGUAGES if has(code, "init"))
+
+
+def texts(language: Language) -> Mapping[str, str]:
+    """Returns the texts in a language that `language` gave."""
+    data: Mapping[str, str] = part(language, "init")
+    return data
 
 
 def language(environment: Mapping[str, str]) -> Language:
     """Returns the language of the terminal by the variables that programs go by, the strongest first."""
     named = (environment.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
-    return "zh" if next(filter(None, named), "").lower().startswith("zh") else "en"
+    code = next(filter(None, named), "")[:2].lower()
+    return code if code in SPOKEN else LANGUAGES[0]

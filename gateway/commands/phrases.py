@@ -3,7 +3,7 @@
 Invariants: a value is set into a phrase unchanged, except for words around it that repeat the phrase ("allergic to
 nuts", "lives in Lisbon"). A value that denies its phrase, and a key without one, read as "key: value". A value may be
 in another language than its phrase, so no phrase depends on the value's grammar: where it would have to (an article, a
-plural), the phrase ends in a colon instead. The phrases stand in `languages/`, one file a language.
+plural), the phrase ends in a colon instead. The phrases stand in the `texts.yaml` of each language.
 """
 
 from __future__ import annotations
@@ -11,20 +11,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final
 
+from languages import LANGUAGES, Language, part
 from memory.service import RELATIONS, Context, Memory, Message
-from memory.text.shipped import shipped
-
-Language: TypeAlias = Literal["en", "zh", "de", "es", "fr", "ja"]
 
 _VALUE: Final = "{}"
 
 
-@cache
 def wording(language: Language) -> dict[str, Any]:
-    """Returns the file of a language."""
-    data: dict[str, Any] = shipped("gateway.commands", f"languages/{language}.yaml")
+    """Returns the texts of a language."""
+    data: dict[str, Any] = part(language, "texts")
     return data
 
 
@@ -63,7 +60,7 @@ def _told_once(key: str, value: str, *, language: Language) -> str:
 
 
 def _shortened(key: str, value: str, *, language: Language) -> str:
-    for spoken in (language, *(one for one in get_args(Language) if one != language)):
+    for spoken in (language, *(one for one in LANGUAGES if one != language)):
         tail = _phrase(key, spoken)[1].strip()
         inner = value.removesuffix(tail).rstrip() if tail and value != tail else value
         closed = inner != value
@@ -127,7 +124,7 @@ def _listed(key: str, language: Language) -> tuple[str, ...]:
 @cache
 def _denial() -> re.Pattern[str]:
     """Returns the words that begin a denial in any language. Few values do, so few keys need a pattern of their own."""
-    denials = (one for language in get_args(Language) for one in str(wording(language)["denials"]).split("|") if one)
+    denials = (one for language in LANGUAGES for one in str(wording(language)["denials"]).split("|") if one)
     return re.compile("|".join(map(re.escape, denials)) or "(?!)", re.IGNORECASE)
 
 
@@ -135,7 +132,7 @@ def _denial() -> re.Pattern[str]:
 def _denying(key: str) -> re.Pattern[str]:
     """Returns the beginnings of a value that deny its phrase, in any language: "not allergic to"."""
     denied: list[str] = []
-    for language in get_args(Language):
+    for language in LANGUAGES:
         denials = [one for one in str(wording(language)["denials"]).split("|") if one]
         ends = [*_ends(_phrase(key, language)[0].rstrip(" :："), language, key=key), *_listed(key, language)]
         space = r"\s*" if language in _UNSPACED else r"\s+"

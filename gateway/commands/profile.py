@@ -11,25 +11,18 @@ from typing import Final
 
 from gateway.commands.call import Call, excerpt
 from gateway.commands.memory import keep
-from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken
+from languages import LANGUAGES, Language, part
 from memory.service import MANNER_LEAST, MANNER_LIMIT, Edits, FilledSlot, zone_named, zones_like
 
 #: Words that reset a setting.
 _AUTO = frozenset({"auto", "none", "off", "-", "自动"})
 #: The languages by their own names.
-LANGUAGES: Final[dict[Language, str]] = {
-    "en": "English", "zh": "中文", "de": "Deutsch", "es": "Español", "fr": "Français", "ja": "日本語",
-}  # fmt: skip
-_LANGUAGES: dict[str, Language] = {
-    **{code: code for code in LANGUAGES},
-    **{name.casefold(): code for code, name in LANGUAGES.items()},
-    **dict.fromkeys(("英文", "英语"), "en"),
-    **dict.fromkeys(("chinese", "汉语", "zh-cn"), "zh"),
-    "german": "de",
-    "spanish": "es",
-    "french": "fr",
-    "japanese": "ja",
+NAMES: Final[dict[Language, str]] = {code: part(code, "language")["name"] for code in LANGUAGES}
+_CALLED: Final[dict[str, Language]] = {
+    name.casefold(): code
+    for code, known in ((code, part(code, "language")) for code in LANGUAGES)
+    for name in (code, known["name"], known["english"], *known.get("also", ()))
 }
 _OFF = frozenset({"off", "关", "关闭"})
 _ON = frozenset({"on", "开", "打开"})
@@ -83,7 +76,7 @@ async def _show(call: Call) -> None:
     shown.append(
         texts(
             "profile.settings",
-            language=texts("profile.as_you_write") if set_to is None else LANGUAGES[set_to],
+            language=texts("profile.as_you_write") if set_to is None else NAMES[set_to],
             timezone=mine if speaker.timezone is None else speaker.timezone,
         )
     )
@@ -153,8 +146,8 @@ async def _show_manner(call: Call, where: str) -> None:
 async def _language(call: Call, value: str) -> None:
     if value.casefold() in _AUTO:
         wanted, said = None, call.texts("profile.language.auto")
-    elif value.casefold() in _LANGUAGES:
-        wanted = _LANGUAGES[value.casefold()]
+    elif value.casefold() in _CALLED:
+        wanted = _CALLED[value.casefold()]
         said = Texts(wanted, call.texts.timezone)("profile.language.done")
     else:
         await call.say(_unknown_language(call.texts, value))
@@ -168,7 +161,7 @@ async def _language(call: Call, value: str) -> None:
 
 
 def _unknown_language(texts: Texts, typed: str) -> str:
-    offered = ", ".join(f"{code} ({name})" for code, name in LANGUAGES.items())
+    offered = ", ".join(f"{code} ({name})" for code, name in NAMES.items())
     return texts("profile.language.unknown", typed=excerpt(typed), offered=offered)
 
 

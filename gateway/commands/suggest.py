@@ -62,7 +62,7 @@ def _settings(what: str, typed: str) -> list[Suggestion]:
     if what == "timezone":
         return [Suggestion(value=zone, label=zone) for zone in zones_like(typed, limit=_SUGGESTED)]
     if what == "language":
-        return [Suggestion(value=code, label=label) for code, label in profile.LANGUAGES.items()]
+        return [Suggestion(value=code, label=label) for code, label in profile.NAMES.items()]
     if what == "manner":
         return [Suggestion(value=word, label=word) for word in ("auto", "off", "on") if word.startswith(typed.lower())]
     return []

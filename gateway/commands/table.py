@@ -32,11 +32,11 @@ from gateway.commands import (
 )
 from gateway.commands.call import RUN, Asking, Call, Command, excerpt
 from gateway.commands.catalogue import CATALOGUE
-from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts
 from gateway.pipeline import questions
 from gateway.pipeline.policy import code_in
 from gateway.pipeline.toolbox import FORGET
+from languages import Language
 from memory.service import CALL, DOUBT, Context, Edits, Question, Service
 
 __all__ = [

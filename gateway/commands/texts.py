@@ -12,8 +12,8 @@ from babel.dates import format_date, format_skeleton
 
 from channels.base import Inbound
 from gateway.commands.catalogue import CATALOGUE
-from gateway.commands.phrases import Language
 from gateway.pipeline.attachments import own_words, plain_name
+from languages import LANGUAGES, Language, part
 from memory.errors import Derived, MemoryFault, NotCurrent, NotWished, NotYours, UnknownFilter, UnreadFilter
 from memory.service import FilterName, language_of, local_time
 
@@ -22,37 +22,26 @@ _Day: TypeAlias = date
 #: Characters of names that would be Markdown, and their replacements; an underscore between letters is no Markdown.
 _MARKS = str.maketrans("*`~|\\", "＊｀～｜＼")
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
-_LANGUAGES: Final[dict[str, Language]] = {code: code for code in get_args(Language)}
 #: The fewest words after a command that are a sentence rather than its options.
 _SENTENCE: Final = 4
 #: The ids of memories, which are letters of no language.
 _ID = re.compile(r"\bm_[a-z0-9]+\b")
-#: The form of a date in a sentence, where it is not the usual one: English months are short.
-_DATE: Final = {"en": "d MMM y"}
-#: The form of a day to come, named with its weekday: without the year, and with it.
-_DAY: Final[dict[Language, tuple[str, str]]] = {
-    "en": ("EEEE d MMMM", "EEEE d MMMM y"),
-    "zh": ("M月d日EEEE", "y年M月d日EEEE"),
-    "de": ("EEEE, d. MMMM", "EEEE, d. MMMM y"),
-    "es": ("EEEE d 'de' MMMM", "EEEE d 'de' MMMM 'de' y"),
-    "fr": ("EEEE d MMMM", "EEEE d MMMM y"),
-    "ja": ("M月d日(EEEE)", "y年M月d日(EEEE)"),
-}
 
 
 @lru_cache(1_024)
 def _date(day: _Day, language: Language) -> str:
-    return format_date(day, _DATE.get(language, "long"), locale=language)
+    return format_date(day, part(language, "language").get("date", "long"), locale=language)
 
 
 def spoken(own: str | None, default: Language) -> Language:
     """Returns the person's own language ("fr", "zh-CN") if the catalogue has it, else `default`."""
-    return _LANGUAGES.get((own or "").partition("-")[0].lower(), default)
+    code = (own or "").partition("-")[0].lower()
+    return code if code in LANGUAGES else default
 
 
 def written_in(text: str, default: Language) -> Language:
     """Returns the language `text` is written in; `default` if that is not clear."""
-    return _LANGUAGES.get(language_of(own_words(text)) or "", default)
+    return spoken(language_of(own_words(text)), default)
 
 
 def told_by(text: str) -> str | None:
@@ -135,7 +124,7 @@ class Texts:
 
     def day_to_come(self, day: _Day, today: _Day) -> str:
         """Returns a day with its weekday: "Monday 30 November", in another year than this with the year."""
-        return format_date(day, _DAY[self.language][day.year != today.year], locale=self.language)
+        return format_date(day, part(self.language, "language")["days"][day.year != today.year], locale=self.language)
 
     def moment(self, moment: int) -> str:
         """Returns a moment (milliseconds UTC) as date and time in the person's timezone."""

@@ -14,9 +14,9 @@ from importlib import resources
 from pathlib import Path
 from typing import TypeAlias
 
-from agents.spec import Language
 from gateway.config.loading import CONFIG_NAME
 from gateway.config.setup import keep_token, short_config
+from languages import Language
 
 #: A model as its entry in an agent's file.
 ModelEntry: TypeAlias = Mapping[str, str | int]

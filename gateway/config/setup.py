@@ -28,10 +28,10 @@ from ruamel.yaml.representer import RoundTripRepresenter
 
 from channels.base import Channel, ChannelError, Host, Inbound, Outbound
 from channels.ids import FORMATS
-from gateway.commands.phrases import Language
 from gateway.config.loading import reference
 from gateway.config.settings import DISCORD_URL, TELEGRAM_URL
 from gateway.pipeline import policy
+from languages import Language
 
 log = structlog.get_logger(__name__)
 

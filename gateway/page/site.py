@@ -23,7 +23,6 @@ from markupsafe import Markup
 
 from channels.base import Attachment, NotTaken
 from gateway.commands.catalogue import CATALOGUE
-from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken
 from gateway.config.loading import Config
 from gateway.ops.connections import ALWAYS, STRANGER
@@ -33,6 +32,7 @@ from gateway.ops.origins import asks_us, authority_of, comes_from
 from gateway.page import markdown
 from gateway.page.forms import BadForm, sent
 from gateway.page.visitors import Visitor, Visitors
+from languages import Language
 from memory.errors import StorageError
 
 #: The most bytes of a form without files, and of the fields that come with files; and of a form of somebody who is not

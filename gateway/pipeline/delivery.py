@@ -27,9 +27,9 @@ from channels.base import (
     Outbound,
     Place,
 )
-from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, written_in
 from gateway.pipeline.tally import WorkTally
+from languages import Language
 from memory.errors import meets_everybody
 from memory.loops import reason_of
 from memory.service import Mailbox, OutboxRow, Part

@@ -39,6 +39,7 @@ from gateway.commands import phrases, reminder_lines
 from gateway.commands.texts import Texts
 from gateway.pipeline.attachments import inline, label, own_words
 from gateway.pipeline.observed import Overheard
+from languages import LANGUAGES, part
 from memory.service import (
     OLD_RESULT,
     Attached,
@@ -81,14 +82,6 @@ _SUMMED_UP: Final = "what was said before is summed up above; go on naturally, a
 _OPEN_QUESTION: Final = (
     "a question to the person is open, with buttons under it: they alone answer it, and nothing is done yet"
 )
-_LANGUAGES: Final = {
-    "en": "English",
-    "zh": "Chinese",
-    "de": "German",
-    "es": "Spanish",
-    "fr": "French",
-    "ja": "Japanese",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +103,11 @@ class Agent:
         """Returns its tools that are not ours, those that are off included."""
         found = await asyncio.gather(*(source.tools() for source in self.sources))
         return tuple({tool.name: tool for tools in found for tool in tools}.values())
+
+    @property
+    def reads_values(self) -> bool:
+        """Returns whether it may be answered for without a model, which reads values and no prompt."""
+        return self.offline or any(model.provider == "offline" for model in self.spec.models)
 
     @property
     def sees(self) -> bool:
@@ -226,8 +224,12 @@ class TurnRequest:
     ) -> Request:
         """Returns the request of a step that fits into `room` tokens, answer included.
 
-        A `bare` one holds nothing that was said or remembered before this turn.
+        A `bare` one holds nothing that was said or remembered before this turn. Without a model nobody reads a prompt:
+        what was said lately and the values are enough.
         """
+        if self.served.offline:
+            lately = tuple(_chat_message(message, message.text) for message in self.view.window)
+            return replace(self._values(), messages=lately)
         count = self.served.gauge.count
         shares = self.served.shares(room, tools)
         tools = budget.affordable(tools, shares.tools, count)
@@ -273,6 +275,15 @@ class TurnRequest:
         zone = ZoneInfo(turn.context.timezone)
         moment = datetime.fromtimestamp(self.now / 1000, zone)
         said = "\n".join(own_words(message.text) for message in turn.said)
+        if not self.served.reads_values:
+            return Request(
+                messages=(),
+                language=texts.language,
+                moment=moment,
+                agent=self.served.spec.name,
+                model=turn.context.session.chosen_model or "",
+                on_aborted=self.on_aborted,
+            )
         days = days_named(said, language=texts.language, now=moment) if self.served.offline else None
         remembered = tuple(
             _remembered(item, item.memory, turn, texts, self.now)
@@ -359,8 +370,8 @@ class TurnRequest:
         """Returns wishes for this answer, which are never stored."""
         wishes = [one.inbound.instructions for one in self.heard if one.inbound.instructions]
         language = self.turn.context.speaker.language
-        if language in _LANGUAGES:
-            wishes.append(f"answer in {_LANGUAGES[language]}")
+        if language in LANGUAGES:
+            wishes.append(f"answer in {part(language, 'language')['english']}")
         if shares.answer < _SHORT_ANSWER:
             wishes.append(f"answer in at most {shares.answer // 2} words")
         if bare:

@@ -21,7 +21,6 @@ from agents.llm import ChatMessage, Completion, ModelError, OnText, ToolCall, ca
 from agents.tools import Tool
 from channels.base import Button, Channel
 from gateway.commands import reminder_lines
-from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts, spoken, told_by, written_in
 from gateway.internet.tools import NAMES as WEB_TOOLS
 from gateway.internet.tools import Web, WebTools, left_out, naming
@@ -35,6 +34,7 @@ from gateway.pipeline.refusals import Refusals
 from gateway.pipeline.request import Agent, Heard, Limits, TurnRequest, in_words, obstacle, rests_on
 from gateway.pipeline.tally import WorkTally
 from gateway.pipeline.toolbox import Toolbox
+from languages import Language
 from memory.service import (
     CALL,
     Afterwards,
@@ -669,8 +669,9 @@ def _language(turn: Turn, view: TurnMaterial, default: Language) -> Language:
     recalled = {item.passage.message.id: item.passage.message for item in view.recall.items if item.passage is not None}
     said = [*(message for _, message in sorted(recalled.items())), *view.window, *turn.said]
     own = [message.text for message in said if message.author_id == turn.context.speaker.id]
-    written = last_language((text, told_by(text)) for text in own)
-    return spoken(turn.context.speaker.language, spoken(written, default))
+    if chosen := spoken(turn.context.speaker.language, ""):
+        return chosen
+    return spoken(last_language((text, told_by(text)) for text in reversed(own)), default)
 
 
 def spent_on(completions: Sequence[Completion]) -> Spent:

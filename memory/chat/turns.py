@@ -363,7 +363,7 @@ class Turns:
         keys = [of_lane(session.key), *taught] if ending is None else None
         after = await self._database.write(act, keys=keys)
         self._learner.heard(session.id, after.unread)
-        if outcome.learned:
+        if taught:
             self._changed(turn.context.scope)
         return after
 

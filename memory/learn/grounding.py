@@ -23,11 +23,11 @@ from itertools import pairwise
 from math import exp
 from typing import Final, Literal, TypeAlias
 
+from languages.reading import shipped
 from memory import keys
 from memory.text import sentences
 from memory.text.language import language_of
 from memory.text.likeness import surface
-from memory.text.shipped import shipped
 from memory.text.words import fold, stop_tokens, tokens
 
 Verdict: TypeAlias = Literal["sure", "unsure", "refused"]

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
-from memory.text.shipped import shipped
+from languages import LANGUAGES, part
 
 #: The characters of a text that are read: its language shows at once.
 _READ: Final = 2_000
@@ -43,15 +43,18 @@ def language_of(text: str) -> str | None:
 
 
 def last_language(codes: Iterable[tuple[str, str | None]]) -> str | None:
-    """Returns the language in which a person last wrote, from pairs of a text and its `language_of`, oldest first.
+    """Returns the language in which a person last wrote, from pairs of a text and its `language_of`, newest first.
 
-    Words without kana, such as "3/21 歯医者", count as Japanese if the person wrote Japanese before.
+    No more pairs are read than needed. Words without kana, such as "3/21 歯医者", count as Japanese if the person wrote
+    Japanese before.
     """
-    last: str | None = None
+    open_han = False
     for text, code in codes:
-        if code is not None and not (last == "ja" and code == "zh" and _CHINESE.search(text) is None):
-            last = code
-    return last
+        if code == "zh" and _CHINESE.search(text) is None:
+            open_han = True
+        elif code is not None:
+            return "zh" if open_han and code != "ja" else code
+    return "zh" if open_han else None
 
 
 def _scores(text: str) -> dict[str, int]:
@@ -69,14 +72,14 @@ def _scores(text: str) -> dict[str, int]:
 @cache
 def _lists() -> tuple[dict[str, list[tuple[str, int]]], dict[str, frozenset[str]]]:
     """Returns the weights of each word by language, and each language's own letters."""
-    data: dict[str, Any] = shipped("memory.text", "languages.yaml")
-    letters = data.pop("letters")
+    data: dict[str, dict[str, str]] = {code: part(code, "language") for code in LANGUAGES}
+    data = {code: lists for code, lists in data.items() if "words" in lists}  # the others' script tells them
     words: dict[str, list[tuple[str, int]]] = {}
     for code, lists in data.items():
         counts = dict.fromkeys(_folded(lists["words"]), _COMMON) | dict.fromkeys(_folded(lists["alone"]), _ALONE)
         for word, count in counts.items():
             words.setdefault(word, []).append((code, count))
-    return words, {code: frozenset(letters.get(code, "")) for code in data}
+    return words, {code: frozenset(lists.get("letters", "")) for code, lists in data.items()}
 
 
 def _folded(words: str) -> list[str]:

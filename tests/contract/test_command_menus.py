@@ -17,7 +17,7 @@ from channels.discord import payloads
 from channels.telegram import menu
 from gateway.commands import table
 from gateway.commands.catalogue import CATALOGUE
-from gateway.commands.phrases import Language
+from languages import Language
 
 LANGUAGES = sorted(CATALOGUE)
 #: The keys of the texts on buttons: the choices of every question, and the offers under answers.

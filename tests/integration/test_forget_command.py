@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts
+from languages import Language
 from tests.kit.bench import Bench, Screen, kept
 from tests.kit.fakes import Clock, ScriptedModel
 from tests.kit.forgetting import let_go

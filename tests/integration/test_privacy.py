@@ -14,8 +14,8 @@ import pytest
 
 from agents.spec import SessionSpec
 from channels.base import Place
-from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts
+from languages import Language
 from memory.errors import NotWished
 from memory.learn import keep
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest

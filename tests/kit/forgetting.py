@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from gateway.commands.phrases import Language
 from gateway.commands.texts import Texts
+from languages import Language
 from memory.service import Context, How, Receipt, Selection, Service
 from tests.kit import postgres
 from tests.kit.stores import on_postgres

@@ -26,6 +26,7 @@ from gateway.commands import call, keys, plain, table
 from gateway.commands import texts as answers
 from gateway.internet.addresses import is_named
 from gateway.pipeline import attachments, policy
+from languages import LANGUAGES
 from memory import dates, filters, periods
 from memory.errors import MemoryFault
 from memory.forgetting import quotes
@@ -155,7 +156,7 @@ READERS: Final = (
     Reader(name="memory.text.times.rules.parse_rule", read=rules.parse_rule),
     *(
         Reader(name=f"memory.text.times.{module}.{name}:{code}", read=partial(read, language=code, **more), most=600)
-        for code in tables.LANGUAGES
+        for code in LANGUAGES
         for module, name, read, more in _OF_TIMES
         if name == "read_time" or code in ("en", "zh")  # it reads whatever the others read
     ),
@@ -180,7 +181,7 @@ READERS: Final = (
             name=f"memory.learn.offline.appointments.appointment:{code}",
             read=partial(appointments.appointment, code=code, today=_DAY),
         )
-        for code in tables.LANGUAGES
+        for code in LANGUAGES
     ),
     Reader(name="memory.learn.offline.intents.named", read=intents.named),
     Reader(name="memory.learn.entities.extract", read=entities.extract, seconds=1.0),

@@ -1,4 +1,5 @@
-"""Reads retractions: requests to forget, and facts that are over or were wrong. One YAML file a language.
+"""Reads retractions: requests to forget, and facts that are over or were wrong, by a language's `facts.yaml`.
+
 Invariants: pure, without a look at memory; time is bounded by the length of the sentences read. English and Chinese,
 which people mix, are tried together; another language alone, and all if none shows. A question takes nothing back.
 """
@@ -8,16 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any, Final
 
+from languages import LANGUAGES, part
 from memory.learn.offline import requests, substitution
 from memory.text.language import language_of
 from memory.text.sentences import parts
-from memory.text.shipped import shipped
 from memory.text.simplified import simplified
 
-LANGUAGES: Final = ("en", "zh", "de", "es", "fr", "ja")
 #: Longest message and longest sentence read, in characters: nobody takes something back at greater length.
 _LONGEST: Final = 600
 _SENTENCE: Final = 240
@@ -273,16 +272,12 @@ def _languages(written: str | None) -> tuple[_Language, ...]:
     """Returns the languages in which a text written in `written` is read."""
     mixed = ("en", "zh")
     codes = LANGUAGES if written is None else mixed if written in mixed else (written,)
-    return tuple(_read(code) for code in codes if _file(code).is_file())
-
-
-def _file(code: str) -> Any:
-    return resources.files("memory.learn.offline") / "languages" / f"{code}.yaml"
+    return tuple(_read(code) for code in codes)
 
 
 @cache
 def _read(code: str) -> _Language:
-    data = shipped("memory.learn.offline", f"languages/{code}.yaml")
+    data: dict[str, Any] = part(code, "facts")
 
     def pattern(source: str) -> re.Pattern[str]:
         return re.compile(source, re.IGNORECASE)

@@ -13,15 +13,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
+from languages import LANGUAGES, Language, part
 from memory.learn.offline.rules import Pair, strip_signs
-from memory.text.shipped import shipped
 
-Code: TypeAlias = Literal["de", "es", "fr", "ja"]
-
-#: The languages that are read so.
-CODES: Final[tuple[Code, ...]] = ("de", "es", "fr", "ja")
+#: The languages that are read so: English and Chinese have rules of their own.
+CODES: Final = tuple(code for code in LANGUAGES if code not in ("en", "zh"))
 #: Longest sentence that is read, in characters.
 _LONGEST: Final = 400
 _ASKS: Final = re.compile(r"[?？]\s*$")
@@ -64,7 +62,7 @@ class _Patterns:
     rules: tuple[_Rule, ...]
 
 
-def pairs(sentence: str, code: Code) -> Iterator[Pair]:
+def pairs(sentence: str, code: Language) -> Iterator[Pair]:
     """Yields the facts in a sentence, as they were written."""
     sentence = " ".join(sentence.replace("’", "'").split())
     if len(sentence) > _LONGEST or _ASKS.search(sentence):
@@ -130,8 +128,8 @@ def _values(rule: _Rule, match: re.Match[str], patterns: _Patterns) -> list[str]
 
 
 @cache
-def _patterns(code: Code) -> _Patterns:
-    data: dict[str, Any] = shipped("memory.learn.offline", f"languages/{code}.yaml")
+def _patterns(code: Language) -> _Patterns:
+    data: dict[str, Any] = part(code, "facts")
     relatives = {word: key for key, words in data["relatives"].items() for word in words.split()}
     lists = {
         "RELATIVE": f"(?P<who>{_either(relatives)})",

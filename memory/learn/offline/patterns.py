@@ -19,16 +19,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal
 
+from languages import Language
 from memory.keys import category_of, normalise_value
 from memory.learn.offline import clauses, en, zh
 from memory.learn.offline.appointments import appointment
 from memory.learn.offline.rules import HAN, HOLE, EarlierClauses, Pair, Phrase, is_keepable, still_nameless
 from memory.text.language import language_of
 from memory.text.sentences import parts
-
-Language: TypeAlias = Literal["en", "zh", "de", "es", "fr", "ja"]
 
 #: The characters read at each end of a message; people introduce themselves at the edges of long texts.
 WINDOW: Final = 4_000
@@ -161,7 +160,7 @@ def _facts(text: str, today: date) -> Iterator[tuple[Language, Pair]]:
         yield from next(filter(None, (list(_in_clauses(text, code, today)) for code in clauses.CODES)), [])
 
 
-def _in_clauses(text: str, code: clauses.Code, today: date) -> Iterator[tuple[Language, Pair]]:
+def _in_clauses(text: str, code: Language, today: date) -> Iterator[tuple[Language, Pair]]:
     for sentence in parts(text):
         if _NOT_ONESELF.search(sentence):
             return

@@ -162,7 +162,7 @@ class Remote:
         except httpx.TimeoutException as exc:
             raise _Passing(f"{self._told()} did not answer within {seconds:g} s.") from exc
         except httpx.HTTPError as exc:
-            raise _Passing(f"{self._told()} can't be reached: {exc or type(exc).__name__}.") from exc
+            raise _Passing(f"{self._told()} can't be reached: {str(exc) or type(exc).__name__}.") from exc
         self._raise_for(response)
         try:
             return self._vectors(response.json(), len(texts))

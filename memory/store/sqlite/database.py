@@ -373,7 +373,7 @@ class SqliteDatabase(Database):
         await self._write(lambda tx: health.strike(tx._connection, tables))
 
         def vacuum(connection: sqlite3.Connection) -> None:
-            connection.execute("vacuum")
+            _vacuum(connection)
             # The whole file went through the log.
             self._shorten_log(connection)
 
@@ -393,7 +393,7 @@ class SqliteDatabase(Database):
         if self.damage is not None or not await self._log_emptied(seconds):
             return False
         try:
-            await self._writer.call(lambda connection: connection.execute("vacuum") and None)
+            await self._writer.call(_vacuum)
         except self._error as exc:
             log.warning("store.not_vacuumed", error=str(exc), left="traces of what was erased")
             return False
@@ -614,6 +614,10 @@ class _Connection(aiosqlite.Connection):
         """The time in seconds that the current function has been running; 0 without one."""
         began = self._began
         return 0.0 if began is None else time.monotonic() - began
+
+
+def _vacuum(connection: sqlite3.Connection) -> None:
+    connection.execute("vacuum")
 
 
 def _committed(connection: sqlite3.Connection, act: Callable[[SqliteTransaction], T], seal: Seal) -> T:

@@ -6,8 +6,8 @@ import re
 from functools import cache
 from typing import Any, Final
 
+from languages.reading import shipped
 from memory.text.secrets.folding import folded
-from memory.text.shipped import shipped
 
 
 def data(name: str) -> dict[str, Any]:

@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
 
+from languages import LANGUAGES
 from memory.text.times.pieces import Ahead, Clock, Day, Every, PartOfDay, Piece, PieceReader, Word
 from memory.text.times.readings import Reading, Unclear
-from memory.text.times.tables import LANGUAGES, Table, fold, table
+from memory.text.times.tables import Table, fold, table
 from memory.text.times.together import together
 
 __all__ = ["Reading", "Unclear", "is_request", "languages", "piece_reader", "read", "read_time"]

@@ -1,9 +1,9 @@
 """Loads a language's table of words and patterns for times, and finds them in a text.
 
-A table (`languages/*.yaml`) has words with their values, and for each meaning the patterns that express it: regular
-expressions in which `{unit}` is any word for a unit, `{weekday2}` a second weekday and `{weekday_long}` one of the
-words of that list, which belongs to `weekday`. `{date}` and `{length}` are anything that the table reads as a date or a
-length of time.
+A table (`times.yaml` of a language) has words with their values, and for each meaning the patterns that express it:
+regular expressions in which `{unit}` is any word for a unit, `{weekday2}` a second weekday and `{weekday_long}` one of
+the words of that list, which belongs to `weekday`. `{date}` and `{length}` are anything that the table reads as a date
+or a length of time.
 
 Invariants: pure. `fold` keeps the length of a text, so that a match can be cut from the text as it was written.
 """
@@ -18,11 +18,10 @@ from functools import cache, cached_property
 from itertools import chain
 from typing import Any, Final
 
+from languages import part
 from memory.dates import number_zh
-from memory.text.shipped import shipped
 from memory.text.simplified import simplified
 
-LANGUAGES: Final = ("en", "zh", "de", "es", "fr", "ja")
 #: Meanings that name a day and may replace one in another pattern, the more exact first.
 DATES: Final = (
     "date", "month_step_day", "month_end", "week_day", "holiday", "day_ahead", "weekend", "near", "weekday",
@@ -243,4 +242,4 @@ def _folded(char: str) -> str:
 @cache
 def table(language: str) -> Table:
     """Returns the table of a language."""
-    return Table(shipped("memory.text.times", f"languages/{language}.yaml"))
+    return Table(part(language, "times"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.init_texts import TEXTS, language
+from gateway.cli.init_texts import SPOKEN, language, texts
 from gateway.config import setup
 from gateway.config.home import Choices, make
 from gateway.config.loading import Config, ConfigError, data_here, find, load, misplaced
@@ -132,9 +132,10 @@ def test_files_that_are_not_read_are_named(tmp_path: Path) -> None:
 
 def test_the_texts_of_both_languages_are_in_step() -> None:
     """A text that is missing in one language would end the set-up."""
-    assert TEXTS["en"].keys() == TEXTS["zh"].keys()
-    for key, text in TEXTS["en"].items():
-        assert set(re.findall(r"{\w+}", TEXTS["zh"][key])) == set(re.findall(r"{\w+}", text)), key
+    for code in SPOKEN:
+        assert texts(code).keys() == texts("en").keys()
+        for key, text in texts("en").items():
+            assert set(re.findall(r"{\w+}", texts(code)[key])) == set(re.findall(r"{\w+}", text)), key
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.commands.phrases import Language, say, wording
+from gateway.commands.phrases import say, wording
+from languages import LANGUAGES, Language
 from memory.keys import KEY_CATEGORIES
 from tests.kit.tables import each_row
 
@@ -36,7 +36,7 @@ def test_a_fact_is_said_as_a_clause_in_either_language(key: str, value: str, eng
 
 
 @each_row("key", sorted(KEY_CATEGORIES))
-@each_row("language", get_args(Language))
+@each_row("language", LANGUAGES)
 def test_every_known_key_has_a_phrase(key: str, language: Language) -> None:
     """A key the extractor can produce must never be shown raw, as a column name."""
     assert say(key, "x", language=language) != f"{key}: x"
@@ -45,7 +45,7 @@ def test_every_known_key_has_a_phrase(key: str, language: Language) -> None:
 @given(key=st.sampled_from([*KEY_CATEGORIES, "favourite-tea", "made-up"]), value=st.text(min_size=1))
 def test_a_value_is_never_changed(key: str, value: str) -> None:
     """Braces, line breaks or the placeholder itself in a value are the person's words, not our template."""
-    for language in get_args(Language):
+    for language in LANGUAGES:
         assert value in say(key, value, language=language)
 
 
@@ -98,7 +98,7 @@ def test_a_value_that_repeats_its_phrase_is_said_once(key: str, value: str, lang
 )
 def test_words_that_only_look_like_the_phrase_stay(key: str, value: str) -> None:
     """A person's own words matter more than a smooth sentence."""
-    for language in get_args(Language):
+    for language in LANGUAGES:
         assert value in say(key, value, language=language)
 
 
@@ -108,7 +108,7 @@ def test_words_that_only_look_like_the_phrase_stay(key: str, value: str) -> None
 )
 def test_a_value_that_denies_its_phrase_is_not_set_into_it(key: str, value: str) -> None:
     """You would be told that you are allergic to something that you are not allergic to."""
-    for language in get_args(Language):
+    for language in LANGUAGES:
         assert say(key, value, language=language) == f"{key}: {value}"
 
 
@@ -118,13 +118,13 @@ def test_a_value_that_denies_its_phrase_is_not_set_into_it(key: str, value: str)
 )
 def test_a_whole_phrase_as_a_value_is_said_once_in_every_language(key: str, value: str) -> None:
     """Whichever language a value repeats its phrase in, its words reach the person alone."""
-    for written, spoken in product(get_args(Language), repeat=2):
+    for written, spoken in product(LANGUAGES, repeat=2):
         phrase = say(key, value, language=written)
         for repeated in (phrase, phrase[:1].upper() + phrase[1:]):
             assert say(key, repeated, language=spoken) == say(key, value, language=spoken)
 
 
-@each_row("language", get_args(Language))
+@each_row("language", LANGUAGES)
 def test_the_listed_openings_are_dropped(language: Language) -> None:
     """Each entry of the files must do something."""
     for key, listed in wording(language)["repeats"].items():

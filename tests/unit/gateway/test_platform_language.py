@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gateway.commands.phrases import Language
 from gateway.commands.texts import spoken
+from languages import Language
 from tests.kit.tables import each_row
 
 

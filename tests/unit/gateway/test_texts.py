@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from string import Formatter
 from typing import get_args
 
@@ -13,9 +12,10 @@ from hypothesis import strategies as st
 from channels.base import AttachmentKind, Chunk, Inbound
 from channels.markup import telegram
 from gateway.commands.catalogue import CATALOGUE
-from gateway.commands.phrases import Language, wording
+from gateway.commands.phrases import wording
 from gateway.commands.table import TABLE
 from gateway.commands.texts import Texts, heard_in, spoken, written_in
+from languages import Language, source
 
 from agents.llm import (  # isort: skip
     BadCompletion, ContextOverflow, ModelAuth, ModelError, ModelRateLimited, ModelRefused, ModelUnavailable,
@@ -37,12 +37,7 @@ def test_every_language_has_the_same_texts_with_the_same_fields() -> None:
 @pytest.mark.parametrize("language", CATALOGUE)
 def test_no_text_is_written_twice(language: Language) -> None:
     """The second would hide the first without a word."""
-    lines = (
-        (resources.files("gateway.commands") / f"languages/{language}.yaml")
-        .read_text("utf-8")
-        .partition("\ntexts:\n")[2]
-        .splitlines()
-    )
+    lines = source(language, "texts").partition("\ntexts:\n")[2].splitlines()
     keys = [line.partition(": ")[0] for line in lines if line.startswith("  ") and not line.startswith("  #")]
     assert sorted(keys) == sorted(set(keys)) and len(keys) == len(wording(language)["texts"])
 

@@ -9,7 +9,8 @@ import pytest
 
 from agents.llm import ChatMessage, Remembered, Request
 from agents.offline.provider import OfflineProvider
-from agents.offline.speech import LANGUAGES, speech
+from agents.offline.speech import speech
+from languages import LANGUAGES
 from memory.text.sentences import parts
 
 NEW = [code for code in LANGUAGES if code not in ("en", "zh")]

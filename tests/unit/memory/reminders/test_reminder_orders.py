@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from languages import LANGUAGES
 from memory.reminders.orders import Order, is_beside, read, reworded, takes_back
-from memory.text.times.tables import LANGUAGES
 from tests.kit.tables import each_row
 
 

@@ -34,4 +34,4 @@ def test_a_letter_alone_shows_no_language() -> None:
     ])  # fmt: skip
 def test_characters_without_kana_are_japanese_from_who_writes_japanese(texts: list[str], language: str | None) -> None:
     """Notes and dates often have no kana."""
-    assert last_language((text, language_of(text)) for text in texts) == language
+    assert last_language((text, language_of(text)) for text in reversed(texts)) == language

@@ -6,7 +6,8 @@ from datetime import date
 
 import pytest
 
-from memory.learn.offline.clauses import CODES, Code, pairs
+from languages import Language
+from memory.learn.offline.clauses import CODES, pairs
 from memory.learn.offline.patterns import extract
 from tests.kit.tables import each_row
 
@@ -81,7 +82,7 @@ def test_english_is_not_read_by_the_patterns_of_other_languages(text: str) -> No
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_a_sentence_that_never_ends_is_left_alone(code: Code) -> None:
+def test_a_sentence_that_never_ends_is_left_alone(code: Language) -> None:
     """Time stays bounded whatever is pasted."""
     assert list(pairs("ich wohne in " + "a " * 5_000, code)) == []
 

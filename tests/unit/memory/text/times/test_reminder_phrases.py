@@ -12,9 +12,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from languages import LANGUAGES
 from memory.text.times.phrases import Reading, Unclear, is_request, read, read_time
 from memory.text.times.rules import RRULE, following
-from memory.text.times.tables import LANGUAGES, fold
+from memory.text.times.tables import fold
 from tests.kit.tables import each_row
 
 SAID = yaml.safe_load((Path(__file__).parents[4] / "data" / "reminder_times.yaml").read_text("utf-8"))

@@ -1,0 +1,47 @@
+"""Part of Remora: the languages that it speaks, one folder of data for each.
+
+A folder has `language.yaml` (its names, the words that tell it, how days are written), `texts.yaml` (what people are
+shown), `talk.yaml` (what the agent without a model understands and says), `facts.yaml` (how people tell and take back
+facts) and `times.yaml` (words for times).
+
+Invariants: a language is here if it has a folder, and nowhere else is there a list of languages. English comes first,
+for it stands in where another language lacks something; Chinese, which people mix with English, comes second.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from languages.reading import read
+
+_FOLDER: Final = Path(__file__).parent
+#: The codes of the languages.
+LANGUAGES: Final = tuple(
+    sorted(
+        (path.parent.name for path in _FOLDER.glob("*/language.yaml")),
+        key=lambda code: (code != "en", code != "zh", code),
+    )
+)
+if TYPE_CHECKING:
+    Language: TypeAlias = str
+else:
+    #: The code of a language, as pydantic checks it.
+    Language = Literal[LANGUAGES]
+
+
+def has(code: str, name: str) -> bool:
+    """Returns whether a language has such a file."""
+    return (_FOLDER / code / f"{name}.yaml").is_file()
+
+
+def source(code: str, name: str) -> str:
+    """Returns the text of a file of a language."""
+    return (_FOLDER / code / f"{name}.yaml").read_text("utf-8")
+
+
+@cache
+def part(code: str, name: str) -> Any:
+    """Returns the content of a file of a language. It is shared: nobody changes it."""
+    return read(source(code, name))
