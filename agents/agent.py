@@ -1,6 +1,7 @@
 """The loop of one turn: ask the model, run the tools it asks for, ask again, until it answers.
 
-Invariants: each request is made to fit what the model can read, and is made smaller if it was refused as too long. Each
+Invariants: each request is made to fit what the model can read. One that was refused for what it may hold is made with
+less, at most three times, and never after a word was shown: so nothing in a conversation stops it for good. Each
 completion is kept before its tools run. Stored completions are replayed instead of being paid for again. A turn makes
 as many model calls as its spec allows; the last of them, and the one after its cost is spent, is offered no tools, so a
 turn always ends with words. The traffic holds no call that a vendor would refuse to read back. What a tool that is
@@ -15,18 +16,20 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 import structlog
 
 from agents import marks, tools
-from agents.budget import Gauge
+from agents.budget import Gauge, size
 from agents.calls import arguments_in, tool_named
+from agents.chain import Screen
 from agents.llm import (
     BadCompletion,
     ChatMessage,
     Completion,
     ContextOverflow,
+    ModelError,
     OnText,
     Opaque,
     Provider,
@@ -35,16 +38,24 @@ from agents.llm import (
     ToolSpec,
 )
 from agents.marks import unmarked
+from agents.providers.roles import without_tools
 from agents.spec import TurnSpec
 from agents.tools import Tool
 
 log = structlog.get_logger(__name__)
 
 
-class Prompted(Protocol):
-    """Makes the request of a step: one that fits, with its answer, into so many tokens."""
+#: What a request is made without: the "calls" of earlier turns, whose results are told in words, or all that was said
+#: and remembered "before" this turn.
+Spared: TypeAlias = Literal["", "calls", "before"]
 
-    def __call__(self, room: int, traffic: Sequence[ChatMessage], tools: Sequence[ToolSpec]) -> Request: ...
+
+class Prompted(Protocol):
+    """Makes the request of a step: one that fits, with its answer, into so many tokens. `bare` leaves out the past."""
+
+    def __call__(
+        self, room: int, traffic: Sequence[ChatMessage], tools: Sequence[ToolSpec], *, bare: bool = False
+    ) -> Request: ...
 
 
 #: The call with the same arguments that is refused; from then on the model is offered no tools until it has answered.
@@ -53,8 +64,8 @@ _REPEATED = "You have asked for this before, so it is not done again. Answer the
 #: Calls of one step that are run; a model that asks for more has lost its way.
 _MOST_CALLS = 16
 _TOO_MANY = f"Error: at most {_MOST_CALLS} calls at once. This one was not made."
-#: The most times that a request is made smaller after it was refused as too long.
-_SHRINKS = 2
+#: The most times that a request is made with less after it was refused.
+_LESS = 3
 #: Separates a model's text before its tool calls from its text after them.
 _BREAK = "\n\n"
 #: A NUL as JSON escapes it, after an even number of backslashes that escape each other.
@@ -70,7 +81,7 @@ class Reply:
     """The result of a turn: the answer, the tool traffic before it, and every completion paid for in this attempt.
 
     `shown` is everything the person reads: the model's text before its tool calls, and the answer. `cut` is true if the
-    answer ended at a limit of tokens.
+    answer ended at a limit of tokens. `spared` is what the model had refused to read.
     """
 
     text: str
@@ -78,18 +89,22 @@ class Reply:
     traffic: tuple[ChatMessage, ...]
     completions: tuple[Completion, ...]
     cut: bool = False
+    spared: Spared = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnSteps:
     """The past of a turn: the completions that an earlier attempt got, and the traffic before the first of them.
 
-    `keep` keeps each new completion.
+    `keep` keeps each new completion. `refused` is true if the model has refused the turn before this one, and `spared`
+    is what it had to be spared in it.
     """
 
     stored: Sequence[Completion]
     keep: Callable[[int, Completion], Awaitable[None]]
     traffic: Sequence[ChatMessage] = ()
+    refused: bool = False
+    spared: Spared = ""
 
 
 async def run(
@@ -112,6 +127,7 @@ async def run(
     paid: list[Completion] = []
     spoken: list[str] = []
     spent = 0.0
+    asking = _Asking(provider, gauge, refused=steps.refused, spared=steps.spared)
     results = _Results()
     for n in range(limits.steps):
         # A model that goes round in circles, or has cost enough, is offered no tools until it has answered.
@@ -121,8 +137,8 @@ async def run(
             completion = steps.stored[n]
         else:
             specs = () if last else tuple(tool.spec for tool in offered)
-            step = partial(prompted, traffic=tuple(traffic), tools=specs)
-            completion = await _asked(provider, gauge, step, _continued(on_text) if spoken else on_text)
+            step = partial(_prompted, prompted, tuple(traffic), specs)
+            completion = await asking.completion(step, _continued(on_text) if spoken else on_text)
             completion = await asyncio.to_thread(_masked, completion, redact, [tool.name for tool in offered])
             paid.append(completion)
             await steps.keep(n, completion)
@@ -130,12 +146,23 @@ async def run(
         if completion.text.strip():
             spoken.append(completion.text.lstrip() if spoken else completion.text)
         if not completion.tool_calls or (last and completion.text.strip()):
-            return _reply(completion, spoken, traffic, paid)
+            return replace(_reply(completion, spoken, traffic, paid), spared=asking.spared)
         if last:
             break
         told = await _results_of(offered, completion.tool_calls, results, redact, n)
         traffic += exchange(completion.text, completion.tool_calls, told, completion.opaque)
     raise BadCompletion(f"{provider.name} asked for tools {n + 1} times without answering. Ask a narrower question.")
+
+
+def _prompted(
+    prompted: Prompted, traffic: Sequence[ChatMessage], tools: Sequence[ToolSpec], room: int, spared: Spared
+) -> Request:
+    """Returns the request of a step without what is `spared`."""
+    request = prompted(room, traffic, tools, bare=spared == "before")
+    if spared != "calls":
+        return request
+    earlier = without_tools(request.messages[: len(request.messages) - len(traffic)])
+    return replace(request, messages=(*(replace(message, opaque=None) for message in earlier), *traffic))
 
 
 def _reply(
@@ -252,23 +279,86 @@ def _identity(wanted: ToolCall) -> tuple[str, str]:
         return wanted.name, wanted.arguments
 
 
-async def _asked(
-    provider: Provider, gauge: Gauge, step: Callable[[int], Request], on_text: OnText | None
-) -> Completion:
-    """Returns the completion of one step. Asks again with less if the request was too long."""
-    for shrunk in range(_SHRINKS + 1):
-        room = gauge.room(refused=shrunk > 0)
-        request = step(room)
-        try:
-            completion = await provider.complete(request, on_text)
-        except ContextOverflow as error:
-            gauge.overflowed(request, room, str(error))
-            log.warning("model.overflow", model=provider.name, tokens=room, error=str(error))
-            refused = error
-        else:
-            gauge.counted(request, completion)
-            return completion
-    raise refused
+class _Asking:
+    """Asks for the completions of a turn, again with less after a refusal that may be due to what a request holds.
+
+    `spared` is what its requests are made without. With `refused`, the model has refused the turn before as well.
+    """
+
+    def __init__(self, provider: Provider, gauge: Gauge, *, refused: bool, spared: Spared) -> None:
+        self.spared: Spared = spared
+        self._provider = provider
+        self._gauge = gauge
+        self._refused = refused
+
+    async def completion(self, step: Callable[[int, Spared], Request], on_text: OnText | None) -> Completion:
+        """Returns the completion of one step."""
+        screen = Screen(on_text)
+        room, spared = self._gauge.room(), self.spared
+        request = step(room, spared)
+        first, refusal, tries = request, None, 0
+        while True:
+            try:
+                completion = await self._provider.complete(request, screen.listener)
+                break
+            except ModelError as error:
+                if screen.used or not self._may_help(error, first):
+                    raise
+                log.warning("model.refused_request", model=self._provider.name, tokens=room, error=str(error))
+                refusal, refused = error, request
+                if isinstance(error, ContextOverflow):
+                    self._gauge.overflowed(request, room, str(error))
+                while _is_same(request, refused):
+                    if tries == _LESS:
+                        raise
+                    tries += 1
+                    room, spared = self._less(error, first, tries)
+                    request = step(room, spared)
+        if refusal is not None:
+            self._answered_with_less(refusal, first, spared)
+        self._gauge.counted(request, completion)
+        return completion
+
+    def _is_long(self, request: Request) -> bool:
+        return size(request, self._gauge.count) > self._gauge.room() // 2
+
+    def _may_help(self, error: ModelError, request: Request) -> bool:
+        """Returns whether a request with less may be answered.
+
+        A refusal that nothing else explains has to come twice, or on a long request: words for "too long" have no end.
+        """
+        if isinstance(error, ContextOverflow) or not error.of_request:
+            return isinstance(error, ContextOverflow)
+        return self._refused or (not error.retryable and self._is_long(request))
+
+    def _less(self, error: ModelError, first: Request, tries: int) -> tuple[int, Spared]:
+        """Returns the room of the next request and what it is made without, after so many tries."""
+        if tries == _LESS or error.retryable:  # the chain has asked such a server four times already
+            return self._gauge.room(), "before"
+        if isinstance(error, ContextOverflow):
+            return self._gauge.room(refused=True), self.spared
+        if tries == 1 and self._is_long(first):
+            return size(first, self._gauge.count) // 2, self.spared
+        return self._gauge.room(), self.spared or "calls"
+
+    def _answered_with_less(self, refusal: ModelError, first: Request, spared: Spared) -> None:
+        if isinstance(refusal, ContextOverflow) and spared == self.spared:
+            return
+        if spared == self.spared:
+            self._gauge.overflowed(first, self._gauge.room(refused=True), str(refusal))
+        log.warning(
+            "model.answered_with_less",
+            model=self._provider.name,
+            without=spared or "a part of the conversation",
+            error=str(refusal),
+            fix="Set the model's context to its true size if that is smaller; else the refusal says what the server "
+            "does not take of this conversation.",
+        )
+        self.spared = spared
+
+
+def _is_same(request: Request, other: Request) -> bool:
+    return (request.messages, request.tools, request.max_tokens) == (other.messages, other.tools, other.max_tokens)
 
 
 def _masked(completion: Completion, redact: Callable[[str], str], offered: Collection[str]) -> Completion:

@@ -11,10 +11,15 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Final, TypeAlias
+
+import structlog
 
 from agents.llm import ChatMessage, Completion, Request, ToolSpec
 from agents.tokens import count_tokens
+
+log = structlog.get_logger(__name__)
 
 Count: TypeAlias = Callable[[str], int]
 
@@ -43,6 +48,11 @@ _TELLING: Final = 200
 _USED: Final = 0.98
 #: The factor by which a request shrinks after it was refused.
 _SHRINK: Final = 0.75
+#: A report of less than this part of the estimate is no count of the whole request. If requests then grow by a factor
+#: while reports don't grow by another, the server cuts requests without a word, as Ollama does.
+_CUT: Final = 0.85
+_GROWTH: Final = ((1.05, 1.01), (1.3, 1.1))
+_ALIKE: Final = 0.1
 #: The smallest context that is guessed after refusals, and the factor by which a guess grows with each answer: a
 #: refusal may have been about a picture or a passing limit.
 _LEAST_CONTEXT: Final = 1_024
@@ -135,14 +145,21 @@ def background(room: int, *, instructions: int, answer: int) -> int:
 class Gauge:
     """The tokens that the models of a chain can read, corrected by what their servers report.
 
-    `contexts` are those of the chain's models in order of preference. The corrections last as long as the process.
+    `contexts` are those of the chain's models in order of preference, and `names` their names as completions tell them.
+    The corrections last as long as the process.
     """
 
-    def __init__(self, contexts: Sequence[int] = (USUAL_CONTEXT,), *, count: Count = count_tokens) -> None:
+    def __init__(
+        self, contexts: Sequence[int] = (USUAL_CONTEXT,), *, names: Sequence[str] = (), count: Count = count_tokens
+    ) -> None:
         self.count = count
+        self._names = tuple(names)
         self._contexts = list(contexts)
         self._known = list(contexts)  # as configured or told by a server; a guess is smaller
         self._reported: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_REPORTS))
+        self._short: defaultdict[str, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=_REPORTS))
+        self._partial: set[str] = set()  # models whose servers count a part of each request
+        self._cutting: set[str] = set()  # models whose servers read a part of it
         self._answered = ""
 
     @property
@@ -166,9 +183,50 @@ class Gauge:
             # The ratios shown by refusals before the first answer.
             self._reported[self._answered].extend(self._reported.pop("", ()))
         self._contexts = [min(n, int(m * _REGROWN)) for n, m in zip(self._known, self._contexts, strict=True)]
-        estimated = size(request, self.count)
-        if estimated >= _TELLING and completion.usage.input_tokens and not completion.usage.estimated:
-            self._reported[self._answered].append(completion.usage.input_tokens / estimated)
+        estimated, read = size(request, self.count), completion.usage.input_tokens
+        if estimated < _TELLING or not read or completion.usage.estimated:
+            return
+        if read >= _CUT * estimated:
+            self._short[self._answered].clear()
+        elif self._reads_alike(estimated, read):
+            return  # it tells nothing of the ratio
+        self._reported[self._answered].append(read / estimated)
+
+    def _reads_alike(self, estimated: int, read: int) -> bool:
+        """Notes that a server read less than was sent; it may cut requests, or leave out what its cache held.
+
+        Returns whether it has read about as much of the request before.
+        """
+        short, model = self._short[self._answered], self._answered
+        short.append((estimated, read))
+        if model in self._cutting or model in self._partial:
+            return model in self._cutting
+        if read < min(_LEAST_CONTEXT, estimated // 2):
+            self._partial.add(model)
+            return False
+        alike = tuple(takewhile(lambda report: abs(report[1] - read) <= read * _ALIKE, reversed(short)))
+        sent, counted = ([report[place] for report in alike] for place in (0, 1))
+        if any(max(sent) >= more * min(sent) and max(counted) <= same * min(counted) for more, same in _GROWTH):
+            self._cutting.add(model)
+            self._cut(model, max(counted), estimated)
+        return len(alike) > 1
+
+    def _cut(self, model: str, most: int, sent: int) -> None:
+        """Notes that a server cuts the requests to a model at so many tokens."""
+        named = [n for n, name in enumerate(self._names) if model.startswith(name)]
+        if named:
+            place = max(named, key=lambda n: len(self._names[n]))
+            self._known[place] = min(self._known[place], most)
+            self._contexts[place] = min(self._contexts[place], most)
+        log.warning(
+            "model.cuts_requests",
+            model=model,
+            reads=most,
+            sent=sent,
+            fix=f"The server reads about {most} tokens of a request and drops the rest without a word, the beginning "
+            "first. Raise what it reads (for Ollama OLLAMA_CONTEXT_LENGTH, or num_ctx of the model), or set the "
+            f"model's context to {most}. Until then requests are kept that short.",
+        )
 
     def overflowed(self, request: Request, room: int, error: str) -> None:
         """Notes that a request was refused as too long, although it was made to fit into `room`.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
-from agents.llm import Completion, ContextOverflow, ModelError, ModelUnavailable, OnText, Provider, Request
+from agents.llm import Completion, ContextOverflow, ModelError, ModelUnavailable, ModelUnpaid, OnText, Provider, Request
 from agents.servers import Servers
 from agents.spans import span
 
@@ -25,6 +25,8 @@ WAITS = (0.5, 2.0, 8.0)
 LONGEST_WAIT = 30.0
 #: For so many seconds a model that failed is tried after all others.
 DEMOTED = 60.0
+#: For so many seconds a model whose account has nothing left is tried after all others.
+UNPAID = 3600.0
 #: A model that took so many seconds to fail is hanging: the others are asked before it is asked again.
 SLOW = 10.0
 
@@ -85,7 +87,7 @@ class Chain:
         Raises the last model's error, with every failure in its text, or a `ContextOverflow` if no model can read that
         much. Only a `ModelError` moves the chain on.
         """
-        screen = _Screen(on_text)
+        screen = Screen(on_text)
         failures: list[tuple[str, ModelError]] = []
         until = None if self._seconds is None else self._now() + self._seconds
         waiting = self._order(request.model)
@@ -118,7 +120,8 @@ class Chain:
         """Notes a failure: a server that can't be reached fails for all of its models."""
         model, server = member.keys
         unreachable = isinstance(error, ModelUnavailable)
-        self._servers.failed(server if unreachable else model, max(DEMOTED, error.retry_after or 0.0))
+        least = UNPAID if isinstance(error, ModelUnpaid) else DEMOTED
+        self._servers.failed(server if unreachable else model, max(least, error.retry_after or 0.0))
 
     async def aclose(self) -> None:
         """Closes every provider, even if one fails to close."""
@@ -134,7 +137,7 @@ class Chain:
         )
 
     async def _retried(
-        self, member: Member, request: Request, screen: _Screen, *, until: float | None, last: bool
+        self, member: Member, request: Request, screen: Screen, *, until: float | None, last: bool
     ) -> Completion:
         """Asks one model, again where that may help. The caller gives up at `until`; `last` means no other model."""
         begun = self._now()
@@ -168,7 +171,7 @@ class Chain:
         completion: Completion = await retrying(attempt)
         return completion
 
-    async def _asked(self, member: Member, request: Request, screen: _Screen) -> Completion:
+    async def _asked(self, member: Member, request: Request, screen: Screen) -> Completion:
         address = member.keys[1]
         if self._background:
             return await self._servers.in_background(
@@ -186,7 +189,7 @@ class Chain:
         return max(pause, asked or 0.0)
 
 
-class _Screen:
+class Screen:
     """Passes text on and remembers whether a person has seen any; white space alone does not count."""
 
     def __init__(self, on_text: OnText | None) -> None:
@@ -210,4 +213,5 @@ def _told(failures: Sequence[tuple[str, ModelError]], *, cut: bool) -> ModelErro
         text = f"{len(failures)} models failed, tried in this order. {text}"
     if cut:
         text = f"{text} Part of the answer was already shown, so no other try was made."
-    return type(last)(text, retry_after=last.retry_after)
+    of_request = any(error.of_request for _, error in failures)
+    return type(last)(text, retry_after=last.retry_after, of_request=of_request)

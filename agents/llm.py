@@ -226,14 +226,19 @@ class Completion:
 
 
 class ModelError(Exception):
-    """Raised when a model call failed. `str()` is written for the operator: what happened and what to do."""
+    """Raised when a model call failed. `str()` is written for the operator: what happened and what to do.
+
+    `retry_after` is the wait in seconds that a vendor asks for. `of_request` is true if it may be due to what the
+    request holds, so that one with less may be answered.
+    """
 
     code = "model"
     retryable = False
 
-    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+    def __init__(self, message: str, *, retry_after: float | None = None, of_request: bool = False) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.of_request = of_request
 
 
 class ModelAuth(ModelError):
@@ -250,10 +255,17 @@ class ModelUnavailable(ModelError):
 
 
 class ModelRateLimited(ModelError):
-    """Too many requests or a spent quota; `retry_after` is the wait the vendor asks for, in seconds."""
+    """Too many requests, or more than a quota allows for now."""
 
     code = "model_rate_limited"
     retryable = True
+
+
+class ModelUnpaid(ModelRateLimited):
+    """The account's credit or quota is used up: it takes somebody who pays, not a wait."""
+
+    code = "model_unpaid"
+    retryable = False
 
 
 class ContextOverflow(ModelError):

@@ -83,6 +83,8 @@ class Adapter(ABC):
 
     #: The path below the base_url at which the server takes requests.
     path: ClassVar[str]
+    #: Whether parts of its requests are marked for a prompt cache.
+    caches: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -171,37 +173,66 @@ class Adapter(ABC):
     async def _open(self, request: Request, besides: Set[Quirk]) -> httpx.Response:
         """Returns the response to an accepted request, its body unread. Retries if a refusal reveals a quirk."""
         quirks = {*self._quirks, *besides} if self._model.sees else {*self._quirks, *besides, "pictures"}
+        revealed: list[Quirk] = []
         while True:
             messages = _messages(request, self._origin, quirks)
-            body = self.body(request, messages, quirks)
+            body = self.body(replace(request, tools=signs.offered(request.tools, quirks)), messages, quirks)
             try:
                 response = await self._send(body)
             except asyncio.CancelledError:
                 self._abort(request, "", None)  # the server may have read it all by now
                 raise
             if response.is_success:
+                self._advise(revealed)
                 return response
             try:
-                raw = await error_body(response, self._model.timeout)
-            finally:
-                await response.aclose()
-            status, refusal = response.status_code, Refusal.parse(raw, self._server.key)
-            # The model's name is cut out: a name that contains "vision" says nothing about the refusal.
-            said = self._named.sub("", f"{refusal.code} {refusal.param} {refusal.text[:_MOST_SAID]}").lower()
-            shown = "pictures" not in quirks and any(one.pictures for one in messages)
-            unseen = shown and not refusal.overflow and signs.refuses_pictures(status, said)
-            asked = {**body, "system": any(one.role == "system" for one in messages)}
-            quirk: Quirk | None = "pictures" if unseen else None
-            if quirk is None and not refusal.overflow:
-                quirk = signs.learned_from(status, said, asked) or opaque.refusal(status, said, messages, quirks)
-            if quirk is None:
-                told = refusal.apart_from([message.content for message in request.messages])
-                raise self._server.refused(status, response.headers, told)
-            # The loop ends: each quirk is learned from a part of the body and removes that part.
+                quirk, lasts = await self._refused(response, request, messages, body, quirks)
+            except ModelError:
+                # It goes on refusing, so it meant something else.
+                self._quirks.difference_update(revealed)
+                raise
+            # The loop ends: each quirk is learned from a part of the body and removes or changes that part.
             quirks.add(quirk)
-            passing = not signs.is_blind(status, said) if quirk == "pictures" else opaque.is_stale(quirk, said)
-            if not passing:
-                self._learn(quirk)
+            if lasts and quirk not in self._quirks:
+                self._quirks.add(quirk)
+                revealed.append(quirk)
+
+    async def _refused(
+        self,
+        response: httpx.Response,
+        request: Request,
+        messages: Sequence[ChatMessage],
+        body: Mapping[str, Any],
+        quirks: Set[Quirk],
+    ) -> tuple[Quirk, bool]:
+        """Returns the quirk that a refusal reveals, and whether it lasts. Raises `ModelError` if there is none."""
+        try:
+            raw = await error_body(response, self._model.timeout)
+        finally:
+            await response.aclose()
+        status, refusal = response.status_code, Refusal.parse(raw, self._server.key)
+        said = self._said(refusal)
+        shown = "pictures" not in quirks and any(one.pictures for one in messages)
+        if shown and not refusal.overflow and signs.refuses_pictures(status, said):
+            return "pictures", signs.is_blind(status, said)
+        if not (refusal.overflow or refusal.is_unpaid(status)):
+            asked = {**body, "system": any(one.role == "system" for one in messages), "cache_control": self.caches}
+            quirk = signs.learned_from(status, said, asked, quirks, self._model.extra_body)
+            quirk = quirk or opaque.refusal(status, said, messages, quirks)
+            if quirk is not None:
+                return quirk, not opaque.is_stale(quirk, said)
+        told = refusal.apart_from([message.content for message in request.messages])
+        blamed = signs.blamed(said, self._model.extra_body)
+        raise self._server.refused(status, response.headers, told, blamed=blamed)
+
+    def _said(self, refusal: Refusal) -> str:
+        """Returns a refusal's words in lower case, with the name of the refused field before them.
+
+        The model's name is cut out: a name that contains "vision" says nothing about the refusal.
+        """
+        code = "" if refusal.code.isdecimal() else refusal.code
+        named = ": ".join(part for part in (refusal.param, f"{code} {refusal.text[:_MOST_SAID]}") if part)
+        return self._named.sub("", named).lower()
 
     def _abort(self, request: Request, text: str, usage: Usage | None) -> None:
         """Reports the cost of a call that gives no answer: the tokens read, and the words that had come."""
@@ -218,11 +249,13 @@ class Adapter(ABC):
             )
         )
 
-    def _learn(self, quirk: Quirk) -> None:
-        if quirk not in self._quirks:
-            self._quirks.add(quirk)
-            if quirk in signs.ADVICE:
-                log.warning(f"model.takes_no_{quirk}", model=self.name, fix=signs.ADVICE[quirk])
+    def _advise(self, quirks: Sequence[Quirk]) -> None:
+        """Tells the operator what can be corrected in the configuration."""
+        for quirk in quirks:
+            name, sign, value = quirk.partition("=")
+            event, fix = signs.ADVICE.get(name + sign, ("", ""))
+            if event:
+                log.warning(event, model=self.name, **({name: value} if sign else {}), fix=fix)
 
     async def _send(self, body: dict[str, Any]) -> httpx.Response:
         headers = {
@@ -354,8 +387,7 @@ class Adapter(ABC):
         if failure := failure_in(chunk):
             # A server that fails after it sent the status line can report the failure only in the body.
             refusal = Refusal.of(failure, self._server.key)
-            status = int(refusal.code) if re.fullmatch(r"[45]\d\d", refusal.code) else 500
-            raise self._server.refused(status, {}, refusal.apart_from(answer.asked))
+            raise self._server.refused(refusal.status or 500, {}, refusal.apart_from(answer.asked))
         answer.begun = True
         text = await _beside(size, self.add, answer, chunk)
         if answer.size > _MOST_TEXT:
@@ -399,7 +431,7 @@ class Adapter(ABC):
         """Returns an estimate of the tokens that the model reads of a request."""
         seen = self._model.sees and "pictures" not in self._quirks
         messages = request.messages if seen else [replace(message, pictures=()) for message in request.messages]
-        tools = () if "tools" in self._quirks else request.tools
+        tools = signs.offered(request.tools, self._quirks)
         return size(replace(request, messages=tuple(messages), tools=tools), self._count_tokens)
 
     def _object(self, raw: bytes | bytearray) -> dict[str, Any] | None:
@@ -425,14 +457,15 @@ class Adapter(ABC):
         if finish == "content_filter":
             return ModelRefused(
                 f"The content filter of {self._where} withheld the whole answer. Put it differently, or use"
-                " another model."
+                " another model.",
+                of_request=True,
             )
         if finish == "length":
             return BadCompletion(
                 f"{self._where} used up its token limit before the first word of the answer, as models that"
                 " think do. Raise max_tokens or shorten the conversation."
             )
-        return BadCompletion(f"{self._where} gave an empty answer. Ask again, or try another model.")
+        return BadCompletion(f"{self._where} gave an empty answer. Ask again, or try another model.", of_request=True)
 
     def _no_answer(self, body: bytes | bytearray) -> ModelError:
         """Returns the error for a complete body that is no answer. It quotes only a page's title from the body."""

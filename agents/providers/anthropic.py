@@ -15,7 +15,7 @@ from agents.llm import ChatMessage, Request, Usage
 from agents.providers import opaque
 from agents.providers.adapter import UNSEEN, Adapter
 from agents.providers.answer import Assembled, json_object, token_count
-from agents.providers.quirks import Quirk
+from agents.providers.quirks import Quirk, most_tokens
 from agents.providers.roles import without_tools
 
 _VERSION = "2023-06-01"
@@ -28,6 +28,7 @@ class AnthropicProvider(Adapter):
     """Implements `agents.llm.Provider` for one model of Anthropic, or of a server with its API."""
 
     path = "/messages"
+    caches = True
 
     def headers(self) -> dict[str, str]:
         key = {"x-api-key": self._server.key} if self._server.key else {}
@@ -35,33 +36,39 @@ class AnthropicProvider(Adapter):
 
     def body(self, request: Request, messages: Sequence[ChatMessage], quirks: Set[Quirk]) -> dict[str, Any]:
         model = self._model
-        offered = bool(request.tools) and "tools" not in quirks
-        if not offered:  # calls in the conversation are refused where no tool is offered
+        if not request.tools:  # calls in the conversation are refused where no tool is offered
             messages = without_tools(messages)
         limit = (model.max_tokens if request.max_tokens is None else request.max_tokens) or _ANSWER_TOKENS
+        most = most_tokens(quirks)
+        cached = {} if "cache_control" in quirks else {"cache_control": _CACHED}
         body: dict[str, Any] = {
             "model": model.model,
-            "messages": _conversation(messages, shown="pictures" not in quirks),
-            "max_tokens": limit,
+            "messages": _conversation(messages, shown="pictures" not in quirks, cached=cached),
+            "max_tokens": min(limit, most or limit),
             "stream": "stream" not in quirks,
         }
         system = "\n\n".join(message.content for message in messages if message.role == "system")
         if system:
-            body["system"] = [{"type": "text", "text": system, "cache_control": _CACHED}]
-        if offered:
+            body["system"] = [{"type": "text", "text": system, **cached}]
+        if request.tools:
             body["tools"] = [
                 {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
                 for tool in request.tools
             ]
-            body["tools"][-1]["cache_control"] = _CACHED
-        if model.thinking is not None and not request.json_mode and _may_think(messages):
-            body["thinking"] = {"type": "enabled", "budget_tokens": model.thinking}
-            body["max_tokens"] = max(limit, model.thinking + _ANSWER_TOKENS)
+            body["tools"][-1] |= cached
+        if model.thinking is not None and "budget" not in quirks and not request.json_mode and _may_think(messages):
+            longest = max(limit, model.thinking + _ANSWER_TOKENS)
+            longest = min(longest, most or longest)
+            budget = min(model.thinking, longest - min(_ANSWER_TOKENS, longest // 2))
+            body["max_tokens"] = longest
+            body["thinking"] = {"type": "enabled", "budget_tokens": budget}
+            if "adaptive" in quirks:
+                body["thinking"] = {"type": "adaptive"}
             return body | model.extra_body  # no temperature beside it
         warmth = model.temperature if request.temperature is None else request.temperature
         if warmth is not None and "temperature" not in quirks:
             body["temperature"] = min(warmth, 1.0)
-        if model.top_p is not None:
+        if model.top_p is not None and "top_p" not in quirks:
             body["top_p"] = model.top_p
         return body | model.extra_body
 
@@ -171,7 +178,7 @@ def _thoughts(message: ChatMessage) -> list[dict[str, Any]]:
     return [{name: value for name, value in block.items() if name != "index"} for block in blocks]
 
 
-def _conversation(messages: Sequence[ChatMessage], *, shown: bool) -> list[dict[str, Any]]:
+def _conversation(messages: Sequence[ChatMessage], *, shown: bool, cached: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns the messages as blocks. Tool results belong to the person, and messages of one role in a row are one."""
     wire: list[dict[str, Any]] = []
     for message in messages:
@@ -184,7 +191,7 @@ def _conversation(messages: Sequence[ChatMessage], *, shown: bool) -> list[dict[
         else:
             wire.append({"role": role, "content": blocks})
     if len(wire) > 1:
-        wire[-2]["content"][-1]["cache_control"] = _CACHED
+        wire[-2]["content"][-1] |= cached
     return wire
 
 

@@ -16,10 +16,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any
 
 import httpx
 
-from agents.llm import ContextOverflow, ModelAuth, ModelError, ModelRateLimited, ModelRefused, ModelUnavailable
+from agents.llm import (
+    ContextOverflow,
+    ModelAuth,
+    ModelError,
+    ModelRateLimited,
+    ModelRefused,
+    ModelUnavailable,
+    ModelUnpaid,
+)
 
 #: Bytes read of a refusal's body, and characters shown of its text.
 MOST_ERROR_BYTES = 64 * 1024
@@ -29,23 +39,58 @@ _REPEATED = 16
 
 _TITLE = re.compile(r"<title[^<>]{0,200}>([^<]{1,200})", re.IGNORECASE)
 _MARKUP = re.compile(r"<[!a-z]", re.IGNORECASE)
-#: Servers' words for a request that is too long, in lower case.
+#: The deepest nesting of a refusal that relays wrap into their own, and the most entries read of a list in it.
+_DEEPEST = 8
+_MOST_ENTRIES = 4
+#: The characters of a refusal that are weighed. Some servers append the whole conversation to their own words.
+_MOST_WEIGHED = 2_000
+_PHRASES = frozenset(status.phrase for status in HTTPStatus)
+#: The keys under which servers put their words, those of a cause within before those about it.
+_WORDS = (
+    *("raw", "cause", "error", "errors", "detail", "message", "msg", "error_msg", "error_message", "status_msg"),
+    "response",
+)
+_CODES = ("code", "type", "error_code", "status")
+#: Servers' words for a request that is too long, in lower case: names of errors, and sentences that don't say both what
+#: is too long and that it is.
 _OVERFLOW = re.compile(
-    # OpenAI's code and words, which vLLM, DeepSeek, Groq, Mistral and OpenRouter use too
-    r"context_length_exceeded|maximum context length|context length|reduce the length of the messages"
-    # llama.cpp, llama-cpp-python, LM Studio, MiniMax; Gemini, Cohere
-    r"|context window|context size|input token count|too many tokens"
-    # Anthropic, Fireworks, Bedrock
-    r"|prompt is too long|input is too long|exceeds? context limit"
-    # vLLM since 0.6; Text Generation Inference and Together
-    r"|maximum model length|max_model_len|`?inputs`? tokens \+ `?max_new_tokens|`?inputs`? must have less than"
-    # xAI; Qwen; Moonshot; Zhipu, with its code
-    r"|maximum prompt length|range of input length should be|exceeded model token limit"
-    r"|prompt exceeds max|prompt ?(?:超长|过长)|输入.{0,12}(?:超长|过长|超过|超出)|^1261 "
-    # what others say, and servers of one's own
-    r"|(?:prompt|input|request|message)s? (?:is|are|was) (?:too long|longer than)|token limit exceeded"
-    r"|exceeds? the (?:model'?s |available )?(?:maximum |max )?(?:context|number of tokens)"
-    r"|model_context_window_exceeded|request_too_large|string_above_max_length"
+    r"context_length_exceeded|model_context_window_exceeded|request_too_large|string_above_max_length|^1261 "
+    # llama.cpp; vLLM since 0.6; Text Generation Inference; OpenAI and most others; Cohere; Volcengine
+    r"|exceed_context_size|max_model_len|`?inputs`? tokens \+ `?max_new_tokens|context (?:length|size|limit|window)"
+    r"|too many tokens|max message tokens"
+)
+#: What is too long in other sentences; that it is; and what else may be too long, which no shorter conversation mends.
+_READ = re.compile(
+    r"prompt|\binputs?\b|context|messages\b|message length|conversation|chat history|sequence|token limit|\bn_ctx\b"
+    r"|number of tokens|tokens in (?:the|your)|request (?:is|was)"
+    r"|输入|上下文|提示|对话|消息|入力|プロンプト|コンテキスト"
+)
+_TOO_LONG = re.compile(
+    r"too (?:long|large|many|big)|exceed|(?:longer|greater|larger|bigger) than|over the (?:limit|maximum)|overflow"
+    r"|must (?:have|be) (?:less|fewer|shorter)|reduce|shorten|maximum (?:prompt|input|model|context|sequence)? ?length"
+    r"|range of input|(?:doesn't|does not) fit|超|过长|太长|上限|長すぎ"
+)
+_NOT_READ = re.compile(
+    r"max_(?:completion_|output_|new_)?tokens|(?:output|completion) tokens|tool|function|image|picture|audio|\bfiles?\b"
+    r"|\bnames?\b|temperature|top_p|\brate\b|quota|per (?:minute|day)|thinking|图|频率"
+)
+_CLAUSE = re.compile(r"[.;!?]\s+|[。；！]")
+#: Servers' words for an account that has nothing left, and those that promise more in a while.
+_UNPAID = re.compile(
+    r"insufficient[_ ](?:quota|balance|funds|credits?|user_quota)|credit balance|(?:more|enough|no|out of) credits?"
+    r"|current quota|billing|payment|paid (?:plan|account)|top[ -]up|recharge|arrear|spend(?:ing)? limit|balance is"
+    r"|余额不足|欠费|充值|额度(?:不足|已用)"
+)
+_PASSING = re.compile(r"(?:retry|try again) (?:in|after)|retry_?delay|per[ _-]?(?:minute|second)|\b[rt]pm\b|每分钟")
+#: Servers' words for a key or a model that they don't know, where the status does not say so.
+_NO_KEY = re.compile(r"api[ _]?key.{0,24}(?:not valid|invalid|incorrect|expired)|(?:invalid|incorrect) api[ _]?key")
+_NO_MODEL = re.compile(
+    r"model_not_found|(?:no such|unknown|invalid|not a valid) model|model.{0,80}?(?:not (?:found|exist)|n't exist)"
+    r"|模型不存在"
+)
+#: The wait that a refusal names: "Please try again in 7.66s", "retryDelay": "26s".
+_WAIT = re.compile(
+    r"(?:(?:retry|try again) (?:in|after) |retry_?delay\W{1,8})(\d{1,6}(?:\.\d{1,9})?) ?(ms|s|sec|seconds?)\b"
 )
 
 
@@ -125,16 +170,24 @@ class Server:
             )
         return ModelUnavailable(text)
 
-    def refused(self, status: int, headers: Mapping[str, str], refusal: Refusal) -> ModelError:
-        """Returns the error for an HTTP status that is not success."""
+    def refused(self, status: int, headers: Mapping[str, str], refusal: Refusal, *, blamed: str = "") -> ModelError:
+        """Returns the error for an HTTP status that is not success.
+
+        `blamed` is the operator's own field that the refusal names.
+        """
         said = refusal.quoted
+        if refusal.is_unpaid(status):
+            return ModelUnpaid(
+                f"{self.where} wants to be paid first ({status}): the account's credit or quota is used up.{said} Top"
+                " up the account or raise its limit, or use another model."
+            )
         # 413 also comes from proxies with a limit on the body; a shorter request helps there as well.
         if status == 413 or (status in (400, 422, 500) and refusal.overflow):
             return ContextOverflow(
                 f"The conversation is longer than {self.where} can read.{said} Set the"
                 " model's context to its true size."
             )
-        if status in (401, 403):
+        if status in (401, 403) or (status == 400 and refusal.says(_NO_KEY)):
             cause = "its key was not accepted" if self.key else "it needs a key, and none is configured"
             return ModelAuth(
                 f"{self.where} refused access ({status}): {cause}.{said} Set the key in the model's"
@@ -144,24 +197,37 @@ class Server:
             return ModelRateLimited(
                 f"{self.where} accepts no more requests for now (429): there were too many, or the quota is used "
                 f"up.{said} Wait, or check the limits and credit of the account.",
-                retry_after=_retry_after(headers),
+                retry_after=_retry_after(headers, refusal.wait),
             )
         if status == 408 or status >= 500:
             return ModelUnavailable(
                 f"{self.where} failed on its side ({status}).{said} Try later; if it is your own server,"
                 " check its log.",
-                retry_after=_retry_after(headers),
+                retry_after=_retry_after(headers, refusal.wait),
+                of_request=status in (500, 501),
             )
-        return ModelRefused(f"{self.where} {_refusal_cause(status)}.{said} {_refusal_remedy(status)}")
+        remedy = f"It names {blamed}, which extra_body sets: correct or remove it there." if blamed else ""
+        return ModelRefused(
+            f"{self.where} {_refusal_cause(status)}.{said} {remedy or _refusal_remedy(status)}",
+            of_request=status != 404 and not 300 <= status < 400 and not refusal.says(_NO_MODEL),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A server's words in the body of an error, without the key and without markup."""
+    """A server's words in the body of an error, without the key and without markup.
+
+    If a relay wraps a refusal in its own, they are those of the innermost one. `param` names the refused field, if it
+    is named apart. `status` is the HTTP status that stands in the body, `wait` the seconds to wait that it names, and
+    `passing` is true if it promises more in a while.
+    """
 
     text: str = ""
     code: str = ""
     param: str = ""
+    status: int | None = None
+    wait: float | None = None
+    passing: bool = False
 
     @classmethod
     def parse(cls, raw: bytes, key: str) -> Refusal:
@@ -176,19 +242,22 @@ class Refusal:
     @classmethod
     def of(cls, parsed: object, key: str) -> Refusal:
         """Reads the parsed JSON of a body; its shape is not known, so each step may find anything."""
-        code = param = ""
-        if isinstance(parsed, list) and len(parsed) == 1:  # Gemini wraps the object in a list
-            parsed = parsed[0]
-        if isinstance(parsed, dict):
-            parsed = parsed.get("error") or parsed
-        if isinstance(parsed, dict):
-            code, param = str(parsed.get("code") or parsed.get("type") or ""), str(parsed.get("param") or "")
-            parsed = parsed.get("message") or parsed.get("detail") or parsed
-        text = parsed if isinstance(parsed, str) else json.dumps(parsed, ensure_ascii=False)
+        whole = _written(parsed)
+        dug = _Dug()
+        text = dug.words(parsed, 0) or whole
+        code, param = dug.code, dug.param
         if key:
             # Before the text is shortened, or half a key could be left at its end.
-            text, code = text.replace(key, "[key]"), code.replace(key, "[key]")
-        return cls(text=" ".join(text.split()), code=code, param=param)
+            text, code, param = (part.replace(key, "[key]") for part in (text, code, param))
+        wait, passing = _WAIT.search(whole.lower()), _PASSING.search(whole.lower())
+        return cls(
+            text=" ".join(text.split()),
+            code=code[:_MOST_QUOTED],
+            param=param[:_MOST_QUOTED],
+            status=dug.status,
+            wait=None if wait is None else float(wait[1]) / (1000 if wait[2] == "ms" else 1),
+            passing=passing is not None,
+        )
 
     def apart_from(self, asked: Iterable[str]) -> Refusal:
         """Returns the refusal, without its text if that repeats one of the texts `asked`.
@@ -213,7 +282,78 @@ class Refusal:
 
     @property
     def overflow(self) -> bool:
-        return _OVERFLOW.search(f"{self.code} {self.text}".lower()) is not None
+        """True if it says that the request is too long."""
+        return self.says(_OVERFLOW) or any(
+            _READ.search(clause) and _TOO_LONG.search(clause) and not _NOT_READ.search(clause)
+            for clause in _CLAUSE.split(self._said)
+        )
+
+    def is_unpaid(self, status: int) -> bool:
+        """Returns whether it says that the account has nothing left, so that another try in a while is in vain."""
+        unpaid = self.says(_UNPAID) and not self.passing
+        return status == 402 or (status in (400, 403, 429) and unpaid)
+
+    def says(self, words: re.Pattern[str]) -> bool:
+        return words.search(self._said) is not None
+
+    @property
+    def _said(self) -> str:
+        return f"{self.code} {self.text[:_MOST_WEIGHED]}".lower()
+
+
+def _written(parsed: object) -> str:
+    try:
+        return parsed if isinstance(parsed, str) else json.dumps(parsed, ensure_ascii=False)
+    except RecursionError:
+        return "{…}"
+
+
+@dataclass(slots=True)
+class _Dug:
+    """The digging for the innermost words of a refusal, and the names beside them."""
+
+    code: str = ""
+    param: str = ""
+    status: int | None = None
+
+    def words(self, found: object, depth: int) -> str:
+        """Returns the innermost words below a value; "" if there are none."""
+        if depth > _DEEPEST:
+            return ""
+        if isinstance(found, str):
+            return self._of_text(found, depth)
+        if isinstance(found, list):
+            each = [self.words(entry, depth + 1) for entry in found[:_MOST_ENTRIES]]
+            return "; ".join(dict.fromkeys(filter(None, each)))
+        return self._of_object(found, depth) if isinstance(found, dict) else ""
+
+    def _of_text(self, text: str, depth: int) -> str:
+        """Returns the words of a refusal that stands in the words of another as JSON, else the whole text."""
+        start = text.find("{")
+        if start < 0:
+            return text
+        try:
+            inner, _ = json.JSONDecoder().raw_decode(text, start)
+        except (ValueError, RecursionError):
+            return text
+        return self.words(inner, depth + 1) or text
+
+    def _of_object(self, found: dict[str, Any], depth: int) -> str:
+        entries = {str(name).lower(): value for name, value in found.items()}
+        codes = [str(value) for name in _CODES if isinstance(value := entries.get(name), str | int) and value]
+        self.code = next(iter(codes), self.code)
+        statuses = (int(code) for code in codes if re.fullmatch(r"[45]\d\d", code))
+        self.status = self.status or next(statuses, None)
+        if isinstance(entries.get("param"), str):
+            self.param = entries["param"] or self.param
+        if isinstance(entries.get("loc"), list):  # pydantic names the place apart
+            return f"{'.'.join(map(str, entries['loc']))}: {entries.get('msg', '')}"
+        if isinstance(metadata := entries.get("metadata"), dict):  # OpenRouter
+            entries["raw"] = metadata.get("raw")
+        parts = [part for name in _WORDS if (part := self.words(entries.get(name), depth + 1))]
+        # A name such as "invalid_request" or "Bad Request" stands before the words that explain it.
+        told = (part for part in parts if (" " in part or not part.isascii()) and part not in _PHRASES)
+        return next(told, parts[0] if parts else "")
 
 
 async def error_body(response: httpx.Response, seconds: float) -> bytes:
@@ -239,8 +379,8 @@ def page(text: str) -> str | None:
     return f"a web page titled {' '.join(title[1].split())}" if title else "a web page"
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Returns the seconds the server asks to wait; None when it names no wait.
+def _retry_after(headers: Mapping[str, str], said: float | None) -> float | None:
+    """Returns the seconds the server asks to wait, as its headers tell or else its words; None when it names no wait.
 
     RFC 9110 allows seconds or a date. The date is read against the server's own `date` header, so that no clock has
     to be right; without that header it is ignored.
@@ -254,7 +394,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         until, now = parsedate_to_datetime(headers["retry-after"]), parsedate_to_datetime(headers["date"])
         return max(0.0, (until - now).total_seconds())
     except (KeyError, ValueError, OverflowError, TypeError):  # TypeError: only one names a time zone
-        return None
+        return said
 
 
 def _refusal_cause(status: int) -> str:
@@ -262,8 +402,6 @@ def _refusal_cause(status: int) -> str:
         return f"answered with a redirect ({status}), which is not followed"
     if status == 404:
         return "does not know this model or address (404)"
-    if status == 402:
-        return "requires payment first (402)"
     return f"refused the request ({status})"
 
 
@@ -272,8 +410,6 @@ def _refusal_remedy(status: int) -> str:
         return "Set base_url to the server's actual address."
     if status == 404:
         return "Check the model's name, and that base_url ends where the server's API begins, usually in /v1."
-    if status == 402:
-        return "Top up the account, or use another model."
     return "Check the model's settings against what the server supports."
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from agents.llm import ChatMessage, Picture, Request, ToolSpec, Usage
 from agents.providers.adapter import UNSEEN, Adapter
 from agents.providers.answer import Assembled, token_count
-from agents.providers.quirks import Quirk
+from agents.providers.quirks import Quirk, most_tokens
 
 
 class OpenAIProvider(Adapter):
@@ -30,15 +30,16 @@ class OpenAIProvider(Adapter):
         }
         if body["stream"] and "stream_options" not in quirks:
             body["stream_options"] = {"include_usage": True}
-        if request.tools and "tools" not in quirks:
+        if request.tools:
             body["tools"] = [_tool(tool) for tool in request.tools]
         limit = model.max_tokens if request.max_tokens is None else request.max_tokens
-        if limit is not None:
+        if limit is not None and "unlimited" not in quirks:
+            limit = min(limit, most_tokens(quirks) or limit)
             body["max_completion_tokens" if "max_tokens" in quirks else "max_tokens"] = limit
         warmth = model.temperature if request.temperature is None else request.temperature
         if warmth is not None and "temperature" not in quirks:
             body["temperature"] = warmth
-        if model.top_p is not None:
+        if model.top_p is not None and "top_p" not in quirks:
             body["top_p"] = model.top_p
         if request.json_mode and "response_format" not in quirks:
             body["response_format"] = {"type": "json_object"}

@@ -1,100 +1,265 @@
-"""Learns from a server's refusals which parts of a request it does not take, and leaves them out.
+"""Learns from a server's refusals which parts of a request it does not take, and leaves them out or changes them.
 
-Invariants: a quirk is learned only from a refusal that says so, and only if the request had the refused part and can do
-without it. So each quirk is learned once, and a call ends after as many tries as there are quirks.
+One rule: a refusal that names a field of the request teaches something about that field. Where it says what to send
+instead (another name, a limit, another kind of thought), that is sent; else the field is left out. A field whose value
+Remora chooses is left out whatever is wrong with it. A field of the operator's is left out only if the model takes no
+value: one out of range is a mistake in the configuration and stays an error.
+
+Invariants: a quirk is learned only if the request had the refused part and can do without it. So a call ends after as
+many tries as there are quirks.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
 
-#: A part of a request that a server does not take. "thinking": its answers begin inside a thought whose end alone is
-#: marked. "calls": it takes no calls without fields that it gave itself. "thoughts": each answer needs a thought.
-#: "opaque": it takes nothing back. "call_ids": ids of calls have nine letters and digits.
-Quirk: TypeAlias = Literal[
-    "stream",
-    "stream_options",
-    "max_tokens",
-    "temperature",
-    "response_format",
-    "pictures",
-    "system",
-    "tools",
-    "thinking",
-    "calls",
-    "thoughts",
-    "opaque",
-    "call_ids",
-]
+from agents.llm import ToolSpec
+from agents.providers.schemas import plain
+
+#: A part of a request that a server does not take, mostly the name of a field. The others: "max_tokens" (it wants the
+#: newer name), "max_tokens=8192" (it takes no more), "unlimited" (it takes no limit), "adaptive" (a thought has no
+#: budget), "budget" (no thought can be asked for), "schemas" (tools are described in the plainest form), "tool=weather"
+#: (it takes that one in no form), "thinking" (its answers begin inside a thought whose end alone is marked), and those
+#: of `opaque`: "calls" (it takes no calls without fields that it gave itself), "thoughts" (each answer needs one),
+#: "opaque" (it takes nothing back), "call_ids" (ids of calls have nine letters and digits).
+Quirk: TypeAlias = str
 #: Quirks by server and model: all calls share what one has learned, also those of the next run.
 Learned: TypeAlias = dict[str, set[Quirk]]
 
-#: Advice for the operator, logged when the quirk is learned.
-ADVICE: Final[Mapping[Quirk, str]] = {
-    "tools": "This model is served without tools. Write tools: [] in the agent's file, so that its prompt has none.",
-    "pictures": "This model takes no pictures. Set sees: false for it.",
+#: The event that is logged when a quirk is learned, and the advice for the operator.
+ADVICE: Final[Mapping[Quirk, tuple[str, str]]] = {
+    "tools": (
+        "model.takes_no_tools",
+        "This model is served without tools. Write tools: [] in the agent's file, so that its prompt has none.",
+    ),
+    "pictures": ("model.takes_no_pictures", "This model takes no pictures. Set sees: false for it."),
+    "temperature": ("model.takes_no_temperature", "This model chooses its temperature. Remove temperature from it."),
+    "top_p": ("model.takes_no_top_p", "This model takes no top_p, or none beside temperature. Remove top_p from it."),
+    "budget": ("model.takes_no_thinking", "This model can't be asked to think. Remove thinking from it."),
+    "stream": ("model.takes_no_stream", "The server does not stream this model, so its answers appear all at once."),
+    "max_tokens=": ("model.writes_less", "This model writes fewer tokens. Lower its max_tokens to the number given."),
+    "tool=": (
+        "model.takes_no_such_tool",
+        "The server refuses how this tool is described, so only the others are offered. Correct it, or leave it out.",
+    ),
+    "schemas": ("model.takes_plain_schemas", "Some tools are described with less detail. Nothing has to be done."),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Sign:
-    """A server's refusal of something that was sent: its status, and its words about the field."""
+class _Field:
+    """A field of a request: the quirk that leaves it out, its key, and its names in the words of servers.
+
+    `ours` is true if Remora chooses its value. `word` is true if its name is also a common word.
+    """
 
     quirk: Quirk
-    field: str
-    words: re.Pattern[str]
-    statuses: frozenset[int]
+    key: str
+    names: re.Pattern[str]
+    ours: bool = False
+    word: bool = False
 
 
-_FEW = frozenset((400, 422))
-_MANY = frozenset((400, 404, 405, 415, 422, 500, 501))
-#: The words of refusals. Messages are sent in turns, so a complaint about turns means the system's message: the
-#: templates of Gemma and of older Mistral models know no system role.
-_SYSTEM = (
-    r"system (?:role|message|prompt|instruction)s?[a-z ]{0,24}(?:not|n't|unsupported)|developer instruction is not"
-    r"|(?:not|n't) (?:support|allow)[a-z ]{0,24}system|roles? must alternate|only user(?:,| and) assistant"
-    r"|(?:unsupported|unexpected|invalid|unknown) role:? ?['\"`]?system"
-    r"|system['\"`]? (?:is not|isn't) (?:a valid|support)"
+def _field(quirk: Quirk, names: str, *, key: str = "", ours: bool = False, word: bool = False) -> _Field:
+    names = rf"(?<!\w)(?:{names})(?!\w)"
+    return _Field(quirk=quirk, key=key or quirk, names=re.compile(names), ours=ours, word=word)
+
+
+#: The fields; if two may not stand side by side, the first is left out. Relays write some names without underscores.
+_FIELDS: Final = (
+    _field("stream_options", r"stream[_ ]?options|include_usage", ours=True),
+    _field("cache_control", r"cache[_ ]?control", ours=True),
+    _field(
+        "response_format",
+        r"response[_ ]?format|text\.format|json[_ ](?:mode|object)|json_schema|response[_ ]?mime[_ ]?type",
+        ours=True,
+    ),
+    _field("top_p", "top_?p"),
+    _field("temperature", "temperature"),
+    # A thought within a message is no field of the request.
+    _field("budget", r"(?<!\d\.)thinking|budget_tokens", key="thinking"),
+    _field(
+        "system",
+        r"(?:system|developer)[ _-](?:role|message|prompt|instruction)s?|role:? ?(?:system|developer)"
+        r"|[\"'`](?:system|developer)[\"'`]",
+        word=True,
+    ),
+    _field("stream", r"stream(?:s|ing|ed)?", word=True),
+    _field("tools", r"tools?(?:[ _-](?:choice|use|calls?|calling))?|functions?(?:[ _-]call(?:s|ing)?)?", word=True),
 )
-_TOOLS = (
-    r"(?:not|n't|no endpoints found that) support[a-z ]{0,24}(?:tool|function)"
-    r"|(?:tool|function)[\w .`'\"-]{0,40}(?:not|n't|un)[ -]?(?:be )?(?:support|enabled|allowed|available|permit)"
-    r"|enable-auto-tool-choice|tool[-_ ]choice[\"'` ]{0,3}requires|tools param requires|requires --jinja"
-    r"|unrecognized request arguments?[^:]{0,20}: tools|unsupported parameter: ['\"`]?tools"
-    r"|\"tools\"\].{0,60}(?:not permitted|forbidden)|only user(?:,| and) assistant|roles? must alternate"
-    r"|(?:unsupported|unexpected|invalid|unknown) role:? ?['\"`]?tool"
+_NAMES: Final = frozenset(
+    (
+        *("max_tokens", "unlimited", "adaptive", "schemas", "pictures", "thinking"),
+        *("calls", "thoughts", "opaque", "call_ids"),
+        *(field.quirk for field in _FIELDS),
+    )
 )
-_STREAM = r"stream(?:ing)?['\"`]?[a-z ,'\"`]{0,30}(?:not|n't|un)[ -]?support|(?:not|n't) support[a-z ]{0,16} stream"
-_TABLE: Final[tuple[tuple[Quirk, str, frozenset[int], str], ...]] = (
-    ("stream_options", "stream_options", _FEW, "stream_options"),
-    # OpenAI's newer models take the limit under another name, and accept only the default temperature.
-    ("max_tokens", "max_tokens", _FEW, "max_completion_tokens"),
-    # A temperature out of range is the operator's mistake to correct. Only an unsupported one may be dropped.
-    ("temperature", "temperature", _FEW, "temperature.*(?:support|deprecat)|support.*temperature"),
-    # Without JSON mode the prompt still asks for JSON, and the caller validates the answer.
-    ("response_format", "response_format", _FEW, "response_format|json[_ ](?:mode|object)"),
-    ("system", "system", _MANY, _SYSTEM),
-    ("tools", "tools", _MANY, _TOOLS),
-    ("stream", "stream", _MANY, _STREAM),
+_LIMITED: Final = re.compile(r"max_tokens=([1-9]\d{1,7})")
+
+#: The words that something is not taken at all.
+_UNTAKEN: Final = re.compile(
+    r"(?:\bnot?\b|n't\b|cannot\b).{0,48}?(?:support|allow|permit|accept|enabl|availab|recogni|implement|compatible"
+    r"|a valid|exist|specified|\bused?\b|find field|expected)"
+    r"|un(?:supported|recogni[sz]ed|known|expected|available)|invalid (?:field|param|argument|property|role)"
+    r"|extra (?:input|field|param)|extra_forbidden|forbidden|additional propert|deprecated|disabled|incompatible"
+    r"|only (?:the )?default|only .{0,24}?(?:supported|allowed|accepted|set to)|must be verified"
+    r"|requires? --|requires? .{1,48} to be set|不支持|不允许|不能使用"
 )
-_SIGNS = tuple(
-    _Sign(quirk=quirk, field=field, words=re.compile(words), statuses=statuses)
-    for quirk, field, statuses, words in _TABLE
+#: The words that a value is wrong, although the field is taken.
+_OUT_OF_RANGE: Final = re.compile(
+    r"between|\brange\b|at (?:most|least)|(?:less|greater|smaller|larger|lower|higher) than|\bm(?:ax|in)(?:imum)?\b"
+    r"|[<>]|positive|exceed|too (?:large|high|low|big|small)|范围|不能大于|不能小于"
 )
+#: The words of templates that know people and assistants alone. Messages are sent in turns, so a complaint about turns
+#: means the system's message or those of tools: the templates of Gemma and of older Mistral models know neither.
+_TWO_ROLES: Final = re.compile(r"roles? must alternate|only user(?:,| and) assistant")
+#: The words about one message or the order of several, which say nothing of their kind.
+_ORDER: Final = re.compile(r"after role|before role|must (?:follow|be followed|precede)")
+_IN_MESSAGE: Final = re.compile(r"messages?(?:\[|\.\[?)\d")
+#: The words about the description of a tool.
+_ABOUT_SCHEMA: Final = re.compile(
+    r"(?<!\w)schemas?(?!\w)|additional_?properties|input_schema|function_?declarations?[\[.]|grammar"
+    r"|(?<!\w)tools?(?:\[\d+\]|\.\d+)\.|\$(?:ref|defs|schema)|(?<!\w)(?:any|one|all)_?of(?!\w)"
+)
+_MAX_TOKENS: Final = re.compile(r"(?<!\w)max_?(?:completion_?|new_?|output_?)?tokens(?!\w)")
+_NEWER_NAME: Final = re.compile(r"max_?completion_?tokens")
+_NUMBER: Final = re.compile(r"(?<![\w.-])(?:\d{1,3}(?:,\d{3})+(?![\w,-])|\d{3,8}(?![\w-]|[.,]\d))")
+#: A smaller number is no limit of an answer.
+_LEAST_LIMIT: Final = 256
+#: The most limits, and the most tools, that a server may refuse one after another.
+_MOST_LIMITS: Final = 3
+_MOST_TOOLS: Final = 16
+_CLAUSE: Final = re.compile(r"[.;!?]\s+|[。；！]")
+
+_FEW: Final = frozenset((400, 422))
+_MANY: Final = frozenset((400, 403, 404, 405, 415, 422, 500, 501))
 
 
-def learned_from(status: int, said: str, sent: Mapping[str, Any]) -> Quirk | None:
-    """Returns the part that the server refuses, by its status and its words in lower case; None if they name none.
+def is_known(quirk: str) -> bool:
+    """Returns whether this version knows such a quirk."""
+    return quirk in _NAMES or _LIMITED.fullmatch(quirk) is not None
 
-    `sent` is the body of the request, with "system" in it if there is a system message.
+
+def most_tokens(quirks: Set[Quirk]) -> int | None:
+    """Returns the most tokens of an answer that the server takes; None if it has named no limit."""
+    return min((int(found[1]) for quirk in quirks if (found := _LIMITED.fullmatch(quirk))), default=None)
+
+
+def learned_from(
+    status: int, said: str, body: Mapping[str, Any], quirks: Set[Quirk], extra: Collection[str] = ()
+) -> Quirk | None:
+    """Returns what a refusal teaches beyond the `quirks` that are known; None if it names nothing to do without.
+
+    `said` holds the words in lower case. `body` is the request, with "system" in it if there is a system message and
+    "cache_control" if parts are marked so. Fields of `extra` are never left out: they are the operator's, and who knows
+    whether one of them keeps people's words from being stored.
     """
-    for sign in _SIGNS:
-        if sent.get(sign.field) and status in sign.statuses and sign.words.search(said):
-            return sign.quirk
-    return None
+    if status not in _MANY:
+        return None
+    every = _CLAUSE.split(said)
+    untaken = [clause for clause in every if _UNTAKEN.search(clause)]
+    clauses = every if status in _FEW else untaken
+    sent = {key: value for key, value in body.items() if value and key not in extra}
+    if quirk := _about_limit(said, clauses, sent):
+        return quirk if quirk not in quirks and _count(quirks, "max_tokens=") < _MOST_LIMITS else None
+    theirs = blamed(said, extra)
+    about_schema = status != 403 and "tools" in sent and any(map(_ABOUT_SCHEMA.search, every))
+    for field in _FIELDS:
+        if field.key not in sent or field.quirk in quirks or (about_schema and field.quirk == "tools"):
+            continue
+        if theirs and not field.ours:
+            return None
+        if field.word and field.quirk != "stream" and _TWO_ROLES.search(said):
+            return field.quirk
+        if any(_is_refused(field, clause, clause in untaken) for clause in clauses):
+            is_enabled = field.quirk == "budget" and sent["thinking"].get("type") == "enabled"
+            return "adaptive" if is_enabled and "adaptive" in said and "adaptive" not in quirks else field.quirk
+    return _about_tool(said, sent, quirks) if about_schema else None
+
+
+def _about_tool(said: str, sent: Mapping[str, Any], quirks: Set[Quirk]) -> Quirk | None:
+    """Returns what a refusal teaches about the description of tools: the plainest form, then that of one in no form."""
+    schemas = _schemas(sent)
+    if "schemas" not in quirks and any(plain(schema) != schema for schema in schemas.values()):
+        return "schemas"
+    if _count(quirks, "tool=") == _MOST_TOOLS:
+        return None
+    return next((f"tool={name}" for number, name in enumerate(schemas) if _is_blamed(number, name, said)), None)
+
+
+def _count(quirks: Set[Quirk], kind: str) -> int:
+    return sum(quirk.startswith(kind) for quirk in quirks)
+
+
+def _is_refused(field: _Field, clause: str, untaken: bool) -> bool:
+    if not field.names.search(clause):
+        return False
+    if field.quirk != "system" and not field.ours and _IN_MESSAGE.search(clause):
+        return False
+    if field.word:
+        return untaken and not _ORDER.search(clause)
+    return field.ours or (untaken and not _OUT_OF_RANGE.search(clause))
+
+
+def _about_limit(said: str, clauses: Collection[str], sent: Mapping[str, Any]) -> Quirk | None:
+    """Returns what a refusal teaches about the limit of an answer."""
+    tokens = sent.get("max_tokens") or sent.get("max_completion_tokens")
+    named = [clause for clause in clauses if _MAX_TOKENS.search(clause)]
+    if not named or not isinstance(tokens, int):
+        return None
+    limits = [number for number in _numbers(said) if _LEAST_LIMIT <= number < tokens]
+    if limits and _OUT_OF_RANGE.search(said):
+        return f"max_tokens={max(limits)}"
+    if "max_tokens" in sent and _NEWER_NAME.search(said):
+        return "max_tokens"
+    return "unlimited" if any(map(_UNTAKEN.search, named)) else None
+
+
+def _numbers(said: str) -> Iterator[int]:
+    """Yields the numbers of a refusal that may be limits; one that has to be undercut is lowered by 1."""
+    for found in _NUMBER.finditer(said):
+        number = int(found[0].replace(",", ""))
+        below = re.search(r"(?:less|smaller|lower|fewer) than [\"'`]?$", said[: found.start()])
+        if number // 100 != 4:  # a status
+            yield number - 1 if below else number
+
+
+def _schemas(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the schemas of the tools that were offered, by name."""
+    functions = [tool.get("function", tool) for tool in sent["tools"]]
+    return {function["name"]: function.get("input_schema", function.get("parameters")) for function in functions}
+
+
+def _is_blamed(number: int, name: str, said: str) -> bool:
+    """Returns whether a refusal names a tool, or its place: "tools[3].function", "tools.3.custom".
+
+    Gemini lists the functions inside its first tool.
+    """
+    listed = "function_?declarations" if "function" in said and "declarations" in said else "tools"
+    place = rf"(?<!\w){listed}(?:\[{number}\]|\.{number})(?!\d)"
+    return re.search(rf"[\"'`]{re.escape(name.lower())}[\"'`]|{place}", said) is not None
+
+
+def offered(tools: Sequence[ToolSpec], quirks: Set[Quirk]) -> tuple[ToolSpec, ...]:
+    """Returns the tools as they are offered to a server with these quirks."""
+    if "tools" in quirks:
+        return ()
+    taken = tuple(tool for tool in tools if f"tool={tool.name}" not in quirks)
+    return tuple(replace(tool, parameters=plain(tool.parameters)) for tool in taken) if "schemas" in quirks else taken
+
+
+def blamed(said: str, extra: Collection[str]) -> str:
+    """Returns the field of `extra` that a refusal names, in lower case; "" if it names none."""
+    for name in extra:
+        spelled = re.escape(name.lower()).replace("_", "_?")
+        # A name that is a word, such as user, has to be set apart.
+        bare = rf"[\"'`]{spelled}[\"'`]|(?:^|body\.){spelled}:|(?:argument|parameter|field|property):? {spelled}(?!\w)"
+        if re.search(rf"(?<!\w){spelled}(?!\w)" if "_" in name else bare, said):
+            return name
+    return ""
 
 
 #: A refusal that matches this is about the pictures.

@@ -325,6 +325,10 @@ async def _models(config: Config) -> AsyncIterator[Diagnosis]:
         if trial.trouble:
             fix = f"Look at models in the file of {', '.join(agents)}, and at the key it names."
             yield Diagnosis(about, "trouble", trial.trouble, fix)
+        elif (reads := await offer.context_of(model) if model.provider == "ollama" else None) and reads < model.context:
+            fix = f"Start Ollama with OLLAMA_CONTEXT_LENGTH={model.context}, or set context: {reads} for the model."
+            why = f"reads {reads} tokens of a request and drops the rest without a word; context says {model.context}"
+            yield Diagnosis(about, "warning", f"answers, but {why}", fix)
         else:
             yield Diagnosis(about, "ok", "answers and uses tools" if trial.calls else "answers; used no tool")
     if not models:

@@ -20,7 +20,7 @@ from agents.spec import ModelSpec
 from agents.tokens import count_tokens
 
 OLLAMA = "http://127.0.0.1:11434"
-#: Seconds for a server on this machine to list its models; longer would be felt at every start.
+#: Seconds for a server of one's own to list its models; longer would be felt at every start.
 _PATIENCE = 0.5
 
 
@@ -85,6 +85,21 @@ async def ollama_models(address: str) -> list[str]:
         return [str(model["name"]) for model in answer["models"]]
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError):
         return []
+
+
+async def context_of(model: ModelSpec) -> int | None:
+    """Returns the tokens that an Ollama reads for a model which it has just answered with; None if it does not say.
+
+    It is asked at the model's own address.
+    """
+    parts = urlsplit(model.base_url)
+    try:
+        async with httpx.AsyncClient(timeout=_PATIENCE) as client:
+            answer = (await client.get(f"{parts.scheme}://{parts.netloc}/api/ps")).json()
+        running = {str(entry["name"]): int(entry["context_length"]) for entry in answer["models"]}
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError):
+        return None
+    return running.get(model.model, running.get(f"{model.model}:latest"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

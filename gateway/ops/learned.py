@@ -11,11 +11,11 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TypeAlias, get_args
+from typing import Final, TypeAlias
 
 import structlog
 
-from agents.providers.quirks import Learned, Quirk
+from agents.providers.quirks import Learned, is_known
 from memory.atomic import replace_file
 
 log = structlog.get_logger(__name__)
@@ -31,7 +31,7 @@ _Times: TypeAlias = dict[str, dict[str, int]]
 def remembered(folder: Path, now: Callable[[], int]) -> Iterator[Learned]:
     """Yields the known quirks of model servers, and on exit keeps those learned by then."""
     times = _read(folder / FILE, now())
-    learned: Learned = {server: {quirk for quirk in get_args(Quirk) if quirk in own} for server, own in times.items()}
+    learned: Learned = {server: set(own) for server, own in times.items()}
     try:
         yield learned
     finally:
@@ -50,7 +50,7 @@ def _read(path: Path, now: int) -> _Times:
         held = json.loads(path.read_text("utf-8"))
         times = {
             str(server): {
-                str(quirk): int(at) for quirk, at in own.items() if quirk in get_args(Quirk) and now - at < _KEPT_MS
+                str(quirk): int(at) for quirk, at in own.items() if is_known(str(quirk)) and now - int(at) < _KEPT_MS
             }
             for server, own in held.items()
         }

@@ -195,6 +195,7 @@ class Heard:
 class TurnRequest:
     """The material of a turn's requests. `sent` is the prompt of the last one, `cut` tells whether it lost words.
 
+    Messages before `since` are left out, with the summary of what was said before them: the model refuses to read them.
     `overheard` holds people's lines to others, with their identities, or negative numbers for those who have none.
     `reminders` are the person's own to come, for an agent without a model: a model has a tool for them. `learned` holds
     the memories that the turn itself stores, `now` is the time in milliseconds UTC, `fence` is random. `on_aborted` is
@@ -214,13 +215,17 @@ class TurnRequest:
     on_aborted: Callable[[Completion], None]
     overheard: Sequence[tuple[int, Overheard]] = ()
     reminders: Sequence[Reminder] = ()
+    since: int | None = None
     sent: Prompt | None = None
     cut: bool = False
 
-    def __call__(self, room: int, traffic: Sequence[ChatMessage], tools: Sequence[ToolSpec]) -> Request:
+    def __call__(
+        self, room: int, traffic: Sequence[ChatMessage], tools: Sequence[ToolSpec], *, bare: bool = False
+    ) -> Request:
         """Returns the request of a step that fits into `room` tokens, answer included.
 
-        Without a model nobody reads a prompt: what was said lately and the values are enough.
+        A `bare` one holds nothing that was said or remembered before this turn. Without a model nobody reads a prompt:
+        what was said lately and the values are enough.
         """
         if self.served.offline:
             lately = tuple(_chat_message(message, message.text) for message in self.view.window)
@@ -231,7 +236,7 @@ class TurnRequest:
         traffic = budget.lighter(traffic, shares.window * 2 // 3, count)
         besides = shares.answer + budget.tools_size(tools, count)
         besides += sum(budget.message_size(message, count) for message in traffic)
-        whole = self._prompt(shares)
+        whole = self._prompt(shares, bare=bare)
         self.sent = prompt.fitted(whole, shares, room=room - besides, count=count)
         self.cut = self.cut or self.sent.history[-1] != whole.history[-1]
         request = replace(self._values(), messages=(*prompt.build(self.sent), *traffic), tools=tools)
@@ -320,22 +325,30 @@ class TurnRequest:
             learning=_learning(self.served, turn),
         )
 
-    def _prompt(self, shares: Allotment) -> Prompt:
+    def _prompt(self, shares: Allotment, *, bare: bool) -> Prompt:
         turn, names = self.turn, self._names()
         snapshot = self.view.recall.snapshot
         notes = tuple(self.texts("note.long", length=one.inbound.length) for one in self.heard if one.inbound.length)
+        facts = Tail(
+            now=_clock(self.now, turn.context.timezone),
+            place=_place(self.heard[0].inbound),
+            speaker=names[turn.context.speaker.id],
+            model=self.served.provider.name,
+            fence=self.fence,
+            notes=notes,
+            steering=tuple(self._steering(shares, bare=bare)),
+        )
+        if bare:
+            newest = self._newest(shares.window, names, self._inlined(shares.window // 3), bare=True)
+            return Prompt(voice=self.served.voice, history=(newest,), tail=facts)
         return Prompt(
             voice=self.served.voice,
             profile=tuple(self._line(memory, names) for memory in snapshot.profile),
             known=tuple(self._line(memory, names) for memory in snapshot.known),
-            summary=turn.context.session.summary,
+            summary=self._summary,
             history=tuple(self._history(shares.window, names)),
-            tail=Tail(
-                now=_clock(self.now, turn.context.timezone),
-                place=_place(self.heard[0].inbound),
-                speaker=names[turn.context.speaker.id],
-                model=self.served.provider.name,
-                fence=self.fence,
+            tail=replace(
+                facts,
                 active_task=turn.context.session.active_task,
                 overheard=tuple(marks.spoken(names[who], line.text) for who, line in self.overheard),
                 newer=tuple(self._line(memory, names) for memory in snapshot.newer),
@@ -343,11 +356,15 @@ class TurnRequest:
                     self._recalled(item, names) for item in self.view.recall.items if item.placed == "recalled"
                 ),
                 notes=(*notes, *([_SEEN_AGAIN.format(len(again))] if (again := self._pictures_again()) else [])),
-                steering=tuple(self._steering(shares)),
             ),
         )
 
-    def _steering(self, shares: Allotment) -> list[str]:
+    @property
+    def _summary(self) -> str | None:
+        """The summary of what was said before the window."""
+        return self.turn.context.session.summary if self.since is None else None
+
+    def _steering(self, shares: Allotment, *, bare: bool) -> list[str]:
         """Returns wishes for this answer, which are never stored."""
         wishes = [one.inbound.instructions for one in self.heard if one.inbound.instructions]
         language = self.turn.context.speaker.language
@@ -355,9 +372,11 @@ class TurnRequest:
             wishes.append(f"answer in {part(language, 'language')['english']}")
         if shares.answer < _SHORT_ANSWER:
             wishes.append(f"answer in at most {shares.answer // 2} words")
+        if bare:
+            return wishes
         if "remember_fact" in self.served.spec.tools and _is_unnoted(self.view.window):
             wishes.append(_NUDGE)
-        if self.turn.context.session.summary is not None:
+        if self._summary is not None:
             wishes.append(_SUMMED_UP)
         if self.view.question is not None:
             wishes.append(_OPEN_QUESTION)
@@ -371,8 +390,10 @@ class TurnRequest:
         of again stand with this turn's.
         """
         current = [message.id for message in self.turn.said]
+        window = [message for message in self.view.window if message.id >= (self.since or 0)]
         inlined = self._inlined(tokens // 3)
         pictures = _newest_pictures(self.view.attached, self.limits.pictures)
+        earlier = self._earlier() if self.since is None else []
         history = [
             Uttered(
                 message=_chat_message(
@@ -382,16 +403,26 @@ class TurnRequest:
                 ),
                 day=self._day(message),
             )
-            for message in self.view.window
+            for message in window
             if message.id not in current
         ]
+        return [*earlier, *history, self._newest(tokens, names, inlined)]
+
+    def _newest(
+        self, tokens: int, names: Mapping[int, str], inlined: Mapping[int, Sequence[str]], *, bare: bool = False
+    ) -> Uttered:
+        """Returns this turn's messages as one; a `bare` one without what came earlier and is spoken of again."""
+        current = [message.id for message in self.turn.said]
+        pictures = _newest_pictures(self.view.attached, self.limits.pictures)
         files = sum(self.served.gauge.count(text) for key in current for text in inlined.get(key, ()))
         room = max(_LEAST_MESSAGE, (tokens - files) // len(current))
         said = "\n".join(self._shown(message, room, names, inlined) for message in self.turn.said)
-        said = "\n".join([said, *self._inlined_again(tokens // 10)])
-        seen = (*(picture for key in current for picture in pictures.get(key, ())), *self._pictures_again())
+        seen = tuple(picture for key in current for picture in pictures.get(key, ()))
+        if not bare:
+            said = "\n".join([said, *self._inlined_again(tokens // 10)])
+            seen = (*seen, *self._pictures_again())
         newest = ChatMessage(role="user", content=said, pictures=seen)
-        return [*self._earlier(), *history, Uttered(message=newest, day=self._day(self.turn.said[0]))]
+        return Uttered(message=newest, day=self._day(self.turn.said[0]))
 
     def _earlier(self) -> list[Uttered]:
         """Returns the messages before the branch that this conversation is."""

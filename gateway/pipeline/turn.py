@@ -30,6 +30,7 @@ from gateway.pipeline.delivery import pieces
 from gateway.pipeline.observed import Overheard
 from gateway.pipeline.progress import Progress
 from gateway.pipeline.questions import DO, buttons
+from gateway.pipeline.refusals import Refusals
 from gateway.pipeline.request import Agent, Heard, Limits, TurnRequest, in_words, obstacle, rests_on
 from gateway.pipeline.tally import WorkTally
 from gateway.pipeline.toolbox import Toolbox
@@ -105,6 +106,7 @@ class TurnRunner:
         self._wake = wake
         self._web = web
         self.tally = WorkTally()
+        self._refusals = Refusals()
         self._deadlines: dict[str, asyncio.Timeout] = {}
         self._under_way: set[str] = set()
         self._stopped: set[str] = set()
@@ -183,6 +185,7 @@ class TurnRunner:
                 )
         except ModelError as exc:
             log.error("turn.failed", session=where.session_key, turn=turn.id, code=exc.code, error=str(exc))
+            self._refusals.failed(where.session_key, of_request=exc.of_request)
             told = texts(f"error.{exc.code}")
             outcome = await self._cut_off(served, channel, course, told, exc.code, retry=_retry(turn, texts))
         except TimeoutError:
@@ -462,6 +465,8 @@ class TurnRunner:
         """Returns the outcome of asking the model, and the material that was in the last prompt."""
         learned = await self._memory.turns.understood(turn) if served.offline and served.spec.memory.enabled else None
         toolbox, tools = self._toolbox(served, turn, texts, course.foreign, view.window, course.mask)
+        session_key = turn.context.session.key
+        refused = self._refusals.of(session_key)
         request = TurnRequest(
             served=served,
             turn=turn,
@@ -477,6 +482,7 @@ class TurnRunner:
             on_aborted=course.aborted.append,
             overheard=await self._overheard(turn, heard),
             reminders=await self._reminders(turn) if served.offline else (),
+            since=refused.since,
         )
 
         async def keep_step(n: int, completion: Completion) -> None:
@@ -491,12 +497,17 @@ class TurnRunner:
             tools,
             limits=served.spec.turn,
             steps=agent.TurnSteps(
-                stored=[Completion.from_json(step) for step in turn.steps], keep=keep_step, traffic=before
+                stored=[Completion.from_json(step) for step in turn.steps],
+                keep=keep_step,
+                traffic=before,
+                refused=refused.last,
+                spared=refused.spared,
             ),
             gauge=served.gauge,
             redact=course.mask,
             on_text=course.on_text,
         )
+        self._refusals.answered(session_key, reply.spared, turn.said[0].id)
         # A tool's question must reach the person even if the model doesn't repeat it.
         # Text streamed to a terminal is already shown, and a terminal fetches no addresses.
         appended = channel is not None and channel.capabilities.stream == "append"
@@ -512,6 +523,8 @@ class TurnRunner:
             shown += "\n" + texts("long.told", length=max(len(message.text) for message in turn.said))
         unread = dict.fromkeys(line for beside in attached for line in _unread(served, beside, texts))
         shown = "\n".join([shown, *unread])
+        if reply.spared == "before":
+            shown += "\n\n" + texts("answer.without_history")
         if turn.first and channel is not None and channel.capabilities.introduces:
             shown += "\n\n" + texts(await self._introduction(turn, heard))
         question = await self._memory.open_question(turn.context) if toolbox.asked else None

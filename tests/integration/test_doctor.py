@@ -206,6 +206,17 @@ async def test_each_model_is_asked_one_real_request(tmp_path: Path) -> None:
     assert broken.state == "trouble" and "assistant" in broken.fix
 
 
+async def test_an_ollama_that_reads_less_than_is_configured_is_named(tmp_path: Path) -> None:
+    """It drops the beginning of longer requests without a word; an older one does not tell what it reads."""
+    for context, state in ((4_096, "warning"), (32_000, "ok"), (None, "ok")):
+        async with ollama.running(ollama.FakeOllama(context=context)) as server:
+            models = f"  - {{provider: ollama, model: 'qwen3:8b', base_url: 'http://{server.address}/v1'}}\n"
+            findings = await found(configured(tmp_path, agent=f"models:\n{models}"), outside=True)
+        finding = findings["model ollama/qwen3:8b"]
+        assert finding.state == state, context
+        assert state == "ok" or ("4096 tokens" in finding.text and "context: 4096" in finding.fix)
+
+
 class Bare(drivers.Driver):
     """A SQLite of the many that were built without the loading of extensions."""
 

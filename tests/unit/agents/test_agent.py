@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from agents import agent
-from agents.budget import Gauge
-from agents.llm import BadCompletion, ChatMessage, Completion, Opaque, Request
+from agents.budget import Gauge, size
+from agents.llm import (
+    BadCompletion,
+    ChatMessage,
+    Completion,
+    ContextOverflow,
+    ModelAuth,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+    ModelUnpaid,
+    OnText,
+    Opaque,
+    Request,
+    ToolCall,
+    ToolSpec,
+)
 from agents.spec import TurnSpec
+from agents.tokens import count_tokens
 from agents.tools import Tool, ToolError
 from tests.kit.fakes import ScriptedModel, calls, says
 
@@ -44,7 +62,9 @@ async def run(
 
     return await agent.run(
         model,
-        lambda room, traffic, tools: replace(REQUEST, messages=(*REQUEST.messages, *traffic), tools=tuple(tools)),
+        lambda room, traffic, tools, bare=False: replace(
+            REQUEST, messages=(*REQUEST.messages, *traffic), tools=tuple(tools)
+        ),
         (adder(done if done is not None else []),),
         limits=TurnSpec(),
         steps=agent.TurnSteps(stored=stored or [], keep=keep_step),
@@ -203,3 +223,120 @@ def test_a_completion_survives_its_json_form() -> None:
     """Steps wait in the database as JSON."""
     completion = calls(("add", '{"amount": 2}'), text="因为")
     assert Completion.from_json(completion.to_json()) == completion
+
+
+OVER = ContextOverflow("The prompt is too long.")
+ODD = ModelRefused("Nope.", of_request=True)
+PAST = (
+    ChatMessage(role="user", content="what time is it?"),
+    ChatMessage(role="assistant", content="", tool_calls=(ToolCall(id="c1", name="now", arguments="{}"),)),
+    ChatMessage(role="tool", content="noon", tool_call_id="c1"),
+    ChatMessage(role="assistant", content="Noon. " * 60),
+)
+
+
+async def asked(model: ScriptedModel, *, context: int = 100_000, refused: bool = False, **more: Any) -> agent.Reply:
+    """Returns the reply to a conversation whose past is left out of a bare request, and halved in a small one."""
+
+    def prompted(
+        room: int, traffic: Sequence[ChatMessage], tools: Sequence[ToolSpec], *, bare: bool = False
+    ) -> Request:
+        whole = size(Request(messages=PAST), count_tokens) <= room
+        past = () if bare else PAST if whole else PAST[-1:]
+        return Request(messages=(*past, *REQUEST.messages, *traffic), tools=tuple(tools))
+
+    return await agent.run(
+        model,
+        prompted,
+        (),
+        limits=TurnSpec(),
+        steps=agent.TurnSteps(stored=[], keep=_keep, refused=refused, **more),
+        gauge=Gauge([context]),
+        redact=lambda text: text,
+        on_text=None,
+    )
+
+
+def kinds(model: ScriptedModel) -> list[str]:
+    """What each request held of the past."""
+    return [
+        "all" if any(message.tool_calls for message in request.messages)
+        else "told" if any("(Result of" in message.content for message in request.messages)
+        else "less" if len(request.messages) > 1
+        else "none"
+        for request in model.requests
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answers", "context", "refused", "spared", "held"),
+    [
+        ((ODD, "Hi."), 100_000, True, "calls", ["all", "told"]),
+        ((ODD, ODD, "Hi."), 100_000, True, "before", ["all", "told", "none"]),
+        ((ODD, "Hi."), 200, False, "", ["all", "less"]),
+        ((ODD, ODD, "Hi."), 200, False, "calls", ["all", "less", "told"]),
+        ((ODD, ODD, ODD, "Hi."), 200, False, "before", ["all", "less", "told", "none"]),
+        ((OVER, "Hi."), 170, False, "", ["all", "less"]),
+        ((OVER, OVER, "Hi."), 170, False, "before", ["all", "less", "none"]),
+        ((BadCompletion("empty", of_request=True), "Hi."), 100_000, True, "before", ["all", "none"]),
+    ],
+)
+async def test_a_refused_request_is_asked_again_with_less(
+    answers: tuple[str | Exception, ...], context: int, refused: bool, spared: str, held: list[str]
+) -> None:
+    """Smaller, then without the calls of earlier turns, then without the past; a try that changes nothing is left out."""
+    model = ScriptedModel(*answers)
+    reply = await asked(model, context=context, refused=refused)
+    assert (reply.text, reply.spared, kinds(model)) == ("Hi.", spared, held)
+
+
+@pytest.mark.parametrize(
+    ("error", "context", "refused"),
+    [
+        (ODD, 100_000, False),
+        (ModelRefused("unknown model"), 200, True),
+        (ModelAuth("no key"), 200, True),
+        (ModelUnpaid("no credit"), 200, True),
+        (ModelUnavailable("down"), 200, True),
+    ],
+)
+async def test_what_less_would_not_mend_is_told_at_once(error: ModelError, context: int, refused: bool) -> None:
+    """Each try takes the person's time, and somebody's money."""
+    model = ScriptedModel(error)
+    with pytest.raises(type(error)):
+        await asked(model, context=context, refused=refused)
+    assert len(model.requests) == 1
+
+
+async def test_no_request_is_made_again_once_a_word_was_shown() -> None:
+    """The person would read two beginnings."""
+
+    class Breaking(ScriptedModel):
+        async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
+            self.requests.append(request)
+            assert on_text is not None
+            await on_text("Once upon")
+            raise OVER
+
+    shown: list[str] = []
+
+    async def show(text: str) -> None:
+        shown.append(text)
+
+    model = Breaking()
+    with pytest.raises(ContextOverflow):
+        await agent.run(
+            model,
+            lambda room, traffic, tools, bare=False: REQUEST if bare else replace(REQUEST, max_tokens=room),
+            (),
+            limits=TurnSpec(),
+            steps=agent.TurnSteps(stored=[], keep=_keep),
+            gauge=Gauge(),
+            redact=lambda text: text,
+            on_text=show,
+        )
+    assert (shown, len(model.requests)) == (["Once upon"], 1)
+
+
+async def _keep(_n: int, _completion: Completion) -> None:
+    return None

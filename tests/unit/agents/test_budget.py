@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from agents.budget import (
     LEAST_ANSWER,
@@ -144,6 +147,53 @@ def test_a_refusal_by_a_smaller_model_of_the_chain_says_nothing_of_the_first() -
     first = gauge.room()
     gauge.overflowed(REQUEST, first, "maximum context length is 4096 tokens")
     assert gauge.room() == first and gauge.room(refused=True) < 4_096
+
+
+def cut_at(reads: int, sent: Sequence[int], *, names: Sequence[str] = ("scripted/model",)) -> tuple[Gauge, list[Any]]:
+    """Returns a gauge that was told of requests of these sizes, of which the server counts at most `reads` tokens."""
+    gauge = Gauge([32_000], names=names)
+    with capture_logs() as lines:
+        for tokens in sent:
+            request = Request(messages=(ChatMessage(role="user", content="word " * tokens),))
+            counted = min(reads, size(request, count_tokens))
+            gauge.counted(request, replace(completion(counted), provider="scripted", model="model:8b"))
+    return gauge, lines
+
+
+def test_a_server_that_cuts_requests_without_a_word_is_found_out() -> None:
+    """Ollama drops what it is told first: the bot's own rules and all that is remembered."""
+    gauge, lines = cut_at(4_096, range(1_000, 9_000, 250))
+    assert gauge.room() <= 4_096
+    (line,) = lines
+    assert (line["event"], line["reads"]) == ("model.cuts_requests", 4_096)
+    assert "OLLAMA_CONTEXT_LENGTH" in line["fix"] and "context to 4096" in line["fix"]
+    for _ in range(50):
+        gauge.counted(REQUEST, completion(size(REQUEST, count_tokens)))
+    assert gauge.room() <= 4_096, "it does not grow back"
+
+
+@pytest.mark.parametrize(
+    "counted",
+    [
+        pytest.param(lambda sent: sent, id="all"),
+        pytest.param(lambda sent: sent * 6 // 10, id="a better tokenizer"),
+        pytest.param(lambda sent: 40 + sent % 300, id="what the cache did not hold"),
+    ],
+)
+def test_a_server_that_counts_otherwise_is_not_suspected(counted: Callable[[int], int]) -> None:
+    """A context that is too small by mistake costs memory for as long as the process runs."""
+    gauge = Gauge([32_000], names=["scripted/model"])
+    with capture_logs() as lines:
+        for sent in range(1_000, 9_000, 250):
+            request = Request(messages=(ChatMessage(role="user", content="word " * sent),))
+            gauge.counted(request, replace(completion(counted(sent)), provider="scripted", model="model"))
+    assert lines == [] and gauge.room() >= 31_000
+
+
+def test_another_model_than_the_one_that_cuts_keeps_its_context() -> None:
+    """A chain has one gauge."""
+    gauge, lines = cut_at(4_096, range(1_000, 9_000, 250), names=("scripted/other",))
+    assert len(lines) == 1 and gauge.room() >= 31_000
 
 
 def test_a_shortened_text_has_head_and_tail() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from agents.chain import DEMOTED, LONGEST_WAIT, SLOW, WAITS, Chain, Member
+from agents.chain import DEMOTED, LONGEST_WAIT, SLOW, UNPAID, WAITS, Chain, Member
 from agents.llm import (
     BadCompletion,
     ChatMessage,
@@ -18,6 +18,7 @@ from agents.llm import (
     ModelRateLimited,
     ModelRefused,
     ModelUnavailable,
+    ModelUnpaid,
     OnText,
     Provider,
     Request,
@@ -271,6 +272,27 @@ async def test_a_model_that_asked_for_an_hour_is_tried_last_for_that_hour() -> N
     assert (await chain.complete(REQUEST)).text == "second"
     world.time += 1
     assert (await chain.complete(REQUEST)).text == "first"
+
+
+async def test_an_account_with_nothing_left_is_asked_once_and_last_for_an_hour() -> None:
+    """No wait fills it."""
+    world, empty, other = World(), Scripted("a/1", ModelUnpaid("no credit")), Scripted("b/2", ["Hi."])
+    chain = world.chain(empty, other)
+    calls = []
+    for _ in range(4):
+        assert (await chain.complete(REQUEST)).text == "Hi."
+        calls.append(empty.calls)
+        world.time += UNPAID / 2
+    assert (calls, world.slept) == ([1, 1, 2, 2], [])
+
+
+async def test_a_refusal_by_any_model_of_the_chain_may_be_due_to_the_request() -> None:
+    """Whatever the last of them says."""
+    world = World()
+    refusing, down = Scripted("a/1", ModelRefused("nope", of_request=True)), Scripted("b/2", ModelAuth("no key"))
+    with pytest.raises(ModelAuth) as caught:
+        await world.chain(refusing, down).complete(REQUEST)
+    assert caught.value.of_request
 
 
 async def test_a_model_set_back_still_answers_when_the_others_fail() -> None:

@@ -63,7 +63,9 @@ async def run(model: ScriptedModel, *offered: Tool, limits: TurnSpec | None = No
 
     return await agent.run(
         model,
-        lambda room, traffic, tools: replace(REQUEST, messages=(*REQUEST.messages, *traffic), tools=tuple(tools)),
+        lambda room, traffic, tools, bare=False: replace(
+            REQUEST, messages=(*REQUEST.messages, *traffic), tools=tuple(tools)
+        ),
         offered or (tool(added),),
         limits=limits or TurnSpec(),
         steps=agent.TurnSteps(stored=(), keep=keep),

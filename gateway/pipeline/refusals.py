@@ -1,0 +1,61 @@
+"""Remembers which conversations a model refuses to read, so that each goes on.
+
+Invariants: kept in memory only, and for so many conversations: one that is forgotten is refused once more and then goes
+on again. No words are kept.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from typing import Final
+
+from agents.agent import Spared
+
+#: The most conversations that are remembered, those last that were refused last.
+_MOST: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sparing:
+    """What a model refuses of a conversation.
+
+    `last` is true if it has refused its last turn. `spared` is what its requests are made without, and `since` is the
+    message before which nothing is read to it any more.
+    """
+
+    last: bool = False
+    spared: Spared = ""
+    since: int | None = None
+
+
+class Refusals:
+    """The conversations of a store that a model has refused, by session key."""
+
+    def __init__(self) -> None:
+        self._of: OrderedDict[str, Sparing] = OrderedDict()
+
+    def of(self, session_key: str) -> Sparing:
+        return self._of.get(session_key, Sparing())
+
+    def failed(self, session_key: str, *, of_request: bool) -> None:
+        """Notes that a turn has failed, by a refusal that may be due to what its request held, or otherwise."""
+        if of_request:
+            self._put(session_key, replace(self.of(session_key), last=True))
+
+    def answered(self, session_key: str, spared: Spared, message_id: int) -> None:
+        """Notes that a turn beginning with this message was answered once something was `spared`."""
+        known = self.of(session_key)
+        if spared == "before":
+            # Later turns are read from this one on, with their calls.
+            self._put(session_key, Sparing(last=True, since=message_id))
+        elif spared:
+            self._put(session_key, replace(known, last=False, spared=spared))
+        elif known != Sparing():
+            self._put(session_key, replace(known, last=False))
+
+    def _put(self, session_key: str, sparing: Sparing) -> None:
+        self._of[session_key] = sparing
+        self._of.move_to_end(session_key)
+        while len(self._of) > _MOST:
+            self._of.popitem(last=False)
