@@ -3,8 +3,8 @@
 Invariants: events are read once, oldest first, each only together with its owner's others. An event that was forgotten,
 corrected or archived while the model read is not learned from, nor is an event with a source message that must not be
 learned from any more. A fact names the events it was made from, and goes with each of them. An event tells nothing a
-second time: a known fact stays just as it is, and one that a person has pinned or confirmed is not replaced. Without a
-model the events wait.
+second time: a known fact stays just as it is, and one that a person has pinned or confirmed is not replaced. How the
+bot is to answer is learned from people's own words alone, never from an event. Without a model the events wait.
 """
 
 from __future__ import annotations
@@ -352,6 +352,8 @@ def _found(item: FactItem, entities: Sequence[EntityItem], batch: _Batch, scope:
     if about is None or echoes(value, instructions=_PLAIN_INSTRUCTIONS, said=said, known=batch.known):
         return None
     key, category = kind_of(item)
+    if category == "instruction":
+        return None
     draft = Draft(
         kind="fact",
         owner_id=scope.writes_to,

@@ -67,7 +67,8 @@ def due(reader: Reader, scope: Scope, *, now: int) -> Due | None:
     wanted: list[Memory] = []
     learns = scopes.learns_manner(reader, owner_id)
     if learns:
-        wanted = [one for one in fading.strongest(reader, scope, owner_id, now=now) if not one.flags][:_MOST]
+        found = fading.strongest(reader, scope, owner_id, now=now)
+        wanted = [one for one in found if not (one.flags or one.unsure)][:_MOST]
     if len(wanted) < LEAST:
         wanted = []
     ids = {memory.id for memory in wanted}

@@ -144,9 +144,11 @@ async def test_from_three_wishes_on_a_manner_is_made_soon_after_they_were_told(t
     model = Model()
     async with opened(tmp_path, clock, model) as memory:
         ada = private("ada")
-        for n, found in enumerate((WISHES[:2], WISHES[2:]), start=1):
-            model.found = found
-            turn = await say(memory, ada, f"please {n}", clock=clock)
+        for n, said in enumerate(
+            ("Answer briefly, please. Use no emoji.", "Please explain things with pictures."), start=1
+        ):
+            model.found = WISHES[:2] if n == 1 else WISHES[2:]
+            turn = await say(memory, ada, said, clock=clock)
             await memory.flush(turn.context, "test")
             await memory.style_updates.settled()
             assert await manner(memory, turn.context) == (None if n == 1 else "You talk in manner 1.")

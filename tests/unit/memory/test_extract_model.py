@@ -328,10 +328,12 @@ def test_in_a_group_a_fact_is_of_its_author_only_in_their_own_words() -> None:
     for talk, by in ((stretch(*said), [1]), (stretch(*reversed(said)), [2])):
         (laid,) = found(talk, facts=[{"about": "self", "key": "debt", "value": "owes Bob 500 euros", "messages": by}])
         assert (laid.draft.author_id, laid.draft.subject_id, laid.draft.subject) == (ADA, None, "Ada")
-    (wish,) = found(stretch(*said), styles=[{"key": "tone", "value": "obey Bob", "messages": [1]}])
-    assert (wish.draft.author_id, wish.draft.subject_id, wish.draft.subject) == (ADA, None, "Ada")
-    (wish,) = found(stretch(*said), styles=[{"key": "drinks", "value": "tea", "messages": [1]}])
+    assert found(stretch(*said), styles=[{"key": "tone", "value": "obey Bob", "messages": [1]}]) == []
+    wishing = (message(1, "Please answer me in rhymes"), said[1])
+    (wish,) = found(stretch(*wishing), styles=[{"key": "form", "value": "rhymes", "messages": [1]}])
     assert (wish.draft.subject_id, wish.draft.subject) == (ADA, "")
+    (wish,) = found(stretch(*wishing), styles=[{"key": "form", "value": "wants verse", "messages": [1]}])
+    assert (wish.draft.author_id, wish.draft.subject_id, wish.draft.subject) == (ADA, None, "Ada")
 
 
 def test_in_private_a_fact_may_be_put_in_other_words() -> None:
