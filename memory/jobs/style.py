@@ -19,6 +19,7 @@ from memory.jobs.base import Job, Night, Step
 from memory.jobs.journal import Journal
 from memory.learn.answer import Unreadable, read_object
 from memory.learn.model import ModelRequest
+from memory.learn.summed import is_refusal
 from memory.scope import Scope
 from memory.store import fading, job_runs, lineage, memories, night_work, scopes
 from memory.store.database import Reader, Transaction
@@ -255,7 +256,7 @@ def _said(answer: str) -> str:
     if len(text) > LIMIT:
         ends = [match.end() for match in _SENTENCE_END.finditer(text[:LIMIT])]
         text = text[: ends[-1]] if ends else ""
-    return "" if injection_flags(text) else text
+    return "" if injection_flags(text) or is_refusal(text, ()) else text
 
 
 def _plain(text: str) -> str:

@@ -24,6 +24,7 @@ from memory.learn.ask import INSTRUCTIONS, Stretch
 from memory.learn.grounding import Claim, SaidText, Verdict, is_quoted, judge
 from memory.learn.offline import patterns
 from memory.learn.own_words import own_words
+from memory.learn.summed import is_refusal
 from memory.learn.wishes import adds_nothing, asks_for
 from memory.scope import Scope
 from memory.store.entities import Named, Type
@@ -366,7 +367,7 @@ def _event(item: Item, entities: Iterable[EntityItem], stretch: Stretch) -> Find
         return None
     value = value_of(item.value, origin.today)
     verdict = _verdict(Claim(key="event", value=item.value), origin, stretch, by_assistant=False)
-    if verdict == "refused":
+    if verdict == "refused" or is_refusal(item.value, [message.text for message in origin.messages]):
         return None
     draft = Draft(
         kind="event",
