@@ -31,7 +31,7 @@ from memory.text.words import fold
 
 #: Characters of a message that are read, from its beginning, the most sentences, and characters of a claim.
 _READ: Final = 4_000
-_MOST_SENTENCES: Final = 100
+_MOST_SENTENCES: Final = 40
 _CLAIM: Final = 400
 #: The longest quotation that may be part of a wish ("always end with 'Cheers'"), in characters.
 _QUOTE: Final = 24
@@ -76,6 +76,12 @@ def adds_nothing(key: str, claim: str) -> bool:
     named, wanted = _claimed(_word("labels").sub(" ", _plain(key))), _claimed(claim)
     manners = {name for name, _ in wanted.manners}
     return {name for name, _ in named.manners} <= manners and named.words <= wanted.words and not named.pieces
+
+
+def manners_of(text: str) -> set[str]:
+    """Returns the manners of answers that a text speaks of, and their opposites."""
+    names = {name for name, _ in _manners(_plain(text))} - _ALWAYS
+    return names.union(*(_opposites().get(name, ()) for name in names))
 
 
 def _says_yes(text: str) -> bool:
@@ -257,6 +263,8 @@ def _opposites() -> Mapping[str, Sequence[str]]:
     return {name: [other for other in pair if other != name] for pair in pairs for name in pair}
 
 
+#: Manners whose words stand in any text about answers.
+_ALWAYS: Final = frozenset({"questions", "naming", "examples", "simple", "honest"})
 #: The lists of words that say nothing beside a wish.
 _EMPTY: Final = (
     "frame",
