@@ -25,7 +25,7 @@ from memory.learn.grounding import Claim, SaidText, Verdict, is_quoted, judge
 from memory.learn.offline import patterns
 from memory.learn.own_words import own_words
 from memory.learn.summed import is_refusal
-from memory.learn.wishes import adds_nothing, asks_for
+from memory.learn.wishes import adds_nothing, asks_for, manners_of
 from memory.scope import Scope
 from memory.store.entities import Named, Type
 from memory.store.history import Message
@@ -253,7 +253,8 @@ class _Origin:
 
 def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> Finding | None:
     key, category = kind_of(item)
-    origin = _origin(item, stretch, by_assistant=category in _FROM_ASSISTANT)
+    by_assistant = category in _FROM_ASSISTANT
+    origin = _origin(item, stretch, by_assistant=by_assistant)
     if origin is None:
         return None
     about = subject_of(item.about, origin.dated.author_name) if origin.by_person else ""
@@ -265,8 +266,10 @@ def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> F
     claim = Claim(key=key, value=item.value, quote=item.quote, of_other=bool(about), replaces=bool(over))
     if category == "instruction":
         verdict: Verdict = "sure" if _is_wished(item.value, item.quote, origin, stretch) else "refused"
-    else:
-        verdict = _verdict(claim, origin, stretch, by_assistant=category in _FROM_ASSISTANT)
+    if category != "instruction" or (verdict == "refused" and about and not manners_of(item.value)):
+        # A rule of a group is no instruction to the bot, but a fact.
+        category = "decision" if category == "instruction" else category
+        verdict = _verdict(claim, origin, stretch, by_assistant=by_assistant)
     if verdict == "refused":
         return None
     of_self = origin.by_person and not about
