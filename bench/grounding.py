@@ -71,9 +71,9 @@ def cases(path: Path) -> list[Case]:
 def outcomes(claims: Sequence[Case]) -> list[str]:
     """Returns for each claim about one message whether it is kept as sure, as unsure, or refused."""
     first = claims[0]
-    assistant = [_message(1, first.before, by=None)] if first.before else []
+    assistant = [message(1, first.before, by=None)] if first.before else []
     stretch = Stretch(
-        messages=(_message(2, first.message, by=SPEAKER),),
+        messages=(message(2, first.message, by=SPEAKER),),
         before=tuple(assistant),
         scope=SCOPE,
         scopes={SPEAKER: SCOPE},
@@ -163,7 +163,8 @@ def _outcome(claim: Case, found: dict[tuple[str, str], str]) -> str:
     return held[0] if held else "refused"
 
 
-def _message(n: int, text: str, *, by: int | None) -> Message:
+def message(n: int, text: str, *, by: int | None) -> Message:
+    """Returns a message of the person `by`, or of the assistant."""
     return Message(
         id=n, session_id=1, turn_id=None, role="assistant" if by is None else "user", author_id=by,
         author_name="" if by is None else "Sam", text=text, tokens=count_tokens(text), learn=True, recall=True,

@@ -5,8 +5,9 @@ libyaml reads them eight times as fast as PyYAML's own parser, which would take 
 
 from __future__ import annotations
 
+import re
 from importlib import resources
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -21,3 +22,18 @@ def read(text: str | bytes) -> Any:
 def shipped(package: str, name: str) -> Any:
     """Returns the content of the file `name`, a path within `package`."""
     return read((resources.files(package) / name).read_bytes())
+
+
+def listed_words(words: str) -> re.Pattern[str]:
+    """Returns the expression for a list of words with bars between them, in lower case or not.
+
+    Words of spaced scripts are whole words, in which * stands for any ending; of Chinese and Japanese they are parts.
+    """
+    listed = sorted(filter(None, (word.strip() for word in words.split("|"))), key=len, reverse=True)
+    unspaced = [re.escape(word) for word in listed if _UNSPACED.search(word)]
+    spaced = [re.escape(word).replace(r"\*", r"\w*") for word in listed if not _UNSPACED.search(word)]
+    parts = [rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)"] if spaced else []
+    return re.compile("|".join([*parts, *unspaced]), re.IGNORECASE)
+
+
+_UNSPACED: Final = re.compile("[\u3040-\u9fff]")

@@ -52,7 +52,7 @@ BESIDE = {
 }
 #: The modules of the other packages that gateway may use outside its composition root.
 FACES = {
-    "memory.atomic", "memory.child", "memory.service", "memory.text.shipped", "memory.errors", "memory.loops", "memory.transfer.transfers", "memory.transfer.backups", "memory.transfer.move", "memory.jobs.runner", "channels.api", "channels.base", "channels.carried", "channels.ids", "channels.markup", "channels.slots", "channels.supervision", "channels.web",
+    "memory.atomic", "memory.child", "memory.service", "memory.errors", "memory.loops", "memory.transfer.transfers", "memory.transfer.backups", "memory.transfer.move", "memory.jobs.runner", "channels.api", "channels.base", "channels.carried", "channels.ids", "channels.markup", "channels.slots", "channels.supervision", "channels.web",
     "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt", "agents.providers.quirks", "agents.spans",
 }  # fmt: skip
 #: Files of the store that write tables whose names are put in when they run: their own links, vectors and token bits;

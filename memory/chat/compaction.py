@@ -259,7 +259,9 @@ class Compaction:
             patient = model if seconds is None else replace(model, seconds=min(model.seconds, seconds))
             try:
                 spent.append(await self._asked(cut, patient))
-                return summary.read(spent[-1].text, tokens=bounds.tokens, count=self._count_tokens)
+                covered = [cut.before.text, *(message.text for message in cut.covered)]
+                reading = partial(summary.read, covered=covered, tokens=bounds.tokens, count=self._count_tokens)
+                return await asyncio.to_thread(reading, spent[-1].text)
             except (BudgetSpent, ModelFailed, TimeoutError, Unreadable) as exc:
                 code = getattr(exc, "code", type(exc).__name__)
                 log.warning("compaction.by_first_lines", session=cut.session.id, code=code, error=str(exc))

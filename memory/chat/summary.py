@@ -1,9 +1,9 @@
 """The text that stands in for the older part of a conversation: asked of a model, or made without one. Pure.
 
 Invariants: a summary covers the one before it, so it never grows beyond its tokens. It has sections of one-line items,
-the same with and without a model. Hidden characters and secrets are removed from a model's words before they are kept.
-In the question, messages are JSON strings and everything else is on lines of its own, so that no text can pass for
-another.
+the same with and without a model. A model's summary that says nothing of what it covers is none. Hidden characters and
+secrets are removed from a model's words before they are kept. In the question, messages are JSON strings and everything
+else is on lines of its own, so that no text can pass for another.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from memory.learn.answer import Unreadable, read_object
 from memory.learn.ask import line_cost, message_line, names_of, within
 from memory.learn.model import ModelRequest
+from memory.learn.summed import is_refusal, speaks_of
 from memory.store.history import Message
 from memory.text.guard import clean
 from memory.text.secrets.redact import redact
@@ -69,13 +71,19 @@ def ask(
     return ModelRequest(instructions=INSTRUCTIONS, material="\n".join(lines), max_tokens=ANSWER_TOKENS)
 
 
-def read(answer: str, *, tokens: int, count: Callable[[str], int]) -> Summary:
-    """Returns the summary that a model has given, in at most so many tokens. Raises `Unreadable` if it says nothing."""
+def read(answer: str, *, covered: Sequence[str], tokens: int, count: Callable[[str], int]) -> Summary:
+    """Returns the summary that a model has given of the texts `covered`, in at most so many tokens.
+
+    Raises `Unreadable` if it says nothing of them.
+    """
     found = read_object(answer, *SECTIONS)
-    sections = {name: [line for line in map(_item, _listed(found.get(name))) if line] for name in SECTIONS}
+    items = {name: filter(None, map(_item, _listed(found.get(name)))) for name in SECTIONS if name != "said"}
+    sections = {name: [one for one in of if not is_refusal(one, covered)] for name, of in items.items()}
     text = _joined(sections | {"said": []}, tokens, count)
-    if not text:
-        raise Unreadable("The model's summary is empty, so one of people's own first lines stands in for it.")
+    if not text or not speaks_of("\n".join(chain(*sections.values())), covered):
+        raise Unreadable(
+            "The model's summary says nothing of the conversation, so one of people's own first lines stands in for it."
+        )
     task = found.get("task")
     return Summary(text=text, task=_item(task)[:_TASK] if isinstance(task, str) else None)
 

@@ -3,8 +3,8 @@
 Invariants: events are read once, oldest first, each only together with its owner's others. An event that was forgotten,
 corrected or archived while the model read is not learned from, nor is an event with a source message that must not be
 learned from any more. A fact names the events it was made from, and goes with each of them. An event tells nothing a
-second time: a known fact stays just as it is, and one that a person has pinned or confirmed is not replaced. Without a
-model the events wait.
+second time: a known fact stays just as it is, and one that a person has pinned or confirmed is not replaced. How the
+bot is to answer is learned from people's own words alone, never from an event. Without a model the events wait.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memory.jobs import known
 from memory.jobs.base import Job, Night, Step, halves, suspects_apart
 from memory.jobs.journal import Journal
 from memory.learn import keep
-from memory.learn.answer import EntityItem, FactItem, read_answer
+from memory.learn.answer import EntityItem, FactItem, Unreadable, read_answer
 from memory.learn.ask import known_fact
 from memory.learn.extract import (
     closest,
@@ -37,6 +37,7 @@ from memory.learn.extract import (
     worth_keeping,
 )
 from memory.learn.model import ANSWER_TOKENS, ModelRequest
+from memory.learn.summed import is_refusal
 from memory.scope import Scope
 from memory.store import job_runs, lineage, memories, night_work, people, refusals, scopes
 from memory.store.database import Reader, Transaction
@@ -160,9 +161,13 @@ def batches(events: Sequence[Memory], names: Mapping[int, str], *, size: int = E
 def _compress(tx: Transaction, answer_text: str, *, scope: Scope, night: Night, batch: _Batch) -> Mapping[str, int]:
     """Keeps the facts of an answer and marks the events it was about."""
     answer = read_answer(answer_text)
+    said = [event.value for event in batch.events]
+    facts = [item for item in answer.facts if not is_refusal(item.value, said)]
+    if answer.facts and not facts:
+        raise Unreadable("The model says nothing of the events it was shown, so they wait. It is asked again.")
     there = _still_there(tx, scope, night, batch.events)
     counts = Counter[str]()
-    for item in answer.facts:
+    for item in facts:
         found = _found(item, answer.entities, batch, scope)
         if found is not None and all(event.id in there for event in found.events):
             counts[_keep(tx, found, scope, night)] += 1
@@ -352,6 +357,8 @@ def _found(item: FactItem, entities: Sequence[EntityItem], batch: _Batch, scope:
     if about is None or echoes(value, instructions=_PLAIN_INSTRUCTIONS, said=said, known=batch.known):
         return None
     key, category = kind_of(item)
+    if category == "instruction":
+        return None
     draft = Draft(
         kind="fact",
         owner_id=scope.writes_to,

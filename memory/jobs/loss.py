@@ -17,6 +17,7 @@ from typing import Final
 
 from memory import keys
 from memory.text.likeness import Term, differs_in_substance, jaccard, opposes, said, surface
+from memory.text.things import kinds_of, names_the_same, thing
 from memory.text.words import UNIT, listed, stop_tokens, tokens
 
 #: An answer that would lose more than this share of the distinct facts it names is refused as a whole (DESIGN 5.7).
@@ -95,15 +96,24 @@ def judge(facts: Mapping[int, Statement], answer: Sequence[Merge], *, about: str
 def alike(facts: Mapping[int, Statement]) -> list[tuple[int, ...]]:
     """Groups facts that say the same, by id, the fullest of each group first.
 
-    In a group, one key tells all others, or they add nothing to values that are statements by themselves.
+    In a group, one key tells all others, they add nothing to values that are statements by themselves, or all name one
+    thing.
     """
     words = {fact_id: frozenset(tokens(fact.value)) for fact_id, fact in facts.items()}
+    things = {fact_id: thing(fact.key, fact.value) for fact_id, fact in facts.items()}
     groups: list[list[int]] = []
     for fact_id in sorted(facts, key=lambda one: (-len(words[one]), -len(facts[one].value), one)):
         for group in groups:
             # A cheap check first: even "can't swim" and "can not swim" have a quarter of their words in common.
             full, other = words[group[0]], words[fact_id]
-            if 4 * len(full & other) >= len(full | other) and _joins([facts[one] for one in group], facts[fact_id]):
+            near = 4 * len(full & other) >= len(full | other)
+            if any(one is not None and one.is_name for one in (things[group[0]], things[fact_id])):
+                # A name says too little to go by words: "cat Pixel" is all in "a friend's cat Pixel".
+                near = keys.normalise_value(facts[group[0]].value) == keys.normalise_value(facts[fact_id].value)
+            joins = names_the_same(things[group[0]], things[fact_id]) or (
+                near and _joins([facts[one] for one in group], facts[fact_id])
+            )
+            if joins:
                 group.append(fact_id)
                 break
         else:
@@ -112,8 +122,14 @@ def alike(facts: Mapping[int, Statement]) -> list[tuple[int, ...]]:
 
 
 def joined_key(facts: Sequence[Statement]) -> str:
-    """Returns the key of facts that say the same: the most telling, else the commonest."""
+    """Returns the key of facts that say the same: the most telling, else the commonest.
+
+    A bare name keeps the key that says what it names.
+    """
     own = [fact.key for fact in facts]
+    named = [(fact.key, found) for fact in facts if (found := thing(fact.key, fact.value)) is not None]
+    if len(named) == len(facts) and not kinds_of(facts[0].value):
+        own = [key for key, _ in named if kinds_of(key.replace("-", " "))] or own
     return keys.most_telling(own) or max(own, key=lambda one: (own.count(one), one))
 
 
@@ -124,7 +140,12 @@ def near_each_other(facts: Mapping[int, Statement]) -> list[tuple[int, ...]]:
     """
     words = {fact_id: frozenset(tokens(fact.value)) for fact_id, fact in facts.items()}
     common = Counter(word for each in words.values() for word in each)
+    # First those who name a thing: all wordings of one are to be one group.
+    named = {fact_id: thing(fact.key, fact.value) for fact_id, fact in facts.items()}
     sharing: dict[tuple[str, str], list[int]] = {}
+    for fact_id, one in named.items():
+        for name in one.names if one is not None else ():
+            sharing.setdefault(("name", name), []).append(fact_id)
     for fact_id, fact in facts.items():
         sharing.setdefault(("value", keys.normalise_value(fact.value)), []).append(fact_id)
         each = sorted(words[fact_id], key=lambda word: (common[word], word))

@@ -33,6 +33,7 @@ from memory.store import entities, erasure, job_runs, lineage, memories, night_w
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory
 from memory.text.guard import injection_flags
+from memory.text.things import thing
 
 #: Groups with at least this many facts are worth a question; in smaller ones an algorithm merges facts that say the
 #: same.
@@ -87,19 +88,24 @@ def _work(reader: Reader, scope: Scope, night: Night) -> list[Step]:
         Step(carry_out=partial(_archive_events, scope=scope, night=night, event_ids=spent[start : start + _AT_ONCE]))
         for start in range(0, len(spent), _AT_ONCE)
     ]
+    repeated = _repeated(reader, scope, left_alone)
+    # Wordings of one name first, else some of them are merged with facts of their category, and the others are left.
+    named = [rows for rows in repeated if thing(rows[0].key, rows[0].value) is not None]
+    steps += [_joining(rows, scope, night) for rows in named]
     set_aside = refusals.set_aside(reader, _NAME)
     for rows in _due(reader, scope, night, left_alone):
         readable = [memory for memory in rows if memory.id not in set_aside]
         if night.model and len(readable) >= _WORTH_ASKING:
             steps.append(_asking(readable, scope, night))
         elif any(len(group) > 1 for group in _alike(rows)):
-            steps.append(Step(carry_out=partial(_join, scope=scope, night=night, row_ids=[one.id for one in rows])))
+            steps.append(_joining(rows, scope, night))
     # Rows that the model has merged by then are gone.
-    steps += [
-        Step(carry_out=partial(_join, scope=scope, night=night, row_ids=[one.id for one in rows]))
-        for rows in _repeated(reader, scope, left_alone)
-    ]
+    steps += [_joining(rows, scope, night) for rows in repeated if rows not in named]
     return steps
+
+
+def _joining(rows: Rows, scope: Scope, night: Night) -> Step:
+    return Step(carry_out=partial(_join, scope=scope, night=night, row_ids=[one.id for one in rows]))
 
 
 def _asking(rows: Rows, scope: Scope, night: Night) -> Step:

@@ -19,6 +19,8 @@ from memory.jobs.base import Job, Night, Step
 from memory.jobs.journal import Journal
 from memory.learn.answer import Unreadable, read_object
 from memory.learn.model import ModelRequest
+from memory.learn.summed import is_refusal
+from memory.learn.wishes import manners_of
 from memory.scope import Scope
 from memory.store import fading, job_runs, lineage, memories, night_work, scopes
 from memory.store.database import Reader, Transaction
@@ -67,7 +69,8 @@ def due(reader: Reader, scope: Scope, *, now: int) -> Due | None:
     wanted: list[Memory] = []
     learns = scopes.learns_manner(reader, owner_id)
     if learns:
-        wanted = [one for one in fading.strongest(reader, scope, owner_id, now=now) if not one.flags][:_MOST]
+        found = fading.strongest(reader, scope, owner_id, now=now)
+        wanted = [one for one in found if not (one.flags or one.unsure)][:_MOST]
     if len(wanted) < LEAST:
         wanted = []
     ids = {memory.id for memory in wanted}
@@ -213,7 +216,7 @@ def _carry_out(tx: Transaction, answer: str, *, scope: Scope, night: Night, show
         agent_id=scope.agent_id,
         category="instruction",
         key=_KEY,
-        value=_said(answer) or joined(found.styles),
+        value=_said(answer, found.styles) or joined(found.styles),
         importance=10,
         confidence=0.7,
         origin="derived",
@@ -242,8 +245,8 @@ def _is_taken_back(reader: Reader, scope: Scope, wanted: Collection[int], standi
     return newest <= max((row for journal in journals for row in (*journal.made, *journal.changed)), default=0)
 
 
-def _said(answer: str) -> str:
-    """Returns a model's wording of the styles, in whole sentences; empty if it can't be used."""
+def _said(answer: str, found: Sequence[Memory]) -> str:
+    """Returns a model's wording of the styles, in whole sentences; empty if it can't be used or asks for more."""
     if not answer:
         return ""
     try:
@@ -254,7 +257,8 @@ def _said(answer: str) -> str:
     if len(text) > LIMIT:
         ends = [match.end() for match in _SENTENCE_END.finditer(text[:LIMIT])]
         text = text[: ends[-1]] if ends else ""
-    return "" if injection_flags(text) else text
+    more = manners_of(text) - manners_of("\n".join(f"{one.key} {one.value}" for one in found))
+    return "" if more or injection_flags(text) or is_refusal(text, ()) else text
 
 
 def _plain(text: str) -> str:

@@ -107,9 +107,10 @@ class FactItem(Item):
 
 
 class StyleItem(Item):
-    """A person's wish for the manner of answers."""
+    """A person's wish for the manner of answers. `quote` is a piece of a message."""
 
     key: Words = "style"
+    quote: Words = ""
 
 
 class EntityItem(BaseModel):

@@ -196,8 +196,9 @@ Each fact is an object:
 Facts come from what people write. What the assistant writes is a source only of category artifact, solution or
 decision; it says nothing about a person unless that person agreed in a message of their own: then name that message.
 
-styles: how a person wants to be answered or treated in this conversation from now on, told or clearly shown. Objects
-with "key", "value" and "messages". A style that was told before may be given again.
+styles: how a person asks you to answer or treat them from now on, in their own words to you. Not: what they ask of one
+answer, quote or paste, or say of others. Objects with "key", "value" (the wish, in the language of the message),
+"messages" and "quote". A style that was told before may be given again.
 
 event: what happened on that day, if anything did, in one or two sentences: an object with "value", "topic",
 "importance" and "messages", else null.

@@ -3,9 +3,10 @@
 Invariants: only messages that were recorded with `learn` are read, each with its own date. Every result names the
 messages it comes from, and is checked by the bar below before anybody is told that it was noted. A model's claim is
 weighed against the messages it names (`memory.learn.grounding`): a claim that they don't make is refused, and one that
-they may not mean is kept as unsure and replaces nothing. An assistant's words are never the source of a statement about
-a person. A model may name as replaced only rows that it was shown. In a group, it may state about the speaker only
-things in the speaker's own words.
+they may not mean is kept as unsure and replaces nothing. What the bot obeys (styles, instructions) is kept only if the
+person asks for it in their own words (`memory.learn.wishes`). An assistant's words are never the source of a statement
+about a person. A model may name as replaced only rows that it was shown. In a group, it may state about the speaker
+only things in the speaker's own words.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ from typing import get_args
 from memory import dates, keys
 from memory.learn.answer import Answer, EntityItem, FactItem, Item, StyleItem
 from memory.learn.ask import INSTRUCTIONS, Stretch
-from memory.learn.grounding import Claim, SaidText, Verdict, judge
+from memory.learn.grounding import Claim, SaidText, Verdict, is_quoted, judge
 from memory.learn.offline import patterns
+from memory.learn.own_words import own_words
+from memory.learn.summed import is_refusal
+from memory.learn.wishes import adds_nothing, asks_for, manners_of
 from memory.scope import Scope
 from memory.store.entities import Named, Type
 from memory.store.history import Message
@@ -35,10 +39,14 @@ _JUNK = re.compile(r"[\W\d_]*|[\d\s.,:%/-]+|(?:[~.]?/|[A-Za-z]:\\)\S+|\[secret: 
 _NUMERIC_KEYS = frozenset({"age", "birthday"})
 #: The only categories that are kept from an assistant's words (DESIGN 5.3).
 _FROM_ASSISTANT = frozenset({"artifact", "solution", "decision"})
+#: Keys that the bot obeys: they are read in the person's own words alone.
+_OBEYED = frozenset({"called", "boundary"})
 #: The most confidence of a claim that its message may not mean.
 _UNSURE = 0.4
 #: The most findings that a model may take from one message, so that fifty invented ones do not push the others out.
 _MOST_OF_MESSAGE = 8
+#: The most styles of one answer that are weighed: to weigh one against a long message of wishes takes 30 ms.
+_MOST_STYLES = 16
 _SUBJECT_LIMIT = 80
 #: The characters of a text that are read for a value: twice as many as are kept, so that no secret is cut there.
 _LONGEST_WORDS = 2 * keys.VALUE_LIMIT
@@ -137,7 +145,7 @@ def noted(text: str, message: Message, *, scope: Scope, timezone: str) -> list[P
 def findings(answer: Answer, stretch: Stretch) -> list[Finding]:
     """Returns the findings to keep from a model's answer about `stretch`, without items that fail the bar."""
     found: list[Finding | None] = [_fact(item, answer.entities, stretch) for item in answer.facts]
-    found += [_style(item, stretch) for item in answer.styles]
+    found += [_style(item, stretch) for item in answer.styles[:_MOST_STYLES]]
     found += [_event(item, answer.entities, stretch) for item in answer.events]
     return _few_of_each([one for one in found if one is not None and worth_keeping(one.draft)])
 
@@ -245,7 +253,8 @@ class _Origin:
 
 def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> Finding | None:
     key, category = kind_of(item)
-    origin = _origin(item, stretch, by_assistant=category in _FROM_ASSISTANT)
+    by_assistant = category in _FROM_ASSISTANT
+    origin = _origin(item, stretch, by_assistant=by_assistant)
     if origin is None:
         return None
     about = subject_of(item.about, origin.dated.author_name) if origin.by_person else ""
@@ -254,8 +263,13 @@ def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> F
     if echoes(value, instructions=_PLAIN_INSTRUCTIONS, said=said, known=stretch.known):
         return None
     over = replaced_by(item, stretch.known)
-    claim = Claim(key=item.key, value=item.value, quote=item.quote, of_other=bool(about), replaces=bool(over))
-    verdict = _verdict(claim, origin, stretch, by_assistant=category in _FROM_ASSISTANT)
+    claim = Claim(key=key, value=item.value, quote=item.quote, of_other=bool(about), replaces=bool(over))
+    if category == "instruction":
+        verdict: Verdict = "sure" if _is_wished(item.value, item.quote, origin, stretch) else "refused"
+    if category != "instruction" or (verdict == "refused" and about and not manners_of(item.value)):
+        # A rule of a group is no instruction to the bot, but a fact.
+        category = "decision" if category == "instruction" else category
+        verdict = _verdict(claim, origin, stretch, by_assistant=by_assistant)
     if verdict == "refused":
         return None
     of_self = origin.by_person and not about
@@ -292,23 +306,24 @@ def _confidence(given: float, verdict: Verdict) -> float:
 def _verdict(claim: Claim, origin: _Origin, stretch: Stretch, *, by_assistant: bool) -> Verdict:
     """Returns whether an item's messages say it. `by_assistant` counts the assistant's own words, too."""
     own = [message.text for message in origin.messages if message.author_id is not None or by_assistant]
-    text = "\n".join(own)
+    text = "\n".join(map(own_words, own) if claim.key in _OBEYED else own)
     disclosed = tuple((one.key, one.value) for one in patterns.extract(text, today=origin.today))
-    verdict = judge(claim, SaidText(text=text, before=_before(origin, stretch), disclosed=disclosed))
+    first = next((message for message in origin.messages if message.author_id is not None), None)
+    before = "" if first is None else _before(first, stretch)
+    verdict = judge(claim, SaidText(text=text, before=before, disclosed=disclosed))
     # A text that reads like an instruction is kept for its owner to see, and ends nothing.
     return "unsure" if verdict == "sure" and injection_flags(text) else verdict
 
 
-def _before(origin: _Origin, stretch: Stretch) -> str:
-    """Returns the assistant's words right before the first message of a person that an item comes from."""
-    first = next((message.id for message in origin.messages if message.author_id is not None), None)
-    earlier = [one for one in (*stretch.before, *stretch.messages) if first is not None and one.id < first]
+def _before(message: Message, stretch: Stretch) -> str:
+    """Returns the assistant's words right before a message; "" if another person's stand there."""
+    earlier = [one for one in (*stretch.before, *stretch.messages) if one.id < message.id]
     return earlier[-1].text if earlier and earlier[-1].author_id is None else ""
 
 
 def _style(item: StyleItem, stretch: Stretch) -> Finding | None:
     origin = _origin(item, stretch, by_assistant=False)
-    if origin is None:
+    if origin is None or not _is_wished(item.value, item.quote, origin, stretch):
         return None
     is_own = _is_own_word(item.value, origin)
     draft = Draft(
@@ -321,7 +336,7 @@ def _style(item: StyleItem, stretch: Stretch) -> Finding | None:
         agent_id=origin.scope.agent_id,
         category="instruction",
         topic=topic_of(item.topic),
-        key=keys.normalise_key(safe(item.key)) or "style",
+        key=_style_key(item),
         value=value_of(item.value, origin.today),
         importance=item.importance,
         confidence=0.7,
@@ -332,13 +347,32 @@ def _style(item: StyleItem, stretch: Stretch) -> Finding | None:
     return Finding(draft=draft, scope=origin.scope, source_ids=tuple(message.id for message in origin.messages))
 
 
+def _style_key(item: StyleItem) -> str:
+    """Returns the key of a style, which stands in the prompt, too: a model's own if it adds nothing to the wish."""
+    key = keys.normalise_key(safe(item.key))
+    return key if key and adds_nothing(key.replace("-", " "), item.value) else "style"
+
+
+def _is_wished(value: str, quote: str, origin: _Origin, stretch: Stretch) -> bool:
+    """Returns whether one of an item's messages asks for a manner of answers, in its author's own words.
+
+    A quote that none of them holds shows that the model has made it up.
+    """
+    if echoes(value, instructions=_PLAIN_INSTRUCTIONS, said=(), known=()):
+        return False
+    own = [message for message in origin.messages if message.author_id is not None]
+    if quote and not any(is_quoted(quote, message.text) for message in own):
+        return False
+    return any(asks_for(value, SaidText(text=one.text, before=_before(one, stretch))) for one in own)
+
+
 def _event(item: Item, entities: Iterable[EntityItem], stretch: Stretch) -> Finding | None:
     origin = _origin(item, stretch, by_assistant=False)
     if origin is None:
         return None
     value = value_of(item.value, origin.today)
     verdict = _verdict(Claim(key="event", value=item.value), origin, stretch, by_assistant=False)
-    if verdict == "refused":
+    if verdict == "refused" or is_refusal(item.value, [message.text for message in origin.messages]):
         return None
     draft = Draft(
         kind="event",

@@ -23,7 +23,7 @@ from itertools import pairwise
 from math import exp
 from typing import Final, Literal, TypeAlias
 
-from languages.reading import shipped
+from languages.reading import listed_words, shipped
 from memory import keys
 from memory.text import sentences
 from memory.text.language import language_of
@@ -211,17 +211,9 @@ def _opens(kind: str, text: str) -> bool:
 def _lists() -> dict[str, re.Pattern[str]]:
     """Returns the lists of words as expressions, by kind."""
     data: dict[str, str] = shipped("memory.learn", "grounding_words.yaml")
-    return {kind: _expression(words) for kind, words in data.items()}
+    return {kind: listed_words(words) for kind, words in data.items()}
 
 
-def _expression(words: str) -> re.Pattern[str]:
-    listed = sorted(filter(None, (word.strip() for word in words.split("|"))), key=len, reverse=True)
-    unspaced = [re.escape(word) for word in listed if _UNSPACED.match(word)]
-    spaced = [re.escape(word).replace(r"\*", r"\w*") for word in listed if not _UNSPACED.match(word)]
-    return re.compile(rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)|{'|'.join(unspaced) or '(?!)'}", re.IGNORECASE)
-
-
-_UNSPACED: Final = re.compile("[\u3040-\u9fff]")
 _LETTERS: Final = re.compile(r"\w")
 _JOINT: Final = re.compile(r"[,;:、，；：—–]\s*|\s(?=(?:but|so|because|aber|weil|pero|porque|mais|parce)\s)")
 #: The features any of which keeps a claim from replacing a fact that a model calls over, unless all of them are sure.

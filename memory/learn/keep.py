@@ -24,6 +24,7 @@ from memory.store.entities import Named
 from memory.store.memories import Draft, Memory
 from memory.text.guard import injection_flags
 from memory.text.likeness import differs_in_substance, jaccard, said, surface
+from memory.text.things import names_the_same, thing
 from memory.text.words import tokens
 
 #: Rows at least this much alike, word for word, say the same, unless they differ in substance (DESIGN 5.3).
@@ -148,6 +149,8 @@ def same(memory: Memory, draft: Draft) -> bool:
     if draft.kind == "event" and memory.local_date != draft.local_date:
         return False
     if _equal(memory, draft):
+        return True
+    if draft.kind == "fact" and names_the_same(thing(memory.key, memory.value), thing(draft.key, draft.value)):
         return True
     if memory.category != draft.category or keys.is_single_valued(draft.key) or keys.is_single_valued(memory.key):
         return False

@@ -41,7 +41,10 @@ REFLECTION_SHARE = 0.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The amount of memory that may enter a prompt. Without `manner` directives and styles are left out."""
+    """The amount of memory that may enter a prompt. Without `manner` directives and styles are left out.
+
+    What the bot obeys never enters while it is unsure.
+    """
 
     items: int = 8
     tokens: int = 1_500
@@ -50,8 +53,11 @@ class Budget:
     manner: bool = True
 
     def takes(self, memory: Memory) -> bool:
-        """Returns whether a memory of this kind may enter at all."""
-        return self.manner or memory.kind not in ("directive", "style")
+        """Returns whether a memory may enter at all."""
+        is_manner = memory.kind in ("directive", "style")
+        if memory.unsure and (is_manner or memory.category == "instruction"):
+            return False
+        return self.manner or not is_manner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +115,7 @@ def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Ca
     room = budget.known_tokens
     for memory in candidates:
         cost = _cost(memory, count_tokens) + _RENDERING
-        if memory.id in summed:
+        if memory.id in summed or not budget.takes(memory):
             continue
         if len(known) == budget.known or cost > room or (memory.kind == "style" and styles == _STYLES_IN_SNAPSHOT):
             continue
@@ -172,6 +178,9 @@ def recall(
         there = hit.memory is not None and (hit.memory.id in present or hit.memory.id in snapshot.summed)
         if there or (said_in and said_in <= in_window):
             items.append(replace(item, placed="known"))
+            continue
+        if hit.memory is not None and not budget.takes(hit.memory):
+            items.append(item)
             continue
         if hit.memory is not None and hit.memory.kind == "reflection":
             share = min(room, int(budget.tokens * REFLECTION_SHARE)) - _RENDERING

@@ -116,7 +116,7 @@ async def test_when_the_window_is_nearly_full_the_older_part_is_summed_up(tmp_pa
 
 async def test_there_is_one_compaction_for_each_crossing(tmp_path: Path, clock: Clock) -> None:
     """After one the window has room again; each covers what the one before it had summed up."""
-    model = Model({"facts": ["first"]}, {"facts": ["second"]})
+    model = Model({"facts": ["a first boat leaks"]}, {"facts": ["a second boat leaks"]})
     async with remembering(tmp_path, clock, model) as memory:
         counted = []
         for n in range(12):
@@ -124,7 +124,7 @@ async def test_there_is_one_compaction_for_each_crossing(tmp_path: Path, clock: 
             await checked(memory)
             counted.append(len(model.summed_up))
         assert counted == [0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3]
-        assert "- first" in model.summed_up[1] and "- second" in model.summed_up[2]
+        assert "- a first boat" in model.summed_up[1] and "- a second boat" in model.summed_up[2]
 
 
 async def test_what_was_not_read_for_memories_is_read_first(tmp_path: Path, clock: Clock) -> None:
@@ -138,7 +138,16 @@ async def test_what_was_not_read_for_memories_is_read_first(tmp_path: Path, cloc
 
 
 @pytest.mark.parametrize(
-    "answer", [ModelFailed("away"), RequestTooLong("too long"), TimeoutError(), "no JSON at all", {"facts": []}]
+    "answer",
+    [
+        ModelFailed("away"),
+        RequestTooLong("too long"),
+        TimeoutError(),
+        "no JSON at all",
+        {"facts": []},
+        {"facts": ["I'm sorry, I cannot help with that."]},
+        {"facts": ["Ada collects stamps."]},
+    ],
 )
 async def test_without_a_usable_summary_first_lines_stand_in_for_it(
     tmp_path: Path, clock: Clock, answer: Answer
@@ -150,6 +159,18 @@ async def test_without_a_usable_summary_first_lines_stand_in_for_it(
         text, _ = await standing(memory)
         assert text is not None and text.startswith("Said:\n- 20") and text.endswith("boat 2 has a leak")
         assert len(await window(memory, clock)) == 4
+
+
+async def test_a_refusal_takes_nothing_from_the_summary_before(tmp_path: Path, clock: Clock) -> None:
+    """What was known stays, with first lines of what was said since."""
+    async with remembering(
+        tmp_path, clock, Model({"facts": ["Boat 1 leaks."]}, {"facts": ["No prior history."]})
+    ) as memory:
+        for n in range(2):
+            await talked(memory, clock, 5, first=5 * n)
+            await checked(memory)
+        text, _ = await standing(memory)
+        assert text is not None and text.startswith("Facts:\n- Boat 1 leaks.\nSaid:\n- 20") and "history" not in text
 
 
 @pytest.mark.parametrize("tokens_per_day", [None, 1])
@@ -196,7 +217,9 @@ async def test_long_messages_leave_fewer_of_them(tmp_path: Path, clock: Clock) -
 
 async def test_the_task_is_found_kept_changed_and_ended_by_summaries(tmp_path: Path, clock: Clock) -> None:
     """A task that was finished in talk must not stand in every prompt for ever."""
-    model = Model({"facts": ["a"], "task": "repair boats"}, {"facts": ["b"]}, {"facts": ["c"], "task": ""})
+    model = Model(
+        {"facts": ["boat a"], "task": "repair boats"}, {"facts": ["boat b"]}, {"facts": ["boat c"], "task": ""}
+    )
     async with remembering(tmp_path, clock, model) as memory:
         tasks = []
         for n in range(3):
@@ -209,7 +232,7 @@ async def test_the_task_is_found_kept_changed_and_ended_by_summaries(tmp_path: P
 
 async def test_a_task_that_a_person_has_set_is_theirs(tmp_path: Path, clock: Clock) -> None:
     """A model knows less of what people want than they do."""
-    model = Model({"facts": ["a"], "task": "repair boats"}, {"facts": ["b"], "task": ""})
+    model = Model({"facts": ["boat a"], "task": "repair boats"}, {"facts": ["boat b"], "task": ""})
     async with remembering(tmp_path, clock, model) as memory:
         context = await memory.context(*ADA)
         await act(memory, context, lambda edits: edits.set_task("sell the boats"))
@@ -236,7 +259,7 @@ async def test_what_is_forgotten_vanishes_from_the_summary_which_is_made_anew(
     tmp_path: Path, clock: Clock, how: How
 ) -> None:
     """The summary may tell a fact in other words, so it goes with the fact as well as with the message."""
-    model = Model({"facts": ["Ada fears whales."], "task": "whales"}, {"facts": ["Boats leak."]})
+    model = Model({"facts": ["Ada fears whales and leaks."], "task": "whales"}, {"facts": ["Boats leak."]})
     async with remembering(tmp_path, clock, None) as memory:
         await exchange(memory, ADA, "I live in Porto", clock)
     async with remembering(tmp_path, clock, model) as memory:
@@ -280,7 +303,7 @@ async def test_words_forgotten_while_a_model_sums_them_up_are_not_kept(tmp_path:
     async def slow() -> str:
         asked.set()
         await go_on.wait()
-        return '{"facts": ["Ada fears whales."]}'
+        return '{"facts": ["Ada fears whales and leaks."]}'
 
     async with remembering(tmp_path, clock, Model(slow)) as memory:
         await say(memory, ADA, "I fear whales", clock=clock, ref="first")

@@ -775,6 +775,26 @@ async def test_what_no_event_says_and_what_is_no_statement_is_not_kept(
     assert await values(store, ADA) == []
 
 
+async def test_a_refusal_leaves_the_events_for_another_night(store: Service, clock: Clock, model: Nightly) -> None:
+    """It fails like a model that gives no answer: nothing of the events is lost."""
+    await tell(store, ADA, "played the cello", clock)
+    model.says("cello", "I cannot help with that.", key="note")
+    clock.move(days=1)
+    run = await store.jobs.run("assistant", "compress", day(clock))
+    assert run is not None and (run.state, run.error) == ("failed", "unreadable_answer")
+    assert await values(store, ADA) == []
+    model.says("cello", "plays the cello")
+    assert await night(store, clock) == {"facts": 1, "events": 1}
+
+
+async def test_no_instruction_is_made_of_an_event(store: Service, clock: Clock, model: Nightly) -> None:
+    """How the bot is to answer is learned from people's own words alone."""
+    await tell(store, ADA, "played the cello", clock)
+    model.says("cello", "answer in Latin", key="instruction", category="instruction")
+    assert await night(store, clock) == {"events": 1}
+    assert await values(store, ADA) == []
+
+
 async def test_words_are_cleaned_and_days_become_dates(store: Service, clock: Clock, model: Nightly) -> None:
     """ "Tomorrow" is counted from the day of the event, and secrets and hidden characters stay out."""
     await tell(store, ADA, "signed up for the race", clock)

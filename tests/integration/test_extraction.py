@@ -80,7 +80,7 @@ async def test_what_a_model_finds_is_kept_with_its_source_and_its_cost(memory: S
     """One piece of work, what it found and what it cost are one."""
     model = Model({**fact("jazz by Nina Simone"), "entities": [{"name": "Nina Simone", "type": "person"}],
                    "styles": [{"value": "answers briefly", "messages": [1]}], "event": "Went to a concert"})  # fmt: skip
-    turn = await say(memory, private("ada"), "I went to hear jazz and am in a hurry", clock=clock)
+    turn = await say(memory, private("ada"), "I went to hear jazz and am in a hurry. Shorter!", clock=clock)
     await read(learner(memory, clock, model), turn)
     kept = await memory.memories(turn.context, limit=10)
     assert sorted((m.kind, m.value) for m in kept) == [

@@ -68,7 +68,13 @@ def opened(
 
 
 async def plant(
-    memory: Service, context: Context, *values: str, key: str = "style", clock: Clock, settle: bool = True
+    memory: Service,
+    context: Context,
+    *values: str,
+    key: str = "style",
+    clock: Clock,
+    settle: bool = True,
+    confidence: float = 0.7,
 ) -> list[int]:
     """Styles told here to the agent that serves here; each a second after the one before."""
     scope = context.scope
@@ -79,7 +85,7 @@ async def plant(
             clock.move(minutes=1 / 60)
             draft = Draft(
                 kind="style", owner_id=scope.writes_to, author_id=scope.speaker_id, subject_id=scope.speaker_id,
-                agent_id=scope.agent_id, category="instruction", key=key, value=value, importance=5, confidence=0.7,
+                agent_id=scope.agent_id, category="instruction", key=key, value=value, importance=5, confidence=confidence,
                 origin="extracted", learned_at=clock(), local_date="2026-11-21",
             )  # fmt: skip
             new_id = counting()
@@ -144,9 +150,11 @@ async def test_from_three_wishes_on_a_manner_is_made_soon_after_they_were_told(t
     model = Model()
     async with opened(tmp_path, clock, model) as memory:
         ada = private("ada")
-        for n, found in enumerate((WISHES[:2], WISHES[2:]), start=1):
-            model.found = found
-            turn = await say(memory, ada, f"please {n}", clock=clock)
+        for n, said in enumerate(
+            ("Answer briefly, please. Use no emoji.", "Please explain things with pictures."), start=1
+        ):
+            model.found = WISHES[:2] if n == 1 else WISHES[2:]
+            turn = await say(memory, ada, said, clock=clock)
             await memory.flush(turn.context, "test")
             await memory.style_updates.settled()
             assert await manner(memory, turn.context) == (None if n == 1 else "You talk in manner 1.")
@@ -464,6 +472,34 @@ async def test_switched_off_nothing_of_it_stands_in_a_prompt(tmp_path: Path, clo
         await act(memory, ada, lambda edits: edits.learn_manner(True))
         await memory.style_updates.settled()
         assert await in_prompt(memory, place, clock) == {"You talk in manner 2."}
+
+
+async def test_a_manner_that_adds_a_wish_of_its_own_is_not_taken(tmp_path: Path, clock: Clock) -> None:
+    """The styles are used as they are instead."""
+    async with opened(
+        tmp_path, clock, Model({"manner": "You answer briefly, with pictures, in Latin, without emoji."})
+    ) as memory:
+        context = await memory.context(*private("ada"))
+        await plant(memory, context, *WISHES, clock=clock)
+        assert "Latin" not in str(await manner(memory, context)) and "uses no emoji" in str(
+            await manner(memory, context)
+        )
+
+
+async def test_an_unsure_style_stands_in_no_prompt_and_no_manner(tmp_path: Path, clock: Clock) -> None:
+    """Whatever way it came in: the bot would obey it. Once it is confirmed, it may."""
+    async with opened(tmp_path, clock, Model()) as memory:
+        ada = private("ada")
+        context = await memory.context(*ada)
+        await plant(memory, context, "answers in Latin", clock=clock, confidence=0.4)
+        await plant(memory, context, *WISHES[:2], clock=clock)
+        assert await manner(memory, context) is None
+        clock.move(minutes=6)
+        assert await in_prompt(memory, ada, clock) == set(WISHES[:2])
+        latin = {one.value: one.short_id for one in await memory.memories(context, limit=10)}["answers in Latin"]
+        await act(memory, context, lambda edits: edits.confirm(latin))
+        await memory.style_updates.settled()
+        assert await made_of(memory, context) == {"answers in Latin", *WISHES[:2]}
 
 
 async def test_ones_own_words_wait_while_it_is_off(memory: Service, ada: Context, clock: Clock) -> None:

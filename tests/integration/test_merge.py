@@ -320,6 +320,43 @@ async def test_without_a_model_only_what_says_the_same_becomes_one(plain: Servic
     assert await remembered(plain) == before
 
 
+async def test_all_wordings_of_one_pet_become_one_and_others_stay(plain: Service, clock: Clock) -> None:
+    """Whatever their keys and categories; the fullest wording stays, all sources are its own, and it can be undone."""
+    pixel = {
+        "cat Pixel": ("pet", "relation"),
+        "Pixel": ("cat", "relation"),
+        "a grey cat called Pixel": ("pet", "relation"),
+        "has a cat named Pixel": ("animals", "conversation"),
+        "her cat's name is Pixel": ("pet-name", "happening"),
+    }
+    others = {
+        "cat Luna": ("pet", "relation"),
+        "dog Rex": ("pet", "relation"),
+        "has no cat Minka any more": ("pet", "relation"),
+        "Ben's cat Pixel": ("friend-pet", "relation"),
+    }
+    for value, (key, category) in (pixel | others).items():
+        turn = await tell(plain, clock, value, key=key, category=category)
+    await tell(plain, clock, "cat Pixel", key="pet", category="relation", subject="Ben", subject_id=None)
+    before = await remembered(plain)
+    await night(plain, clock)
+    assert await live(plain, turn.context) == sorted(["a grey cat called Pixel", "cat Pixel", *others])
+    kept = await named(plain, turn.context, "a grey cat called Pixel")
+    shown = await act(plain, turn.context, lambda edits: edits.show(kept.short_id))
+    assert {source.text for source in shown.sources} == set(pixel)
+    (run,) = await plain.database.read(lambda reader: reader.all("select id from job_runs"))
+    await plain.jobs.undo(turn.context, run["id"])
+    assert await remembered(plain) == before
+
+
+async def test_a_name_told_again_in_other_words_is_one_memory_at_once(plain: Service, clock: Clock) -> None:
+    """Even if the second telling is unsure: it says nothing that is not known."""
+    turn = await tell(plain, clock, "cat Pixel", key="pet", category="relation")
+    await tell(plain, clock, "has a cat named Pixel", key="pet", category="relation", confidence=0.4)
+    (kept,) = await plain.memories(turn.context, limit=10)
+    assert (kept.value, kept.reinforced_count, kept.unsure) == ("cat Pixel", 1, False)
+
+
 #: Key, category and topic of two facts, their value, and the key of what they become.
 REPEATED = (
     ("hobby", "preference", "sport", "likes", "preference", "outdoors", "hiking", "hobby"),

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from agents.tokens import count_tokens
 from channels.api import API
+from memory.learn import keep
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
 from memory.people.oversight import Overseer
 from memory.recall.embed import Embedder, TokenEmbedder, Tokens, chunks, normalised
@@ -193,9 +194,6 @@ class Model:
                 elif kind == "fri":
                     facts.append({"about": word.title(), "category": "happening", "key": "habit"} | by)
                     answer["entities"] = [{"name": word.title(), "type": "person"}]
-                elif kind == "sty":
-                    # A mention is an entity, known from a row that stays with its agent.
-                    answer["styles"] = [{"key": "style"} | by | {"value": f"@{word}"}]
                 else:
                     answer["event"] = by
         spent = Spent(model="plan", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=False)
@@ -275,6 +273,28 @@ class World:
         turn = await self.say(spot, in_words(message, words), attached=attached)
         self.posts.append(Post(spot=spot, ref=turn.said[0].platform_ref or "", canary=message))
         await self.service.flush(turn.context, "test")
+        for canary in words:
+            if canary.kind == "sty" and canary in self.canaries:
+                await self._wish(turn, canary.word)
+
+    def _short_id(self) -> str:
+        return f"m_{self._ids()}"
+
+    async def _wish(self, turn: Turn, word: str) -> None:
+        """Keeps a style with a word that its message does not hold, so that whoever reads it has read the style."""
+        scope, private = turn.context.scope, turn.context.session.private
+        draft = Draft(
+            kind="style", owner_id=scope.writes_to, author_id=scope.speaker_id,
+            subject_id=scope.speaker_id if private else None, subject="" if private else turn.context.speaker.name,
+            agent_id=scope.agent_id, category="instruction", key="style",
+            # A mention is an entity, known from a row that stays with its agent.
+            value=f"@{word}", importance=5, confidence=0.7, origin="extracted",
+            learned_at=turn.said[-1].said_at, local_date="2026-11-21",
+        )  # fmt: skip
+        source_ids = [message.id for message in turn.said]
+        await self.service.database.write(
+            lambda tx: keep.keep(tx, scope, draft, source_ids=source_ids, now=self.clock(), new_id=self._short_id)
+        )
 
     async def agree(self, one: Spot, other: Spot) -> None:
         """Somebody says something, and somebody else says more of it: what is learned of that rests on both."""
@@ -290,7 +310,7 @@ class World:
 
     def plan(self, message: Canary, words: Sequence[Canary]) -> None:
         """Have the model find `words` in a message. Where nothing is learned, they are nowhere to be read."""
-        self.model.plans[message.word] = tuple(canary.word for canary in words)
+        self.model.plans[message.word] = tuple(canary.word for canary in words if canary.kind != "sty")
         if self.learns_nothing(message.spot):
             message.current = False
             for canary in words:

@@ -25,7 +25,8 @@ from languages import Language
 from memory.keys import category_of, normalise_value
 from memory.learn.offline import clauses, en, zh
 from memory.learn.offline.appointments import appointment
-from memory.learn.offline.rules import HAN, HOLE, EarlierClauses, Pair, Phrase, is_keepable, still_nameless
+from memory.learn.offline.rules import HAN, EarlierClauses, Pair, Phrase, is_keepable, still_nameless
+from memory.learn.own_words import own_words
 from memory.text.language import language_of
 from memory.text.sentences import parts
 
@@ -100,21 +101,6 @@ def discloses(text: str) -> bool:
     return next(_facts(text, date(2000, 1, 1)), None) is not None
 
 
-_CUT = (
-    Phrase(r"\[secret:[^\]\n]{0,80}\]?"),
-    Phrase(r"```.*?(?:```|\Z)", re.DOTALL),
-    Phrase(r"`[^`\n]{1,400}`"),
-    Phrase(r"^[ \t]{0,8}(?:>|\$ |#!|//|/\*|import |def |var |let |const |print|/\w).*$", re.MULTILINE),
-    Phrase(r"^.*[♪♫🎵🎶].*$", re.MULTILINE),
-    Phrase(r"\bhttps?://\S{1,2000}"),
-)
-_QUOTED = Phrase(
-    r'"([^"\n]{0,400})(?:"|$)|“([^”\n]{0,400})(?:”|$)|「([^」\n]{0,400})(?:」|$)|『([^』\n]{0,400})(?:』|$)'
-    r"|(?<![\w'])'(?=[^\s'])([^\n]{1,200}?)(?<=[^\s'])'(?!\w)|‘([^’\n]{1,200})’(?!\w)|《([^》\n]{1,60})》",
-    re.MULTILINE,
-)
-_STRESSED = Phrase(r"\*{1,3}(?=[^\s*])([^*\n]{1,200})(?<=\S)\*{1,3}")
-_SPEAKING = Phrase(r"\b(?:i|i'm|i’m|im|my|me|we|don't|please)\b|[我俺咱]|别|请", re.IGNORECASE)
 _SENTENCE_END = Phrase(r"[!?！？。；;\n]+|(?<!\d)\.+|\.+(?!\d)|…+|～$")
 _ABBREVIATED = Phrase(r"(?:\b[A-Z]|\b(?:Dr|Mr|Mrs|Ms|St|vs|approx))$")
 _WORD = Phrase(r"[A-Za-z]{2}|\b[Ii]\b")
@@ -133,7 +119,7 @@ def _facts(text: str, today: date) -> Iterator[tuple[Language, Pair]]:
         text = f"{text[:WINDOW]}\n{text[-WINDOW:]}"
     if _STAGED.match(text) or _ACTED.search(text):
         return
-    text = _own_words(text)
+    text = own_words(text)
     if _JOKE.search(text):
         return
     written = language_of(text)
@@ -187,22 +173,6 @@ def _said(sentence: str, in_english: EarlierClauses, in_chinese: EarlierClauses)
         yield from (("zh", pair) for pair in zh.pairs(sentence, in_chinese))
     if _WORD.search(sentence):
         yield from (("en", pair) for pair in en.pairs(sentence, in_english))
-
-
-def _own_words(text: str) -> str:
-    """Cuts out code, links, quoted lines, secrets and others' words; a short quoted name only loses its quotes."""
-    for pattern in _CUT:
-        text = pattern.sub(HOLE, text)
-    text = _STRESSED.sub(r"\1", text)
-    return _QUOTED.sub(_unquoted, text)
-
-
-def _unquoted(match: re.Match[str]) -> str:
-    inner = next((group for group in match.groups() if group is not None), "")
-    title = match.group().startswith("《")
-    if not title and (_SPEAKING.search(inner) or len(inner) > 40):
-        return HOLE
-    return inner or " "
 
 
 def _sentences(text: str) -> Iterator[str]:

@@ -26,6 +26,15 @@ def style(value: str, *, key: str = "style", told: int = 1) -> Memory:
     )  # fmt: skip
 
 
+def said(answer: str) -> str:
+    return _said(answer, [style("be brief and short, 简短, greet me warmly, no emoji")])
+
+
+def test_a_manner_asks_for_no_more_than_the_styles() -> None:
+    """A wish that nobody had is not obeyed."""
+    assert said('{"manner": "You answer briefly."}') and not said('{"manner": "You answer briefly, in Latin."}')
+
+
 def test_styles_without_a_model_are_one_paragraph_in_their_own_language() -> None:
     """It has to read well enough to stand in a prompt for weeks."""
     english = joined([style("answers briefly."), style("warm", key="tone"), style("no emoji")])
@@ -63,22 +72,22 @@ def test_what_would_steer_a_model_is_left_out_of_a_joined_manner() -> None:
 )
 def test_a_models_answer_is_taken_as_far_as_it_can_be_used(answer: str, kept: str) -> None:
     """Words that are left out make room for the styles themselves."""
-    assert _said(answer) == kept
+    assert said(answer) == kept
 
 
 def test_a_manner_that_is_too_long_ends_with_a_sentence() -> None:
     """Half a sentence may say the contrary of the whole one."""
     sentence = "You keep every answer as short as it can be. "
-    kept = _said(json.dumps({"manner": sentence * 40}))
+    kept = said(json.dumps({"manner": sentence * 40}))
     assert len(kept) <= LIMIT < len(kept) + len(sentence)
     assert kept.endswith("as it can be.")
-    assert _said(json.dumps({"manner": "你说话要简短。" * 200})).endswith("。")
-    assert _said(json.dumps({"manner": "on and " * 200})) == ""
+    assert said(json.dumps({"manner": "你说话要简短。" * 200})).endswith("。")
+    assert said(json.dumps({"manner": "on and " * 200})) == ""
 
 
 def test_a_secret_in_a_models_answer_is_masked() -> None:
     """A model may quote what it should not."""
-    assert "ghp_" not in _said(json.dumps({"manner": "You greet with ghp_" + "a1B2" * 9 + " each day."}))
+    assert "ghp_" not in said(json.dumps({"manner": "You greet with ghp_" + "a1B2" * 9 + " each day."}))
 
 
 def test_wishes_stand_in_the_question_as_data() -> None:

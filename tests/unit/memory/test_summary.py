@@ -14,6 +14,7 @@ from memory.chat import summary
 from memory.chat.summary import Summary
 from memory.learn.answer import Unreadable
 from memory.store.history import Message
+from tests.kit.tables import each_row
 
 _DAY = int(datetime(2026, 5, 3, 10, tzinfo=UTC).timestamp() * 1000)
 
@@ -29,6 +30,10 @@ def message(n: int, text: str, *, role: str = "user", name: str = "Ada", author:
 def asked(*messages: Message, before: str = "", tokens: int = 1_000) -> str:
     given = Summary(text=before, task="plan a trip")
     return summary.ask(messages, given, timezone="UTC", tokens=tokens, count=count_tokens).material
+
+
+def read(answer: str, *covered: str, tokens: int = 500) -> Summary:
+    return summary.read(answer, covered=covered, tokens=tokens, count=count_tokens)
 
 
 def test_a_model_reads_the_summary_before_the_task_and_what_was_said() -> None:
@@ -60,7 +65,7 @@ def test_an_answer_becomes_sections_of_one_line_items() -> None:
         "open": "who books?",
         "task": " a trip ",
     }
-    made = summary.read(json.dumps(answer), tokens=500, count=count_tokens)
+    made = read(json.dumps(answer), "Ada likes Porto. The key is by train.")
     assert made.text == "Facts:\n- Ada likes Porto.\n- by train: May\nOpen questions:\n- who books?"
     assert made.task == "a trip"
 
@@ -68,7 +73,7 @@ def test_an_answer_becomes_sections_of_one_line_items() -> None:
 def test_secrets_and_hidden_characters_do_not_enter_a_summary() -> None:
     """A model may repeat what it was not to keep, and the summary stands in every prompt."""
     answer = {"facts": ["the key is sk-proj-aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6kL9", "Por\u200bto"]}
-    made = summary.read(json.dumps(answer), tokens=500, count=count_tokens)
+    made = read(json.dumps(answer), "Ada likes Porto. The key is by train.")
     assert "aB3dE6" not in made.text and "Porto" in made.text
 
 
@@ -76,13 +81,61 @@ def test_secrets_and_hidden_characters_do_not_enter_a_summary() -> None:
 def test_an_answer_that_says_nothing_is_none(answer: str) -> None:
     """It must not take the place of what people said."""
     with pytest.raises(Unreadable):
-        summary.read(answer, tokens=500, count=count_tokens)
+        read(answer, "We go to Porto.")
+
+
+TALK = ("Ich war mit Anna in Porto, der Zug hatte 40 Minuten Verspätung.", "Das Hotel war laut.")
+PLAIN_TALK = ("ich backe gern brot und höre dabei radio", "meine schwester mag das nicht")
+
+
+@each_row(
+    ("item", "covered"),
+    [
+        ("I'm sorry, I cannot help with that.", TALK),
+        ("No prior history.", TALK),
+        ("Here is the summary:", TALK),
+        ("There is nothing to summarise.", PLAIN_TALK),
+        ("Es gibt nichts zusammenzufassen.", TALK),
+        ("Aucun historique à résumer.", PLAIN_TALK),
+        ("Lo siento, no puedo ayudar con eso.", TALK),
+        ("抱歉，我无法总结这段对话。", TALK),
+        ("要約するものはありません。", PLAIN_TALK),
+        ("The person enjoys sailing and has a large garden.", TALK),
+        ("Die Person segelt gern und besitzt einen großen Garten.", TALK),
+    ],
+)
+def test_a_refusal_or_a_summary_of_something_else_is_none(item: str, covered: tuple[str, ...]) -> None:
+    """In any language: it would take the place of what people said."""
+    with pytest.raises(Unreadable):
+        read(json.dumps({"facts": [item]}), *covered)
+
+
+@each_row(
+    ("item", "covered"),
+    [
+        ("Der Zug nach Porto kam zu spät.", TALK),
+        ("The train was 40 minutes late.", TALK),
+        ("和安娜（Anna）一起去旅行了。", TALK),
+        ("They talked about bread and the radio.", PLAIN_TALK),
+        ("周末他们去爬山了，很累。", ("周末我们去爬山了", "累死了")),
+        ("The bank refused and said: I cannot help with that loan.", ("the bank said: I cannot help with that loan",)),
+    ],
+)
+def test_a_summary_may_be_in_other_words_and_in_another_language(item: str, covered: tuple[str, ...]) -> None:
+    """Names, numbers or words of meaning are shared; talk without names and numbers can't show either."""
+    assert item in read(json.dumps({"facts": [item]}), *covered).text
+
+
+def test_a_refusal_among_the_items_is_left_out() -> None:
+    """The rest of the summary is of use."""
+    made = read(json.dumps({"facts": ["Here is the summary:", "Anna was in Porto."], "open": ["none"]}), *TALK)
+    assert made.text == "Facts:\n- Anna was in Porto."
 
 
 def test_without_a_task_in_the_answer_nobody_has_said() -> None:
     """Then the task stays; an empty one ends it."""
-    assert summary.read('{"facts": ["x y"]}', tokens=99, count=count_tokens).task is None
-    assert summary.read('{"facts": ["x y"], "task": ""}', tokens=99, count=count_tokens).task == ""
+    assert read('{"facts": ["x y"]}', "x y").task is None
+    assert read('{"facts": ["x y"], "task": ""}', "x y").task == ""
 
 
 def test_without_a_model_first_lines_of_people_stand_with_their_date_after_the_summary_before() -> None:
@@ -120,7 +173,7 @@ _TEXTS = st.lists(st.text(max_size=400), max_size=30)
 def test_a_summary_never_takes_more_than_its_tokens(facts: list[str], decisions: list[str], tokens: int) -> None:
     """The prompt has no more room for it."""
     try:
-        made = summary.read(json.dumps({"facts": facts, "decisions": decisions}), tokens=tokens, count=count_tokens)
+        made = read(json.dumps({"facts": facts, "decisions": decisions}), *facts, *decisions, tokens=tokens)
     except Unreadable:
         return
     assert 0 < count_tokens(made.text) <= tokens

@@ -1,0 +1,96 @@
+"""Cuts out of a message the words that are not its author's: quotations, code, links, mails, and texts it asks about.
+
+Invariants: pure; time grows linearly with the text. A part that was cut leaves `HOLE` behind, so that no value can be
+read across it. A short quoted name only loses its quotes. In doubt more is cut: what is lost can be said again.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final
+
+from languages.reading import listed_words, shipped
+from memory.learn.offline.rules import HOLE, Phrase
+
+#: The longest quotation that may be a name, in characters.
+_NAMED: Final = 40
+#: The lines that are looked at for one that gives a text to work on, and the characters of each.
+_LINES: Final = 40
+_LINE: Final = 240
+
+
+def own_words(text: str, *, longest_quote: int = _NAMED) -> str:
+    """Returns a message without others' words; quotations of at most `longest_quote` characters may stay."""
+    text = _without_given(text)
+    for pattern in _CUT:
+        text = pattern.sub(HOLE, text)
+    text = _STRESSED.sub(r"\1", text)
+
+    def unquoted(match: re.Match[str]) -> str:
+        inner = next((group for group in match.groups() if group is not None), "")
+        title = match.group().startswith("《")
+        if not title and (_SPEAKING.search(inner) or _length(inner) > longest_quote):
+            return HOLE
+        return inner or " "
+
+    return _QUOTED.sub(unquoted, text)
+
+
+def _length(text: str) -> int:
+    """Returns the length of a text; a character of Chinese or Japanese says as much as two letters."""
+    return len(text) + len(_UNSPACED.findall(text))
+
+
+def _without_given(text: str) -> str:
+    """Returns a message up to a line that asks for work on the text behind its colon or below it."""
+    end = 0
+    for line in text.splitlines(keepends=True)[:_LINES]:
+        asked, colon, _ = line[:_LINE].replace("：", ":").partition(":")
+        if _gives().search(asked.replace("’", "'")):
+            return f"{text[: end + len(asked)]}{colon and HOLE}\n{HOLE}"
+        end += len(line)
+    return text
+
+
+@cache
+def _gives() -> re.Pattern[str]:
+    return listed_words(shipped("memory.learn", "own_words.yaml")["gives"])
+
+
+#: The lines that begin a mail; others ("To:", "An:") do so only above one of these.
+_HEAD: Final = (
+    r"(?:from|subject|von|betreff|objet|asunto|发件人|寄件人|收件人|寄件者|收件者|主题|主旨|差出人|送信者|宛先|件名)"
+    r" {0,2}[:：]"
+)
+_MAIL: Final = Phrase(
+    rf"^[ \t*]{{0,8}}(?:{_HEAD}"
+    rf"|(?:to|cc|date|sent|an|datum|gesendet|de|à|para|envoyé|fecha|enviado|抄送|日期|日時) {{0,2}}[:：].{{0,200}}\n"
+    rf"(?:.{{0,200}}\n){{0,3}}[ \t*]{{0,8}}{_HEAD}"
+    r"|-{2,20} ?(?:original message|forwarded message|ursprüngliche nachricht|weitergeleitete nachricht"
+    r"|message d'origine|mensaje original|原始邮件|转发的邮件|転送)"
+    r"|begin forwarded message|(?:on|am|le|el) .{4,120}(?:wrote|schrieb.{0,80}|a écrit|escribió) ?:\s*$)[\s\S]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+_CUT: Final = (
+    Phrase(r"\[secret:[^\]\n]{0,80}\]?"),
+    Phrase(r"```.*?(?:```|\Z)", re.DOTALL),
+    Phrase(r"`[^`\n]{1,400}`"),
+    _MAIL,
+    Phrase(r"^[ \t]{0,8}(?:>|\$ |#!|//|/\*|import |def |var |let |const |print|/\w).*$", re.MULTILINE),
+    Phrase(r"^.*[♪♫🎵🎶].*$", re.MULTILINE),
+    Phrase(r"\bhttps?://\S{1,2000}"),
+)
+_QUOTED: Final = Phrase(
+    r'"([^"\n]{0,400})(?:"|$)|„([^“”\n]{0,400})(?:[“”]|$)|“([^”\n]{0,400})(?:”|$)|«([^»\n]{0,400})(?:»|$)'
+    r"|「([^」\n]{0,400})(?:」|$)|『([^』\n]{0,400})(?:』|$)"
+    r"|(?<![\w'])'(?=[^\s'])([^\n]{1,200}?)(?<=[^\s'])'(?!\w)|‘([^’\n]{1,200})’(?!\w)|《([^》\n]{1,60})》",
+    re.MULTILINE,
+)
+_UNSPACED: Final = re.compile("[\u3040-\u9fff]")
+_STRESSED: Final = Phrase(r"\*{1,3}(?=[^\s*])([^*\n]{1,200})(?<=\S)\*{1,3}")
+_SPEAKING: Final = Phrase(
+    r"\b(?:i|i'm|i’m|im|my|me|we|don't|please|ich|mich|mir|wir|bitte|je|moi|nous|yo|mi|por favor|ll[aá]m\w+)\b"
+    r"|[我俺咱]|别|请|私|僕|ください|呼んで",
+    re.IGNORECASE,
+)

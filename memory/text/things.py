@@ -1,0 +1,116 @@
+"""Recognises statements that name a thing a person has, and two wordings that name the same one.
+
+Invariants: pure; time grows linearly with the text. Two statements name the same thing if they give it the same name
+and the same kind, one of them says nothing else, and neither denies it or tells of the past. Whose thing it is, the
+caller knows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Any, Final
+
+from languages.reading import listed_words, shipped
+from memory import keys
+from memory.text.likeness import surface
+from memory.text.words import fold, stem
+
+#: The longest statement that merely names a thing, and the longest name in a script without spaces, in characters.
+_LONGEST: Final = 120
+_NAME: Final = 8
+#: Stands for the word of a kind; no word is written so.
+_KIND: Final = "K1ND"
+_WORD: Final = re.compile(r"[^\W_]+")
+_UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+#: Keys of the vocabulary under which things are named.
+_KEYS: Final = keys.RELATIONS | {"pet", "owns", "note"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thing:
+    """A named thing: its kinds, empty if only "pet" is said; its names, and all words that are said of it."""
+
+    kinds: frozenset[str]
+    names: frozenset[str]
+    words: frozenset[str]
+
+    @property
+    def is_name(self) -> bool:
+        """True if nothing else is said of the thing."""
+        return self.words <= self.names
+
+
+def thing(key: str, value: str) -> Thing | None:
+    """Returns the thing that a fact names, or None."""
+    plain, named = _folded(value), _folded(key.replace("-", " "))
+    if len(value) > _LONGEST or (keys.category_of(key) is not None and key not in _KEYS):
+        return None
+    if _list("over").search(plain) or _rest(named).strip():
+        return None
+    kinds = kinds_of(value) | kinds_of(named)
+    if not kinds and not (_list("general").search(plain) or _list("general").search(named)):
+        return None
+    said = _rest(plain, kind=_KIND).split()
+    words = frozenset(said) - {_KIND}
+    # A first word is a name by its capital here, and a single one without any ("rex").
+    stems = surface(f"x {value}").names
+    names = frozenset(
+        word
+        for word in words
+        if (len(word) <= _NAME if _UNSPACED.search(word) else len(words) == 1 or stem(word) in stems)
+    )
+    if _KIND in said:
+        # "My sister lent Anna a bike" names no sister.
+        beside = [{one, other} for one, other in pairwise(said) if _KIND in (one, other)]
+        names = frozenset(name for name in names if any(name in pair for pair in beside)) if beside else names
+    return Thing(kinds=kinds, names=names, words=words) if names else None
+
+
+def kinds_of(text: str) -> frozenset[str]:
+    """Returns the kinds of things that a text speaks of."""
+    plain = _folded(text)
+    return frozenset(kind for kind, listed in _kinds().items() if listed.search(plain))
+
+
+def names_the_same(full: Thing | None, other: Thing | None) -> bool:
+    """Returns whether both name the same thing, and `full` says all that `other` says."""
+    if full is None or other is None:
+        return False
+    if full.kinds and other.kinds and full.kinds != other.kinds:
+        return False
+    # What says more than a name may say something else of it.
+    return other.is_name and other.names <= full.names
+
+
+def _rest(plain: str, *, kind: str = "") -> str:
+    """Returns a text without the words for having and naming, and with `kind` in place of each kind."""
+    for listed in _kinds().values():
+        plain = listed.sub(f" {kind} ", plain)
+    for listed in (_list("general"), _list("frame")):
+        plain = listed.sub(" ", plain)
+    return " ".join(_WORD.findall(plain))
+
+
+def _folded(text: str) -> str:
+    return fold(text.replace("’", "'"))
+
+
+def _list(name: str) -> re.Pattern[str]:
+    found: re.Pattern[str] = _lists()[name]
+    return found
+
+
+def _kinds() -> Mapping[str, re.Pattern[str]]:
+    found: Mapping[str, re.Pattern[str]] = _lists()["kinds"]
+    return found
+
+
+@cache
+def _lists() -> Mapping[str, Any]:
+    data: dict[str, Any] = shipped("memory.text", "things.yaml")
+    kinds = {kind: listed_words(_folded(words)) for kind, words in data.pop("kinds").items()}
+    return {name: listed_words(_folded(words)) for name, words in data.items()} | {"kinds": kinds}
