@@ -69,6 +69,16 @@ def inits() -> Iterator[Case]:
         turn = _told(refuses(fault), "", has="(?i)key" if fault == "key" else _cause(vendor, fault))
         yield case("remora init", vendor, turn, name=fault, right_key=fault != "key")
 
+    # It has to say what the model can't do, as nobody would notice later why memory isn't used.
+    for vendor, rule in (
+        ("ollama", rules.refuses_fault("tools", lambda body: bool(body.get("tools")))),
+        ("vllm", rules.refuses_fault("tools", lambda body: bool(body.get("tools")))),
+        ("openai", lambda body, seat: seat.vendor.refuse(400, "Role 'tool' is not supported.")
+         if any(one["role"] == "tool" for one in body["messages"]) else None),
+    ):  # fmt: skip
+        turn = Turn(steps=(tries(),), rules=(rule,), want="either", has="(?i)tool")
+        yield case("remora init", vendor, turn, name="no tools")
+
 
 def tools() -> Iterator[Case]:
     look_up = Turn(say=BICYCLE, steps=(asks("search_memory"), says()))
@@ -80,6 +90,8 @@ def tools() -> Iterator[Case]:
         yield case("parallel calls", vendor, _now(asks("now", "memory_stats"), says()), ONCE_MORE)
         yield case("three turns", vendor, _now(), look_up, at_last)
         yield case("words before a call", vendor, _now(asks("now", text="Let me see. "), says()), ONCE_MORE)
+    withheld = _now(asks("now", thought=""), says())
+    yield case("tool there and back", "anthropic", withheld, ONCE_MORE, name="thoughts withheld")
     for vendor in GIVING:
         yield case("restart between turns", vendor, _now(), _now(say="What time is it now, after all", restart=True))
 
@@ -92,27 +104,19 @@ def switches() -> Iterator[Case]:
         ("anthropic", "gemini"),
     ):  # fmt: skip
         there, back = (f"/model {VENDORS[name].model}" for name in (second, first))
-        other = _now(say="What time is it, other one", command=there)
-        again = _now(asks("memory_stats"), says(), say="How much do you know?", command=back)
+        other = _now(say="What time is it, other one", command=there, by=second)
+        again = _now(asks("memory_stats"), says(), say="How much do you know?", command=back, by=first)
         name = f"switch of models: {first} and {second}"
-        yield Case(kind="switch of models", name=name, vendors=(first, second), turns=(_now(), other, again))
+        yield Case(kind="switch of models", name=name, vendors=(first, second), turns=(_now(by=first), other, again))
     # The first server falls out, and the next one takes over with the first one's calls in the history.
     for first, second in (("deepseek", "mistral"), ("gemini", "anthropic"), ("groq", "kimi"), ("openai", "openrouter")):
-        turns = (_now(), _now(_away(first), says(), most=12))
+        turns = (_now(by=first), _now(rules=(_away(first),), most=12, by=second))
         yield Case(kind="failover", name=f"failover: {first} to {second}", vendors=(first, second), turns=turns)
 
 
-def _away(vendor: str) -> Step:
+def _away(vendor: str) -> Rule:
     """This vendor's server is out of order; the next one's is not."""
-    busy, well = refuses("busy"), asks("now")
-
-    async def step(scene: Scene) -> Any:
-        if scene.vendor.name != vendor:
-            return await well(scene)
-        scene.run.step -= 1
-        return await busy(scene)
-
-    return step
+    return lambda body, seat: seat.vendor.fault("busy") if seat.vendor.name == vendor else None
 
 
 # What is refused ------------------------------------------------------------------------------------------------------
@@ -120,6 +124,7 @@ def _away(vendor: str) -> Step:
 _ALTERNATE: Final = "Conversation roles must alternate user/assistant/user/assistant/..."
 _NAMED: Final[Mapping[str, Rule]] = {
     "effort_none": rules.effort_none,
+    "no_empty_object": rules.no_empty_object,
     "alternating": rules.alternating(400, _ALTERNATE),
     "no_system": rules.alternating(500, f"Jinja Exception: {_ALTERNATE}", system=False),
 }
@@ -167,6 +172,10 @@ def _most(refusal: Callable[[Seat, int, int], Refusal], share: float = 0.6) -> R
     return rule
 
 
+def _in_words(message: str) -> Callable[[Seat, int, int], Refusal]:
+    return lambda seat, most, asked: seat.vendor.refuse(400, message.format(most=most, asked=asked))
+
+
 def _wedged(body: JSON, seat: Seat) -> Refusal | None:
     """The conversation itself is what is refused, and the words don't say so."""
     old = any("Chapter 1 " in text_of(one.get("content")) for one in body["messages"])
@@ -192,7 +201,7 @@ def overflows() -> Iterator[Case]:
     last = Turn(say="And what else", steps=(_cuts(4096),), logs=r"(?i)cut|truncat|overflow|context|4,?096")
     yield case("too long", "ollama", *cut, last, name="cut without a word")
     for row in _ROWS["too_long"]:
-        rule = _most(lambda seat, _most, _asked, text=row["message"]: seat.vendor.refuse(400, text))  # type: ignore[misc]
+        rule = _most(_in_words(row["message"]))
         yield case("too long in other words", row["vendor"], *parts, _now(rules=(rule,)), PLAIN)
     for vendor in ("openai", "mistral", "lmstudio"):
         tried = [

@@ -65,6 +65,8 @@ class Turn:
     restart: bool = False
     picture: bool = False
     usage: bool = False
+    #: The vendor that has to answer, where there are two.
+    by: str = ""
     #: What `/memory` has to list some time after.
     learns: str = ""
     #: Seconds that have to lie between the first request and the second.
@@ -106,6 +108,7 @@ class Run:
     read: int = 0
     written: int = 0
     came: list[float] = field(default_factory=list)
+    by: str = ""
 
     def begin(self, turn: Turn, number: int) -> None:
         self.turn, self.step, self.awaiting = turn, 0, []
@@ -142,7 +145,7 @@ class Scene:
             "text": text, "calls": calls, "finish": "tool_calls" if calls else "stop",
             "thought": f"I have {self.run.muse} in mind and wait." if thinking else "",
             "proof": secrets.token_urlsafe(24) if self.vendor.proves and thinking else "",
-            "read": size_of(self.body), "written": 5 + len(text) // 4,
+            "read": size_of(self.body), "cached": size_of(self.body) // 3, "written": 5 + len(text) // 4,
         }  # fmt: skip
         reply = Reply(**{**given, **more})
         self.seat.issued |= {call.id: reply for call in calls}
@@ -217,6 +220,7 @@ def says(
         if missing := scene.missing():
             scene.run.notes.append(f"no result of {', '.join(missing)} came back")
             return await scene.send(scene.reply("I have no result."))
+        scene.run.by = scene.vendor.name
         return await scene.send(scene.reply(text.format(secret=scene.run.secret), **more), whole=whole, spoil=spoil)
 
     return step
@@ -287,7 +291,10 @@ async def complete(request: web.Request, vendor: Vendor, runs: Mapping[str, Run]
     run = runs.get(request.match_info["agent"])
     if run is None or vendor.name not in run.seats:
         return web.json_response({"error": {"message": "no such path"}}, status=404)
-    body, seat = json.loads(await request.read()), run.seats[vendor.name]
+    try:
+        body, seat = json.loads(await request.read()), run.seats[vendor.name]
+    except ConnectionError:
+        return web.Response()  # the bot was ended meanwhile
     scene, turn = Scene(run, seat, request, body), run.turn
     shown = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
     behind = is_background(run, body)

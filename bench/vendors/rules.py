@@ -240,6 +240,17 @@ def effort_none(body: JSON, seat: Seat) -> Refusal | None:
     return None
 
 
+def no_empty_object(body: JSON, seat: Seat) -> Refusal | None:
+    """Gemini, by reports up to 2025: the parameters of a tool are left out, or there are some."""
+    for place, tool in enumerate(body.get("tools") or ()):
+        if not (tool["function"].get("parameters") or {"properties": "left out"}).get("properties", "left out"):
+            return seat.vendor.refuse(
+                400, f"* GenerateContentRequest.tools[0].function_declarations[{place}].parameters.properties: should "
+                "be non-empty for OBJECT type",
+            )  # fmt: skip
+    return None
+
+
 def mistral_order(body: JSON, seat: Seat) -> Refusal | None:
     """Ids of nine letters and digits; a tool's result is followed by the assistant; the last word is not its own."""
     order: dict[str, Any] = {"kind": "invalid_request_message_order", "code": "3230"}
@@ -332,7 +343,8 @@ def claude_thinking(body: JSON, seat: Seat) -> Refusal | None:
         given = seat.issued.get(uses[0]) if uses else None
         known = {reply.proof: reply.thought for reply in seat.issued.values()}
         for part in thoughts:
-            if known.get(str(part.get("signature"))) != part.get("thinking"):
+            proof = str(part.get("signature") or part.get("data"))
+            if proof not in known or known[proof] != part.get("thinking", ""):
                 return seat.vendor.refuse(400, f"messages.{at}.content.0: Invalid `signature` in `thinking` block")
         if thinking and uses and at > max(own, default=-1) and not thoughts and (given is None or given.proof):
             return seat.vendor.refuse(

@@ -51,10 +51,9 @@ class Vendor:
 
     def unknown_field(self, status: int, at: int, name: str) -> Refusal:
         if self.name == "mistral":
-            where = ["body", "messages", at, "assistant", name]
-            wrong = {"type": "extra_forbidden", "loc": where, "msg": "Extra inputs are not permitted"}
-            return Refusal(status, {"object": "error", "message": {"detail": [wrong]}, "type": "invalid_request_error",
-                                    "param": None, "code": None})  # fmt: skip
+            return self.refuse(
+                status, "Extra inputs are not permitted", where=["body", "messages", at, "assistant", name]
+            )
         return self.refuse(
             status, f"'messages.{at}' : for 'role:assistant' the following must be satisfied[('messages.{at}' : "
             f"property '{name}' is unsupported)]",
@@ -100,7 +99,12 @@ def _groq(status: int, message: str, more: Mapping[str, Any]) -> JSON:
 def _mistral(status: int, message: str, more: Mapping[str, Any]) -> JSON:
     if status == 401:
         return {"detail": message}
-    return {"object": "error", "message": message, "type": more.get("kind", "invalid_request_error"),
+    said: Any = message
+    if status == 422:
+        where = more.get("where") or ["body", more["param"]]
+        said = {"detail": [{"type": "extra_forbidden", "loc": where, "msg": message}]}
+        more = {}
+    return {"object": "error", "message": said, "type": more.get("kind", "invalid_request_error"),
             "param": more.get("param"), "code": more.get("code"), "raw_status_code": status}  # fmt: skip
 
 

@@ -150,6 +150,9 @@ def deltas(shape: Shape, reply: Reply) -> Iterator[tuple[JSON, str | None]]:
         yield {"content": part}, None
     for delta in call_deltas(shape, reply):
         yield delta, None
+    if shape.calls == "bare" and reply.proof and not reply.calls:
+        # Gemini signs answers, too, in a delta of their own.
+        yield {"content": "", "extra_content": {"google": {"thought_signature": reply.proof}}}, None
     finish = shape.streamed_calls if reply.finish == "tool_calls" else reply.finish
     yield {}, shape.finishes.get(finish, finish)
 
@@ -226,13 +229,34 @@ STOPS: Final = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tok
 
 
 def blocks(reply: Reply) -> list[JSON]:
-    """Returns the blocks of an answer in Anthropic's form."""
+    """Returns the blocks of an answer in Anthropic's form. A proof without thoughts is of some that are withheld."""
     thought = {"type": "thinking", "thinking": reply.thought, "signature": reply.proof}
+    if not reply.thought:
+        thought = {"type": "redacted_thinking", "data": reply.proof}
     uses = [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": json.loads(call.arguments)}
         for call in reply.calls
     ]
     return [*([thought] if reply.proof else []), *([{"type": "text", "text": reply.text}] if reply.text else []), *uses]
+
+
+def _parts(block: JSON) -> tuple[JSON, list[JSON]]:
+    """Returns a block as it begins in a stream, and what is added to it."""
+    match block["type"]:
+        case "thinking":
+            parts = [{"type": "thinking_delta", "thinking": part} for part in pieces(block["thinking"], 16)]
+            return block | {"thinking": "", "signature": ""}, [
+                *parts, {"type": "signature_delta", "signature": block["signature"]},
+            ]  # fmt: skip
+        case "text":
+            return block | {"text": ""}, [{"type": "text_delta", "text": part} for part in pieces(block["text"])]
+        case "tool_use":
+            written = json.dumps(block["input"]) if block["input"] else ""
+            return block | {"input": {}}, [
+                {"type": "input_json_delta", "partial_json": part} for part in ["", *pieces(written, 5)]
+            ]
+        case _:
+            return block, []
 
 
 def message(reply: Reply, body: JSON) -> JSON:
@@ -253,23 +277,10 @@ def message_events(reply: Reply, body: JSON) -> list[bytes]:
     start = full | {"content": [], "stop_reason": None, "usage": full["usage"] | {"output_tokens": 1}}
     sent: list[JSON] = [{"type": "message_start", "message": start}, {"type": "ping"}]
     for index, block in enumerate(full["content"]):
-        at = {"index": index}
-        if block["type"] == "thinking":
-            sent.append(
-                {"type": "content_block_start", **at, "content_block": block | {"thinking": "", "signature": ""}}
-            )
-            parts = [{"type": "thinking_delta", "thinking": part} for part in pieces(block["thinking"], 16)]
-            parts.append({"type": "signature_delta", "signature": block["signature"]})
-        elif block["type"] == "text":
-            sent.append({"type": "content_block_start", **at, "content_block": {"type": "text", "text": ""}})
-            parts = [{"type": "text_delta", "text": part} for part in pieces(block["text"])]
-        else:
-            sent.append({"type": "content_block_start", **at, "content_block": block | {"input": {}}})
-            parts = [{"type": "input_json_delta", "partial_json": ""}] if block["input"] == {} else []
-            written = json.dumps(block["input"]) if block["input"] else ""
-            parts += [{"type": "input_json_delta", "partial_json": part} for part in pieces(written, 5)]
-        sent += [{"type": "content_block_delta", **at, "delta": part} for part in parts]
-        sent.append({"type": "content_block_stop", **at})
+        opening, parts = _parts(block)
+        sent.append({"type": "content_block_start", "index": index, "content_block": opening})
+        sent += [{"type": "content_block_delta", "index": index, "delta": part} for part in parts]
+        sent.append({"type": "content_block_stop", "index": index})
     stop = {"stop_reason": full["stop_reason"], "stop_sequence": None}
     sent.append({"type": "message_delta", "delta": stop, "usage": {"output_tokens": reply.written}})
     return [event(one, str(one["type"])) for one in [*sent, {"type": "message_stop"}]]

@@ -11,9 +11,8 @@ import asyncio
 import json
 import re
 import socket
-import sys
 import time
-from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ import yaml
 from bench.vendors.play import KEY, Case, Run, Turn, serving, tries
 from bench.vendors.rules import Seat
 from bench.vendors.table import VENDORS
+from tests.kit.program import ran
 from tests.kit.served import environment, spawned
 
 _FRONT_KEY: Final = "a-shared-key-of-the-hall-0123"
@@ -189,6 +189,7 @@ def judged(run: Run, turn: Turn, text: str, log: str, logged: str) -> str:
     checks = (
         (turn.want == "answer" and not answered, f"the answer did not come{last}"),
         (turn.want == "told" and answered, "an answer came out of a failure"),
+        (turn.by not in {"", run.by}, f"{run.by} answered, not {turn.by}{last}"),
         (text.count(run.secret) > 1, "the answer came more than once"),
         (run.muse in text, "thoughts were shown"),
         (_RAW.search(text) is not None, "raw text was shown"),
@@ -237,18 +238,27 @@ async def initialise(folder: Path, run: Run, url: str, verdict: Verdict) -> dict
     run.mark = ""
     env = environment(folder) | ({vendor.key: KEY if run.case.right_key else "sk-wrong"} if vendor.key else {})
     given = ["--key-env", vendor.key] if vendor.key else []
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "gateway", "init", str(folder), "--model", vendor.model),
-        *("--base-url", f"{url}/{run.agent}/v1", *given, "--yes"),
-        env=env, cwd=folder, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT,
-    )  # fmt: skip
-    out, _ = await process.communicate()
+    address = f"{url}/{run.agent}/v1"
+    process = await asyncio.to_thread(
+        ran,
+        "init",
+        str(folder),
+        "--model",
+        vendor.model,
+        "--base-url",
+        address,
+        *given,
+        "--yes",
+        folder=folder,
+        env=env,
+    )
+    out = process.stdout + process.stderr
     verdict.read = out.decode()[-400:]
     verdict.seconds = time.monotonic() - began
     wanted = run.case.turns[0]
     file = folder / "agents" / "assistant.yaml"
-    if wanted.want == "told":
-        if process.returncode == 0:
+    if wanted.want != "answer":
+        if process.returncode == 0 and wanted.want == "told":
             verdict.why = "init took a model that does not answer"
         elif re.search(wanted.has, out.decode()) is None:
             verdict.why = f"init does not name {wanted.has!r}"

@@ -102,6 +102,7 @@ async def clients(*vendors: str, knows: bool) -> AsyncIterator[list[Client]]:
         yield [Client(urls[vendor], run, knows=knows) for vendor, run in zip(vendors, runs.values(), strict=True)]
 
 
+@pytest.mark.stands("fifteen servers are put up in the test's own loop")
 async def test_who_gives_back_what_came_is_answered() -> None:
     """By the vendors' own advice: return the message as it is."""
     async with clients(*VENDORS, knows=True) as all_of_them:
@@ -119,6 +120,7 @@ WANTED = {
 }  # fmt: skip
 
 
+@pytest.mark.stands("fifteen servers are put up in the test's own loop")
 async def test_who_drops_what_came_is_refused_where_the_vendor_wants_it_back() -> None:
     async with clients(*VENDORS, knows=False) as all_of_them:
         for asking in all_of_them:
