@@ -103,11 +103,11 @@ def switches() -> Iterator[Case]:
         ("groq", "openrouter"), ("llamacpp", "deepseek"), ("deepseek", "groq"), ("vllm", "kimi"),
         ("anthropic", "gemini"),
     ):  # fmt: skip
-        there, back = (f"/model {VENDORS[name].model}" for name in (second, first))
-        other = _now(say="What time is it, other one", command=there, by=second)
-        again = _now(asks("memory_stats"), says(), say="How much do you know?", command=back, by=first)
+        both = _now(asks("now", "memory_stats"), says(), by=first)
+        other = _now(say="What time is it, other one", chooses=second, by=second)
+        again = _now(asks("memory_stats"), says(), say="How much do you know?", chooses=first, by=first)
         name = f"switch of models: {first} and {second}"
-        yield Case(kind="switch of models", name=name, vendors=(first, second), turns=(_now(by=first), other, again))
+        yield Case(kind="switch of models", name=name, vendors=(first, second), turns=(both, other, again))
     # The first server falls out, and the next one takes over with the first one's calls in the history.
     for first, second in (("deepseek", "mistral"), ("gemini", "anthropic"), ("groq", "kimi"), ("openai", "openrouter")):
         turns = (_now(by=first), _now(rules=(_away(first),), most=12, by=second))
@@ -176,6 +176,18 @@ def _in_words(message: str) -> Callable[[Seat, int, int], Refusal]:
     return lambda seat, most, asked: seat.vendor.refuse(400, message.format(most=most, asked=asked))
 
 
+def _silent(most: int) -> Step:
+    """LM Studio answers what is too long with nothing."""
+    well = says()
+
+    async def step(scene: Scene) -> Any:
+        if size_of(scene.body) <= most:
+            return await well(scene)
+        return await scene.send(scene.reply("", thinks=False))
+
+    return step
+
+
 def _wedged(body: JSON, seat: Seat) -> Refusal | None:
     """The conversation itself is what is refused, and the words don't say so."""
     old = any("Chapter 1 " in text_of(one.get("content")) for one in body["messages"])
@@ -200,6 +212,12 @@ def overflows() -> Iterator[Case]:
     cut = [Turn(say=f"Part {part}: {_LONG}", steps=(_cuts(4096),)) for part in (1, 2, 3)]
     last = Turn(say="And what else", steps=(_cuts(4096),), logs=r"(?i)cut|truncat|overflow|context|4,?096")
     yield case("too long", "ollama", *cut, last, name="cut without a word")
+    # A report of 2026: what is too long is answered with a stream without a word.
+    silent = [
+        Turn(say=f"Try {n}", steps=(_silent(9_000),), want="either", cause="(?i)empty|no .*answer") for n in (1, 2)
+    ]
+    last = Turn(say="Try 3", steps=(_silent(9_000),))
+    yield case("too long", "lmstudio", *parts, *silent, last, name="a stream without a word")
     for row in _ROWS["too_long"]:
         rule = _most(_in_words(row["message"]))
         yield case("too long in other words", row["vendor"], *parts, _now(rules=(rule,)), PLAIN)
@@ -234,6 +252,11 @@ def failures() -> Iterator[Case]:
     for vendor in ("openai", "anthropic", "deepseek", "vllm"):
         yield case("a proxy's page", vendor, _told(fails(502, _HTML), "502", lacks="<html"), PLAIN)
     yield case("out of memory", "ollama", _told(refuses("memory"), "requires more system memory"), PLAIN)
+    for row in _ROWS["long_limits"]:
+        limited = _told(fails(429, row["body"], {"retry-after": row["after"]}), "(?i)rate limit", most=2)
+        yield case("limit for long", row["vendor"], limited, PLAIN)
+    for row in _ROWS["bodies"]:
+        yield case("error in a body with 200", row["vendor"], _told(fails(200, row["body"]), row["cause"]), PLAIN)
     for row in _ROWS["relays"]:
         yield case("a relay wraps the cause", row["vendor"], _told(fails(400, row["body"]), "flavour"), PLAIN)
 

@@ -49,7 +49,8 @@ class Turn:
 
     `want` is `answer` (the word arrives), `told` (a failure is told) or `either`. `cause` has to stand in the log if no
     answer came, `logs` in the log of the whole case; `has` has to stand in what the person reads, `lacks` must not. At
-    most `most` requests may reach the servers. `command` is said before, and `restart` starts the bot anew before that.
+    most `most` requests may reach the servers. Before it the vendor that it `chooses` is put first, and before that
+    `restart` starts the bot anew.
     """
 
     say: str = "Please look up what time it is"
@@ -61,7 +62,7 @@ class Turn:
     lacks: str = ""
     most: int = 8
     rules: tuple[Rule, ...] = ()
-    command: str = ""
+    chooses: str = ""
     restart: bool = False
     picture: bool = False
     usage: bool = False
@@ -95,6 +96,7 @@ class Run:
     case: Case
     agent: str
     seats: dict[str, Seat]
+    urls: dict[str, str] = field(default_factory=dict)
     turn: Turn | None = None
     step: int = 0
     mark: str = ""
@@ -109,6 +111,14 @@ class Run:
     written: int = 0
     came: list[float] = field(default_factory=list)
     by: str = ""
+
+    def model(self, vendor: str) -> str:
+        """Returns a model's name at its vendor.
+
+        Beside another one it is this case's own: what the bot has against a model of that name must not touch others.
+        """
+        name = str(self.case.options.get("model", VENDORS[vendor].model))
+        return f"{name}-{self.agent[1:4]}" if len(self.seats) > 1 else name
 
     def begin(self, turn: Turn, number: int) -> None:
         self.turn, self.step, self.awaiting = turn, 0, []
@@ -303,7 +313,7 @@ async def complete(request: web.Request, vendor: Vendor, runs: Mapping[str, Run]
         run.came.append(time.monotonic())
     if vendor.key and shown != KEY:
         return refused(scene, vendor.fault("key"))
-    if body.get("model") != run.case.options.get("model", vendor.model):
+    if body.get("model") != run.model(vendor.name):
         return refused(scene, vendor.fault("model", model=body.get("model")))
     for rule in (
         *(run.case.instead or vendor.rules),
@@ -331,23 +341,32 @@ def extracted(body: JSON) -> JSON:
 
 
 @asynccontextmanager
-async def serving(runs: Mapping[str, Run]) -> AsyncIterator[Mapping[str, str]]:
-    """Serves every vendor on a port of its own; yields their addresses, to which `/AGENT/v1` is added."""
-    runners, addresses = [], {}
+async def serving(runs: Mapping[str, Run]) -> AsyncIterator[Callable[[Run], Awaitable[None]]]:
+    """Serves the vendors; yields what gives each of a case's servers an address of its own.
+
+    So nothing that the bot learns about a server in one case, or has against it, touches another.
+    """
+    runners: dict[str, web.AppRunner] = {}
+
+    async def listen(run: Run) -> None:
+        for name in run.seats:
+            if name not in runners:
+                runners[name] = web.AppRunner(_application(VENDORS[name], runs), access_log=None, shutdown_timeout=0.5)
+                await runners[name].setup()
+            await web.TCPSite(runners[name], "127.0.0.1", 0).start()
+            run.urls[name] = f"http://127.0.0.1:{runners[name].addresses[-1][1]}/{run.agent}/v1"
+
     try:
-        for vendor in VENDORS.values():
-            application = web.Application(client_max_size=50_000_000)
-
-            async def handler(request: web.Request, vendor: Vendor = vendor) -> web.StreamResponse:
-                return await complete(request, vendor, runs)
-
-            path = "messages" if vendor.form == "anthropic" else "chat/completions"
-            application.router.add_post(f"/{{agent}}/v1/{path}", handler)
-            runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.5)
-            await runner.setup()
-            runners.append(runner)
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            addresses[vendor.name] = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        yield addresses
+        yield listen
     finally:
-        await asyncio.gather(*(runner.cleanup() for runner in runners))
+        await asyncio.gather(*(runner.cleanup() for runner in runners.values()))
+
+
+def _application(vendor: Vendor, runs: Mapping[str, Run]) -> web.Application:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        return await complete(request, vendor, runs)
+
+    application = web.Application(client_max_size=50_000_000)
+    path = "messages" if vendor.form == "anthropic" else "chat/completions"
+    application.router.add_post(f"/{{agent}}/v1/{path}", handler)
+    return application

@@ -68,7 +68,7 @@ class Bot:
             limits=httpx.Limits(max_connections=100), headers={"Authorization": f"Bearer {_FRONT_KEY}"},
         )  # fmt: skip
 
-    def write(self, runs: Sequence[Run], entries: Mapping[str, Mapping[str, Any]], urls: Mapping[str, str]) -> None:
+    def write(self, runs: Sequence[Run], entries: Mapping[str, Mapping[str, Any]]) -> None:
         """Writes an agent for each case, and lets the front end in."""
         front = {"name": "hall", "key": _FRONT_KEY, "shared": True}
         config = {
@@ -83,7 +83,7 @@ class Bot:
         for run in runs:
             models = []
             for name in run.seats:
-                entry = {**entries[name], "base_url": f"{urls[name]}/{run.agent}/v1", **run.case.options}
+                entry = {**entries[name], "base_url": run.urls[name], **run.case.options, "model": run.model(name)}
                 if not run.case.right_key:
                     entry["key"] = "${WRONG_KEY}"
                 models.append({option: value for option, value in entry.items() if value is not None})
@@ -116,7 +116,7 @@ class Bot:
 
         They name its agent, or one of its models and no session.
         """
-        models = [VENDORS[name].model for name in run.seats]
+        models = [run.model(name) for name in run.seats]
         lines = self.logged()[start:].splitlines()
         return "\n".join(
             line for line in lines
@@ -162,8 +162,8 @@ async def play(bot: Bot, run: Run, turns: Sequence[Turn], verdict: Verdict) -> N
 async def _played(bot: Bot, run: Run, turn: Turn, verdict: Verdict) -> str:
     """Plays a turn; returns what was wrong, or ""."""
     try:
-        if turn.command:
-            await bot.say(run, turn.command)
+        if turn.chooses:
+            await bot.say(run, f"/model {run.model(turn.chooses)}")
         if "search_memory" in str(turn.say) or "bicycle" in turn.say:
             await bot.say(run, f"/remember my bicycle is called {run.planted}")
         run.begin(turn, run.case.turns.index(turn) + 1)
@@ -230,7 +230,7 @@ async def _learned(bot: Bot, run: Run, wanted: str) -> str:
 # remora init ----------------------------------------------------------------------------------------------------------
 
 
-async def initialise(folder: Path, run: Run, url: str, verdict: Verdict) -> dict[str, Any]:
+async def initialise(folder: Path, run: Run, verdict: Verdict) -> dict[str, Any]:
     """Runs `remora init` for a server; returns the model's entry that it wrote."""
     (name,) = run.seats
     vendor, began = VENDORS[name], time.monotonic()
@@ -238,7 +238,7 @@ async def initialise(folder: Path, run: Run, url: str, verdict: Verdict) -> dict
     run.mark = ""
     env = environment(folder) | ({vendor.key: KEY if run.case.right_key else "sk-wrong"} if vendor.key else {})
     given = ["--key-env", vendor.key] if vendor.key else []
-    address = f"{url}/{run.agent}/v1"
+    address = run.urls[name]
     process = await asyncio.to_thread(
         ran,
         "init",
@@ -289,19 +289,20 @@ async def played(cases: Sequence[Case], folder: Path) -> AsyncIterator[Verdict]:
     ]  # fmt: skip
     runs: dict[str, Run] = {}
 
-    def enter(case: Case, agent: str) -> Run:
-        runs[agent] = Run(case, agent, {name: Seat(VENDORS[name]) for name in case.vendors})
-        return runs[agent]
-
-    async with serving(runs) as urls:
+    async with serving(runs) as listen:
         entries: dict[str, dict[str, Any]] = {}
         at_once = asyncio.Semaphore(2)
+
+        async def enter(case: Case, agent: str) -> Run:
+            run = runs[agent] = Run(case, agent, {name: Seat(VENDORS[name]) for name in case.vendors})
+            await listen(run)
+            return run
 
         async def one_init(case: Case, number: int) -> Verdict:
             async with at_once:
                 home, verdict = folder / f"init{number}", Verdict(case)
                 await asyncio.to_thread(home.mkdir)
-                entry = await initialise(home, enter(case, f"i{number}"), urls[case.vendors[0]], verdict)
+                entry = await initialise(home, await enter(case, f"i{number}"), verdict)
                 if entry:
                     entries[case.vendors[0]] = entry
                 return verdict
@@ -313,18 +314,16 @@ async def played(cases: Sequence[Case], folder: Path) -> AsyncIterator[Verdict]:
         talks = [case for case in cases if case.kind != "remora init"]
         if not talks:
             return
-        talking = [enter(case, f"v{number:03}-{case.vendors[0]}") for number, case in enumerate(talks)]
-        async with _bot(folder / "bot", talking, entries, urls) as bot:
+        talking = [await enter(case, f"v{number:03}-{case.vendors[0]}") for number, case in enumerate(talks)]
+        async with _bot(folder / "bot", talking, entries) as bot:
             async for verdict in _talked(bot, talking):
                 yield verdict
 
 
 @asynccontextmanager
-async def _bot(
-    folder: Path, runs: Sequence[Run], entries: Mapping[str, Mapping[str, Any]], urls: Mapping[str, str]
-) -> AsyncIterator[Bot]:
+async def _bot(folder: Path, runs: Sequence[Run], entries: Mapping[str, Mapping[str, Any]]) -> AsyncIterator[Bot]:
     bot = Bot(folder)
-    await asyncio.to_thread(bot.write, runs, entries, urls)
+    await asyncio.to_thread(bot.write, runs, entries)
     await bot.start()
     try:
         yield bot

@@ -52,12 +52,13 @@ def test_an_unknown_name_is_refused() -> None:
 class Client:
     """A client by the vendors' own examples: it gives back each message as it came, or without what it doesn't know."""
 
-    def __init__(self, url: str, run: Run, *, knows: bool) -> None:
+    def __init__(self, run: Run, *, knows: bool) -> None:
         (self.seat,) = run.seats.values()
         self.run = run
         self.knows = knows
         self.claude = self.seat.vendor.form == "anthropic"
-        self.url = f"{url}/{run.agent}/v1/{'messages' if self.claude else 'chat/completions'}"
+        (address,) = run.urls.values()
+        self.url = f"{address}/{'messages' if self.claude else 'chat/completions'}"
         self.messages: list[JSON] = [{"role": "user", "content": f"What time is it? {run.mark}"}]
 
     def body(self) -> JSON:
@@ -98,8 +99,10 @@ async def clients(*vendors: str, knows: bool) -> AsyncIterator[list[Client]]:
         case = Case(kind="a test", name="a test", vendors=(vendor,), turns=(turn,))
         run = runs[f"ada{number}"] = Run(case, f"ada{number}", {vendor: Seat(VENDORS[vendor])})
         run.begin(turn, 1)
-    async with serving(runs) as urls:
-        yield [Client(urls[vendor], run, knows=knows) for vendor, run in zip(vendors, runs.values(), strict=True)]
+    async with serving(runs) as listen:
+        for run in runs.values():
+            await listen(run)
+        yield [Client(run, knows=knows) for run in runs.values()]
 
 
 @pytest.mark.stands("fifteen servers are put up in the test's own loop")
