@@ -1,0 +1,366 @@
+"""The bot, the people who talk with it, and what is made of what they read.
+
+Invariants: the bot is `remora serve` of this checkout. What `remora init` wrote for a server is the entry of its model
+in each agent's file; only the path of its address, and what a case sets, differ. Nothing is read of the bot but answers
+and its log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import socket
+import time
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import yaml
+
+from bench.vendors.play import KEY, Case, Run, Turn, serving, tries
+from bench.vendors.rules import Seat
+from bench.vendors.table import VENDORS
+from tests.kit.program import ran
+from tests.kit.served import environment, spawned
+
+_FRONT_KEY: Final = "a-shared-key-of-the-hall-0123"
+#: Seconds until an answer counts as none, and until something has been learned.
+_PATIENCE, _LEARNING = 75.0, 25.0
+#: People who talk at the same time.
+_AT_ONCE: Final = 20
+#: A picture of one dot.
+_PICTURE: Final = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5Er"
+    "kJggg=="
+)
+#: What no person should read.
+_RAW: Final = re.compile(r'\{"|Traceback|<think|</think|<\|channel|DSML|<tool_call|\[TOOL_CALLS\]|req_[0-9a-f]{6}')
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What became of a case: `why` is empty if it was right."""
+
+    case: Case
+    why: str = ""
+    seconds: float = 0.0
+    read: str = ""
+    refusals: list[str] = field(default_factory=list)
+
+
+class Bot:
+    """The bot in `folder`, and the log that its operator reads."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.process: Process | None = None
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = int(free.getsockname()[1])
+        self._running = AsyncExitStack()
+        self.client = httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{self.port}", trust_env=False, timeout=_PATIENCE,
+            limits=httpx.Limits(max_connections=100), headers={"Authorization": f"Bearer {_FRONT_KEY}"},
+        )  # fmt: skip
+
+    def write(self, runs: Sequence[Run], entries: Mapping[str, Mapping[str, Any]]) -> None:
+        """Writes an agent for each case, and lets the front end in."""
+        front = {"name": "hall", "key": _FRONT_KEY, "shared": True}
+        config = {
+            "data_dir": "data", "http": {"port": self.port}, "default_agent": runs[0].agent,
+            "log": {"format": "json", "file": "remora.log"}, "memory": {"exit_seconds": 1},
+            "api": {"enabled": True, "requests_per_minute": 100_000, "concurrent": 100, "front_ends": [front]},
+        }  # fmt: skip
+        (self.folder / "agents").mkdir(parents=True)
+        (self.folder / "config.yaml").write_text(yaml.safe_dump(config), "utf-8")
+        keys = {vendor.key: KEY for vendor in VENDORS.values() if vendor.key} | {"WRONG_KEY": "sk-wrong"}
+        (self.folder / ".env").write_text("".join(f"{name}={key}\n" for name, key in keys.items()), "utf-8")
+        for run in runs:
+            models = []
+            for name in run.seats:
+                entry = {**entries[name], "base_url": run.urls[name], **run.case.options, "model": run.model(name)}
+                if not run.case.right_key:
+                    entry["key"] = "${WRONG_KEY}"
+                models.append({option: value for option, value in entry.items() if value is not None})
+            text = yaml.safe_dump({"name": run.agent, "models": models})
+            (self.folder / "agents" / f"{run.agent}.yaml").write_text(text, "utf-8")
+
+    async def start(self) -> None:
+        """Starts the bot and waits until it takes messages. Raises `TimeoutError`."""
+        self._running = AsyncExitStack()
+        self.process = await self._running.enter_async_context(spawned(self.folder, may_stand=True))
+        async with asyncio.timeout(120):
+            while True:
+                with suppress(httpx.HTTPError):
+                    if (await self.client.get("/readyz")).status_code == 200:
+                        return
+                if self.process.returncode is not None:
+                    raise TimeoutError(f"the bot has ended: {self.printed()[-900:]}")
+                await asyncio.sleep(0.1)
+
+    async def stop(self) -> None:
+        await self._running.aclose()
+
+    def printed(self) -> str:
+        with suppress(FileNotFoundError):
+            return (self.folder / "printed").read_text("utf-8", "replace")
+        return ""
+
+    def log(self, run: Run, start: int) -> str:
+        """Returns the lines of the log behind `start` that are about a case.
+
+        They name its agent, or one of its models and no session.
+        """
+        models = [run.model(name) for name in run.seats]
+        lines = self.logged()[start:].splitlines()
+        return "\n".join(
+            line for line in lines
+            if run.agent in line or ('"session"' not in line and any(model in line for model in models))
+        )  # fmt: skip
+
+    def logged(self) -> str:
+        with suppress(FileNotFoundError):
+            return (self.folder / "remora.log").read_text("utf-8", "replace")
+        return ""
+
+    async def say(self, run: Run, text: str, *, picture: bool = False) -> str:
+        """Says something as the person of this case; returns the answer."""
+        content: Any = text
+        if picture:
+            content = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": _PICTURE}}]
+        headers = {"X-LibreChat-User-Id": f"p-{run.agent}", "X-LibreChat-Conversation-Id": f"c-{run.agent}"}
+        body = {"model": run.agent, "user": f"p-{run.agent}", "messages": [{"role": "user", "content": content}]}
+        answer = await self.client.post("/v1/chat/completions", json=body, headers=headers)
+        told = answer.json()
+        if answer.status_code != 200:
+            return f"HTTP {answer.status_code} {json.dumps(told)[:300]}"
+        return str(told["choices"][0]["message"]["content"] or "")
+
+
+# Playing --------------------------------------------------------------------------------------------------------------
+
+
+async def play(bot: Bot, run: Run, turns: Sequence[Turn], verdict: Verdict) -> None:
+    """Plays these turns until one goes wrong, and notes what."""
+    began = time.monotonic()
+    for turn in turns:
+        verdict.why = await _played(bot, run, turn, verdict)
+        if verdict.why:
+            number = run.case.turns.index(turn) + 1
+            verdict.why = f"turn {number} of {len(run.case.turns)}: {verdict.why}"
+            verdict.refusals = run.refusals[-4:]
+            break
+    run.turn = None
+    verdict.seconds += time.monotonic() - began
+
+
+async def _played(bot: Bot, run: Run, turn: Turn, verdict: Verdict) -> str:
+    """Plays a turn; returns what was wrong, or ""."""
+    try:
+        if turn.chooses:
+            await bot.say(run, f"/model {run.model(turn.chooses)}")
+        if "search_memory" in str(turn.say) or "bicycle" in turn.say:
+            await bot.say(run, f"/remember my bicycle is called {run.planted}")
+        run.begin(turn, run.case.turns.index(turn) + 1)
+        start = len(bot.logged())
+        text = await bot.say(run, f"{turn.say} {run.mark}", picture=turn.picture)
+        verdict.read = text[:400]
+        wrong = judged(run, turn, text, bot.log(run, start), bot.log(run, 0))
+        if not wrong and turn.usage:
+            wrong = await _used(bot, run)
+        if not wrong and turn.learns:
+            wrong = await _learned(bot, run, turn.learns)
+        return wrong
+    except httpx.TimeoutException:
+        return f"no answer within {_PATIENCE:.0f} s"
+    except httpx.HTTPError as error:
+        return f"the bot did not answer: {type(error).__name__}"
+
+
+def judged(run: Run, turn: Turn, text: str, log: str, logged: str) -> str:
+    """Returns what is wrong with what a person reads after a turn, or ""."""
+    answered, count = run.secret in text, len(run.requests)
+    last = f"; last refusal: {run.refusals[-1]}" if run.refusals else f"; {run.notes[-1]}" if run.notes else ""
+    checks = (
+        (turn.want == "answer" and not answered, f"the answer did not come{last}"),
+        (turn.want == "told" and answered, "an answer came out of a failure"),
+        (turn.by not in {"", run.by}, f"{run.by} answered, not {turn.by}{last}"),
+        (text.count(run.secret) > 1, "the answer came more than once"),
+        (run.muse in text, "thoughts were shown"),
+        (_RAW.search(text) is not None, "raw text was shown"),
+        (not text.strip(), "nothing was told"),
+        (turn.lacks != "" and re.search(turn.lacks, text) is not None, f"the text has {turn.lacks!r}"),
+        (re.search(turn.has, text) is None, f"the text lacks {turn.has!r}"),
+        (not answered and re.search(turn.cause, log) is None, f"the log does not name {turn.cause!r}"),
+        (re.search(turn.logs, logged) is None, f"the log does not name {turn.logs!r}"),
+        (count > turn.most, f"{count} requests, {turn.most} at most"),
+        (count > 1 and _gap(run) < turn.waits, f"asked again after {_gap(run):.2f} s, not {turn.waits} s"),
+    )  # fmt: skip
+    return next((why for is_wrong, why in checks if is_wrong), "")
+
+
+def _gap(run: Run) -> float:
+    return run.came[1] - run.came[0] if len(run.came) > 1 else 0.0
+
+
+async def _used(bot: Bot, run: Run) -> str:
+    text = await bot.say(run, "/usage")
+    found = re.search(r"answers, .*?([\d,.]+) tokens in, ([\d,.]+) out", text)
+    counted = tuple(int(re.sub(r"\D", "", one)) for one in found.groups()) if found else None
+    return (
+        "" if counted == (run.read, run.written) else f"/usage counts {counted}, the server {(run.read, run.written)}"
+    )
+
+
+async def _learned(bot: Bot, run: Run, wanted: str) -> str:
+    end = time.monotonic() + _LEARNING
+    while time.monotonic() < end:
+        text = await bot.say(run, "/memory")
+        if wanted in text:
+            return ""
+        await asyncio.sleep(1)
+    return f"{wanted!r} was not learned; {run.refusals[-1:]}"
+
+
+# remora init ----------------------------------------------------------------------------------------------------------
+
+
+async def initialise(folder: Path, run: Run, verdict: Verdict) -> dict[str, Any]:
+    """Runs `remora init` for a server; returns the model's entry that it wrote."""
+    (name,) = run.seats
+    vendor, began = VENDORS[name], time.monotonic()
+    run.begin(run.case.turns[0], 1)
+    run.mark = ""
+    env = environment(folder) | ({vendor.key: KEY if run.case.right_key else "sk-wrong"} if vendor.key else {})
+    given = ["--key-env", vendor.key] if vendor.key else []
+    address = run.urls[name]
+    process = await asyncio.to_thread(
+        ran,
+        "init",
+        str(folder),
+        "--model",
+        vendor.model,
+        "--base-url",
+        address,
+        *given,
+        "--yes",
+        folder=folder,
+        env=env,
+    )
+    out = process.stdout + process.stderr
+    verdict.read = out.decode()[-400:]
+    verdict.seconds = time.monotonic() - began
+    wanted = run.case.turns[0]
+    file = folder / "agents" / "assistant.yaml"
+    if wanted.want != "answer":
+        if process.returncode == 0 and wanted.want == "told":
+            verdict.why = "init took a model that does not answer"
+        elif re.search(wanted.has, out.decode()) is None:
+            verdict.why = f"init does not name {wanted.has!r}"
+        return {}
+    if process.returncode != 0 or not file.exists():
+        verdict.why = f"init ended with {process.returncode}"
+        # What it writes for another server with the same name, so that the other cases can still be played.
+        return {"provider": vendor.provider, "model": vendor.model} | (
+            {"key": f"${{{vendor.key}}}"} if vendor.key else {}
+        )
+    entry: dict[str, Any] = yaml.safe_load(file.read_text("utf-8"))["models"][0]
+    return {**entry, "provider": vendor.provider}
+
+
+# All together ---------------------------------------------------------------------------------------------------------
+
+
+async def played(cases: Sequence[Case], folder: Path) -> AsyncIterator[Verdict]:
+    """Plays cases and yields what became of each."""
+    names = dict.fromkeys(name for case in cases for name in case.vendors)
+    made = [case for case in cases if case.kind == "remora init"]
+    # The settings of every server that is played come from `remora init`, also where that is no case itself.
+    first = {f"remora init: {name}": name for name in names}
+    first_turn = (Turn(steps=(tries(),)),)
+    made += [
+        Case(kind="remora init", name=title, vendors=(name,), turns=first_turn)
+        for title, name in first.items() if title not in {case.name for case in made}
+    ]  # fmt: skip
+    runs: dict[str, Run] = {}
+
+    async with serving(runs) as listen:
+        entries: dict[str, dict[str, Any]] = {}
+        at_once = asyncio.Semaphore(2)
+
+        async def enter(case: Case, agent: str) -> Run:
+            run = runs[agent] = Run(case, agent, {name: Seat(VENDORS[name]) for name in case.vendors})
+            await listen(run)
+            return run
+
+        async def one_init(case: Case, number: int) -> Verdict:
+            async with at_once:
+                home, verdict = folder / f"init{number}", Verdict(case)
+                await asyncio.to_thread(home.mkdir)
+                entry = await initialise(home, await enter(case, f"i{number}"), verdict)
+                if entry:
+                    entries[case.vendors[0]] = entry
+                return verdict
+
+        for done in asyncio.as_completed([one_init(case, number) for number, case in enumerate(made)]):
+            verdict = await done
+            if verdict.case in cases:
+                yield verdict
+        talks = [case for case in cases if case.kind != "remora init"]
+        if not talks:
+            return
+        talking = [await enter(case, f"v{number:03}-{case.vendors[0]}") for number, case in enumerate(talks)]
+        async with _bot(folder / "bot", talking, entries) as bot:
+            async for verdict in _talked(bot, talking):
+                yield verdict
+
+
+@asynccontextmanager
+async def _bot(folder: Path, runs: Sequence[Run], entries: Mapping[str, Mapping[str, Any]]) -> AsyncIterator[Bot]:
+    bot = Bot(folder)
+    await asyncio.to_thread(bot.write, runs, entries)
+    await bot.start()
+    try:
+        yield bot
+    finally:
+        await bot.stop()
+        await bot.client.aclose()
+
+
+async def _talked(bot: Bot, runs: Sequence[Run]) -> AsyncIterator[Verdict]:
+    """Has everybody talk up to the restart; then, after one restart for all, the others to their end."""
+    at_once = asyncio.Semaphore(_AT_ONCE)
+    waiting: list[tuple[Run, Verdict]] = []
+
+    async def talk(run: Run, verdict: Verdict, turns: Sequence[Turn]) -> Verdict:
+        async with at_once:
+            await play(bot, run, turns, verdict)
+        return verdict
+
+    def until_restart(run: Run) -> list[Turn]:
+        turns = list(run.case.turns)
+        at = next((at for at, turn in enumerate(turns) if turn.restart), len(turns))
+        return turns[:at]
+
+    first = [talk(run, Verdict(run.case), until_restart(run)) for run in runs]
+    by_case = {id(run.case): run for run in runs}
+    for done in asyncio.as_completed(first):
+        verdict = await done
+        run = by_case[id(verdict.case)]
+        if not verdict.why and len(until_restart(run)) < len(run.case.turns):
+            waiting.append((run, verdict))
+        else:
+            yield verdict
+    if not waiting:
+        return
+    await bot.stop()
+    await bot.start()
+    for done in asyncio.as_completed(
+        [talk(run, verdict, run.case.turns[len(until_restart(run)) :]) for run, verdict in waiting]
+    ):
+        yield await done
