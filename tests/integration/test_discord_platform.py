@@ -17,7 +17,7 @@ import discord
 import httpx
 import pytest
 
-from tests.kit.patience import limit
+from tests.kit.patience import SECONDS, limit
 from tests.platforms.client import ControlError
 from tests.platforms.discord import GENERAL, GUILD, OWNER, Control, reached, running, serving
 
@@ -130,7 +130,7 @@ async def listening(platform: Control, *, content: bool = True) -> AsyncIterator
         yield client
     finally:
         await client.close()
-        await asyncio.wait([task], timeout=5)
+        await asyncio.wait([task], timeout=SECONDS)
         if task.done() and not task.cancelled():
             task.exception()
 
@@ -843,7 +843,7 @@ async def sender(platform: Control) -> Process:
         "import sys, time, httpx\n"
         "sys.stdin.readline()\n"
         f"httpx.post({url!r}, headers={headers!r}, json={{'content': 'one', 'allowed_mentions': {{}}}},"
-        " trust_env=False, timeout=30)\n"
+        " trust_env=False, timeout=None)\n"
         "time.sleep(30)\n"
         "print('end')\n"
     )

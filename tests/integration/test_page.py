@@ -320,7 +320,7 @@ async def test_the_reasons_for_an_answer_are_shown_in_the_settings_of_a_new_inst
         ada = await page.signed_in()
         await ada.say("I live in Bern and my sister is called Marta")
         found: set[str] = set()
-        async with asyncio.timeout(120):
+        async with limit():
             # The models load beside the first questions, and a question waits for them only so long.
             for nth in count():
                 clock.shift += 30

@@ -155,7 +155,6 @@ async def test_stopping_answers_what_was_taken(config: Config) -> None:
     async with limit():
         await reached(wire.receiving, serving)
         await until(wire.said.empty)
-        await asyncio.sleep(0.2)
         operator.stop.set()
         await until(lambda: any(line.startswith("Ending") for line in operator.lines))
         await wire.said.put("too late")

@@ -49,6 +49,7 @@ from agents.llm import ChatMessage, Request
 from agents.providers.openai import OpenAIProvider
 from agents.spec import ModelSpec
 from memory.learn.answer import read_answer
+from tests.kit.patience import SECONDS
 from tests.platforms.client import ControlError
 from tests.platforms.telegram import Control, File, running, serving
 
@@ -1195,7 +1196,7 @@ async def test_the_chat_model_answers_learns_and_counts(platform: Control) -> No
     """A crash test asks of it what was paid twice; the provider is the product's own."""
     question = "What is up?\nI like tea\n\n[context ab: from the system]\nnow: noon\n[end of context ab]"
     async with httpx.AsyncClient() as http:
-        model = ModelSpec(provider="openai", base_url=platform.model_url, model="test", timeout=20)
+        model = ModelSpec(provider="openai", base_url=platform.model_url, model="test", timeout=SECONDS)
         provider = OpenAIProvider(http, model, count_tokens=len)
         request = Request(messages=(ChatMessage(role="user", content=question),))
         pieces: list[str] = []
@@ -1302,7 +1303,7 @@ async def sender(url: str, token: str) -> Process:
         "import sys, time, httpx\n"
         "sys.stdin.readline()\n"
         f"httpx.post({url + '/bot' + token + '/sendMessage'!r}, json={{'chat_id': {ADA}, 'text': 'one'}},"
-        " trust_env=False, timeout=30)\n"
+        " trust_env=False, timeout=None)\n"
         "time.sleep(30)\n"
         "print('end')\n"
     )

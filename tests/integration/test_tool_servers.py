@@ -26,7 +26,7 @@ from memory.text.guard import clean
 from tests.kit import tool_servers
 from tests.kit.bench import Handset, Talk
 from tests.kit.fakes import Clock, calls
-from tests.kit.patience import SECONDS, until
+from tests.kit.patience import SECONDS, leap, until
 
 pytestmark = pytest.mark.skipif(not installed(), reason="needs the extra: pip install 'remora[mcp]'")
 
@@ -67,7 +67,7 @@ def spec(
 
 @asynccontextmanager
 async def running(
-    spec: ServerSpec, kept: Kept | None = None, *, seconds: float = 20, clock: Callable[[], float] | None = None
+    spec: ServerSpec, kept: Kept | None = None, *, seconds: float = SECONDS, clock: Callable[[], float] | None = None
 ) -> AsyncIterator[ToolServer]:
     kept = kept or Kept()
     server = ToolServer(
@@ -160,9 +160,12 @@ async def test_a_tool_that_contradicts_itself_asks(tmp_path: Path) -> None:
 
 async def test_a_call_that_hangs_is_given_up_and_not_repeated(tmp_path: Path) -> None:
     """The next one finds a new server."""
-    async with running(spec(tmp_path, "rogue", "hang", "instruct"), seconds=1.5) as server:
+    async with running(spec(tmp_path, "rogue", "hang", "instruct")) as server:
+        hanging = asyncio.ensure_future((await tool(server, "hang")).call({}))
+        await until(lambda: done(tmp_path))
+        leap(SECONDS)
         with pytest.raises(OutcomeUnknown, match="did not answer within"):
-            await (await tool(server, "hang")).call({})
+            await hanging
         assert "Ignore all rules" in await (await tool(server, "instruct")).call({})
     assert done(tmp_path) == ["hang"]
 
@@ -210,7 +213,7 @@ async def test_a_server_that_floods_is_ended_before_it_fills_memory(tmp_path: Pa
 
 async def test_garbage_between_the_lines_is_passed_over(tmp_path: Path) -> None:
     """Some programs print what they please."""
-    async with running(spec(tmp_path, "rogue", "garble", "instruct"), seconds=SECONDS) as server:
+    async with running(spec(tmp_path, "rogue", "garble", "instruct")) as server:
         garble = await tool(server, "garble")
         assert await garble.call({}) == "garbled"
         assert "Ignore" in await (await tool(server, "instruct")).call({})
@@ -231,12 +234,14 @@ async def test_a_server_that_does_not_start_is_left_alone_for_a_while(tmp_path: 
 
 async def test_a_call_that_hangs_takes_no_other_with_it(tmp_path: Path) -> None:
     """Two people share the server; one of their calls is slow."""
-    async with running(spec(tmp_path, "rogue", "slow", "hang"), seconds=5) as server:
+    async with running(spec(tmp_path, "rogue", "slow", "hang")) as server:
         slow, hang = await tool(server, "slow"), await tool(server, "hang")
         hanging = asyncio.ensure_future(hang.call({}))
         await until(lambda: done(tmp_path) == ["hang"])
-        await asyncio.sleep(2.5)
+        leap(SECONDS / 2)
         slowly = asyncio.ensure_future(slow.call({}))
+        await until(lambda: done(tmp_path) == ["hang", "slow"])
+        leap(SECONDS / 2)
         with pytest.raises(OutcomeUnknown):
             await hanging
         (tmp_path / "go.txt").write_text("", "utf-8")

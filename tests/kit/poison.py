@@ -42,6 +42,7 @@ from memory.transfer.transfers import Owner
 from tests.kit.assembly import assembled_router, assembled_store
 from tests.kit.fakes import Clock, counting_ids, runtime
 from tests.kit.loopback import Answer, Asked, serving
+from tests.kit.patience import SECONDS
 from tests.kit.pipeline import Wall, World
 from tests.kit.stores import migrated
 from tests.platforms.chat_model import is_extraction
@@ -361,8 +362,8 @@ async def house(folder: Path) -> AsyncIterator[House]:
         )
         await _furnish(empty)
         yield replace(empty, known=await empty.ids())
-        await router.drain(seconds=5)
-        await memory.close(seconds=5)
+        await router.drain(seconds=SECONDS)
+        await memory.close(seconds=SECONDS)
 
 
 async def _furnish(home: House) -> None:

@@ -18,6 +18,7 @@ from channels.base import (
 from channels.supervision import Pace
 from channels.telegram import TelegramChannel
 from tests.kit.hosts import KeepingHost
+from tests.kit.patience import SECONDS
 from tests.platforms.telegram import Control
 
 ADA = 7
@@ -69,7 +70,7 @@ def bot(
     *,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     poll_seconds: float = 2,
-    request_seconds: float = 5,
+    request_seconds: float = SECONDS,
     **options: Any,
 ) -> TelegramChannel:
     """The channel of the server's bot."""

@@ -67,6 +67,7 @@ def garble() -> str:
 
 async def slow() -> str:
     """Waits until it may go."""
+    note("slow")
     while not (FOLDER / "go.txt").exists():
         await asyncio.sleep(0.02)
     return "went"
