@@ -11,7 +11,7 @@ from agents.servers import Servers
 from agents.spec import AgentSpec, ModelSpec
 from gateway import app
 from memory.learn.model import ModelRequest
-from tests.kit.patience import SECONDS, limit, until
+from tests.kit.patience import SECONDS, limit, settle, until
 from tests.kit.wire import Wire, wire
 
 
@@ -39,7 +39,7 @@ class OneSlot:
             while not self.finish.is_set():
                 writer.write(b": working\n\n")
                 await writer.drain()
-                await asyncio.sleep(0.01)
+                await settle()
         except ConnectionError:
             self.broken_off += 1
             raise

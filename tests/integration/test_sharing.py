@@ -116,6 +116,7 @@ async def test_what_a_process_leaves_at_its_end_is_taken_up_by_another(tmp_path:
         async with worlds(tmp_path, 1, model=slow) as (one,):
             await one.router.on_inbound(one.inbound("Are you there?", author="7"))
             await until(lambda: one.store.turns.is_under_way("telegram:7:-"))
+            await one.router.drain(seconds=0)
         await until(lambda: texts(other) == ["All right."])
 
 
@@ -179,7 +180,7 @@ async def test_work_of_the_dead_that_can_not_be_taken_up_at_once_is_taken_up_lat
             one.kill()
             await until(lambda: world.memory.peers.holds(key))
             # A read is given up after five seconds.
-            await asyncio.sleep(6)
+            await postgres.tried(path, "", times=2)
             assert world.memory.peers.fresh() == (key,)
         await until(lambda: not world.memory.peers.fresh())
         # Nobody knows whether the message that the dead one was sending was shown.

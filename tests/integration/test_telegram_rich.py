@@ -33,7 +33,7 @@ from channels.base import (
 from channels.telegram import TelegramChannel, Webhook
 from channels.telegram.updates import album_of, chat_of, gathered
 from tests.kit.fakes import Clock
-from tests.kit.patience import limit, until
+from tests.kit.patience import limit, settle, until
 from tests.kit.telegram_bot import ADA, BOT, GROUP, Host, Sleep, bot, known, place, row, running, shown
 from tests.platforms.telegram import Control, File, serving
 
@@ -644,7 +644,7 @@ async def test_order_is_kept_in_a_chat_and_no_chat_waits_for_another(telegram: C
         for number in range(3):
             body = pushed(str(number), update_id=number)
             posts.append(asyncio.create_task(client.post(url, json=body, headers=secret())))
-            await asyncio.sleep(0.05)
+            await settle()
         other = pushed("other", update_id=9)
         other["message"]["chat"]["id"] = 8
         posts.append(asyncio.create_task(client.post(url, json=other, headers=secret())))
