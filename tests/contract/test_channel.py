@@ -216,7 +216,7 @@ async def telegram(cleanup: AsyncExitStack, _folder: Path) -> Rig:
     platform = await cleanup.enter_async_context(serving())
     ada = 7
     await platform.say("/start", user=ada, name="Ada")
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=SECONDS) as client:
         # Messages from before the test are not part of it.
         drop = f"{platform.url}/bot{platform.token}/deleteWebhook"
         await client.get(drop, params={"drop_pending_updates": True})

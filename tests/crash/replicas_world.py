@@ -186,7 +186,7 @@ class ReplicasWorld(TelegramWorld):
         self._waits = Waits()
         self._removals: list[float] = []
         self._following: set[asyncio.Task[None]] = set()
-        self._http = httpx.AsyncClient(trust_env=False)
+        self._http = httpx.AsyncClient(trust_env=False, timeout=SECONDS)
 
     def configure(self, channel: str) -> None:
         """Write a configuration for each replica, which differ in their port and log."""

@@ -79,19 +79,21 @@ class Machine:
         os.close(terminal)
         os.set_blocking(screen, False)
         shown, seen = "", 0
+
+        def shows(text: str) -> bool:
+            nonlocal shown
+            shown += _read(screen)
+            return text in shown[seen:]
+
         try:
             async with limit():
                 for expected, keys in steps:
-                    while expected not in shown[seen:]:
-                        shown += _read(screen)
-                        await asyncio.sleep(0.02)
+                    await until(lambda expected=expected: shows(expected))  # type: ignore[misc]
                     seen = len(shown)
                     # Ctrl-C between the question and the wait for an answer would end the wait with the next key only.
                     await until(partial(_waits, process.pid))
                     os.write(screen, keys.encode())
-                while process.returncode is None:
-                    shown += _read(screen)
-                    await asyncio.sleep(0.02)
+                await until(lambda: shows("") and process.returncode is not None)
             shown += _read(screen)
         finally:
             if process.returncode is None:

@@ -563,7 +563,7 @@ async def test_a_late_callback_and_a_second_one_are_refused(offered: Listener, p
     await platform.slash("recall", {"what": "tea"}, user=ADA)
     twice = await offered.interaction(2)
     callback = f"{platform.api_url}/interactions/{twice.id}/{twice.token}/callback"
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=SECONDS) as http:
         assert (await http.post(callback, json={"type": 5})).status_code == 204
         second = await http.post(callback, json={"type": 5})
     assert (second.status_code, second.json()["code"]) == (400, 40060)
@@ -632,7 +632,7 @@ async def test_choices_are_shown_while_a_person_types(offered: Listener, platfor
     choices = await platform.autocomplete("recall", {"what": "te"}, user=ADA, channel=GENERAL)
     await choosing
     assert choices == [{"name": "Tea, green", "value": "tea"}]
-    await platform.rules(answer_seconds=0.1)
+    await platform.rules(answer_seconds=0)
     assert await platform.autocomplete("recall", {"what": "te"}, user=ADA, channel=GENERAL) is None
 
 
@@ -672,7 +672,7 @@ async def test_a_bucket_makes_its_client_wait(client: Listener, platform: Contro
     await asyncio.gather(*(there.send(str(n)) for n in range(5)))
     assert len(await platform.texts(said.channel)) == 5
     assert await platform.violations() == []
-    async with httpx.AsyncClient(headers={"Authorization": f"Bot {platform.token}"}) as http:
+    async with httpx.AsyncClient(headers={"Authorization": f"Bot {platform.token}"}, timeout=SECONDS) as http:
         url = f"{platform.api_url}/channels/{GENERAL}/messages"
         answers = [await http.post(url, json={"content": str(n)}) for n in range(4)]
     assert [one.status_code for one in answers] == [200, 200, 429, 429]
@@ -755,7 +755,7 @@ async def test_pings_and_previews_are_recorded(client: Listener, platform: Contr
     await there.send(f"@everyone <@{ADA}>", allowed_mentions=discord.AllowedMentions(users=True))
     preview, ping = await platform.violations()
     assert (preview["kind"], ping["kind"], ping["pinged"]) == ("preview", "ping", [f"<@{ADA}>"])
-    async with httpx.AsyncClient(headers={"Authorization": f"Bot {platform.token}"}) as http:
+    async with httpx.AsyncClient(headers={"Authorization": f"Bot {platform.token}"}, timeout=SECONDS) as http:
         await http.post(f"{platform.api_url}/channels/{GENERAL}/messages", json={"content": "quiet"})
     assert len(await platform.violations("ping")) == 2
 
@@ -818,7 +818,7 @@ async def test_the_platform_runs_as_a_process_of_its_own() -> None:
                 said = await platform.say("hello", user=ADA)
                 await (await client.message()).channel.send("hello too")
                 await platform.wait(bot_messages=1, channel=said.channel, text="too")
-        async with httpx.AsyncClient() as http:
+        async with httpx.AsyncClient(timeout=SECONDS) as http:
             question = {"model": "test", "messages": [{"role": "user", "content": "hi"}]}
             answer = await http.post(f"{platform.model_url}/chat/completions", json=question)
         assert answer.json()["choices"][0]["message"]["content"] == "Answer to: hi"

@@ -56,7 +56,7 @@ class Page:
         return self.report
 
     async def get(self, method: str = "GET", path: str = "/healthz", **headers: str) -> httpx.Response:
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
             return await client.request(method, self.url.replace("/healthz", path), headers=headers)
 
     @property
@@ -318,7 +318,7 @@ class Receiver:
         return self.status
 
     async def post(self, content: bytes | AsyncIterator[bytes], **headers: str) -> httpx.Response:
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
             return await client.post(self.url, content=content, headers=headers)
 
     async def raw(self, request: bytes) -> bytes:
@@ -362,7 +362,7 @@ async def test_a_delivery_is_handed_over_and_answered_as_it_was_taken(receiver: 
 
 async def test_nothing_but_a_post_is_taken(receiver: Receiver) -> None:
     """A browser led there must do nothing."""
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         for method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS"):
             assert (await client.request(method, receiver.url)).status_code == 405
         assert (await client.post(receiver.url + "/x")).status_code == 404
@@ -761,7 +761,7 @@ async def test_a_body_is_asked_for_only_when_it_is_wanted() -> None:
 
 async def test_a_body_that_would_grow_is_not_taken() -> None:
     """A thousand bytes can expand to a million, so compressed bodies are refused unread."""
-    async with hall_with() as visits, httpx.AsyncClient(trust_env=False) as client:
+    async with hall_with() as visits, httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         answer = await client.post(visits.url.join("/"), content=b"x", headers={"Content-Encoding": "gzip"})
         assert answer.status_code == 415 and visits.hall.bodies == []
         assert (await visits.ask(body=b"x" * 1_001)).status_code == 413

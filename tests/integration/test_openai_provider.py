@@ -69,7 +69,7 @@ async def provider_at(
     **options: Any,
 ) -> AsyncIterator[OpenAIProvider]:
     limits = httpx.Limits(max_connections=connections)
-    async with httpx.AsyncClient(trust_env=False, verify=verify, limits=limits) as client:
+    async with httpx.AsyncClient(trust_env=False, verify=verify, limits=limits, timeout=SECONDS) as client:
         # Not checked, for the provider must stand what the configuration refuses.
         spec = ModelSpec.model_construct(
             provider="openai",

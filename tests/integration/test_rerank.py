@@ -24,7 +24,7 @@ async def order(answer: Answer, *, texts: Sequence[str] = TEXTS, top: int = 4) -
         requests.append(asked)
         return answer
 
-    async with httpx.AsyncClient(trust_env=False) as client, serving(respond) as url:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client, serving(respond) as url:
         reranker = Reranker(client, base_url=f"{url}/v1", key="sk-local-test", model="rerank-1", top=top)
         return await reranker.order("which?", texts), requests
 
@@ -76,7 +76,7 @@ async def test_a_server_that_is_too_slow_or_not_there_changes_nothing() -> None:
     async def never(asked: Asked) -> Answer:
         await hang()
 
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         async with serving(never) as url:
             slow = Reranker(client, base_url=url, key=None, model="rerank-1", seconds=SECONDS)
             assert await slow.order("which?", TEXTS) == UNCHANGED

@@ -103,7 +103,11 @@ async def test_an_edit_reaches_the_message_that_waits_elsewhere(tmp_path: Path) 
         await one.router.on_inbound(second)
         edit = other.inbound("I live in Porto", author="7", message_id=second.message_id, edited=True)
         await other.router.on_inbound(edit)
-        await asyncio.sleep(0.5)
+
+        async def is_corrected() -> bool:
+            return await one.rows("select 1 from inbox where payload like '%Lisbon%'") == []
+
+        await until(is_corrected)
         slow.may.set()
         await until(lambda: len(shown([one, other])) == 2)
         said = await one.rows("select text from messages where role = 'user' order by id")

@@ -768,7 +768,7 @@ async def test_rival_makes_health_red_and_is_outlasted(telegram: Control) -> Non
             status=409,
             description="Conflict: terminated by other getUpdates request; make sure that only one bot instance is running",
         )
-        async with httpx.AsyncClient() as rival:
+        async with httpx.AsyncClient(timeout=SECONDS) as rival:
             await rival.get(f"{telegram.url}/bot{telegram.token}/getUpdates", params={"timeout": 0})
         await telegram.wait(method="getUpdates", count=3)
         assert "another process polls" in channel.health().trouble
@@ -837,7 +837,7 @@ async def test_revoked_token_ends_the_run(telegram: Control) -> None:
 async def test_webhook_is_not_silently_removed(telegram: Control) -> None:
     """Somebody else's program may live by it."""
     call = f"{telegram.url}/bot{telegram.token}"
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=SECONDS) as client:
         await client.get(f"{call}/setWebhook", params={"url": "https://example.org/hook"})
         with pytest.raises(ChannelRefused, match="deleteWebhook"):
             await bot(telegram).run(Host())

@@ -49,7 +49,7 @@ from agents.llm import ChatMessage, Request
 from agents.providers.openai import OpenAIProvider
 from agents.spec import ModelSpec
 from memory.learn.answer import read_answer
-from tests.kit.patience import SECONDS
+from tests.kit.patience import SECONDS, leap, settle
 from tests.platforms.client import ControlError
 from tests.platforms.telegram import Control, File, running, serving
 
@@ -348,7 +348,7 @@ async def test_a_wrong_token_is_unauthorized(platform: Control) -> None:
             await stranger.me()
         assert refused.value.kind == "unauthorized"
         await stranger.aclose()
-    async with httpx.AsyncClient(base_url=platform.url) as plain:
+    async with httpx.AsyncClient(base_url=platform.url, timeout=SECONDS) as plain:
         answer = await plain.get("/bot1:wrong/getMe")
         assert answer.status_code == 401
         assert answer.json() == {"ok": False, "error_code": 401, "description": "Unauthorized"}
@@ -358,7 +358,7 @@ async def test_a_wrong_token_is_unauthorized(platform: Control) -> None:
 
 async def test_a_poll_hangs_until_somebody_speaks(client: Client, platform: Control) -> None:
     """Without true long polling a bot would spin, and no test of its waiting would mean anything."""
-    poll = asyncio.create_task(client.updates(timeout=30))
+    poll = asyncio.create_task(client.updates(timeout=int(SECONDS)))
     await platform.wait(polling=True)
     assert not poll.done()
     said = await platform.say("hello", user=ADA, name="Ada")
@@ -429,10 +429,10 @@ async def test_a_bot_gets_the_kinds_of_updates_it_asked_for(client: Client, plat
 
 async def test_of_two_pollers_the_older_is_sent_away(client: Client, platform: Control) -> None:
     """As on Telegram: the newcomer waits on, the old one gets 409."""
-    older = asyncio.create_task(client.updates(timeout=30))
+    older = asyncio.create_task(client.updates(timeout=int(SECONDS)))
     await platform.wait(polling=True)
     other = Aiogram(platform.url, platform.token)
-    newer = asyncio.create_task(other.updates(timeout=30))
+    newer = asyncio.create_task(other.updates(timeout=int(SECONDS)))
     with pytest.raises(Refusal, match="make sure that only one bot instance is running") as refused:
         await older
     assert refused.value.kind == "conflict"
@@ -760,7 +760,7 @@ async def test_a_download_can_fail_in_every_way(platform: Control) -> None:
     file_id = (await bot.updates())[0]["message"]["document"]["file_id"]
     path = (await bot.bot.get_file(file_id)).file_path
     url = f"{platform.url}/file/bot{platform.token}/{path}"
-    async with httpx.AsyncClient(trust_env=False, verify=False) as http:
+    async with httpx.AsyncClient(trust_env=False, verify=False, timeout=SECONDS) as http:
         assert (await http.get(f"{platform.url}/file/bot1:wrong/{path}")).status_code == 401
         assert (await http.get(url + "x")).status_code == 404
         await platform.fault("refuse", method="download", status=404, description="Not Found")
@@ -791,7 +791,7 @@ async def test_an_album_is_an_update_for_each_of_its_parts(client: Client, platf
     await client.updates(last + 1)
 
     sending = asyncio.create_task(platform.album(files, user=ADA, pause=0.3))
-    first = await client.updates(last + 1, timeout=10)
+    first = await client.updates(last + 1, timeout=int(SECONDS))
     assert len(first) < 3, "the next part is on its way"
     await sending
     assert len(await client.updates(last + 1)) == 3
@@ -1123,8 +1123,12 @@ async def test_a_hanging_request_goes_on_when_it_is_healed(platform: Control) ->
     await platform.say("hi", user=ADA)
     await platform.fault("hang", method="sendMessage")
     bot = Aiogram(platform.url, platform.token)
+    given_up = asyncio.create_task(bot.bot.send_message(ADA, "given up", request_timeout=int(SECONDS)))
+    await platform.wait(method="sendMessage")
+    await settle()
+    leap(SECONDS)
     with pytest.raises(aiogram_errors.TelegramNetworkError):
-        await bot.bot.send_message(ADA, "given up", request_timeout=1)
+        await given_up
     await platform.wait(idle=0)
     state = await platform.state()
     assert [one["text"] for one in state["unanswered"]] == ["given up"]
@@ -1195,7 +1199,7 @@ async def test_the_platform_runs_as_a_process_of_its_own() -> None:
 async def test_the_chat_model_answers_learns_and_counts(platform: Control) -> None:
     """A crash test asks of it what was paid twice; the provider is the product's own."""
     question = "What is up?\nI like tea\n\n[context ab: from the system]\nnow: noon\n[end of context ab]"
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=SECONDS) as http:
         model = ModelSpec(provider="openai", base_url=platform.model_url, model="test", timeout=SECONDS)
         provider = OpenAIProvider(http, model, count_tokens=len)
         request = Request(messages=(ChatMessage(role="user", content=question),))

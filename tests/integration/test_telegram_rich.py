@@ -549,7 +549,7 @@ async def hooked(
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         base = f"http://127.0.0.1:{runner.addresses[0][1]}"
         await telegram.webhook(base)
-        async with httpx.AsyncClient() as client, running(channel, host):
+        async with httpx.AsyncClient(timeout=SECONDS) as client, running(channel, host):
             await telegram.wait(method="setWebhook")
             yield channel, client, f"{base}/hooks{hook.path}"
     finally:
@@ -737,7 +737,7 @@ async def test_webhook_taken_by_another_program_is_seen(telegram: Control) -> No
     async with limit():
         await ticks.waiting.acquire()
         call = f"{telegram.url}/bot{telegram.token}/setWebhook"
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=SECONDS) as client:
             await client.get(call, params={"url": "https://example.org/other"})
         with pytest.raises(ChannelUnavailable, match="another program"):
             await asyncio.gather(task, ticks.tick())

@@ -81,7 +81,7 @@ async def transcriber(
         if waits is not None:
             waits.append(seconds)
 
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         yield Transcriber(
             client, base_url=base_url, key=key, model="whisper-1", timeout=SECONDS, language=language, sleep=sleep,
             random=lambda: 0.5,

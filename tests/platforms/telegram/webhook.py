@@ -128,7 +128,7 @@ class Deliveries:
 
     async def _run(self) -> None:
         version = self._webhook.version
-        async with httpx.AsyncClient(trust_env=False, verify=False) as client:
+        async with httpx.AsyncClient(trust_env=False, verify=False, timeout=SECONDS) as client:
             try:
                 while self._queue.webhook:
                     if version != self._webhook.version:
