@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 from playwright.async_api import Page as Shown
 
 from tests.kit.browser import chromium
@@ -50,6 +50,7 @@ async def shipped(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Pag
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
+    expect.set_options(timeout=SECONDS * 1_000)
     async with chromium() as running:
         yield running
 

@@ -22,8 +22,6 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.skipif(found() is None, reason=MISSING),
 ]
-#: Milliseconds in which what was said elsewhere has to arrive, on however busy a machine.
-SOON = 30_000
 ANSWERED = "Why this answer?"
 
 

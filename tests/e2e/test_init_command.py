@@ -86,14 +86,13 @@ class Machine:
             return text in shown[seen:]
 
         try:
-            async with limit():
-                for expected, keys in steps:
-                    await until(lambda expected=expected: shows(expected))  # type: ignore[misc]
-                    seen = len(shown)
-                    # Ctrl-C between the question and the wait for an answer would end the wait with the next key only.
-                    await until(partial(_waits, process.pid))
-                    os.write(screen, keys.encode())
-                await until(lambda: shows("") and process.returncode is not None)
+            for expected, keys in steps:
+                await until(partial(shows, expected))
+                seen = len(shown)
+                # Ctrl-C between the question and the wait for an answer would end the wait with the next key only.
+                await until(partial(_waits, process.pid))
+                os.write(screen, keys.encode())
+            await until(lambda: shows("") and process.returncode is not None)
             shown += _read(screen)
         finally:
             if process.returncode is None:
