@@ -15,6 +15,8 @@ from tests.platforms.discord import Control, reached, serving
 
 #: Direct chats by the names that places have here, with those who write there.
 DIRECT = {"ada": ADA, "ben": BEN}
+#: Where people go on whatever happens.
+TALKING = ("general", "thread", "post", "ada")
 MARK = re.compile(r"#(\w+)-(\d+)")
 
 
@@ -213,7 +215,7 @@ async def test_a_new_session_in_the_middle_of_talk_loses_and_doubles_nothing(lak
         await lake.discord.fault("delay", method="history", seconds=0.3, times=0)
         over = asyncio.Event()
         talking = asyncio.create_task(talk(lake, over))
-        await until(lambda: all(len(marks) > 1 for marks in lake.asked.values()))
+        await until(lambda: all(len(lake.asked[name]) > 1 for name in TALKING))
         await lake.discord.drop_connection(resumable=False)
         # A new session after the first one begins five seconds later: that is the library's own pace.
         await lake.discord.wait(identifies=2)
@@ -228,7 +230,7 @@ async def test_a_new_session_in_the_middle_of_talk_loses_and_doubles_nothing(lak
 async def talk(lake: Lake, over: asyncio.Event) -> None:
     """People go on, whatever happens."""
     while not over.is_set():
-        for name in ("general", "thread", "post", "ada"):
+        for name in TALKING:
             await lake.ask(name)
         await asyncio.sleep(0.1)
 

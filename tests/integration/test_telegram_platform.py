@@ -790,9 +790,12 @@ async def test_an_album_is_an_update_for_each_of_its_parts(client: Client, platf
     assert last is not None
     await client.updates(last + 1)
 
-    sending = asyncio.create_task(platform.album(files, user=ADA, pause=0.3))
+    sending = asyncio.create_task(platform.album(files, user=ADA, pause=SECONDS / 4))
     first = await client.updates(last + 1, timeout=int(SECONDS))
     assert len(first) < 3, "the next part is on its way"
+    for _ in range(2):
+        await settle()
+        leap(SECONDS / 4)
     await sending
     assert len(await client.updates(last + 1)) == 3
 
@@ -1145,7 +1148,7 @@ async def test_a_hanging_request_goes_on_when_it_is_healed(platform: Control) ->
 async def test_a_late_effect_is_lost_with_its_client(platform: Control) -> None:
     """In the mixed model half of the sends cut off have happened and half have not, and nothing tells which."""
     await platform.say("hi", user=ADA)
-    await platform.timing(latency_ms=150, effect="mixed")
+    await platform.timing(latency_ms=500 * SECONDS, effect="mixed")
     bot = Aiogram(platform.url, platform.token)
     for n in range(12):
         task = asyncio.create_task(bot.send(ADA, str(n)))
@@ -1153,6 +1156,8 @@ async def test_a_late_effect_is_lost_with_its_client(platform: Control) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+    await settle()
+    leap(SECONDS / 2)
     await platform.wait(idle=0)
     shown = await platform.texts(ADA)
     assert 0 < len(shown) < 12

@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import re
-import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -21,7 +20,8 @@ from gateway import app
 from gateway.commands.catalogue import CATALOGUE
 from gateway.config.loading import load
 from gateway.pipeline.router import Router
-from tests.kit.patience import SECONDS, until
+from memory.store.sqlite import driver as drivers
+from tests.kit.patience import until
 from tests.platforms import discord as discords
 from tests.platforms import telegram as telegrams
 
@@ -200,7 +200,8 @@ async def told(folder: Path, words: str, *, gone: bool = False) -> None:
     """Waits until a message that waits for its turn has these words, or none has them any more."""
 
     def as_wanted() -> bool:
-        with closing(sqlite3.connect(folder / "data" / "remora.db", timeout=SECONDS)) as store:
+        # The bot runs in this process, where another SQLite would undo its locks.
+        with closing(drivers.best().module.connect(str(folder / "data" / "remora.db"))) as store:
             ((count,),) = store.execute(
                 "select count(*) from inbox where state = 'pending' and instr(payload, ?)", (f'"{words}"',)
             )
