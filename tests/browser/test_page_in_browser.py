@@ -350,5 +350,5 @@ async def test_signing_out_ends_the_open_tabs(opening: Opening) -> None:
     # The words stay where they were typed; a tab without any goes to the door.
     await expect(shown.locator(".item.failed")).to_contain_text("am I still here?")
     await expect(shown.locator(".item.failed").get_by_role("link", name="Sign in again")).to_have_count(1)
-    await other.locator("#text").focus()
+    await other.bring_to_front()
     await other.wait_for_url("**/in")
