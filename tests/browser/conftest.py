@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 from playwright.async_api import Page as Shown
 
 from tests.kit.browser import chromium
+from tests.kit.patience import SECONDS
 from tests.kit.served import Clock, Served
 from tests.kit.visit import Guest, Page, paged
 
@@ -49,6 +50,7 @@ async def shipped(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Pag
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
+    expect.set_options(timeout=SECONDS * 1_000)
     async with chromium() as running:
         yield running
 
@@ -62,7 +64,7 @@ async def opening(page: Page, browser: Browser) -> AsyncIterator[Opening]:
         guest = await at.signed_in(person)
         context = await browser.new_context(base_url=at.url, **({"reduced_motion": "reduce"} | options))
         contexts.append(context)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(SECONDS * 1_000)
         await context.add_cookies([{"name": "remora", "value": guest.client.cookies["remora"], "url": at.url}])
         shown = await context.new_page()
         shown.on("pageerror", lambda error: errors.append(str(error)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from pathlib import Path
@@ -13,7 +12,7 @@ from playwright.async_api import expect
 
 from tests.browser.conftest import Opening
 from tests.kit.browser import MISSING, found
-from tests.kit.patience import limit
+from tests.kit.patience import until
 from tests.kit.visit import USED, Guest, Page
 
 pytestmark = [
@@ -55,9 +54,11 @@ async def test_every_link_leads_to_a_page(shipped: Page, opening: Opening, perso
         old = "update memories set last_reinforced_at = 1, importance = 1 where kind = 'fact' and valid_until is null"
         await shipped.alter((old, []))
         await guest.told("/admin/jobs", at="/admin/jobs", job="decay", agent="assistant")
-        async with limit():
-            while "/night/" not in (await guest.get("/night")).text:
-                await asyncio.sleep(0.1)
+
+        async def decayed() -> bool:
+            return "/night/" in (await guest.get("/night")).text
+
+        await until(decayed)
     wrong: list[str] = []
     shown.on("response", lambda answer: wrong.append(answer.url) if answer.status >= 500 else None)
     shown.on("request", lambda asked: None if asked.url.startswith(shipped.url) else wrong.append(asked.url))

@@ -84,7 +84,7 @@ async def test_a_lost_connection_comes_back_and_brings_what_was_missed(opening: 
     await shown.context.set_offline(True)
     await guest.say("I play the oboe")
     await shown.context.set_offline(False)
-    await expect(shown.locator(".item.mine")).to_have_count(2, timeout=20_000)
+    await expect(shown.locator(".item.mine")).to_have_count(2)
     await expect(shown.get_by_role("link", name="Why this answer?")).to_have_count(2)
 
 
@@ -350,5 +350,5 @@ async def test_signing_out_ends_the_open_tabs(opening: Opening) -> None:
     # The words stay where they were typed; a tab without any goes to the door.
     await expect(shown.locator(".item.failed")).to_contain_text("am I still here?")
     await expect(shown.locator(".item.failed").get_by_role("link", name="Sign in again")).to_have_count(1)
-    await other.locator("#text").focus()
-    await other.wait_for_url("**/in", timeout=40_000)
+    await other.bring_to_front()
+    await other.wait_for_url("**/in")

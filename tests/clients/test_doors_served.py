@@ -20,7 +20,7 @@ from gateway import app
 from gateway.cli.keys import keys
 from gateway.config.loading import load
 from memory.service import Where, Who
-from tests.kit.patience import SECONDS, until
+from tests.kit.patience import SECONDS
 from tests.kit.served import Served, spawned
 
 KEY = "a-shared-key-of-the-hall-0123"
@@ -45,7 +45,7 @@ async def test_a_bot_without_any_platform_answers_programs_and_is_well(tmp_path:
     served = installed(tmp_path, port)
     headers = {"Authorization": f"Bearer {KEY}"}
     async with served.running(), httpx.AsyncClient(trust_env=False, timeout=SECONDS, headers=headers) as client:
-        await served.health()
+        await served.ready()
         url = f"http://localhost:{port}/v1"
         body = {**ASKED, "messages": [{"role": "user", "content": "/remember my bike is called Zottelbär"}]}
         answer = await client.post(f"{url}/chat/completions", json=body)
@@ -99,10 +99,7 @@ async def test_an_answer_that_is_cut_by_kill_9_is_had_by_asking_again(tmp_path: 
         url, headers = f"http://127.0.0.1:{port}/v1/chat/completions", {"Authorization": f"Bearer {KEY}"}
         async with httpx.AsyncClient(trust_env=False, timeout=SECONDS, headers=headers) as client:
             async with spawned(tmp_path) as process:
-                await served.health()
-                # Health is told before anything is taken in.
-                while (await client.get(f"http://127.0.0.1:{port}/readyz")).status_code == 503:
-                    await asyncio.sleep(0.05)
+                await served.ready()
                 async with client.stream("POST", url, json=ASKED | {"stream": True}) as answer:
                     seen = ""
                     try:
@@ -116,15 +113,9 @@ async def test_an_answer_that_is_cut_by_kill_9_is_had_by_asking_again(tmp_path: 
                 assert "upon a" in seen and "[DONE]" not in seen
             go_on.set()
             async with spawned(tmp_path):
-                await served.health()
+                await served.ready()
                 repeated = {"X-Stainless-Retry-Count": "1"}
-                # Clients ask again after a 503.
-
-                async def taken() -> httpx.Response | None:
-                    answer = await client.post(url, json=ASKED, headers=repeated)
-                    return answer if answer.status_code != 503 else None
-
-                again = await until(taken)
+                again = await client.post(url, json=ASKED, headers=repeated)
                 assert again.json()["choices"][0]["message"]["content"] == "Once upon a time they lived."
     with closing(sqlite3.connect(tmp_path / "data" / "remora.db")) as store:
         said = store.execute("select role, count(*) from messages where text <> '' group by role").fetchall()

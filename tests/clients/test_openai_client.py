@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from openai import AsyncOpenAI, AuthenticationError, BadRequestError, NotFoundEr
 
 from tests.kit.doors import House, PiecewiseModel, house
 from tests.kit.fakes import ScriptedModel, calls
-from tests.kit.patience import SECONDS
+from tests.kit.patience import SECONDS, leap, settle
 
 HELLO: list[Any] = [{"role": "user", "content": "Hello"}]
 
@@ -56,7 +55,9 @@ async def test_the_sync_client_asks_in_a_thread(home: House) -> None:
     key = await home.key()
 
     def ask() -> str | None:
-        with OpenAI(api_key=key, base_url=f"{home.url}/v1", http_client=httpx2.Client(trust_env=False)) as client:
+        with OpenAI(
+            api_key=key, base_url=f"{home.url}/v1", http_client=httpx2.Client(trust_env=False, timeout=SECONDS)
+        ) as client:
             answer = client.chat.completions.create(model="assistant", messages=HELLO)
             return answer.choices[0].message.content
 
@@ -138,10 +139,12 @@ async def test_the_clients_own_retry_is_told_once(tmp_path: Path) -> None:
     """It gives up waiting and asks again by itself; the model is paid once, and the answer is the first one's."""
     model = PiecewiseModel("slow but sure")
     async with house(tmp_path, model=model) as home, await connected(home, await home.key()) as client:
-        impatient = client.with_options(timeout=0.6, max_retries=3)
+        impatient = client.with_options(timeout=SECONDS / 2, max_retries=3)
         asking = asyncio.create_task(impatient.chat.completions.create(model="assistant", messages=HELLO))
         await model.began.wait()
-        await asyncio.sleep(0.8)
+        await settle()
+        leap(SECONDS / 2)
+        await settle()
         for _ in range(3):
             model.gate.release()
         assert (await asking).choices[0].message.content == "slow but sure"
@@ -149,26 +152,14 @@ async def test_the_clients_own_retry_is_told_once(tmp_path: Path) -> None:
         assert await home.world.rows("select count(*) from messages where text = 'Hello'") == [(1,)]
 
 
-async def test_the_first_piece_comes_soon_after_the_models(tmp_path: Path) -> None:
-    """Programs show an answer as it grows; the bound is wide enough for a busy machine (median of five)."""
+async def test_the_first_piece_comes_before_the_model_has_the_next(tmp_path: Path) -> None:
+    """Programs show an answer as it grows."""
     model = PiecewiseModel("first second third")
     async with house(tmp_path, model=model) as home, await connected(home, await home.key()) as client:
-        late = []
-        for n in range(5):
-            model.began.clear()
-            stream = asyncio.create_task(
-                client.chat.completions.create(
-                    model="assistant", messages=[{"role": "user", "content": f"Go {n}"}], stream=True
-                )
-            )
-            await model.began.wait()
-            given = time.perf_counter()
-            model.gate.release()
-            async for chunk in await stream:
-                if chunk.choices and chunk.choices[0].delta.content:
-                    late.append(time.perf_counter() - given)
-                    model.gate.release()
-                    model.gate.release()
-                    break
-            await home.world.router.settled(home.world.inbound(author="1", channel="api").place)
-        assert sorted(late)[2] < 0.25, late
+        model.gate.release()
+        pieces = []
+        async for chunk in await client.chat.completions.create(model="assistant", messages=HELLO, stream=True):
+            if chunk.choices and chunk.choices[0].delta.content:
+                pieces.append(chunk.choices[0].delta.content)
+                model.gate.release()
+        assert [piece.strip() for piece in pieces] == ["first", "second", "third"]

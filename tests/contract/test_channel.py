@@ -40,7 +40,7 @@ from channels.discord import DiscordChannel
 from channels.supervision import Pace
 from channels.telegram import TelegramChannel
 from channels.web import PageItem, WebChannel
-from tests.kit.patience import limit, until
+from tests.kit.patience import SECONDS, limit, settle, until
 from tests.platforms import discord as discords
 from tests.platforms.telegram import serving
 
@@ -216,7 +216,7 @@ async def telegram(cleanup: AsyncExitStack, _folder: Path) -> Rig:
     platform = await cleanup.enter_async_context(serving())
     ada = 7
     await platform.say("/start", user=ada, name="Ada")
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=SECONDS) as client:
         # Messages from before the test are not part of it.
         drop = f"{platform.url}/bot{platform.token}/deleteWebhook"
         await client.get(drop, params={"drop_pending_updates": True})
@@ -225,7 +225,7 @@ async def telegram(cleanup: AsyncExitStack, _folder: Path) -> Rig:
         token=platform.token,
         base_url=platform.url,
         now=lambda: NOW,
-        pace=Pace(poll_seconds=1, request_seconds=2),
+        pace=Pace(poll_seconds=1, request_seconds=SECONDS),
     )
 
     async def say(text: str) -> None:
@@ -276,7 +276,7 @@ async def discord(cleanup: AsyncExitStack, _folder: Path) -> Rig:
             token=platform.token,
             base_url=platform.api_url,
             now=lambda: now[0],
-            pace=Pace(request_seconds=2, sleep=lambda _seconds: asyncio.sleep(0), random=lambda: 0.0),
+            pace=Pace(request_seconds=SECONDS, sleep=lambda _seconds: asyncio.sleep(0), random=lambda: 0.0),
         )
 
     async def met() -> None:
@@ -424,12 +424,15 @@ async def api(cleanup: AsyncExitStack, _folder: Path) -> Rig:
 
     async def ask(inbound: Inbound) -> None:
         """Asks as programs do: once more as long as nobody is there."""
-        while True:
+
+        async def answered() -> bool:
             try:
                 replies.append(await channel.ask(inbound))
-                return
             except ChannelUnavailable:
-                await asyncio.sleep(0.01)
+                return False
+            return True
+
+        await until(answered)
 
     async def ask_all() -> None:
         while True:
@@ -592,7 +595,7 @@ async def test_channel_run_ends_when_the_person_is_gone(rig: Rig) -> None:
 async def test_channel_run_ends_when_cancelled(rig: Rig) -> None:
     """A shutdown cancels the run while it waits for the person."""
     running = asyncio.create_task(rig.channel.run(Gateway(rig.channel, rig.store)))
-    await asyncio.sleep(0.05)  # long enough to be waiting; ending must not depend on it
+    await settle()  # so it waits, if it is quick; ending must not depend on it
     running.cancel()
     async with limit():
         await asyncio.wait([running])

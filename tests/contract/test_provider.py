@@ -26,7 +26,7 @@ REQUEST = Request(messages=(ChatMessage(role="user", content="Say hello to Ada."
 
 @pytest.fixture(params=["offline", "openai", "chain"])
 async def provider(request: pytest.FixtureRequest, llmock: LLMock) -> AsyncIterator[Provider]:
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         model = ModelSpec(
             provider="openai",
             base_url=llmock.base_url(),

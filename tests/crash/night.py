@@ -28,6 +28,7 @@ from memory.store.sqlite.driver import Driver
 from memory.store.usage import Spent
 from tests.kit.fakes import DAY, NOON, Clock, runtime
 from tests.kit.faults import Faults
+from tests.kit.patience import SECONDS
 
 JOBS = ("compress", "merge")
 #: Seconds that an answer takes.
@@ -136,7 +137,7 @@ def _live(life: int, period: str, commit: int, path: Path) -> None:
         service = await open_store(path, life=life, driver=faults.driver)
         _tell(f"opened {life}")
         await work(service, period)
-        await service.close(seconds=5)
+        await service.close(seconds=SECONDS)
 
     try:
         asyncio.run(living())

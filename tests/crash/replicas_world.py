@@ -48,7 +48,7 @@ from tests.crash.world import (
     note,
 )
 from tests.kit import postgres
-from tests.kit.patience import SECONDS, until
+from tests.kit.patience import SECONDS, settle, until
 from tests.kit.postgres import ROLE, Server, superuser
 from tests.platforms.telegram.client import Control, running
 
@@ -186,7 +186,7 @@ class ReplicasWorld(TelegramWorld):
         self._waits = Waits()
         self._removals: list[float] = []
         self._following: set[asyncio.Task[None]] = set()
-        self._http = httpx.AsyncClient(trust_env=False)
+        self._http = httpx.AsyncClient(trust_env=False, timeout=SECONDS)
 
     def configure(self, channel: str) -> None:
         """Write a configuration for each replica, which differ in their port and log."""
@@ -354,7 +354,7 @@ class ReplicasWorld(TelegramWorld):
                 name = _name_of(database, self._replicas.index(replica))
             at = _now()
             replica.bot.signal(number)
-            await asyncio.sleep(0.05)  # the platform takes up what was in the wires
+            await settle()  # the platform takes up what was in the wires
             with self._open() as database:
                 held = dict(
                     database.execute(

@@ -224,7 +224,7 @@ async def _prepare(path: Path) -> None:
             _draft(context, "fact", _words(chance), f"topic-{n}") for n in range(TOPICS) for _ in range(TOGETHER)
         ]
         await service.database.write(partial(_plant, service=service, drafts=drafts))
-    await service.close(seconds=5)
+    await service.close(seconds=SECONDS)
 
 
 def _plant(tx: Transaction, *, service: Service, drafts: Sequence[Draft]) -> None:
@@ -255,4 +255,4 @@ def _words(chance: random.Random) -> str:
 async def _work_off(path: Path) -> None:
     service = await open_store(path, life=0)
     await work(service, "2026-11-22")
-    await service.close(seconds=5)
+    await service.close(seconds=SECONDS)

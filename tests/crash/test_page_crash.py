@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-from tests.kit.patience import limit, until
+from tests.kit.patience import SECONDS, limit, until
 from tests.kit.served import Served, spawned
 from tests.kit.visit import Guest, Page, words
 
@@ -53,7 +53,7 @@ class Tab:
         while True:
             with suppress(httpx.HTTPError):
                 address = f"{self._path}?seen={self._seen}"
-                async with self._guest.client.stream("GET", address, timeout=60) as answer:
+                async with self._guest.client.stream("GET", address, timeout=SECONDS) as answer:
                     event = ""
                     async for line in answer.aiter_lines():
                         if line.startswith("event: "):

@@ -28,7 +28,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
 
-from tests.kit.patience import SECONDS, limit, until
+from tests.kit.patience import SECONDS, limit, settle, until
 
 JSON: TypeAlias = dict[str, Any]
 Effect: TypeAlias = Literal["arrival", "mixed"]
@@ -508,7 +508,7 @@ class World(ABC, Generic[P]):
         """Look at what the process left."""
         assert code == str(-signal.SIGKILL), f"the bot ended by itself with {code}; see {self.folder}"
         self.kills += 1
-        await asyncio.sleep(0.05)  # the platform takes up what was in the wires
+        await settle()  # the platform takes up what was in the wires
         await self._look()
 
     async def _look(self, whose: Collection[str] | None = None) -> None:
@@ -546,7 +546,7 @@ class World(ABC, Generic[P]):
     def _open(self) -> Iterator[Rows]:
         """The running bot's database."""
         uri = f"{(self.folder / 'data' / 'remora.db').as_uri()}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=5)) as database:
+        with closing(sqlite3.connect(uri, uri=True, timeout=SECONDS)) as database:
             yield database
 
     async def _rested(self, count: int) -> None:

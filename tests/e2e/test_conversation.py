@@ -144,7 +144,7 @@ def test_history_is_restored_after_a_restart(tmp_path: Path, llmock: LLMock) -> 
 def test_a_killed_turn_is_answered_at_the_next_start(tmp_path: Path, llmock: LLMock) -> None:
     """kill -9 while the model thinks: the message is not lost, and answered once."""
     terminal = Terminal(tmp_path, model_url=llmock.base_url())
-    llmock.stall(after_chunks=0, seconds=30)
+    llmock.stall(after_chunks=0, seconds=SECONDS)
     process = terminal.start()
     assert process.stdin is not None
     process.stdin.write(b"Are you there?\n")

@@ -79,19 +79,20 @@ class Machine:
         os.close(terminal)
         os.set_blocking(screen, False)
         shown, seen = "", 0
+
+        def shows(text: str) -> bool:
+            nonlocal shown
+            shown += _read(screen)
+            return text in shown[seen:]
+
         try:
-            async with limit():
-                for expected, keys in steps:
-                    while expected not in shown[seen:]:
-                        shown += _read(screen)
-                        await asyncio.sleep(0.02)
-                    seen = len(shown)
-                    # Ctrl-C between the question and the wait for an answer would end the wait with the next key only.
-                    await until(partial(_waits, process.pid))
-                    os.write(screen, keys.encode())
-                while process.returncode is None:
-                    shown += _read(screen)
-                    await asyncio.sleep(0.02)
+            for expected, keys in steps:
+                await until(partial(shows, expected))
+                seen = len(shown)
+                # Ctrl-C between the question and the wait for an answer would end the wait with the next key only.
+                await until(partial(_waits, process.pid))
+                os.write(screen, keys.encode())
+            await until(lambda: shows("") and process.returncode is not None)
             shown += _read(screen)
         finally:
             if process.returncode is None:
@@ -103,6 +104,10 @@ class Machine:
 
 
 def _waits(pid: int) -> bool:
+    """Returns whether a program waits for a key; where the system does not tell for what it waits, whether it does."""
+    place = Path(f"/proc/{pid}/wchan").read_text()
+    if place not in ("", "0"):
+        return place == "wait_woken"
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.kit.patience import limit, until
+from tests.kit.patience import SECONDS, limit, until
 from tests.kit.served import ADA, EVE, ROOT, TELEGRAM_TOKEN, Machine, ended, environment
 from tests.platforms.discord import GENERAL
 from tests.platforms.discord import Control as Discord
@@ -155,7 +155,9 @@ async def test_without_a_platform_it_says_how_to_get_one(machine: Machine) -> No
     code, link, _ = await machine.run("web", "--as", "ada")
     address, _, secret = link.strip().partition("/in#")
     assert code == 0 and address == f"http://remora.localhost:{machine.port}"
-    async with httpx.AsyncClient(trust_env=False, base_url=f"http://127.0.0.1:{machine.port}") as browser:
+    async with httpx.AsyncClient(
+        trust_env=False, base_url=f"http://127.0.0.1:{machine.port}", timeout=SECONDS
+    ) as browser:
         own = {"Sec-Fetch-Site": "same-origin"}
         assert (await browser.post("/in", data={"code": secret}, headers=own)).status_code == 303
         assert "<h1>ada</h1>" in (await browser.get("/me")).text

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from llmock.pytest_plugin import LLMock
 
-from tests.kit.patience import SECONDS
+from tests.kit.patience import wait_until
 
 ROOT = Path(__file__).parents[2]
 CTRL_C, CTRL_D, ENTER = "\x03", "\x04", "\r"
@@ -55,19 +55,14 @@ class Terminal:
 
     def see(self, text: str) -> str:
         """Waits until `text` appears after all that was seen before; returns what came with it."""
-        end = time.monotonic() + SECONDS
-        while (at := self._screen.find(text, self._seen)) < 0:
-            assert time.monotonic() < end, f"{text!r} did not appear, but {self._screen[self._seen :]!r}"
-            self._read()
+        self._until(lambda: self._shows(text))
+        at = self._screen.find(text, self._seen)
         came, self._seen = self._screen[self._seen : at + len(text)], at + len(text)
         return came
 
     def left(self) -> int:
         """The exit code, once the program has ended by itself."""
-        end = time.monotonic() + SECONDS
-        while self.program.poll() is None:
-            assert time.monotonic() < end, f"does not end, but {self._screen[self._seen :]!r}"
-            self._read()
+        self._until(lambda: self._shows("") and self.program.poll() is not None)
         return self.program.returncode
 
     def unread(self) -> bytes:
@@ -84,9 +79,16 @@ class Terminal:
         os.close(self.keys)
         os.close(self._inside)
 
-    def _read(self) -> None:
-        if select.select([self.keys], [], [], 0.1)[0]:
+    def _until(self, event: Callable[[], bool]) -> None:
+        try:
+            wait_until(event)
+        except AssertionError as vain:
+            raise AssertionError(f"{vain}; the screen shows {self._screen[self._seen :]!r}") from None
+
+    def _shows(self, text: str) -> bool:
+        while select.select([self.keys], [], [], 0)[0]:
             self._screen += _ESCAPES.sub("", os.read(self.keys, 65_536).decode(errors="replace"))
+        return self._screen.find(text, self._seen) >= 0
 
 
 #: Ctrl-C comes from the terminal that controls a process; tests in a shell's background ignore it, and so would this.

@@ -41,7 +41,7 @@ WEATHER = ToolSpec(
 
 @asynccontextmanager
 async def provider_at(base_url: str, **options: Any) -> AsyncIterator[Any]:
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         entry = {
             "provider": "anthropic",
             "model": "claude-sonnet-4-5",

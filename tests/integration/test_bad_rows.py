@@ -214,15 +214,15 @@ async def test_a_day_that_does_not_exist_stops_nobody_s_reminders(
         said = ("/privacy followups on", "/remember I have a concert with Tom (2027-02-30)")
         for number, text in enumerate(said, start=1):
             await telegram.say(text, user=ANN, name="Ann")
-            await telegram.wait(chat=ANN, bot_messages=number, timeout=20)
+            await telegram.wait(chat=ANN, bot_messages=number)
         await telegram.say("/remind stretch in 2 hours", user=BEN, name="Ben")
-        await telegram.wait(chat=BEN, bot_messages=1, timeout=20)
+        await telegram.wait(chat=BEN, bot_messages=1)
     with sqlite3.connect(tmp_path / "data" / "remora.db") as store:
         # At any hour of the day on which this runs.
         store.execute("update people set follow_ups = '0-24' where follow_ups <> ''")
     clock.shift += 3 * 3_600
     async with served.running():
-        await telegram.wait(chat=BEN, bot_messages=2, timeout=20)
+        await telegram.wait(chat=BEN, bot_messages=2)
         page = await served.health()
     assert (page["status"], page["loops"]) == ("green", [])
 
@@ -242,16 +242,12 @@ async def test_a_loop_that_fails_turns_health_red_until_it_works_again(world: Wo
 
     faults.break_down("database disk image is malformed", on="from reminders")
     working = asyncio.create_task(clock_of(world).work(sleep))
-    async with asyncio.timeout(SECONDS):
-        while not loops.troubles:
-            await asyncio.sleep(0)
+    await until(lambda: loops.troubles)
     seen = with_loops(GREEN, {"remora.db": loops}, Stalls())
     assert seen.status == "red" and "“reminders” failed" in seen.reasons[0] and seen.loops[0].restarts == 1
     faults.mend()
     again.set()
-    async with asyncio.timeout(SECONDS):
-        while loops.troubles:
-            await asyncio.sleep(0)
+    await until(lambda: not loops.troubles)
     await world.router.settled(Place(channel="telegram", chat=BOB))
     working.cancel()
     assert world.walls["telegram"].sent[-1].text == "⏰ stretch"

@@ -14,7 +14,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import count, pairwise
@@ -411,16 +410,14 @@ class Terminal:
 
     def see(self, text: str) -> str:
         """Wait until `text` appears after all that was seen before; returns what came with it."""
-        deadline = time.monotonic() + SECONDS
         while (at := self._screen.find(text, self._seen)) < 0:
-            assert self._read(deadline), f"{text!r} did not appear, but {self._screen[self._seen :]!r}"
+            assert self._read(), f"{text!r} did not appear, but {self._screen[self._seen :]!r}"
         came, self._seen = self._screen[self._seen : at + len(text)], at + len(text)
         return came
 
     def left(self) -> dict[str, Any]:
         """The report, once the program has ended by itself and without an error."""
-        deadline = time.monotonic() + SECONDS
-        while self._read(deadline):
+        while self._read():
             pass
         assert self.program.wait(SECONDS) == 0, self._screen
         report: dict[str, Any] = json.loads(self._report.read_bytes())
@@ -431,8 +428,8 @@ class Terminal:
         self.program.wait()
         os.close(self._keys)
 
-    def _read(self, deadline: float) -> bool:
-        if not select.select([self._keys], [], [], max(0.0, deadline - time.monotonic()))[0]:
+    def _read(self) -> bool:
+        if not select.select([self._keys], [], [], SECONDS)[0]:
             return False
         try:
             chunk = os.read(self._keys, 65_536)

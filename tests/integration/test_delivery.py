@@ -30,9 +30,10 @@ from memory.service import Service
 from memory.store.database import Database
 from tests.kit.bench import Desk, Phone, SlowModel
 from tests.kit.fakes import MINUTE, Clock, ScriptedModel
-from tests.kit.patience import until
+from tests.kit.patience import leap, settle, until
 
 HOUR = 60 * MINUTE
+PLACE = Place(channel="console", chat="ada")
 
 
 @pytest.fixture
@@ -86,7 +87,8 @@ async def test_an_offer_of_unknown_fate_is_made_again(desk: Desk) -> None:
         assert desk.screen.sent == []
         for wait in (1_000, 5_000):
             desk.clock.at += wait
-            await asyncio.sleep(wait / 1000 if wait < 2_000 else 0)
+            leap(wait / 1_000)
+            await settle()
             desk.stores["assistant"].delivery.wake("console:ada:-")
             await desk.stores["assistant"].delivery.settled("console:ada:-")
         [notice] = desk.screen.sent
@@ -113,10 +115,16 @@ async def test_a_slow_answer_shows_a_placeholder_that_grows_and_becomes_the_answ
     tmp_path: Path, clock: Clock
 ) -> None:
     """One message in the chat, not two."""
-    desk = Desk(tmp_path, SlowModel("one two three four", seconds=0.1), Phone(), clock)
-    desk.placeholder_seconds = 0.05
+    model = SlowModel("one two three four")
+    desk = Desk(tmp_path, model, Phone(), clock)
+    desk.placeholder_seconds = 0
     async with desk.running():
-        await desk.say("count")
+        await desk.router.on_inbound(desk.inbound("count"))
+        await until(lambda: desk.screen.sent)
+        model.go_on(2)
+        await until(lambda: "one two" in "".join(desk.screen.revised))
+        model.go_on()
+        await desk.router.settled(PLACE)
         [placeholder, answer] = desk.screen.sent
         assert (placeholder.text, placeholder.edits) == ("…", None)
         assert (answer.text, answer.edits) == ("one two three four", str(placeholder.id))
@@ -136,14 +144,19 @@ async def test_a_quick_answer_needs_no_placeholder(desk: Desk) -> None:
 
 async def test_a_placeholder_waits_for_an_answer_that_waits(tmp_path: Path, clock: Clock) -> None:
     """Else the later answer would stand where its placeholder stood, above the earlier one."""
-    desk = Desk(tmp_path, SlowModel("first", "one two three four", seconds=0.1), Phone(), clock)
+    model = SlowModel("first", "one two three four")
+    desk = Desk(tmp_path, model, Phone(), clock)
     desk.placeholder_seconds = 0.3
+    model.go_on(1)
     desk.screen.failures = [ChannelUnavailable("slow down", retry_after=1)]
     async with desk.running():
         await desk.say("hello")
         await desk.router.on_inbound(desk.inbound("count"))
         await until(lambda: len(desk.model.requests) == 2)
-        await asyncio.sleep(0.4)
+        for _ in range(20):
+            leap(1)
+            await desk.rows("select 1 from outbox")  # meanwhile it can look as often for whether its turn has come
+        model.go_on()
         desk.clock.at += 1_000
         await until(lambda: any("four" in text for text in desk.screen.texts))
     assert next(outbound.text for outbound in desk.screen.sent if outbound.edits is None) == "first"
@@ -152,10 +165,14 @@ async def test_a_placeholder_waits_for_an_answer_that_waits(tmp_path: Path, cloc
 async def test_a_placeholder_of_unknown_fate_does_not_hold_back_the_answer(tmp_path: Path, clock: Clock) -> None:
     """It may stand there as an orphan; the answer comes as a message of its own, once."""
     failures: list[Exception] = [ChannelUnavailable("timed out", certain=False)]
-    desk = Desk(tmp_path, SlowModel("one two", seconds=0.1), Phone(failures), clock)
-    desk.placeholder_seconds = 0.05
+    model = SlowModel("one two")
+    desk = Desk(tmp_path, model, Phone(failures), clock)
+    desk.placeholder_seconds = 0
     async with desk.running():
-        await desk.say("count")
+        await desk.router.on_inbound(desk.inbound("count"))
+        await until(lambda: not desk.screen.failures)
+        model.go_on()
+        await desk.router.settled(PLACE)
     assert [(outbound.text, outbound.edits) for outbound in desk.screen.sent] == [("one two", None)]
 
 
@@ -180,7 +197,7 @@ async def test_an_answer_that_is_cancelled_as_it_waits_for_the_platform_leaves_n
 
     answering = asyncio.create_task(answer())
     await phone.arrived.wait()
-    await asyncio.sleep(0.01)
+    await settle()
     answering.cancel()
     await asyncio.wait([answering])
     assert asyncio.all_tasks() == before
@@ -188,27 +205,32 @@ async def test_an_answer_that_is_cancelled_as_it_waits_for_the_platform_leaves_n
 
 async def test_an_edit_of_unknown_fate_is_repeated(tmp_path: Path, clock: Clock) -> None:
     """The same edit twice shows the same text once."""
-    desk = Desk(tmp_path, SlowModel("one two", seconds=0.1), Phone(), clock)
-    desk.placeholder_seconds = 0.05
+    model = SlowModel("one two")
+    desk = Desk(tmp_path, model, Phone(), clock)
+    desk.placeholder_seconds = 0
     async with desk.running():
         await desk.router.on_inbound(desk.inbound("count"))
         await until(lambda: len(desk.screen.sent) == 1)
         desk.screen.failures = [ChannelUnavailable("timed out", certain=False)]
-        await desk.router.settled(Place(channel="console", chat="ada"))
+        model.go_on()
+        await desk.router.settled(PLACE)
         desk.clock.at += 1_000
+        leap(1)
         await until(lambda: len(desk.screen.sent) == 2)
     assert [outbound.text for outbound in desk.screen.sent] == ["…", "one two"]
 
 
 async def test_where_the_placeholder_was_deleted_the_answer_is_said_anew(tmp_path: Path, clock: Clock) -> None:
     """People delete what looks stuck."""
-    desk = Desk(tmp_path, SlowModel("one two", seconds=0.1), Phone(), clock)
-    desk.placeholder_seconds = 0.05
+    model = SlowModel("one two")
+    desk = Desk(tmp_path, model, Phone(), clock)
+    desk.placeholder_seconds = 0
     async with desk.running():
         await desk.router.on_inbound(desk.inbound("count"))
         await until(lambda: len(desk.screen.sent) == 1)
         desk.screen.failures = [EditGone("message to edit not found")]
-        await desk.router.settled(Place(channel="console", chat="ada"))
+        model.go_on()
+        await desk.router.settled(PLACE)
     assert [(outbound.text, outbound.edits) for outbound in desk.screen.sent] == [("…", None), ("one two", None)]
 
 
@@ -290,12 +312,14 @@ def edited(inbound: Inbound, text: str, key: str) -> Inbound:
 
 async def test_an_edit_before_its_turn_replaces_the_text(tmp_path: Path, clock: Clock) -> None:
     """The answer is to what the person meant to say."""
-    desk = Desk(tmp_path, SlowModel("fine", "fine too", seconds=0.2), Phone(), clock)
+    model = SlowModel("fine", "fine too")
+    desk = Desk(tmp_path, model, Phone(), clock)
     async with desk.running():
         await desk.router.on_inbound(desk.inbound("busy"))
         said = desk.inbound("I like tee")
         await desk.router.on_inbound(said)
         await desk.router.on_inbound(edited(said, "I like tea", "e1"))
+        model.go_on()
         await desk.router.settled(said.place)
         assert await desk.rows("select text from messages where role = 'user' order by id") == [
             ("busy",),
@@ -350,7 +374,7 @@ async def test_a_stranger_is_told_once_and_let_in_by_a_code(desk: Desk) -> None:
 
 async def test_stop_ends_the_answer_that_is_being_made(tmp_path: Path, clock: Clock) -> None:
     """The chat is free at once, and the message is kept."""
-    desk = Desk(tmp_path, SlowModel("never said", seconds=30), Phone(), clock)
+    desk = Desk(tmp_path, SlowModel("never said"), Phone(), clock)
     async with desk.running():
         await desk.router.on_inbound(desk.inbound("hello"))
         await until(lambda: bool(desk.model.requests))
@@ -361,9 +385,10 @@ async def test_stop_ends_the_answer_that_is_being_made(tmp_path: Path, clock: Cl
 
 async def test_a_stopped_answer_keeps_what_was_shown_and_says_so(tmp_path: Path, clock: Clock) -> None:
     """Code that was cut off is closed, so that the mark is not read as code."""
-    model = SlowModel("Here:\n```py\nx = 1\n" + "y " * 500, seconds=0.02)
+    model = SlowModel("Here:\n```py\nx = 1\n" + "y " * 500)
     desk = Desk(tmp_path, model, Phone(), clock)
-    desk.placeholder_seconds = 0.01
+    desk.placeholder_seconds = 0
+    model.go_on(10)
     async with desk.running():
         heard = desk.inbound("hello")
         assert not await desk.router.stop(heard.place)
@@ -535,7 +560,8 @@ async def test_a_question_is_settled_once(desk: Desk) -> None:
 
 async def test_what_waits_in_line_is_stopped_with_the_answer(tmp_path: Path, clock: Clock) -> None:
     """Whoever says stop does not want the next five answers either."""
-    desk = Desk(tmp_path, SlowModel("never said", seconds=30), Phone(), clock)
+    model = SlowModel("never said")
+    desk = Desk(tmp_path, model, Phone(), clock)
     async with desk.running():
         for text in ("one", "two", "three"):
             await desk.router.on_inbound(desk.inbound(text, chat="-5", person="ada" if text != "two" else "bob"))
@@ -544,6 +570,7 @@ async def test_what_waits_in_line_is_stopped_with_the_answer(tmp_path: Path, clo
         await until(lambda: len(desk.model.requests) == 2)
         assert await desk.rows("select error from inbox where error is not null") == [("stopped",), ("stopped",)]
         assert "two" in desk.model.requests[1].messages[-1].content
+        model.go_on()
 
 
 async def test_words_edited_away_take_their_memory_with_them_and_leave_what_followed(desk: Desk) -> None:

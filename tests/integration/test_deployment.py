@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,7 +20,7 @@ from gateway.pipeline.policy import Rules
 from memory.service import ServerState, Service, Standby
 from tests.kit import postgres
 from tests.kit.fakes import Clock
-from tests.kit.patience import until
+from tests.kit.patience import SECONDS, until
 from tests.kit.pipeline import pipeline
 from tests.kit.served import TELEGRAM_TOKEN, Served
 from tests.kit.stores import opened
@@ -57,7 +56,7 @@ async def answering(path: Path, url: str) -> AsyncIterator[Service]:
 
 
 async def asked(port: int | None, path: str) -> httpx.Response:
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         return await client.get(f"http://127.0.0.1:{port}{path}")
 
 
@@ -196,7 +195,6 @@ async def test_an_admin_is_told_of_several_processes(tmp_path: Path) -> None:
     url = postgres.url(tmp_path / "remora.db")
     rules = {"telegram": Rules(admins=frozenset({"7"}))}
     async with pipeline(tmp_path, rules=rules, shared=url) as one:
-        await asyncio.sleep(0.5)
         (alone,) = await one.say("/status", author="7")
         async with pipeline(tmp_path, rules=rules, shared=url):
 

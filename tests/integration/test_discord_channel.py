@@ -38,7 +38,8 @@ from channels.discord.payloads import nonce, read
 from channels.discord.rest import Rest
 from channels.supervision import Endurance
 from tests.kit.discord_bot import Host, bot, milliseconds, place, registered, row, running
-from tests.kit.patience import SECONDS, limit, until
+from tests.kit.patience import SECONDS, leap, limit, settle, until
+from tests.kit.served import Clock
 from tests.platforms.discord import GENERAL, GUILD, Control, reached, serving
 
 ADA, BOB = 1001, 1002
@@ -433,7 +434,7 @@ async def test_commands_are_registered_for_whom_they_are_and_once(discord: Contr
             await registered(discord)
     # Whoever lets the bot in anew, in a run without commands, takes none away.
     async with running(bot(discord), Host(commands=())):
-        await asyncio.sleep(0.1)
+        await discord.wait(idle=0.1)
     everywhere = {one["name"]: one for one in await discord.commands()}
     here = {one["name"]: one for one in await discord.commands(GUILD)}
     assert set(everywhere) == {"help", "memory", "export"}
@@ -552,7 +553,8 @@ async def test_answer_waits_until_its_command_is_acknowledged(discord: Control) 
     class Quick(Host):
         async def on_inbound(self, inbound: Inbound) -> None:
             self.answer = asyncio.create_task(channel.send(row("Here.", inbound.place, ticket=inbound.ticket)))
-            await asyncio.sleep(0.3)
+            for _ in range(5):  # as long as an answer takes that does not wait
+                await settle()
 
     async with running(channel, Quick()):
         await registered(discord)
@@ -567,9 +569,8 @@ async def test_command_that_is_acknowledged_too_late_is_done_nevertheless(discor
     channel = bot(discord)
     async with running(channel, Host(gate=asyncio.Event())) as host:
         await registered(discord)
-        await discord.rules(answer_seconds=0.1)
         await discord.slash("memory", {"what": "list"}, user=ADA, channel=GENERAL)
-        await asyncio.sleep(0.3)
+        await discord.pass_time(2 * SECONDS)
         assert host.gate is not None
         host.gate.set()
         [inbound] = await host.hears()
@@ -595,13 +596,14 @@ async def test_button_under_what_one_person_sees_changes_it_for_that_person(disc
 
 async def test_private_growing_answer_is_edited_by_its_ticket(discord: Control) -> None:
     """Nobody else can reach the message."""
-    channel = bot(discord)
+    clock = Clock()
+    channel = bot(discord, now=clock)
     async with running(channel, Host()) as host:
         await registered(discord)
         await discord.slash("memory", {"what": "list"}, user=ADA, channel=GENERAL)
         [asked] = await host.hears()
         shown = await channel.send(row("…", asked.place, ticket=asked.ticket))
-        await asyncio.sleep(1.6)
+        clock.shift += 2
         await channel.revise(asked.place, shown, "You like")
         assert await discord.ephemeral(ADA, GENERAL) == ["You like"]
         await channel.send(row("You like tea.", asked.place, ticket=asked.ticket, edits=shown))
@@ -665,7 +667,7 @@ async def test_command_that_is_being_committed_when_the_run_ends_is_committed(di
         asked = await discord.slash("memory", {"what": "list"}, user=ADA, channel=GENERAL)
         await discord.wait(responded=asked)
         task.cancel()
-        await asyncio.sleep(0.1)
+        await settle()
         host.gate.set()
         await asyncio.gather(task, return_exceptions=True)
     assert [one.text for one in host.said] == ["/memory list"]
@@ -962,9 +964,10 @@ async def test_connection_that_is_lost_before_all_is_known_is_a_trouble(discord:
     task = asyncio.create_task(channel.run(Host()))
     async with limit():
         await discord.wait(identifies=1, connected=True, delivered=True)
-        await asyncio.sleep(0.1)
         async with discord.offline():
-            await asyncio.sleep(1)
+            await until(lambda: channel.health().trouble)
+            leap(1)
+            await settle()
             assert channel.health().trouble
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -1038,7 +1041,7 @@ async def test_lane_is_bounded_and_what_did_not_fit_comes_after_the_rest_once() 
             intake.put("1", Event(key="f1", work=partial(take, 0), reading=True))
         intake.go()
         await until(lambda: len(order) >= 1_001)
-        await asyncio.sleep(0.01)
+        await settle()
     assert order == [*range(1, 1_001), 0]
 
 
@@ -1058,10 +1061,12 @@ async def test_trouble_of_several_channels_is_logged_once() -> None:
             for number in range(1, 4):
                 intake.put(str(number), Event(key=f"m{number}", number=number, work=partial(refused, number)))
             intake.go()
-            async with limit():
-                while len(tries) < 30:
-                    intake.put("9", Event(key="d9", work=taken))
-                    await asyncio.sleep(0)
+
+            def tried() -> bool:
+                intake.put("9", Event(key="d9", work=taken))
+                return len(tries) >= 30
+
+            await until(tried)
             assert intake.trouble == "the disk is full"
     assert [one["event"] for one in logs] == ["discord.not_taken"]
 

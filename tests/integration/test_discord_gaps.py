@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.patience import until
 from tests.kit.served import ADA, BEN, Clock, Served
 from tests.platforms.discord import Control, reached, serving
 
 #: Direct chats by the names that places have here, with those who write there.
 DIRECT = {"ada": ADA, "ben": BEN}
+#: Where people go on whatever happens.
+TALKING = ("general", "thread", "post", "ada")
 MARK = re.compile(r"#(\w+)-(\d+)")
 
 
@@ -66,18 +69,21 @@ class Lake:
         """Returns the questions to the model, in order."""
         return list((await self.discord.state())["model"]["asked"])
 
-    async def answered(self, *, timeout: float = 120) -> None:
+    async def answered(self) -> None:
         """Wait until nothing more is answered, and see that each was answered once, in its order, at its place.
 
         Messages that one person sent in one go are answered together: as one turn that holds all of them.
         """
         wanted = {mark for marks in self.asked.values() for mark in marks}
-        loop = asyncio.get_running_loop()
-        until = loop.time() + timeout
-        while missing := wanted - {mark for text in await self.turns() for mark in marks_of(text)}:
-            assert loop.time() < until, f"{len(missing)} of {len(wanted)} are not answered: {sorted(missing)}"
-            await asyncio.sleep(0.5)
-        await self.discord.wait(idle=0.7, timeout=timeout)
+
+        async def all_are_answered() -> bool:
+            turns = [marks for text in await self.turns() if (marks := marks_of(text))]
+            texts = [text for place in self.places.values() for text in await self.discord.texts(place)]
+            shown = {mark for text in texts for mark in marks_of(text)}
+            return wanted <= {mark for marks in turns for mark in marks} and {marks[-1] for marks in turns} <= shown
+
+        await until(all_are_answered)
+        await self.discord.wait(idle=0.7)
         state = await self.discord.state()
         assert state["model"]["repaid"] == {}
         turns: dict[str, list[list[str]]] = {}
@@ -207,22 +213,24 @@ async def test_a_new_session_in_the_middle_of_talk_loses_and_doubles_nothing(lak
     async with served.running():
         await before(lake)
         await lake.discord.fault("delay", method="history", seconds=0.3, times=0)
-        talking = asyncio.create_task(talk(lake, seconds=6.5))
-        await asyncio.sleep(0.5)
+        over = asyncio.Event()
+        talking = asyncio.create_task(talk(lake, over))
+        await until(lambda: all(len(lake.asked[name]) > 1 for name in TALKING))
         await lake.discord.drop_connection(resumable=False)
         # A new session after the first one begins five seconds later: that is the library's own pace.
         await lake.discord.wait(identifies=2)
+        reads = len(await lake.discord.requests("history"))
+        await lake.discord.wait(method="history", count=reads + 1)
+        over.set()
         await talking
         await lake.discord.heal()
         await lake.answered()
 
 
-async def talk(lake: Lake, *, seconds: float) -> None:
+async def talk(lake: Lake, over: asyncio.Event) -> None:
     """People go on, whatever happens."""
-    loop = asyncio.get_running_loop()
-    until = loop.time() + seconds
-    while loop.time() < until:
-        for name in ("general", "thread", "post", "ada"):
+    while not over.is_set():
+        for name in TALKING:
             await lake.ask(name)
         await asyncio.sleep(0.1)
 

@@ -17,7 +17,7 @@ import discord
 import httpx
 import pytest
 
-from tests.kit.patience import limit
+from tests.kit.patience import SECONDS, leap, limit, settle
 from tests.platforms.client import ControlError
 from tests.platforms.discord import GENERAL, GUILD, OWNER, Control, reached, running, serving
 
@@ -130,7 +130,7 @@ async def listening(platform: Control, *, content: bool = True) -> AsyncIterator
         yield client
     finally:
         await client.close()
-        await asyncio.wait([task], timeout=5)
+        await asyncio.wait([task], timeout=SECONDS)
         if task.done() and not task.cancelled():
             task.exception()
 
@@ -550,10 +550,10 @@ async def test_an_open_answer_stands_in_the_channel(offered: Listener, platform:
 
 
 async def test_a_late_callback_and_a_second_one_are_refused(offered: Listener, platform: Control) -> None:
-    """10062 after three seconds, 40060 for the second: the command must run all the same."""
+    """10062 once it is too late, 40060 for the second: the command must run all the same."""
     await platform.slash("recall", {"what": "tea"}, user=ADA)
     late = await offered.interaction()
-    await platform.pass_time(3.1)
+    await platform.pass_time(SECONDS + 1)
     with pytest.raises(discord.NotFound) as refused:
         await late.response.defer(thinking=True)
     assert refused.value.code == 10062
@@ -563,7 +563,7 @@ async def test_a_late_callback_and_a_second_one_are_refused(offered: Listener, p
     await platform.slash("recall", {"what": "tea"}, user=ADA)
     twice = await offered.interaction(2)
     callback = f"{platform.api_url}/interactions/{twice.id}/{twice.token}/callback"
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=SECONDS) as http:
         assert (await http.post(callback, json={"type": 5})).status_code == 204
         second = await http.post(callback, json={"type": 5})
     assert (second.status_code, second.json()["code"]) == (400, 40060)
@@ -632,7 +632,7 @@ async def test_choices_are_shown_while_a_person_types(offered: Listener, platfor
     choices = await platform.autocomplete("recall", {"what": "te"}, user=ADA, channel=GENERAL)
     await choosing
     assert choices == [{"name": "Tea, green", "value": "tea"}]
-    await platform.rules(answer_seconds=0.1)
+    await platform.rules(answer_seconds=0)
     assert await platform.autocomplete("recall", {"what": "te"}, user=ADA, channel=GENERAL) is None
 
 
@@ -672,7 +672,7 @@ async def test_a_bucket_makes_its_client_wait(client: Listener, platform: Contro
     await asyncio.gather(*(there.send(str(n)) for n in range(5)))
     assert len(await platform.texts(said.channel)) == 5
     assert await platform.violations() == []
-    async with httpx.AsyncClient(headers={"Authorization": f"Bot {platform.token}"}) as http:
+    async with httpx.AsyncClient(headers={"Authorization": f"Bot {platform.token}"}, timeout=SECONDS) as http:
         url = f"{platform.api_url}/channels/{GENERAL}/messages"
         answers = [await http.post(url, json={"content": str(n)}) for n in range(4)]
     assert [one.status_code for one in answers] == [200, 200, 429, 429]
@@ -755,7 +755,7 @@ async def test_pings_and_previews_are_recorded(client: Listener, platform: Contr
     await there.send(f"@everyone <@{ADA}>", allowed_mentions=discord.AllowedMentions(users=True))
     preview, ping = await platform.violations()
     assert (preview["kind"], ping["kind"], ping["pinged"]) == ("preview", "ping", [f"<@{ADA}>"])
-    async with httpx.AsyncClient(headers={"Authorization": f"Bot {platform.token}"}) as http:
+    async with httpx.AsyncClient(headers={"Authorization": f"Bot {platform.token}"}, timeout=SECONDS) as http:
         await http.post(f"{platform.api_url}/channels/{GENERAL}/messages", json={"content": "quiet"})
     assert len(await platform.violations("ping")) == 2
 
@@ -796,7 +796,7 @@ async def test_a_process_is_killed_at_a_named_point_of_its_send(
 
 async def test_a_late_effect_is_lost_with_its_client(client: Listener, platform: Control) -> None:
     """In the mixed model half of the sends cut off have happened and half have not, and nothing tells which."""
-    await platform.timing(latency_ms=150, effect="mixed")
+    await platform.timing(latency_ms=500 * SECONDS, effect="mixed")
     there = client.get_partial_messageable(GENERAL)
     for n in range(12):
         task = asyncio.create_task(there.send(str(n)))
@@ -804,6 +804,8 @@ async def test_a_late_effect_is_lost_with_its_client(client: Listener, platform:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+    await settle()
+    leap(SECONDS / 2)
     await platform.wait(idle=0)
     assert 0 < len(await platform.texts(GENERAL)) < 12
     assert len((await platform.state())["unanswered"]) == 12
@@ -818,7 +820,7 @@ async def test_the_platform_runs_as_a_process_of_its_own() -> None:
                 said = await platform.say("hello", user=ADA)
                 await (await client.message()).channel.send("hello too")
                 await platform.wait(bot_messages=1, channel=said.channel, text="too")
-        async with httpx.AsyncClient() as http:
+        async with httpx.AsyncClient(timeout=SECONDS) as http:
             question = {"model": "test", "messages": [{"role": "user", "content": "hi"}]}
             answer = await http.post(f"{platform.model_url}/chat/completions", json=question)
         assert answer.json()["choices"][0]["message"]["content"] == "Answer to: hi"
@@ -843,7 +845,7 @@ async def sender(platform: Control) -> Process:
         "import sys, time, httpx\n"
         "sys.stdin.readline()\n"
         f"httpx.post({url!r}, headers={headers!r}, json={{'content': 'one', 'allowed_mentions': {{}}}},"
-        " trust_env=False, timeout=30)\n"
+        " trust_env=False, timeout=None)\n"
         "time.sleep(30)\n"
         "print('end')\n"
     )

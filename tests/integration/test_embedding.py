@@ -28,7 +28,7 @@ from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.database import SqliteDatabase
 from memory.store.vectors import Found
 from tests.kit.fakes import Clock
-from tests.kit.patience import limit, until
+from tests.kit.patience import until
 
 DIMENSION = 64
 NOW = 1_000
@@ -46,6 +46,7 @@ class Letters:
         self.refuses = refuses
         self.closed = False
         self.gate: asyncio.Event | None = None
+        self.at_gate = asyncio.Event()
 
     def suits(self, text: str) -> bool:
         return text.isascii()
@@ -61,6 +62,7 @@ class Letters:
         if self.refuses and any(self.refuses in text for text in texts):
             raise TextRefused("too strange")
         if self.gate is not None and not query:
+            self.at_gate.set()
             await self.gate.wait()
         if not query:
             self.embedded += texts
@@ -201,7 +203,7 @@ async def test_vectors_of_a_text_that_changed_meanwhile_are_not_kept(database: D
     embedder.gate = asyncio.Event()
     embedding = working(database, texts, embedder)
     assert await embedding.opened()
-    await asyncio.sleep(0.05)  # the worker holds the old texts at the gate
+    await embedder.at_gate.wait()
     await texts.put(2, "Ana lives in Lisbon")
     await texts.put(4, None)
     embedder.gate.set()
@@ -453,9 +455,11 @@ async def test_a_document_at_which_the_embedder_breaks_holds_up_no_other(databas
     waits: list[float] = []
     embedding = working(database, texts, Breaking(), waits=waits)
     assert await embedding.opened()
-    async with limit():
-        while set(await nearest(embedding, database, "Ana asleep")) != {2, 4}:
-            await asyncio.sleep(0)
+
+    async def both() -> bool:
+        return set(await nearest(embedding, database, "Ana asleep")) == {2, 4}
+
+    await until(both)
     await until(lambda: embedding.trouble == "")
     assert waits[:4] == [1, 2, 4, 8]
     await embedding.close()

@@ -28,6 +28,7 @@ from memory.transfer.erase_again import erase_again, lists_of
 from tests.kit import postgres
 from tests.kit.canaries import Spot, World
 from tests.kit.fakes import Clock, counting_ids, runtime
+from tests.kit.patience import SECONDS
 
 ADA = Spot(person="ada", place="private", agent="assistant")
 BOB = Spot(person="bob", place="private", agent="assistant")
@@ -92,7 +93,7 @@ async def test_after_a_dump_of_the_server_was_put_back_nothing_forgotten_is_left
     assert set(held(bob, postgres.files(path))) == set(bob)
     again = await erase_again(path, lists_of(path), now=world.clock(), database_url=address)
     assert (again.again.erasings, again.again.messages, again.again.memories) == (0, 0, 0)
-    await (await reopened(path, address)).close(seconds=5)
+    await (await reopened(path, address)).close(seconds=SECONDS)
 
 
 @pytest.mark.postgres
@@ -117,7 +118,7 @@ async def test_a_receipt_names_the_day_on_which_the_servers_copies_are_gone(tmp_
         )  # fmt: skip
         assert sentence in left_on_server(Texts("en", "UTC"), receipt)
         assert (service.backups.on_server, service.backups.server_days) == (True, days)
-        await service.close(seconds=5)
+        await service.close(seconds=SECONDS)
 
 
 async def put_back(tmp_path: Path) -> tuple[Path, list[str], list[str]]:
@@ -146,7 +147,7 @@ async def test_a_file_that_an_older_copy_has_replaced_is_not_served_before(tmp_p
     path, ada, bob = await put_back(tmp_path)
     service = await reopened(path, "")
     assert await service.forgetting.finish()
-    await service.close(seconds=5)
+    await service.close(seconds=SECONDS)
     files = [one for one in tmp_path.iterdir() if one.name.startswith(path.name) and one.is_file()]
     assert held(ada, files) == []
     assert set(held(bob, files)) == set(bob)

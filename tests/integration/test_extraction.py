@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from structlog.testing import capture_logs
 
 from agents.tokens import count_tokens
 from memory.errors import StoreBusy
@@ -23,7 +24,7 @@ from memory.store.sqlite.database import SqliteDatabase
 from tests.kit.fakes import Clock, counting_ids, runtime
 from tests.kit.faults import Faults
 from tests.kit.minds import Answer, Model, lines
-from tests.kit.patience import until
+from tests.kit.patience import SECONDS, hang, until
 from tests.kit.stores import migrated, remembering
 from tests.kit.talk import act, facts, group, learn, met, private, remember, say
 
@@ -384,7 +385,7 @@ async def test_a_backlog_is_read_in_pieces_and_only_a_huge_message_is_cut(tmp_pa
     assert shown[7].startswith("start of it") and shown[7].endswith("end of it") and len(shown[7]) < 40_000
     assert 3 <= len(model.asked) <= 20
     assert await standing(memory) == (0, 0)
-    await memory.close(seconds=5)
+    await memory.close(seconds=SECONDS)
 
 
 async def test_what_is_forgotten_while_the_model_reads_is_not_learned(memory: Service, clock: Clock) -> None:
@@ -445,13 +446,14 @@ async def test_what_a_full_disk_kept_from_being_read_is_read_when_there_is_room(
     try:
         await say(memory, private("ada"), "I like herons.", clock=clock)
         faults.break_down("database or disk is full", on="insert into extractions")
-        await asyncio.sleep(0.5)
+        with capture_logs() as logs:
+            await until(lambda: logs)
         assert memory.loops.put_off() == []  # it is not the session's fault
         faults.mend()
         context = await memory.context(*private("ada"))
         await until(lambda: facts(memory, context))
     finally:
-        await memory.close(seconds=5)
+        await memory.close(seconds=SECONDS)
 
 
 async def test_a_slow_model_has_no_queue_of_readings_of_one_session(memory: Service, clock: Clock) -> None:
@@ -474,7 +476,7 @@ async def test_a_slow_model_has_no_queue_of_readings_of_one_session(memory: Serv
         await asyncio.sleep(0)
     assert len(asyncio.all_tasks()) <= before + 2
     answer.set()
-    await reads.finish(seconds=5)
+    await reads.finish(seconds=SECONDS)
     assert sorted(await facts(memory, turn.context)) == [("likes", "jazz"), ("likes", "tea")]
 
 
@@ -483,11 +485,10 @@ async def test_a_cancelled_reading_is_done_again(memory: Service, clock: Clock) 
     turn = await say(memory, private("ada"), "I like jazz", clock=clock)
 
     async def never(request: ModelRequest) -> str:
-        await asyncio.Event().wait()
-        return ""
+        await hang()
 
     reads = learner(memory, clock, Model(never))
-    await reads.finish(seconds=0.2)
+    await reads.finish(seconds=SECONDS)
     assert await standing(memory) == (1, 0)
     await read(learner(memory, clock, Model(fact("jazz"))), turn)
     assert await facts(memory, turn.context) == [("likes", "jazz")]
@@ -541,7 +542,7 @@ async def test_accounts_that_are_linked_just_before_something_is_kept_are_seen(t
         assert [keys and set(keys) for keys in database.named[-2:]] == [names, None]
         assert await facts(memory, turn.context) == [("likes", "jazz")]
     finally:
-        await memory.close(seconds=5)
+        await memory.close(seconds=SECONDS)
 
 
 async def test_a_model_that_answers_again_is_asked_for_one_waiting_piece_after_the_other(
@@ -564,10 +565,11 @@ async def test_a_model_that_answers_again_is_asked_for_one_waiting_piece_after_t
     down = False
     clock.move(minutes=2)
     await read(reads, turns[0])
-    while reads.due and len(model.asked) < 100:
-        await asyncio.sleep(0.01)
-        if await standing(memory) == (1, 0):
-            break
+
+    async def one_is_left() -> bool:
+        return await standing(memory) == (1, 0) or len(model.asked) > 100
+
+    await until(one_is_left)
     await reads.finish(seconds=0)
     # The one that fails although the model answers is booked as failing by itself, and not hastened again.
     assert await standing(memory) == (1, 0) and len(model.asked) == 8 + 8
@@ -649,6 +651,6 @@ async def test_a_session_that_can_not_be_held_is_read_after_all(tmp_path: Path, 
         reads.soon(turn.context.session.id, "test")
         await asyncio.gather(*reads._tasks)
         assert await facts(memory, turn.context) == [("likes", "jazz")]
-        await reads.finish(seconds=1)
+        await reads.finish(seconds=SECONDS)
     finally:
-        await memory.close(seconds=1)
+        await memory.close(seconds=SECONDS)

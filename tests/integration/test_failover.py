@@ -71,24 +71,27 @@ async def test_nothing_confirmed_is_lost_with_the_primary(
     one = await PostgresDatabase.open(url, tmp_path / "remora.db", now=1)
     other = await PostgresDatabase.open(url, tmp_path / "remora.db", now=1)
     assert await one.peers.hold("p:1:-") == "taken"
-    confirmed: list[int] = []
+    confirmed, failed = list[int](), set[int]()
 
     async def enter(database: PostgresDatabase, at: int) -> None:
         """Writes a row, and tries again while the server is away, as the pipeline does."""
-        while True:
+
+        async def entered() -> bool:
             try:
                 await database.write(lambda tx: tx.insert("insert into people (created_at) values (?)", (at,)))
             except StorageError:
-                await asyncio.sleep(0.2)
-            else:
-                confirmed.append(at)
-                return
+                failed.add(at)
+                return False
+            return True
+
+        await until(entered)
+        confirmed.append(at)
 
     for at in range(20):
         await enter(one, at)
     primary.kill()
     writing = [asyncio.create_task(enter(database, at)) for at, database in ((20, one), (21, other))]
-    await asyncio.sleep(1)
+    await until(lambda: failed == {20, 21})
     standby.promote()
     # The new primary has no standby yet.
     with psycopg.connect(f"{postgres.superuser(standby.address)} dbname=postgres", autocommit=True) as connection:

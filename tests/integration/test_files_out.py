@@ -27,6 +27,7 @@ from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.migrate import migrations
 from tests.kit.discord_bot import Host, bot, place, registered, row, running
 from tests.kit.fakes import MINUTE, Clock
+from tests.kit.patience import SECONDS
 from tests.kit.telegram_bot import bot as telegram_bot
 from tests.kit.telegram_bot import known, shown
 from tests.kit.telegram_bot import place as telegram_place
@@ -198,7 +199,7 @@ async def delivering(memory: Service, channel: Channel, clock: Clock) -> AsyncIt
     try:
         yield delivery
     finally:
-        await delivery.drain(seconds=5)
+        await delivery.drain(seconds=SECONDS)
 
 
 async def test_file_goes_to_its_topic_as_an_answer(telegram: telegrams.Control) -> None:

@@ -87,7 +87,7 @@ class Tools(Talk):
         for name, source in sources.items():
             (self.tools / f"{name}.py").write_text(source, "utf-8")
         self.page("Nothing to see.")
-        self.sources = (OwnTools(list(sources), self.tools, call_seconds=20, clean=clean),)
+        self.sources = (OwnTools(list(sources), self.tools, call_seconds=SECONDS, clean=clean),)
 
     def page(self, text: str) -> None:
         (self.tools / "page.txt").write_text(text, "utf-8")
@@ -246,7 +246,7 @@ async def test_a_call_cut_off_by_a_restart_is_unknown_and_never_made_again(bench
         pressed = bench.inbound("")
         await router.on_inbound(replace(pressed, pressed=bench.phone.button("Do it").data))
         await until(lambda: bench.written == ["milk"])
-        await router.drain(seconds=0.01)
+        await router.drain(seconds=0)
     bench.model.answers = ["I don't know whether it is written."]
     async with bench.running() as router:
         await router.settled(pressed.place)

@@ -20,7 +20,7 @@ from gateway.ops.http import AddressUnusable, Admission, serving
 from gateway.ops.telemetry import configure
 from tests.kit.loopback import Answer, Asked
 from tests.kit.loopback import serving as answering
-from tests.kit.patience import limit
+from tests.kit.patience import SECONDS, hasten, leap, limit, settle, until
 
 GREEN = Report(
     reasons=(),
@@ -56,7 +56,7 @@ class Page:
         return self.report
 
     async def get(self, method: str = "GET", path: str = "/healthz", **headers: str) -> httpx.Response:
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
             return await client.request(method, self.url.replace("/healthz", path), headers=headers)
 
     @property
@@ -146,8 +146,7 @@ async def test_many_who_ask_for_health_get_one_report_and_nobody_loses_theirs(pa
     page.goes_on.clear()
     asking = [asyncio.create_task(page.get()) for _ in range(8)]
     async with limit():
-        while not page.reports:
-            await asyncio.sleep(0)
+        await until(lambda: page.reports)
         for refused, status in ((page.get("POST"), 405), (page.get(Host="evil.example"), 421)):
             assert (await refused).status_code == status
         assert (await page.get(path="/readyz")).status_code == 200
@@ -170,8 +169,7 @@ async def test_two_who_ask_for_health_keep_their_places_while_strangers_come() -
     bounds = ServerBounds(most=4)
     async with serving(page.now, host="127.0.0.1", port=0, metrics=metrics, bounds=bounds) as page.url, limit():
         asking = [asyncio.create_task(page.get(path=path)) for path in ("/healthz", "/metrics")]
-        while page.reports < 2:
-            await asyncio.sleep(0)
+        await until(lambda: page.reports >= 2)
         lines = [await asyncio.open_connection("127.0.0.1", page.port) for _ in range(12)]
         for reader, _ in lines[:8]:
             with suppress(ConnectionError):
@@ -234,19 +232,19 @@ async def test_asking_where_nobody_listens_finds_nothing() -> None:
 
 async def test_a_head_that_trickles_in_is_given_up() -> None:
     """Anybody could hold lines open for ever, a byte a minute each."""
-    async with serving(Page().now, host="127.0.0.1", port=0, bounds=ServerBounds(head_seconds=0.2)) as url:
+    async with serving(Page().now, host="127.0.0.1", port=0, bounds=ServerBounds(head_seconds=SECONDS)) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", httpx.URL(url).port)
         writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ")
 
         async def trickle() -> None:
             while True:
                 writer.write(b"x")
-                await asyncio.sleep(0.05)
+                await settle()
+                leap(SECONDS / 10)
 
         trickling = asyncio.create_task(trickle())
-        async with limit():
-            with suppress(ConnectionResetError):  # a byte more had come
-                assert await reader.read() == b""
+        with suppress(ConnectionResetError):  # a byte more had come
+            assert await reader.read() == b""
         trickling.cancel()
         writer.close()
 
@@ -320,7 +318,7 @@ class Receiver:
         return self.status
 
     async def post(self, content: bytes | AsyncIterator[bytes], **headers: str) -> httpx.Response:
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
             return await client.post(self.url, content=content, headers=headers)
 
     async def raw(self, request: bytes) -> bytes:
@@ -329,8 +327,7 @@ class Receiver:
         reader, writer = await asyncio.open_connection(url.host, url.port)
         writer.write(request)
         try:
-            async with limit():
-                return await reader.read()
+            return await hasten(reader.read())
         except ConnectionResetError:
             return b""
         finally:
@@ -346,7 +343,7 @@ async def receiver() -> AsyncIterator[Receiver]:
         port=0,
         hooks=lambda: [receiver.hook],
         hearing=lambda: receiver.hearing,
-        bounds=ServerBounds(body_seconds=0.2),
+        bounds=ServerBounds(body_seconds=SECONDS),
     ) as page:
         receiver.url = page.replace("/healthz", "/wire/in")
         yield receiver
@@ -365,7 +362,7 @@ async def test_a_delivery_is_handed_over_and_answered_as_it_was_taken(receiver: 
 
 async def test_nothing_but_a_post_is_taken(receiver: Receiver) -> None:
     """A browser led there must do nothing."""
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         for method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS"):
             assert (await client.request(method, receiver.url)).status_code == 405
         assert (await client.post(receiver.url + "/x")).status_code == 404
@@ -532,7 +529,7 @@ class Visits:
         self._unread: list[socket.socket] = []
 
     async def ask(self, path: str = "/", who: str = "", body: bytes | None = None) -> httpx.Response:
-        async with httpx.AsyncClient(trust_env=False, timeout=20) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
             headers = {"X-Who": who} if who else {}
             return await client.request(
                 "GET" if body is None else "POST", self.url.join(path), headers=headers, content=body
@@ -577,14 +574,18 @@ async def hall_with(*hooks: Hook, **bounds: Any) -> AsyncIterator[Visits]:
 
 async def test_who_reads_nothing_is_given_up() -> None:
     """A reader could hold a connection for as long as it likes: with a page, a stream, or the last bytes of either."""
-    async with hall_with(write_seconds=0.1, share=1) as visits:
+    async with hall_with(write_seconds=SECONDS, share=1) as visits:
         await visits.ask_and_never_read("/stream", "ann")
         async with limit():
-            await visits.hall.broke_off.wait()
+            await visits.hall.began.wait()
+        await hasten(visits.hall.broke_off.wait())
+        visits.hall.began.clear()
         visits.hall.page = b"x" * 8_000_000
         await visits.ask_and_never_read("/", "ann")
         async with limit():
             await visits.hall.began.wait()
+        await settle()
+        leap(3_600)  # much is waited for longer
         visits.hall.page = b"short"
         await visits.until(200, "ann")
 
@@ -613,8 +614,7 @@ async def test_a_person_without_a_connection_gets_in_however_many_the_others_hav
         held: list[asyncio.Task[httpx.Response]] = []
         for who in ("ann", "bob", "ann", "ann", "bob", "ann", "ann", "ann"):
             held.append(asyncio.create_task(visits.ask(who=who, body=who.encode())))
-            while len(visits.hall.bodies) < len(held):
-                await asyncio.sleep(0)
+            await until(lambda: len(visits.hall.bodies) == len(held))
         assert (await visits.ask(who="bob")).status_code == 503
         cy = asyncio.create_task(visits.ask(who="cy", body=b"cy"))
         with pytest.raises(httpx.TransportError):
@@ -630,8 +630,7 @@ async def test_people_never_keep_deliveries_out() -> None:
     async with hall_with(receiver.hook, most=16, share=8) as visits, limit():
         visits.hall.goes_on.clear()
         held = [asyncio.create_task(visits.ask(who="ann", body=b"x")) for _ in range(8)]
-        while len(visits.hall.bodies) < 8:
-            await asyncio.sleep(0)
+        await until(lambda: len(visits.hall.bodies) == 8)
         posts = {asyncio.create_task(visits.ask("/wire/in", body=b"x")) for _ in range(5)}
         (refused,), posts = await asyncio.wait(posts, return_when=asyncio.FIRST_COMPLETED)
         assert refused.result().status_code == 503
@@ -642,7 +641,7 @@ async def test_people_never_keep_deliveries_out() -> None:
 
 async def test_a_large_body_of_a_known_sender_has_the_time_of_a_slow_line() -> None:
     """Ten megabytes take minutes on some; a stranger, and whoever does not say how much comes, has a fixed time."""
-    async with hall_with(body_seconds=0.2) as visits, limit():
+    async with hall_with(body_seconds=SECONDS) as visits:
         visits.hall.body_bytes = 10_000_000
         size, half = b"Content-Length: 10000000", b"x" * 5_000_000
         ann, stranger, chunked = [await visits.open() for _ in range(3)]
@@ -650,6 +649,8 @@ async def test_a_large_body_of_a_known_sender_has_the_time_of_a_slow_line() -> N
         await ann[1].drain()
         stranger[1].write(b"POST / HTTP/1.1\r\nHost: x\r\n" + size + b"\r\n\r\nhalf")
         chunked[1].write(b"POST / HTTP/1.1\r\nHost: x\r\nX-Who: ann\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf")
+        await settle()
+        leap(SECONDS)
         for reader, _ in (stranger, chunked):
             assert (await reader.readline()).startswith(b"HTTP/1.1 408 ")
         ann[1].write(half)
@@ -699,9 +700,7 @@ async def test_strangers_hold_a_limited_number_of_bytes_together_and_so_does_eac
 
         async def hold(who: str, number: int) -> None:
             held.extend(asyncio.create_task(visits.ask(who=who, body=b"x" * 1_000)) for _ in range(number))
-            async with limit():
-                while len(visits.hall.bodies) < len(held):
-                    await asyncio.sleep(0)
+            await until(lambda: len(visits.hall.bodies) >= len(held))
 
         await hold("", 2)
         assert (await visits.ask(body=b"x" * 1_000)).status_code == 503
@@ -762,7 +761,7 @@ async def test_a_body_is_asked_for_only_when_it_is_wanted() -> None:
 
 async def test_a_body_that_would_grow_is_not_taken() -> None:
     """A thousand bytes can expand to a million, so compressed bodies are refused unread."""
-    async with hall_with() as visits, httpx.AsyncClient(trust_env=False) as client:
+    async with hall_with() as visits, httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         answer = await client.post(visits.url.join("/"), content=b"x", headers={"Content-Encoding": "gzip"})
         assert answer.status_code == 415 and visits.hall.bodies == []
         assert (await visits.ask(body=b"x" * 1_001)).status_code == 413

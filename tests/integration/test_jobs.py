@@ -26,6 +26,7 @@ from memory.store.sqlite import health
 from memory.store.usage import Spent
 from tests.kit.fakes import DAY, NOON, Clock, counting_ids, runtime
 from tests.kit.forgetting import forgotten_alone
+from tests.kit.patience import SECONDS
 from tests.kit.stores import connection_of, link, remembering
 from tests.kit.talk import act, group, private, remember, say
 
@@ -513,7 +514,7 @@ async def test_a_run_cut_short_anywhere_ends_the_same(tmp_path: Path, clock: Clo
     waiting.cancel()
     running.cancel()
     await asyncio.gather(running, waiting, return_exceptions=True)
-    await memory.close(seconds=1)
+    await memory.close(seconds=SECONDS)
     memory = await opened()
     try:
         run = await jobs(memory, clock, model).run("assistant", "merge", "2026-11-21")
@@ -523,7 +524,7 @@ async def test_a_run_cut_short_anywhere_ends_the_same(tmp_path: Path, clock: Clo
         assert [await values(memory, one) for one in contexts] == [[_MADE]] * 2
         assert sorted(model.asked) == sorted(f"{who}{n}" for who in ("ada", "bob") for n in ("", " 1", " 2"))
     finally:
-        await memory.close(seconds=1)
+        await memory.close(seconds=SECONDS)
 
 
 # Whose they are --------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from memory.service import AgentMemory, Edits, Part, Service, Triggers, Used
 from memory.store.job_runs import BROKEN_OFF
 from tests.kit import stalls
 from tests.kit.fakes import NOON, runtime
-from tests.kit.patience import limit
+from tests.kit.patience import SECONDS, limit
 from tests.kit.pipeline import pipeline
 from tests.kit.talk import private, remember
 
@@ -253,7 +253,7 @@ async def test_who_stops_a_run_by_hand_leaves_nothing_at_work(tmp_path: Path) ->
     assert asyncio.all_tasks() <= before
     (left,) = await service.jobs.unfinished("assistant")
     assert (left.state, left.attempts) == ("running", 0)
-    await service.close(seconds=1)
+    await service.close(seconds=SECONDS)
 
 
 def test_a_preview_and_an_undo_are_for_somebody(folder: Path) -> None:
@@ -262,7 +262,7 @@ def test_a_preview_and_an_undo_are_for_somebody(folder: Path) -> None:
     async def talk() -> None:
         service = await _store(folder)
         await service.context(*private("ada"))
-        await service.close(seconds=1)
+        await service.close(seconds=SECONDS)
 
     stalls.run(talk())
     shown = remora(folder, "jobs", "preview", "decay", "--person", "console:ada")
@@ -279,7 +279,7 @@ def test_beside_a_running_bot_its_process_is_named(folder: Path) -> None:
         try:
             return await asyncio.to_thread(remora, folder, "jobs", "run", "decay")
         finally:
-            await service.close(seconds=1)
+            await service.close(seconds=SECONDS)
 
     refused = stalls.run(beside())
     assert refused.exit_code == 75
@@ -322,7 +322,7 @@ def test_the_list_is_there_beside_a_running_bot_and_writes_nothing(folder: Path)
             before = _files(path)
             return await asyncio.to_thread(remora, folder, "jobs", "list"), before, _files(path)
         finally:
-            await service.close(seconds=1)
+            await service.close(seconds=SECONDS)
 
     listed, before, after = stalls.run(beside())
     assert listed.exit_code == 0, listed.output
@@ -344,7 +344,7 @@ def test_the_list_makes_no_store_and_brings_none_up_to_date(folder: Path) -> Non
     async def made() -> None:
         service = await _store(folder)
         await service.database.write(lambda tx: tx.run("delete from migrations where version > 5"))
-        await service.close(seconds=1)
+        await service.close(seconds=SECONDS)
 
     stalls.run(made())
     refused = remora(folder, "jobs", "list")

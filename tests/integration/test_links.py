@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -516,6 +516,9 @@ async def test_what_runs_while_an_account_is_taken_out_neither_reads_nor_changes
     assert [one.value for one in await memory.memories(ada, limit=5)] == ["tea"]
 
 
+_NUMBERS = count()
+
+
 async def _keep(memory: Service, context: Context, text: str) -> None:
     def act(edits: Edits) -> tuple[()]:
         edits.remember(text)
@@ -526,7 +529,7 @@ async def _keep(memory: Service, context: Context, text: str) -> None:
 
 async def _inbox(memory: Service, session_key: str) -> int:
     inbox_id = await memory.mailbox.receive(
-        platform="console", bot_id="local", update_key=f"{session_key} {asyncio.get_running_loop().time()}",
+        platform="console", bot_id="local", update_key=f"{session_key} {next(_NUMBERS)}",
         session_key=session_key, payload="{}",
     )  # fmt: skip
     assert inbox_id is not None

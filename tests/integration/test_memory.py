@@ -13,6 +13,7 @@ from memory.service import AgentMemory, Budget, Context, Memory, Outcome, Part, 
 from memory.store.database import Reader
 from tests.kit.fakes import DAY, NOON, Clock, counting_ids, runtime
 from tests.kit.forgetting import forgotten_alone
+from tests.kit.patience import SECONDS
 from tests.kit.stores import opened
 from tests.kit.talk import act, facts, found, group, known, learn, private, received, say
 
@@ -200,10 +201,10 @@ async def test_unread_messages_of_an_earlier_run_are_read_by_the_next(tmp_path: 
     await first.database.close()  # as a kill would: nothing is flushed
 
     second = await opened(0)
-    await second.close(seconds=5)
+    await second.close(seconds=SECONDS)
     third = await opened(3_600)
     assert await facts(third, await third.context(*private("ada"))) == [("home", "Lisbon")]
-    await third.close(seconds=5)
+    await third.close(seconds=SECONDS)
 
 
 async def test_a_cap_is_read_without_waiting_for_quiet(tmp_path: Path, clock: Clock) -> None:
@@ -216,9 +217,9 @@ async def test_a_cap_is_read_without_waiting_for_quiet(tmp_path: Path, clock: Cl
     )
     await say(service, private("ada"), "I live in Lisbon", clock=clock)
     turn = await say(service, private("ada"), "I work as a nurse", clock=clock)
-    await service.learner.finish(seconds=5)
+    await service.learner.finish(seconds=SECONDS)
     assert await facts(service, turn.context) == [("home", "Lisbon"), ("occupation", "nurse")]
-    await service.close(seconds=5)
+    await service.close(seconds=SECONDS)
 
 
 async def test_recall_leaves_out_what_stands_in_the_prompt(memory: Service, clock: Clock) -> None:
@@ -307,11 +308,11 @@ async def test_a_broken_index_is_made_again_at_the_next_start(
     turn = await say(service, private("ada"), "I live in Lisbon", clock=clock)
     await learn(service, turn)
     await service.database.write(lambda tx: tx.run("drop table postings"))
-    await service.close(seconds=5)
+    await service.close(seconds=SECONDS)
     service = await opened()
     rows = await service.database.read(lambda r: r.all("select doc from postings where term = 'lisbon'"))
     assert rows != []
-    await service.close(seconds=5)
+    await service.close(seconds=SECONDS)
 
 
 async def test_an_update_delivered_twice_is_taken_once(memory: Service) -> None:
@@ -363,7 +364,7 @@ async def test_work_that_keeps_failing_is_set_aside_and_holds_up_nobody(tmp_path
     assert (reading.waiting, reading.parked) == (0, 1)
     assert (await service.stats.status(good.context)).reading.parked == 0
     assert await facts(service, good.context) == [("home", "Lisbon")]
-    await service.close(seconds=5)
+    await service.close(seconds=SECONDS)
 
 
 async def test_what_a_turn_taught_is_in_the_next_prompt(memory: Service, clock: Clock) -> None:
@@ -518,7 +519,7 @@ async def test_a_failed_extraction_is_tried_again_by_itself(tmp_path: Path, cloc
     turn = await say(service, private("ada"), "I live in Lisbon", clock=clock)
     await learn(service, turn)
     assert turn.context.session.id in service.learner.due
-    await service.close(seconds=5)
+    await service.close(seconds=SECONDS)
 
 
 async def test_after_eight_hours_without_the_model_every_message_is_read(tmp_path: Path, clock: Clock) -> None:
@@ -570,10 +571,10 @@ async def test_a_damaged_index_is_found_and_made_again_at_start(tmp_path: Path, 
         await learn(service, turn)
         await service.search(turn.context, "Lisbon", limit=1)
         await service.database.write(lambda tx: tx.run(damage))  # noqa: B023
-        await service.close(seconds=5)
+        await service.close(seconds=SECONDS)
         service = await opened()
         assert await found(service, turn.context, "Lisbon") == ["Lisbon"]
-        await service.close(seconds=5)
+        await service.close(seconds=SECONDS)
 
 
 async def test_ids_that_are_taken_are_not_given_again(tmp_path: Path, clock: Clock) -> None:
@@ -589,7 +590,7 @@ async def test_ids_that_are_taken_are_not_given_again(tmp_path: Path, clock: Clo
     for text in ("one", "two", "three"):
         await act(service, ada, lambda edits: edits.remember(f"the {text} thing", key=text))  # noqa: B023
     ids = [m.short_id for m in await service.memories(ada, limit=9)]
-    await service.close(seconds=5)
+    await service.close(seconds=SECONDS)
     assert len(set(ids)) == 3
 
 

@@ -14,6 +14,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.ops.health import told
+from tests.kit.patience import SECONDS
 from tests.kit.served import ANN, BOB, ROOT, TELEGRAM_TOKEN, Served
 from tests.platforms.telegram import Control, serving
 
@@ -27,7 +28,7 @@ async def telegram() -> AsyncIterator[Control]:
 
 
 async def asked(port: int, path: str = "/metrics", **headers: str) -> httpx.Response:
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         return await client.get(f"http://127.0.0.1:{port}{path}", headers=headers)
 
 

@@ -29,6 +29,7 @@ from tests.kit.canaries import World
 from tests.kit.fakes import DAY, Clock, runtime
 from tests.kit.forgetting import forgotten
 from tests.kit.leaks import PEOPLE, Scene, Tally, drawn
+from tests.kit.patience import SECONDS
 from tests.kit.stores import AGENTS, counting, migrated, on_postgres
 from tests.kit.talk import facts, private, say
 
@@ -263,7 +264,7 @@ async def test_a_row_that_differs_is_found_and_the_copy_stays_locked(store: Ends
     with pytest.raises(StorageError, match="unfinished copy"):
         await opened(store, "postgres", clock)
     assert (await moved(store, "postgres", anew=True)).is_new
-    await (await opened(store, "postgres", clock)).close(seconds=5)
+    await (await opened(store, "postgres", clock)).close(seconds=SECONDS)
 
 
 async def test_a_row_too_few_or_too_many_is_found(store: Ends) -> None:
@@ -295,7 +296,7 @@ async def test_a_store_that_was_only_begun_is_replaced(store: Ends, clock: Clock
     """Somebody sets database_url, starts the bot in an empty folder, and then remembers to move."""
     without_list(store)
     hidden = store.path.rename(store.path.with_name("hidden"))
-    await (await opened(store, "postgres", clock)).close(seconds=5)
+    await (await opened(store, "postgres", clock)).close(seconds=SECONDS)
     hidden.rename(store.path)
     assert (await moved(store, "postgres")).is_new
 
@@ -341,7 +342,7 @@ async def test_a_bot_that_runs_is_in_the_way(store: Ends, clock: Clock) -> None:
             with pytest.raises(StoreInUse, match="is in use by another Remora"):
                 await moved(store, "postgres")
         finally:
-            await bot.close(seconds=5)
+            await bot.close(seconds=SECONDS)
 
 
 async def test_many_rows_with_keys_of_words_are_all_there(store: Ends) -> None:
@@ -387,7 +388,7 @@ async def test_a_moved_store_remembers_recalls_and_forgets(tmp_path: Path, clock
     turn = await say(memory, private("ada"), "I live in Lisbon and I like jazz.", clock=clock)
     await memory.flush(turn.context, "test")
     await forgotten(memory, turn.context, "jazz")
-    await memory.close(seconds=5)
+    await memory.close(seconds=SECONDS)
     await moved(ends, "postgres")
     if back:
         put_away(ends.path)
@@ -409,7 +410,7 @@ async def test_a_moved_store_remembers_recalls_and_forgets(tmp_path: Path, clock
         await memory.flush(turn.context, "test")
         assert ("likes", "jazz") not in await facts(memory, ada), "what was forgotten is known by its key"
     finally:
-        await memory.close(seconds=5)
+        await memory.close(seconds=SECONDS)
 
 
 async def test_a_mark_is_read_as_it_was_written(tmp_path: Path) -> None:

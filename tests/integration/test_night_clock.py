@@ -25,7 +25,7 @@ from gateway.ops.night_clock import TIDY, Timetable, Worker, ticking, timetables
 from memory.jobs.table import TABLE
 from memory.service import AgentMemory, Service, Triggers
 from tests.kit.fakes import DAY, MINUTE, Clock, runtime
-from tests.kit.patience import limit, until
+from tests.kit.patience import SECONDS, limit, settle, until
 from tests.kit.talk import private, remember
 
 ZONES = (
@@ -52,7 +52,7 @@ async def opened(folder: Path, specs: Mapping[str, AgentSpec], clock: Clock) -> 
     try:
         yield service, Worker(service, timetables(specs), now=clock)
     finally:
-        await service.close(seconds=1)
+        await service.close(seconds=SECONDS)
 
 
 async def record(service: Service) -> Counter[tuple[str, str, str, str]]:
@@ -156,7 +156,8 @@ async def test_a_night_waits_until_the_start_has_settled_and_comes_when_woken(tm
         working = asyncio.create_task(worker.work(sleep))
         try:
             async with limit():
-                await asyncio.sleep(0.05)
+                await until(lambda: waits)
+                await settle()
                 assert waits == [30]
                 assert await record(service) == Counter()
                 goes.set()
@@ -175,10 +176,8 @@ async def test_the_clock_is_stopped_with_all_that_it_began(tmp_path: Path) -> No
     async with opened(tmp_path, named(ZONES), Clock()) as (_, worker):
         before = asyncio.all_tasks()
         async with ticking([worker]):
-            await asyncio.sleep(0.05)
-            assert len(asyncio.all_tasks()) > len(before)
-        await asyncio.sleep(0.05)
-        assert asyncio.all_tasks() == before
+            await until(lambda: len(asyncio.all_tasks()) > len(before))
+        await until(lambda: asyncio.all_tasks() == before)
 
 
 async def test_what_somebody_asks_for_runs_at_once_and_takes_no_night_away(tmp_path: Path) -> None:

@@ -309,7 +309,7 @@ async def test_a_server_that_repeats_what_it_was_asked_is_not_quoted() -> None:
         told = {"loc": ["body", "messages"], "msg": "bad", "input": asked.body["messages"]}
         return Answer(status=400, body={"error": {"message": json.dumps(told)}})
 
-    async with loopback.serving(refuse) as url, httpx.AsyncClient(trust_env=False) as client:
+    async with loopback.serving(refuse) as url, httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         model = ModelSpec(provider="openai", base_url=url, model="test", timeout=SECONDS)
         provider = OpenAIProvider(client, model, count_tokens=len)
         with pytest.raises(ModelError) as raised:

@@ -11,7 +11,7 @@ from agents.servers import Servers
 from agents.spec import AgentSpec, ModelSpec
 from gateway import app
 from memory.learn.model import ModelRequest
-from tests.kit.patience import SECONDS, limit, until
+from tests.kit.patience import SECONDS, limit, settle, until
 from tests.kit.wire import Wire, wire
 
 
@@ -39,7 +39,7 @@ class OneSlot:
             while not self.finish.is_set():
                 writer.write(b": working\n\n")
                 await writer.drain()
-                await asyncio.sleep(0.01)
+                await settle()
         except ConnectionError:
             self.broken_off += 1
             raise
@@ -51,7 +51,7 @@ class OneSlot:
 async def test_a_person_is_answered_while_a_long_reading_waits_and_its_tokens_are_counted() -> None:
     """A short answer took two minutes behind a reading of one and a half."""
     server = OneSlot()
-    async with wire(server.answer) as served, httpx.AsyncClient(trust_env=False) as client:
+    async with wire(server.answer) as served, httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         spec = AgentSpec(
             name="assistant",
             models=(ModelSpec.model_validate({"provider": "openai", "model": "m", "base_url": served.base_url}),),
@@ -63,7 +63,7 @@ async def test_a_person_is_answered_while_a_long_reading_waits_and_its_tokens_ar
         asked = ModelRequest(instructions="READ", material="many words " * 100)
         reading = asyncio.ensure_future(background.complete(asked))
         await until(lambda: server.readings)
-        chat = app._agent(spec, models, 30).provider
+        chat = app._agent(spec, models, SECONDS).provider
         async with limit():
             assert (await chat.complete(Request(messages=(ChatMessage(role="user", content="hi"),)))).text == "{}"
         await until(lambda: server.broken_off)

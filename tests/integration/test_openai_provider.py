@@ -43,6 +43,7 @@ from agents.providers.openai import OpenAIProvider
 from agents.providers.quirks import Learned
 from agents.spec import ModelSpec
 from agents.tokens import count_tokens
+from tests.kit.patience import SECONDS, hang, leap, limit, settle
 from tests.kit.wire import Wire, refuses_once, replies, wire
 
 KEY = "sk-test-0123456789abcdef"
@@ -62,7 +63,7 @@ async def provider_at(
     key: str | None = KEY,
     temperature: float | None = None,
     max_tokens: int | None = None,
-    timeout: float = 5.0,
+    timeout: float = SECONDS,
     verify: ssl.SSLContext | bool = False,
     connections: int = 100,
     sees: bool = False,
@@ -70,7 +71,7 @@ async def provider_at(
     **options: Any,
 ) -> AsyncIterator[OpenAIProvider]:
     limits = httpx.Limits(max_connections=connections)
-    async with httpx.AsyncClient(trust_env=False, verify=verify, limits=limits) as client:
+    async with httpx.AsyncClient(trust_env=False, verify=verify, limits=limits, timeout=SECONDS) as client:
         # Not checked, for the provider must stand what the configuration refuses.
         spec = ModelSpec.model_construct(
             provider="openai",
@@ -89,13 +90,6 @@ async def provider_at(
 @pytest.fixture
 async def mocked(llmock: LLMock) -> AsyncIterator[OpenAIProvider]:
     async with provider_at(llmock.base_url()) as provider:
-        yield provider
-
-
-@pytest.fixture
-async def impatient(llmock: LLMock) -> AsyncIterator[OpenAIProvider]:
-    """A provider that gives up on a silence of a fifth of a second."""
-    async with provider_at(llmock.base_url(), timeout=0.2) as provider:
         yield provider
 
 
@@ -129,6 +123,14 @@ async def failure(provider: Provider, request: Request = HELLO) -> ModelError:
     assert "127.0.0.1" in text or "localhost" in text or ".invalid" in text
     assert KEY not in text
     return caught.value
+
+
+async def slowly(writer: asyncio.StreamWriter, piece: bytes) -> None:
+    """Sends a piece; the time that passes then is no silence yet, but two of them are."""
+    writer.write(piece)
+    await writer.drain()
+    await settle()
+    leap(SECONDS * 0.6)
 
 
 async def failure_of(
@@ -290,7 +292,7 @@ async def test_a_server_that_keeps_the_stream_open_after_its_end_does_not_hold_t
         await writer.drain()
         await asyncio.Event().wait()
 
-    async with wire(answer) as served, provider_at(served.base_url, timeout=60) as provider:
+    async with wire(answer) as served, provider_at(served.base_url) as provider:
         assert (await provider.complete(HELLO)).text == "Hello Ada."
 
 
@@ -1291,10 +1293,9 @@ async def test_a_refusal_whose_body_never_comes_is_told_by_its_status() -> None:
 
     async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 50\r\n\r\n{")
-        await writer.drain()
-        await asyncio.Event().wait()
+        await hang()
 
-    async with wire(answer) as served, provider_at(served.base_url, timeout=0.2) as provider:
+    async with wire(answer) as served, provider_at(served.base_url) as provider:
         assert isinstance(await failure(provider), ModelAuth)
 
 
@@ -1365,12 +1366,12 @@ async def test_a_server_that_never_answers_is_left_after_the_silence() -> None:
     """A turn must not hang for ever on a server that is stuck."""
 
     async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
-        await asyncio.Event().wait()
+        await hang()
 
-    async with wire(answer) as served, provider_at(served.base_url, timeout=0.1) as provider:
+    async with wire(answer) as served, provider_at(served.base_url) as provider:
         error = await failure(provider)
     assert isinstance(error, ModelUnavailable)
-    assert "sent nothing for 0.1 s" in str(error)
+    assert f"sent nothing for {SECONDS:g} s" in str(error)
 
 
 async def test_a_connection_closed_without_an_answer_is_told_as_such() -> None:
@@ -1385,19 +1386,30 @@ async def test_a_connection_closed_without_an_answer_is_told_as_such() -> None:
     assert "without an answer" in str(error)
 
 
-async def test_a_stream_that_stalls_is_left_after_the_silence(llmock: LLMock, impatient: OpenAIProvider) -> None:
+async def test_a_stream_that_stalls_is_left_after_the_silence() -> None:
     """A limit on the headers alone would wait for ever here."""
-    llmock.stall(after_chunks=2, seconds=2)
-    error = await failure(impatient)
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + sse(says("Hel")))
+        await hang()
+
+    async with wire(answer) as served, provider_at(served.base_url) as provider:
+        error = await failure(provider)
     assert isinstance(error, ModelUnavailable)
     assert "stalled" in str(error)
 
 
-async def test_a_slow_stream_that_never_falls_silent_is_heard_to_its_end(llmock: LLMock) -> None:
+async def test_a_slow_stream_that_never_falls_silent_is_heard_to_its_end() -> None:
     """The limit is on each silence: a long answer of a slow model is no failure."""
-    llmock.reply("one two three four five six").pace(110)
-    async with provider_at(llmock.base_url(), timeout=0.5) as provider:
-        assert (await provider.complete(HELLO)).text == "one two three four five six"
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        for piece in ("one ", "two ", "three ", "four ", "five"):
+            await slowly(writer, sse(says(piece)))
+        writer.write(sse("[DONE]"))
+
+    async with wire(answer) as served, provider_at(served.base_url) as provider:
+        assert (await provider.complete(HELLO)).text == "one two three four five"
 
 
 @pytest.mark.parametrize("idle", [b": ping\n\n", b"\n", b"event: ping\n\n", b"data:\n\n", b"x"])
@@ -1407,11 +1419,9 @@ async def test_keepalives_are_silence(idle: bytes) -> None:
     async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + sse(says("Hel")))
         while True:
-            writer.write(idle)
-            await writer.drain()
-            await asyncio.sleep(0.02)
+            await slowly(writer, idle)
 
-    async with wire(answer) as served, provider_at(served.base_url, timeout=0.2) as provider:
+    async with wire(answer) as served, provider_at(served.base_url) as provider:
         error = await failure(provider)
     assert isinstance(error, ModelUnavailable)
     assert "stalled" in str(error)
@@ -1422,14 +1432,12 @@ async def test_a_head_that_drips_in_is_given_up() -> None:
 
     async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
         while True:
-            writer.write(b"H")
-            await writer.drain()
-            await asyncio.sleep(0.02)
+            await slowly(writer, b"H")
 
-    async with wire(answer) as served, provider_at(served.base_url, timeout=0.1) as provider:
+    async with wire(answer) as served, provider_at(served.base_url) as provider:
         error = await failure(provider)
     assert isinstance(error, ModelUnavailable)
-    assert "did not start to answer within 0.2 s" in str(error) or "closed the connection" in str(error)
+    assert f"did not start to answer within {2 * SECONDS:g} s" in str(error) or "closed the connection" in str(error)
 
 
 async def test_a_refusal_that_drips_in_is_told_by_its_status() -> None:
@@ -1438,11 +1446,9 @@ async def test_a_refusal_that_drips_in_is_told_by_its_status() -> None:
     async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 503 Service Unavailable\r\n\r\n")
         while True:
-            writer.write(b"x")
-            await writer.drain()
-            await asyncio.sleep(0.02)
+            await slowly(writer, b"x")
 
-    async with wire(answer) as served, provider_at(served.base_url, timeout=0.1) as provider:
+    async with wire(answer) as served, provider_at(served.base_url) as provider:
         error = await failure(provider)
     assert isinstance(error, ModelUnavailable)
     assert "(503)" in str(error)
@@ -1452,10 +1458,11 @@ async def test_a_slow_screen_is_not_the_models_silence() -> None:
     """A platform that is slow to show a piece must not end the answer."""
 
     async def slow(text: str) -> None:
-        await asyncio.sleep(0.2)
+        leap(2 * SECONDS)
+        await settle()
 
     answer = replies(sse(says("Hel"), says("lo", "stop"), "[DONE]"))
-    async with wire(answer) as served, provider_at(served.base_url, timeout=0.1) as provider:
+    async with wire(answer) as served, provider_at(served.base_url) as provider:
         assert (await provider.complete(HELLO, slow)).text == "Hello"
 
 
@@ -1822,15 +1829,20 @@ async def test_pictures_count_where_the_server_does_not_tell() -> None:
 # --- ends from our own side ----------------------------------------------------------------------------------------
 
 
-async def test_the_callers_deadline_ends_a_call_and_frees_its_connection(llmock: LLMock) -> None:
+async def test_the_callers_deadline_ends_a_call_and_frees_its_connection() -> None:
     """The total time of a turn is bounded outside; nothing of the call may live on."""
-    llmock.stall(after_chunks=1, seconds=2)
-    async with provider_at(llmock.base_url(), connections=1) as provider:
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        if len(served.requests) == 1:
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + sse(says("Hel")))
+            await hang()
+        await replies(WHOLE)(served, writer)
+
+    async with wire(answer) as served, provider_at(served.base_url, connections=1, timeout=2 * SECONDS) as provider:
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.2):
+            async with limit():
                 await provider.complete(HELLO)
-        llmock.reply("free again")
-        assert (await provider.complete(HELLO)).text == "free again"
+        assert (await provider.complete(HELLO)).text == "Hello Ada."
 
 
 async def test_a_screen_that_fails_is_not_taken_for_a_failing_model(llmock: LLMock) -> None:
@@ -1840,7 +1852,7 @@ async def test_a_screen_that_fails_is_not_taken_for_a_failing_model(llmock: LLMo
     async def broken(text: str) -> None:
         raise httpx.ReadTimeout("the chat platform is slow")
 
-    async with provider_at(llmock.base_url(), connections=1, timeout=1.0) as provider:
+    async with provider_at(llmock.base_url(), connections=1) as provider:
         with pytest.raises(httpx.ReadTimeout, match="platform"):
             await provider.complete(HELLO, broken)
         assert (await provider.complete(HELLO)).text == "free again"

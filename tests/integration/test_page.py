@@ -22,7 +22,7 @@ import pytest
 
 from gateway.commands.catalogue import CATALOGUE
 from gateway.page.visitors import CODE_FILE, leave_code
-from tests.kit.patience import limit
+from tests.kit.patience import SECONDS, limit
 from tests.kit.served import ANN, BOB, TELEGRAM_TOKEN, Clock, Served
 from tests.kit.visit import USED, Guest, Page, grown, paged, words
 from tests.platforms.telegram import Control as Telegram
@@ -320,7 +320,7 @@ async def test_the_reasons_for_an_answer_are_shown_in_the_settings_of_a_new_inst
         ada = await page.signed_in()
         await ada.say("I live in Bern and my sister is called Marta")
         found: set[str] = set()
-        async with asyncio.timeout(120):
+        async with limit():
             # The models load beside the first questions, and a question waits for them only so long.
             for nth in count():
                 clock.shift += 30
@@ -448,7 +448,7 @@ async def test_a_key_is_made_shown_once_used_and_revoked(tmp_path: Path, unused_
         mine = await ada.text("/me")
         assert "Editor" in mine and secret not in mine
 
-        async with httpx.AsyncClient(base_url=page.url, trust_env=False) as program:
+        async with httpx.AsyncClient(base_url=page.url, trust_env=False, timeout=SECONDS) as program:
             program.headers["Authorization"] = f"Bearer {secret}"
             listed = (await program.get("/v1/memories")).json()
             assert [one["value"] for one in listed["results"]] == ["I keep bees"]

@@ -19,7 +19,7 @@ from memory.store.sqlite.migrate import Migration, migrations
 from tests.kit import postgres
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import traces
-from tests.kit.patience import until
+from tests.kit.patience import SECONDS, settle, until
 from tests.kit.stores import opened
 
 pytestmark = pytest.mark.postgres
@@ -32,7 +32,16 @@ if postgres.is_installed():
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[PostgresDatabase]:
     path = tmp_path / "remora.db"
-    opened = await PostgresDatabase.open(postgres.url(path), path, now=1, read_seconds=0.5)
+    opened = await PostgresDatabase.open(postgres.url(path), path, now=1, read_seconds=SECONDS)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def impatient(tmp_path: Path) -> AsyncIterator[PostgresDatabase]:
+    """A store whose reads are given up after a second."""
+    path = tmp_path / "remora.db"
+    opened = await PostgresDatabase.open(postgres.url(path), path, now=1, read_seconds=1)
     yield opened
     await opened.close()
 
@@ -163,9 +172,9 @@ async def test_readers_keep_their_plans(store: PostgresDatabase) -> None:
     assert await store.read(plans) > 0
 
 
-async def test_a_read_that_takes_too_long_is_ended(store: PostgresDatabase) -> None:
+async def test_a_read_that_takes_too_long_is_ended(impatient: PostgresDatabase) -> None:
     with pytest.raises(StoreBusy, match="too long"):
-        await store.read(lambda reader: reader.all("select pg_sleep(5)"))
+        await impatient.read(lambda reader: reader.all("select pg_sleep(3600)"))
 
 
 async def test_a_lost_connection_is_made_again_and_nothing_happens_twice(store: PostgresDatabase) -> None:
@@ -254,10 +263,13 @@ async def test_a_connection_is_closed_though_its_caller_goes_away_twice(store: P
         "select count(*) from pg_stat_activity where datname = current_database() and application_name = 'remora'"
     )
     before = await store.read(lambda reader: reader.number(connected))
-    looking = asyncio.create_task(store.examine(lambda reader: reader.all("select pg_sleep(0.3)")))
-    for _ in range(2):
-        await asyncio.sleep(0.1)
-        looking.cancel()
+    with psycopg.connect(postgres.url(store.path), autocommit=True) as beside:
+        beside.execute("select pg_advisory_lock(7)")
+        looking = asyncio.create_task(store.examine(lambda reader: reader.all("select pg_advisory_lock(7)")))
+        await postgres.tried(store.path, "select pg_advisory_lock")
+        for _ in range(2):
+            looking.cancel()
+            await settle()
     with pytest.raises(asyncio.CancelledError):
         await looking
 
@@ -410,17 +422,17 @@ async def test_tables_of_other_programs_in_the_database_are_not_taken_for_a_stor
         await opened.close()
 
 
-async def test_a_read_waits_for_a_table_that_is_being_rewritten(store: PostgresDatabase) -> None:
-    """Reads of this store are given up after half a second."""
+async def test_a_read_waits_for_a_table_that_is_being_rewritten(impatient: PostgresDatabase) -> None:
+    store = impatient
     await store.write(enter)
     with psycopg.connect(postgres.url(store.path)) as beside:
         beside.execute("lock table remora.people in access exclusive mode")
         with pytest.raises(StoreBusy):
             await store.read(count)
-        scrubbing = asyncio.create_task(store.scrub(seconds=10))
-        await asyncio.sleep(0.5)
+        scrubbing = asyncio.create_task(store.scrub(seconds=SECONDS))
+        await postgres.tried(store.path, "vacuum full")
         reading = asyncio.create_task(store.read(count))
-        await asyncio.sleep(1.5)
+        await postgres.tried(store.path, "select count(*) from people", times=2)
         assert not reading.done()
     assert (await reading, await scrubbing) == (1, True)
 

@@ -175,7 +175,8 @@ async def test_a_duty_is_done_by_one_and_goes_on_with_another(opened: Opened) ->
     first = asyncio.create_task(do(one, "one", end))
     await begun.wait()
     second = asyncio.create_task(do(other, "other", never))
-    await asyncio.sleep(0.2)
+    for _ in range(10):
+        await other.read(replicas.peers)
     assert doing == ["one"]
     end.set()
     await first

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from memory.recall.rerank import Reranker
 from tests.kit.loopback import Answer, Asked, serving
+from tests.kit.patience import SECONDS, hang
 
 TEXTS = [f"text {n}" for n in range(10)]
 UNCHANGED = list(range(10))
@@ -24,7 +24,7 @@ async def order(answer: Answer, *, texts: Sequence[str] = TEXTS, top: int = 4) -
         requests.append(asked)
         return answer
 
-    async with httpx.AsyncClient(trust_env=False) as client, serving(respond) as url:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client, serving(respond) as url:
         reranker = Reranker(client, base_url=f"{url}/v1", key="sk-local-test", model="rerank-1", top=top)
         return await reranker.order("which?", texts), requests
 
@@ -72,17 +72,14 @@ async def test_whatever_else_it_says_the_order_stays(answer: Answer) -> None:
 
 async def test_a_server_that_is_too_slow_or_not_there_changes_nothing() -> None:
     """A person waits for the reply."""
-    never = asyncio.Event()
 
-    async def hang(asked: Asked) -> Answer:
-        await never.wait()
-        return Answer(body={})
+    async def never(asked: Asked) -> Answer:
+        await hang()
 
-    async with httpx.AsyncClient(trust_env=False) as client:
-        async with serving(hang) as url:
-            slow = Reranker(client, base_url=url, key=None, model="rerank-1", seconds=0.05)
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
+        async with serving(never) as url:
+            slow = Reranker(client, base_url=url, key=None, model="rerank-1", seconds=SECONDS)
             assert await slow.order("which?", TEXTS) == UNCHANGED
-            never.set()
         gone = Reranker(client, base_url="http://127.0.0.1:9", key=None, model="rerank-1")
         assert await gone.order("which?", TEXTS) == UNCHANGED
 

@@ -18,7 +18,7 @@ from tests.kit import postgres
 from tests.kit.assembly import LIMITS
 from tests.kit.bench import Bench, Screen
 from tests.kit.fakes import Clock, ScriptedModel, calls
-from tests.kit.patience import until
+from tests.kit.patience import settle, until
 from tests.kit.talk import private
 
 
@@ -170,7 +170,7 @@ async def test_stop_ends_nothing_that_lies_in_another_store(bench: Bench) -> Non
     async with bench.running() as router:
         for text in ("hello", "and one thing more"):
             await router.on_inbound(bench.inbound(text))
-            await asyncio.sleep(0.02)
+            await settle()
         served = "worker"
         await router.on_inbound(bench.inbound("/stop"))
         await until(lambda: bench.screen.texts)
@@ -220,7 +220,7 @@ async def test_too_many_waiting_messages_are_refused_in_words(bench: Bench) -> N
     async with bench.running() as router:
         for n in range(9):
             await router.on_inbound(bench.inbound(f"/remember thing {n}" if n else "hello"))
-            await asyncio.sleep(0.02)
+            await settle()
         slow.set()
         await router.settled(Place(channel="console", chat="ada"))
     refused = [text for text in bench.screen.texts if "faster than I am" in text]

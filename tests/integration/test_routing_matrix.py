@@ -19,6 +19,7 @@ import pytest
 
 from channels.base import Place
 from gateway.commands.catalogue import CATALOGUE
+from tests.kit.patience import SECONDS
 from tests.kit.transcripts import ADA, BOB, REEF, ROOT, a_discord, a_telegram, known, serving
 from tests.platforms import discord as discords
 from tests.platforms import telegram as telegrams
@@ -116,7 +117,7 @@ class Telegram:
         platform = self._platform
         # A topic is opened in a chat that is there; what was said in it is not part of this.
         await platform.say("/start", user=BOB, name="Bob")
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=SECONDS) as client:
             drop = f"{platform.url}/bot{platform.token}/deleteWebhook"
             await client.get(drop, params={"drop_pending_updates": True})
         general, open_forum, closing_forum = FORUMS

@@ -20,7 +20,7 @@ from gateway.ops.serve import GRACE, SILENCE, judge, serve, version
 from memory.errors import StoreInUse
 from memory.service import StoreHealth
 from tests.kit.fakes import NOON, Clock
-from tests.kit.patience import limit, until
+from tests.kit.patience import SECONDS, limit, until
 
 WELL = StoreHealth(oldest_inbox=None, oldest_outbox=None, damage=None, wal_bytes=0)
 
@@ -155,7 +155,6 @@ async def test_stopping_answers_what_was_taken(config: Config) -> None:
     async with limit():
         await reached(wire.receiving, serving)
         await until(wire.said.empty)
-        await asyncio.sleep(0.2)
         operator.stop.set()
         await until(lambda: any(line.startswith("Ending") for line in operator.lines))
         await wire.said.put("too late")
@@ -203,7 +202,7 @@ async def test_health_is_served_while_it_runs(tmp_path: Path, unused_tcp_port: i
     serving = asyncio.create_task(
         serve(config, {"console": wire}, stop=operator.stop, say=operator.say, now=Clock(NOON + 5_000))
     )
-    async with limit(), httpx.AsyncClient(trust_env=False) as client:
+    async with limit(), httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         await reached(wire.receiving, serving)
         url = f"http://127.0.0.1:{unused_tcp_port}/healthz"
         assert f"  health: {url}" in operator.lines
@@ -227,7 +226,7 @@ async def test_a_webhook_is_taken_where_the_health_page_is(tmp_path: Path, unuse
     config = configured(tmp_path, f"{{port: {unused_tcp_port}}}")
     wire, operator = Hooked(), Operator()
     serving = asyncio.create_task(serve(config, {"console": wire}, stop=operator.stop, say=operator.say))
-    async with limit(), httpx.AsyncClient(trust_env=False) as client:
+    async with limit(), httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         await reached(wire.receiving, serving)
         assert f"  hooks:  console at /wire, taken at 127.0.0.1:{unused_tcp_port}" in operator.lines
         answer = await client.post(f"http://127.0.0.1:{unused_tcp_port}/wire", content="/help")
@@ -247,7 +246,7 @@ async def test_while_it_ends_deliveries_are_put_off_and_health_is_still_told(
     wire.held.clear()
     serving = asyncio.create_task(serve(config, {"console": wire}, stop=operator.stop, say=operator.say))
     url = f"http://127.0.0.1:{unused_tcp_port}"
-    async with limit(), httpx.AsyncClient(trust_env=False) as client:
+    async with limit(), httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         await reached(wire.receiving, serving)
         assert (await client.post(f"{url}/wire", content="/help")).status_code == 202
         await wire.sending.wait()
@@ -353,7 +352,7 @@ async def test_a_part_that_cannot_tell_how_it_is_is_named_and_ends_nothing(
     serving = asyncio.create_task(
         serve(config, {"console": wire}, stop=operator.stop, say=operator.say, now=lambda: NOON, sleep=sleep)
     )
-    async with limit(), httpx.AsyncClient(trust_env=False) as client:
+    async with limit(), httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         await reached(looked, serving)
         page = await client.get(f"http://127.0.0.1:{unused_tcp_port}/healthz")
         operator.stop.set()

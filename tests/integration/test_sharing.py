@@ -103,7 +103,11 @@ async def test_an_edit_reaches_the_message_that_waits_elsewhere(tmp_path: Path) 
         await one.router.on_inbound(second)
         edit = other.inbound("I live in Porto", author="7", message_id=second.message_id, edited=True)
         await other.router.on_inbound(edit)
-        await asyncio.sleep(0.5)
+
+        async def is_corrected() -> bool:
+            return await one.rows("select 1 from inbox where payload like '%Lisbon%'") == []
+
+        await until(is_corrected)
         slow.may.set()
         await until(lambda: len(shown([one, other])) == 2)
         said = await one.rows("select text from messages where role = 'user' order by id")
@@ -116,6 +120,7 @@ async def test_what_a_process_leaves_at_its_end_is_taken_up_by_another(tmp_path:
         async with worlds(tmp_path, 1, model=slow) as (one,):
             await one.router.on_inbound(one.inbound("Are you there?", author="7"))
             await until(lambda: one.store.turns.is_under_way("telegram:7:-"))
+            await one.router.drain(seconds=0)
         await until(lambda: texts(other) == ["All right."])
 
 
@@ -179,7 +184,7 @@ async def test_work_of_the_dead_that_can_not_be_taken_up_at_once_is_taken_up_lat
             one.kill()
             await until(lambda: world.memory.peers.holds(key))
             # A read is given up after five seconds.
-            await asyncio.sleep(6)
+            await postgres.tried(path, "", times=2)
             assert world.memory.peers.fresh() == (key,)
         await until(lambda: not world.memory.peers.fresh())
         # Nobody knows whether the message that the dead one was sending was shown.

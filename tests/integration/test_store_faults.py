@@ -84,12 +84,8 @@ async def test_an_open_cancelled_at_any_moment_leaves_nothing_behind(tmp_path: P
     database = await SqliteDatabase.open(path, now=1, driver=driver)
     await database.write(lambda tx: _add(tx, "x"))
     await database.close()
-    for _ in range(1_000):
-        # A connection's thread ends a moment after it has said so.
-        if threading.active_count() <= threads:
-            break
-        await asyncio.sleep(0.01)
-    assert threading.active_count() <= threads
+    # A connection's thread ends a moment after it has said so.
+    await until(lambda: threading.active_count() <= threads)
     assert sorted(file.name for file in tmp_path.iterdir() if not file.name.endswith(".lock")) == ["remora.db"]
 
 
@@ -414,20 +410,22 @@ async def test_mending_an_index_never_touches_a_store_that_is_damaged_itself(tmp
 async def test_the_log_stays_short_beside_a_read_that_does_not_end(tmp_path: Path, driver: drivers.Driver) -> None:
     """The read is ended after its time, it is told that it held the log, and the log is emptied."""
     database = await SqliteDatabase.open(tmp_path / "remora.db", now=1, driver=driver, read_seconds=1.0)
-    holds = threading.Event()
+    holds, goes_on = threading.Event(), threading.Event()
 
     def endless(reader: Reader) -> None:
         reader.all("select 1 from agents")
         holds.set()
+        goes_on.wait(SECONDS)
         reader.all(ENDLESS)
 
     reading = asyncio.create_task(database.read(endless))
-    await asyncio.to_thread(holds.wait, 10)
+    await asyncio.to_thread(holds.wait, SECONDS)
     longest = 0
     with capture_logs() as told:
         while database.wal_bytes < 10 * MB:
             await database.write(lambda tx: _set(tx, "x" * 200_000))
         assert database.oldest_read_seconds > 0
+        goes_on.set()
         with pytest.raises(StoreBusy, match="too long"):
             await reading
         for _ in range(100):
@@ -499,12 +497,13 @@ async def test_another_program_that_reads_stops_no_writer(tmp_path: Path, driver
 
 async def test_another_program_that_writes_is_waited_for(tmp_path: Path, driver: drivers.Driver) -> None:
     """A short lock from outside shows as nothing but a moment's delay."""
-    path = tmp_path / "remora.db"
-    database = await SqliteDatabase.open(path, now=1, driver=driver)
+    path, faults = tmp_path / "remora.db", Faults(base=driver, holding="begin immediate")
+    database = await SqliteDatabase.open(path, now=1, driver=faults.driver)
     with closing(driver.module.connect(str(path), isolation_level=None)) as outside:
         outside.execute("begin immediate")
+        before = faults.statements
         writing = asyncio.create_task(database.write(lambda tx: _add(tx, "waited")))
-        await asyncio.sleep(0.05)
+        await until(lambda: faults.statements > before)
         assert not writing.done()
         outside.execute("commit")
         await writing

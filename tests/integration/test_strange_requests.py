@@ -21,6 +21,7 @@ from agents.llm import Completion, OnText, Request
 from gateway.page.routes import ROUTES as PAGES
 from tests.kit.doors import FRONT_KEY, SHARED_KEY, house
 from tests.kit.fakes import says
+from tests.kit.patience import SECONDS
 from tests.kit.visit import paged
 
 _EXAMPLES = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
@@ -191,7 +192,7 @@ def altered(draw: st.DrawFn, body: dict[str, Any]) -> Any:
 def asked(url: str, head: bytes, body: bytes = b"") -> tuple[int, bytes]:
     """The status of an answer to raw bytes, and the answer; 0 if there was none."""
     there = httpx.URL(url)
-    with socket.create_connection((there.host, there.port or 0), timeout=30) as line:
+    with socket.create_connection((there.host, there.port or 0), timeout=SECONDS) as line:
         said = b""
         try:
             line.sendall(head + body)
@@ -213,7 +214,7 @@ async def test_any_value_in_a_body_is_answered_by_name(tmp_path: Path) -> None:
     """A program that sends a number for a list reads what was wrong, and not that the server broke."""
     async with house(tmp_path, model=Endless()) as home:
         keys = [await home.key(), SHARED_KEY]
-        with httpx.Client(trust_env=False, timeout=30) as client:
+        with httpx.Client(trust_env=False, timeout=SECONDS) as client:
 
             @_EXAMPLES
             @given(data=st.data())

@@ -43,13 +43,14 @@ async def test_a_message_with_nothing_but_a_sticker_is_answered(desk: Desk) -> N
 
 async def test_what_is_deleted_while_its_turn_goes_on_teaches_nothing(tmp_path: Path, clock: Clock) -> None:
     """Neither what it said nor what the model has just noted of it."""
-    model = SlowModel("Lisbon it is.", seconds=0.05)
+    model = SlowModel("Lisbon it is.")
     desk = Desk(tmp_path, model, Phone(), clock)
     async with desk.running() as router:
         said = desk.inbound("I live in Lisbon", key="m1")
         await router.on_inbound(said)
         await until(lambda: bool(model.requests))
         await router.on_deleted(said.place, ["m1"])
+        model.go_on()
         await router.settled(said.place)
         memory = desk.memory
         await memory.flush(await desk.context("ada"), "test")

@@ -96,7 +96,7 @@ async def learning(memory: Service, owner_id: int) -> AsyncIterator[None]:
 
 
 async def waits(teaching: asyncio.Task[Turn]) -> bool:
-    """Returns whether it does not get on for a while."""
+    """Returns whether it does not get on for a while: a program that is too slow for that fails no test."""
     await asyncio.wait([teaching], timeout=0.5)
     return not teaching.done()
 

@@ -31,7 +31,7 @@ from channels.base import (
 )
 from channels.telegram import TelegramChannel, TelegramRateLimited, probe
 from tests.kit.fakes import Clock
-from tests.kit.patience import limit
+from tests.kit.patience import SECONDS, leap, limit, settle
 from tests.kit.telegram_bot import (
     ADA,
     BOT,
@@ -39,6 +39,7 @@ from tests.kit.telegram_bot import (
     Host,
     Sleep,
     bot,
+    given_up,
     known,
     milliseconds,
     place,
@@ -573,7 +574,7 @@ async def test_request_that_may_have_been_read_is_in_doubt(telegram: Control, do
     await known(telegram)
     await telegram.fault(do, at=at, method="sendMessage")
     with pytest.raises(ChannelUnavailable) as caught:
-        await bot(telegram, request_seconds=1).send(row("hello"))
+        await given_up(telegram, "sendMessage", bot(telegram).send(row("hello")))
     assert not caught.value.certain
     requests = await telegram.requests("sendMessage")
     assert len(requests) == 1
@@ -709,7 +710,7 @@ async def test_growing_answer_leaves_room_for_the_whole_one(telegram: Control, c
 async def test_piece_of_an_answer_never_undoes_the_whole_one(telegram: Control) -> None:
     """A cancelled stream's last edit may still be on its way when the final one is made."""
     await known(telegram)
-    await telegram.fault("delay", seconds=0.3, method="editMessageText", text="half of")
+    await telegram.fault("delay", seconds=SECONDS / 2, method="editMessageText", text="half of")
     clock = Clock()
     channel = bot(telegram, now=clock)
     first = await channel.send(row("…"))
@@ -717,8 +718,12 @@ async def test_piece_of_an_answer_never_undoes_the_whole_one(telegram: Control) 
     growing = asyncio.create_task(channel.revise(place(), first, "half of"))
     await telegram.wait(method="editMessageText")
     growing.cancel()
-    await channel.send(row("all of it", edits=first))
-    await asyncio.sleep(0.5)  # longer than the piece takes
+    sending = asyncio.create_task(channel.send(row("all of it", edits=first)))
+    for _ in range(5):
+        await settle()
+    leap(SECONDS / 2)
+    await sending
+    await telegram.wait(idle=0)
     assert await telegram.texts(ADA) == ["all of it"]
 
 
@@ -763,7 +768,7 @@ async def test_rival_makes_health_red_and_is_outlasted(telegram: Control) -> Non
             status=409,
             description="Conflict: terminated by other getUpdates request; make sure that only one bot instance is running",
         )
-        async with httpx.AsyncClient() as rival:
+        async with httpx.AsyncClient(timeout=SECONDS) as rival:
             await rival.get(f"{telegram.url}/bot{telegram.token}/getUpdates", params={"timeout": 0})
         await telegram.wait(method="getUpdates", count=3)
         assert "another process polls" in channel.health().trouble
@@ -778,11 +783,14 @@ async def test_rival_makes_health_red_and_is_outlasted(telegram: Control) -> Non
 async def test_network_trouble_is_outlasted(telegram: Control) -> None:
     """A router that restarts at night must not end the bot."""
     sleep = Sleep()
-    channel = bot(telegram, sleep=sleep, request_seconds=0.5, poll_seconds=0)
+    channel = bot(telegram, sleep=sleep, poll_seconds=0)
     async with running(channel, Host()) as host:
         for do in ("reset", "garbage", "status", "hang", "cut"):
+            met = len(await telegram.requests("getUpdates"))
             await telegram.fault(do, method="getUpdates")
-        await telegram.wait(method="getUpdates", count=6)
+            await telegram.wait(method="getUpdates", count=met + 1)
+            await settle()
+            leap(SECONDS)
         await telegram.say("are you there", user=ADA)
         await host.hears()
         await telegram.wait(delivered=True)
@@ -791,11 +799,12 @@ async def test_network_trouble_is_outlasted(telegram: Control) -> None:
 
 async def test_poll_that_never_ends_is_cut(telegram: Control) -> None:
     """A connection that died without a word would be the end of all messages."""
-    channel = bot(telegram, sleep=Sleep(), poll_seconds=0, request_seconds=0.5)
+    channel = bot(telegram, sleep=Sleep(), poll_seconds=0)
     await telegram.fault("hang", method="getUpdates")
     await telegram.say("are you there", user=ADA)
     async with running(channel, Host()) as host:
         await telegram.wait(method="getUpdates")
+        leap(SECONDS)
         await host.hears()
     await telegram.heal()
 
@@ -828,7 +837,7 @@ async def test_revoked_token_ends_the_run(telegram: Control) -> None:
 async def test_webhook_is_not_silently_removed(telegram: Control) -> None:
     """Somebody else's program may live by it."""
     call = f"{telegram.url}/bot{telegram.token}"
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=SECONDS) as client:
         await client.get(f"{call}/setWebhook", params={"url": "https://example.org/hook"})
         with pytest.raises(ChannelRefused, match="deleteWebhook"):
             await bot(telegram).run(Host())
@@ -901,7 +910,7 @@ async def test_token_never_reaches_a_log_or_an_error(
     await known(telegram)
     for do in ("reset", "close", "cut", "garbage", "empty", "status", "refuse", "hang"):
         await telegram.fault(do, method="sendMessage")
-        await trying(bot(telegram, request_seconds=0.5))
+        await given_up(telegram, "sendMessage", trying(bot(telegram)))
     await telegram.heal()
     for url in ("http://127.0.0.1:1", "http://no-such-host.invalid", "nonsense", "ftp://127.0.0.1"):
         await trying(bot(telegram, base_url=url))

@@ -49,6 +49,7 @@ from agents.llm import ChatMessage, Request
 from agents.providers.openai import OpenAIProvider
 from agents.spec import ModelSpec
 from memory.learn.answer import read_answer
+from tests.kit.patience import SECONDS, leap, settle
 from tests.platforms.client import ControlError
 from tests.platforms.telegram import Control, File, running, serving
 
@@ -347,7 +348,7 @@ async def test_a_wrong_token_is_unauthorized(platform: Control) -> None:
             await stranger.me()
         assert refused.value.kind == "unauthorized"
         await stranger.aclose()
-    async with httpx.AsyncClient(base_url=platform.url) as plain:
+    async with httpx.AsyncClient(base_url=platform.url, timeout=SECONDS) as plain:
         answer = await plain.get("/bot1:wrong/getMe")
         assert answer.status_code == 401
         assert answer.json() == {"ok": False, "error_code": 401, "description": "Unauthorized"}
@@ -357,7 +358,7 @@ async def test_a_wrong_token_is_unauthorized(platform: Control) -> None:
 
 async def test_a_poll_hangs_until_somebody_speaks(client: Client, platform: Control) -> None:
     """Without true long polling a bot would spin, and no test of its waiting would mean anything."""
-    poll = asyncio.create_task(client.updates(timeout=30))
+    poll = asyncio.create_task(client.updates(timeout=int(SECONDS)))
     await platform.wait(polling=True)
     assert not poll.done()
     said = await platform.say("hello", user=ADA, name="Ada")
@@ -428,10 +429,10 @@ async def test_a_bot_gets_the_kinds_of_updates_it_asked_for(client: Client, plat
 
 async def test_of_two_pollers_the_older_is_sent_away(client: Client, platform: Control) -> None:
     """As on Telegram: the newcomer waits on, the old one gets 409."""
-    older = asyncio.create_task(client.updates(timeout=30))
+    older = asyncio.create_task(client.updates(timeout=int(SECONDS)))
     await platform.wait(polling=True)
     other = Aiogram(platform.url, platform.token)
-    newer = asyncio.create_task(other.updates(timeout=30))
+    newer = asyncio.create_task(other.updates(timeout=int(SECONDS)))
     with pytest.raises(Refusal, match="make sure that only one bot instance is running") as refused:
         await older
     assert refused.value.kind == "conflict"
@@ -759,7 +760,7 @@ async def test_a_download_can_fail_in_every_way(platform: Control) -> None:
     file_id = (await bot.updates())[0]["message"]["document"]["file_id"]
     path = (await bot.bot.get_file(file_id)).file_path
     url = f"{platform.url}/file/bot{platform.token}/{path}"
-    async with httpx.AsyncClient(trust_env=False, verify=False) as http:
+    async with httpx.AsyncClient(trust_env=False, verify=False, timeout=SECONDS) as http:
         assert (await http.get(f"{platform.url}/file/bot1:wrong/{path}")).status_code == 401
         assert (await http.get(url + "x")).status_code == 404
         await platform.fault("refuse", method="download", status=404, description="Not Found")
@@ -789,9 +790,12 @@ async def test_an_album_is_an_update_for_each_of_its_parts(client: Client, platf
     assert last is not None
     await client.updates(last + 1)
 
-    sending = asyncio.create_task(platform.album(files, user=ADA, pause=0.3))
-    first = await client.updates(last + 1, timeout=10)
+    sending = asyncio.create_task(platform.album(files, user=ADA, pause=SECONDS / 4))
+    first = await client.updates(last + 1, timeout=int(SECONDS))
     assert len(first) < 3, "the next part is on its way"
+    for _ in range(2):
+        await settle()
+        leap(SECONDS / 4)
     await sending
     assert len(await client.updates(last + 1)) == 3
 
@@ -1122,8 +1126,12 @@ async def test_a_hanging_request_goes_on_when_it_is_healed(platform: Control) ->
     await platform.say("hi", user=ADA)
     await platform.fault("hang", method="sendMessage")
     bot = Aiogram(platform.url, platform.token)
+    given_up = asyncio.create_task(bot.bot.send_message(ADA, "given up", request_timeout=int(SECONDS)))
+    await platform.wait(method="sendMessage")
+    await settle()
+    leap(SECONDS)
     with pytest.raises(aiogram_errors.TelegramNetworkError):
-        await bot.bot.send_message(ADA, "given up", request_timeout=1)
+        await given_up
     await platform.wait(idle=0)
     state = await platform.state()
     assert [one["text"] for one in state["unanswered"]] == ["given up"]
@@ -1140,7 +1148,7 @@ async def test_a_hanging_request_goes_on_when_it_is_healed(platform: Control) ->
 async def test_a_late_effect_is_lost_with_its_client(platform: Control) -> None:
     """In the mixed model half of the sends cut off have happened and half have not, and nothing tells which."""
     await platform.say("hi", user=ADA)
-    await platform.timing(latency_ms=150, effect="mixed")
+    await platform.timing(latency_ms=500 * SECONDS, effect="mixed")
     bot = Aiogram(platform.url, platform.token)
     for n in range(12):
         task = asyncio.create_task(bot.send(ADA, str(n)))
@@ -1148,6 +1156,8 @@ async def test_a_late_effect_is_lost_with_its_client(platform: Control) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+    await settle()
+    leap(SECONDS / 2)
     await platform.wait(idle=0)
     shown = await platform.texts(ADA)
     assert 0 < len(shown) < 12
@@ -1194,8 +1204,8 @@ async def test_the_platform_runs_as_a_process_of_its_own() -> None:
 async def test_the_chat_model_answers_learns_and_counts(platform: Control) -> None:
     """A crash test asks of it what was paid twice; the provider is the product's own."""
     question = "What is up?\nI like tea\n\n[context ab: from the system]\nnow: noon\n[end of context ab]"
-    async with httpx.AsyncClient() as http:
-        model = ModelSpec(provider="openai", base_url=platform.model_url, model="test", timeout=20)
+    async with httpx.AsyncClient(timeout=SECONDS) as http:
+        model = ModelSpec(provider="openai", base_url=platform.model_url, model="test", timeout=SECONDS)
         provider = OpenAIProvider(http, model, count_tokens=len)
         request = Request(messages=(ChatMessage(role="user", content=question),))
         pieces: list[str] = []
@@ -1302,7 +1312,7 @@ async def sender(url: str, token: str) -> Process:
         "import sys, time, httpx\n"
         "sys.stdin.readline()\n"
         f"httpx.post({url + '/bot' + token + '/sendMessage'!r}, json={{'chat_id': {ADA}, 'text': 'one'}},"
-        " trust_env=False, timeout=30)\n"
+        " trust_env=False, timeout=None)\n"
         "time.sleep(30)\n"
         "print('end')\n"
     )

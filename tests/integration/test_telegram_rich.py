@@ -33,8 +33,8 @@ from channels.base import (
 from channels.telegram import TelegramChannel, Webhook
 from channels.telegram.updates import album_of, chat_of, gathered
 from tests.kit.fakes import Clock
-from tests.kit.patience import limit, until
-from tests.kit.telegram_bot import ADA, BOT, GROUP, Host, Sleep, bot, known, place, row, running, shown
+from tests.kit.patience import SECONDS, limit, settle, until
+from tests.kit.telegram_bot import ADA, BOT, GROUP, Host, Sleep, bot, given_up, known, place, row, running, shown
 from tests.platforms.telegram import Control, File, serving
 
 SECRET = "a-secret-of-this-test"
@@ -176,7 +176,7 @@ async def test_file_that_does_not_come_tells_why_and_keeps_the_token(
     """The address of a file holds the token."""
     caplog.set_level(logging.DEBUG)
     told: list[str] = []
-    async with heard(telegram, request_seconds=0.5) as (channel, host):
+    async with heard(telegram) as (channel, host):
         await telegram.say(user=ADA, document=b"x" * 5_000)
         [inbound] = await host.hears()
         [found] = inbound.attachments
@@ -192,10 +192,10 @@ async def test_file_that_does_not_come_tells_why_and_keeps_the_token(
         await failing(ChannelError, "no-such-file")
         for do in ("reset", "close", "cut", "hang", "status"):
             await telegram.fault(do, method="download", times=2)  # the HTTP client repeats a lost GET once
-            await failing(ChannelUnavailable)
+            await given_up(telegram, "download", failing(ChannelUnavailable))
             await telegram.heal()
-        await telegram.fault("drip", method="download", seconds=5)
-        await failing(ChannelUnavailable)
+        await telegram.fault("drip", method="download", seconds=100 * SECONDS)
+        await given_up(telegram, "download", failing(ChannelUnavailable))
         await telegram.fault("flood", method="getFile", retry_after=1)
         with pytest.raises(ChannelUnavailable, match="wait"):
             await channel.fetch(inbound, found, limit=10_000)
@@ -549,7 +549,7 @@ async def hooked(
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         base = f"http://127.0.0.1:{runner.addresses[0][1]}"
         await telegram.webhook(base)
-        async with httpx.AsyncClient() as client, running(channel, host):
+        async with httpx.AsyncClient(timeout=SECONDS) as client, running(channel, host):
             await telegram.wait(method="setWebhook")
             yield channel, client, f"{base}/hooks{hook.path}"
     finally:
@@ -644,7 +644,7 @@ async def test_order_is_kept_in_a_chat_and_no_chat_waits_for_another(telegram: C
         for number in range(3):
             body = pushed(str(number), update_id=number)
             posts.append(asyncio.create_task(client.post(url, json=body, headers=secret())))
-            await asyncio.sleep(0.05)
+            await settle()
         other = pushed("other", update_id=9)
         other["message"]["chat"]["id"] = 8
         posts.append(asyncio.create_task(client.post(url, json=other, headers=secret())))
@@ -737,7 +737,7 @@ async def test_webhook_taken_by_another_program_is_seen(telegram: Control) -> No
     async with limit():
         await ticks.waiting.acquire()
         call = f"{telegram.url}/bot{telegram.token}/setWebhook"
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=SECONDS) as client:
             await client.get(call, params={"url": "https://example.org/other"})
         with pytest.raises(ChannelUnavailable, match="another program"):
             await asyncio.gather(task, ticks.tick())

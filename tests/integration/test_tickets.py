@@ -11,6 +11,7 @@ from channels.base import Capabilities, ChannelUnavailable, Inbound
 from gateway.pipeline.policy import Rules
 from tests.kit.bench import Desk, Phone, SlowModel
 from tests.kit.fakes import Clock, ScriptedModel
+from tests.kit.patience import until
 
 UNSURE = ChannelUnavailable("timed out", certain=False)
 
@@ -130,15 +131,18 @@ async def test_a_placeholder_of_unknown_fate_becomes_the_answer_where_it_is_know
     """Killed while it was shown, the next run sends the same once more, and no "…" stays beside the answer."""
     phone = Phone()
     phone.capabilities = Capabilities(stream="edit", resend="same", buttons=True, revise_seconds=0.02, burst_seconds=0)
-    desk = Desk(tmp_path, SlowModel("Too late.", seconds=5), phone, clock)
+    desk = Desk(tmp_path, SlowModel("Too late."), phone, clock)
     desk.placeholder_seconds, phone.hangs = 0.01, True
     said = desk.inbound("hello")
     async with desk.running() as router:
         await router.on_inbound(said)
         await phone.arrived.wait()
         await router.drain(seconds=0)
-    desk.model, phone.hangs = SlowModel("Some words", seconds=0.1), False
+    desk.model = model = SlowModel("Some words")
+    phone.hangs = False
     async with desk.running() as router:
+        await until(lambda: phone.sent)
+        model.go_on()
         await router.settled(said.place)
     again, answer = phone.sent
     assert (again.text, again.retried) == ("…", True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from aiohttp import web
 
 from agents.llm import BadCompletion, ModelAuth, ModelError, ModelRateLimited, ModelRefused, ModelUnavailable
 from agents.providers.transcribe import Transcriber
+from tests.kit.patience import SECONDS, hang
 
 KEY = "sk-test-0123456789abcdef"
 OGG = b"OggS" + bytes(60)
@@ -74,7 +74,6 @@ async def transcriber(
     base_url: str,
     *,
     key: str | None = KEY,
-    timeout: float = 5.0,
     language: str | None = None,
     waits: list[float] | None = None,
 ) -> AsyncIterator[Transcriber]:
@@ -82,9 +81,9 @@ async def transcriber(
         if waits is not None:
             waits.append(seconds)
 
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         yield Transcriber(
-            client, base_url=base_url, key=key, model="whisper-1", timeout=timeout, language=language, sleep=sleep,
+            client, base_url=base_url, key=key, model="whisper-1", timeout=SECONDS, language=language, sleep=sleep,
             random=lambda: 0.5,
         )  # fmt: skip
 
@@ -93,9 +92,9 @@ async def hear(scribe: Transcriber, data: bytes = OGG, name: str = "x.oga", medi
     return await scribe.transcribe(data, name=name, media_type=media_type)
 
 
-async def failure_of(answer: Answer, *, timeout: float = 5.0) -> tuple[ModelError, int]:
+async def failure_of(answer: Answer) -> tuple[ModelError, int]:
     """The error, which must name host and model and keep the key to itself; and how often the server was asked."""
-    async with desk(answer) as seen, transcriber(seen.base_url, timeout=timeout) as scribe:
+    async with desk(answer) as seen, transcriber(seen.base_url) as scribe:
         with pytest.raises(ModelError) as caught:
             await hear(scribe)
     text = str(caught.value)
@@ -200,15 +199,14 @@ async def test_a_failure_says_what_happened(
 async def test_a_server_that_hangs_is_given_up() -> None:
     """Before its answer, and in the middle of it."""
 
-    async def hang(number: int, request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
+    async def answer(number: int, request: web.Request) -> web.StreamResponse:
         if number == 2:
+            response = web.StreamResponse()
             await response.prepare(request)
             await response.write(b'{"text": "')
-        await asyncio.sleep(5)
-        return response
+        await hang()
 
-    error, asked = await failure_of(hang, timeout=0.8)
+    error, asked = await failure_of(answer)
     assert (type(error), asked) == (ModelUnavailable, 3)
 
 

@@ -20,6 +20,7 @@ from tests.kit.transcripts import (
     known,
     learned,
     serving,
+    told,
 )
 from tests.platforms.discord import Control
 
@@ -205,10 +206,13 @@ async def test_form_asks_for_what_a_command_lacks(discord: Control, general: int
 async def test_edit_before_its_turn_is_answered_as_edited(discord: Control, tmp_path: Path) -> None:
     """Who corrects a slip at once gets the answer to what they meant."""
     async with serving(tmp_path, discord=discord, model=discord.model_url):
-        await discord.fault("delay", method="model", text="wait", seconds=0.7)
+        await discord.fault("hang", method="model", text="wait")
         said = await discord.say("wait", user=ADA, name="Ada")
         slip = await discord.say("tee", user=ADA)
+        await told(tmp_path, "tee")
         await discord.edit(slip.message_id, "tea")
+        await told(tmp_path, "tee", gone=True)
+        await discord.heal()
         await discord.wait(channel=said.channel, bot_messages=2)
         await discord.wait(idle=0.3)
         assert discord_transcript(await discord.state(), said.channel) == expected("""
@@ -273,10 +277,13 @@ async def test_deleted_message_takes_with_it_what_was_learned_from_it(discord: C
 async def test_deletion_before_its_turn_leaves_nothing_to_answer(discord: Control, tmp_path: Path) -> None:
     """Words that were taken back before anybody read them were never said."""
     async with serving(tmp_path, discord=discord, model=discord.model_url):
-        await discord.fault("delay", method="model", text="wait", seconds=0.7)
+        await discord.fault("hang", method="model", text="wait")
         said = await discord.say("wait", user=ADA, name="Ada")
         gone = await discord.say("a secret", user=ADA)
+        await told(tmp_path, "a secret")
         await discord.delete(gone.message_id)
+        await told(tmp_path, "a secret", gone=True)
+        await discord.heal()
         await discord.wait(channel=said.channel, bot_messages=1)
         await discord.wait(idle=0.3)
         state = await discord.state()

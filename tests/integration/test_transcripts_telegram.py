@@ -21,6 +21,7 @@ from tests.kit.transcripts import (
     learned,
     serving,
     telegram_transcript,
+    told,
 )
 from tests.platforms.telegram import Control, File
 
@@ -163,10 +164,13 @@ async def test_what_a_command_lacks_is_asked_for_in_words(telegram: Control, tmp
 async def test_edit_before_its_turn_is_answered_as_edited(telegram: Control, tmp_path: Path) -> None:
     """Who corrects a slip at once gets the answer to what they meant."""
     async with serving(tmp_path, telegram=telegram, model=telegram.model_url):
-        await telegram.fault("delay", method="model", text="wait", seconds=0.7)
+        await telegram.fault("hang", method="model", text="wait")
         await telegram.say("wait", user=ADA, name="Ada")
         said = await telegram.say("tee", user=ADA)
+        await told(tmp_path, "tee")
         await telegram.edit(said.message_id, "tea", chat=ADA)
+        await told(tmp_path, "tee", gone=True)
+        await telegram.heal()
         await telegram.wait(chat=ADA, bot_messages=2)
         await telegram.wait(idle=0.3)
         assert telegram_transcript(await telegram.state(), ADA) == expected("""

@@ -19,6 +19,7 @@ from memory.text.secrets.redact import redact
 from memory.transfer.transfers import Brought, Material, OptedOut, Owner, markdown, remora, telegram
 from tests.kit.fakes import DAY, NOON, Clock, runtime
 from tests.kit.forgetting import forgotten_alone
+from tests.kit.patience import SECONDS
 from tests.kit.stores import counting, rows
 from tests.kit.talk import group, private, say
 
@@ -358,7 +359,7 @@ async def test_our_own_export_makes_the_same_memories_elsewhere(memory: Service,
         twice = await bring(other, material)
         assert twice.counts.memories == twice.counts.messages == 0
     finally:
-        await other.close(seconds=5)
+        await other.close(seconds=SECONDS)
     assert "My sister is called Vera" in first.page and "## Place" in first.page
 
 

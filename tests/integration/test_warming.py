@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from pathlib import Path
 
+from tests.kit.patience import until
 from tests.kit.served import ADA, ANN, TELEGRAM_TOKEN, Served, spawned
 from tests.platforms.discord import serving as discord_serving
 from tests.platforms.telegram import serving as telegram_serving
@@ -30,17 +30,20 @@ async def test_the_first_command_and_the_first_message_in_each_language_build_no
     async with telegram_serving((TELEGRAM_TOKEN,)) as telegram, discord_serving() as discord:
         _, channel = await discord.add_guild("The server", guild=SERVER)
         Served(tmp_path, telegram=telegram, discord=discord, server=SERVER, log="{level: info}")
-        async with spawned(tmp_path), asyncio.timeout(120):
-            while "warming.done" not in (printed := (tmp_path / "printed").read_text()) or not await discord.commands(
-                SERVER
-            ):
-                assert "warming.ended" not in printed
-                await asyncio.sleep(0.05)
+
+        def warm() -> bool:
+            printed = (tmp_path / "printed").read_text()
+            assert "warming.ended" not in printed
+            return "warming.done" in printed
+
+        async with spawned(tmp_path):
+            await until(warm)
+            await until(lambda: discord.commands(SERVER))
             interaction = await discord.slash("help", user=ADA, channel=channel)
-            await discord.wait(answered=interaction, timeout=60)
+            await discord.wait(answered=interaction)
             for told, text in enumerate(FIRST, 1):
                 await telegram.say(text, user=ANN)
-                await telegram.wait(bot_messages=told, chat=ANN, timeout=60)
+                await telegram.wait(bot_messages=told, chat=ANN)
     log = (tmp_path / "printed").read_text()
     stood = [line for line in log.splitlines() if "loop.stood" in line]
     seconds = [float(number) for number in re.findall(r"processor_seconds=([\d.]+)", "\n".join(stood))]

@@ -21,7 +21,7 @@ from gateway.internet.tools import Web
 from tests.kit.bench import Desk, Phone, kept
 from tests.kit.fakes import Clock, ScriptedModel, calls, says
 from tests.kit.loopback import Answer, Asked, serving
-from tests.kit.patience import limit
+from tests.kit.patience import SECONDS, limit
 from tests.kit.poison import call_of, orders
 from tests.kit.web import Names, Net, Served, Site, site
 
@@ -58,7 +58,7 @@ class World:
 @asynccontextmanager
 async def world(folder: Path, model: ScriptedModel, clock: Clock) -> AsyncIterator[World]:
     results = Results()
-    async with site() as there, serving(results) as searcher, httpx.AsyncClient() as client:
+    async with site() as there, serving(results) as searcher, httpx.AsyncClient(timeout=SECONDS) as client:
         net = Net(there.port)
         desk = Desk(folder, model, Phone(), clock)
         desk.more_tools = ("fetch_url", "web_search")

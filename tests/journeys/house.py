@@ -11,7 +11,6 @@ find by meaning serve before a journey begins, as they do for everybody but the 
 
 from __future__ import annotations
 
-import asyncio
 import re
 import socket
 from collections.abc import AsyncIterator
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.kit.patience import limit
+from tests.kit.patience import SECONDS, until
 from tests.kit.program import ran
 from tests.kit.served import ADA, BEN, TELEGRAM_TOKEN, environment, spawned
 from tests.platforms.discord import Control as Discord
@@ -69,11 +68,14 @@ class House:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Serves while the block runs. It begins once memory is searched by meaning."""
-        async with spawned(self.folder) as serving, httpx.AsyncClient(base_url=self.url, trust_env=False) as client:
-            async with limit():
-                while not await _settled(client):
+        async with spawned(self.folder) as serving:
+            async with httpx.AsyncClient(base_url=self.url, trust_env=False, timeout=SECONDS) as client:
+
+                async def settled() -> bool:
                     assert serving.returncode is None, self.log()
-                    await asyncio.sleep(0.1)
+                    return await _settled(client)
+
+                await until(settled)
             yield
         assert serving.returncode == 0, self.log()
 

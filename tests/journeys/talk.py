@@ -5,12 +5,11 @@ Invariant: an answer is expected only where the words leave no doubt.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from tests.kit.patience import limit
+from tests.kit.patience import until
 
 #: What is said, and a pattern that fits the answer.
 TALK: Final = (
@@ -69,12 +68,15 @@ class Reader:
     async def until(self, expected: str) -> str:
         """Returns what the bot has written since the last call, once that fits `expected`."""
         texts: list[str] = []
+
+        async def fits() -> bool:
+            nonlocal texts
+            texts = await self._texts()
+            return re.search(expected, "\n".join(texts[self._seen :])) is not None
+
         try:
-            async with limit():
-                while not re.search(expected, "\n".join(texts[self._seen :])):
-                    await asyncio.sleep(0.1)
-                    texts = await self._texts()
-        except TimeoutError:
+            await until(fits)
+        except AssertionError:
             raise AssertionError(f"{expected!r} was not answered, but {texts[self._seen :]}") from None
         self._seen, new = len(texts), texts[self._seen :]
         return "\n".join(new)

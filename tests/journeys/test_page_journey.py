@@ -15,7 +15,7 @@ from playwright.async_api import Page as Tab
 from tests.journeys.house import House
 from tests.journeys.talk import held
 from tests.kit.browser import MISSING, chromium, found
-from tests.kit.patience import SECONDS, limit
+from tests.kit.patience import SECONDS, until
 
 pytestmark = pytest.mark.skipif(found() is None, reason=MISSING)
 #: Seconds in which a person reads an answer: as many as the shipped limit asks for between two messages.
@@ -95,13 +95,15 @@ class Chat:
         before = await items.count()
         await self.send(text)
         shown: list[str] = []
+
+        async def fits() -> bool:
+            nonlocal shown
+            shown = (await self._tab.locator("#log .item.theirs:not(.growing)").all_inner_texts())[-3:]
+            return await items.count() >= before + 2 and re.search(expected, "\n".join(shown)) is not None
+
         try:
-            async with limit():
-                while not re.search(expected, "\n".join(shown)):
-                    await asyncio.sleep(0.1)
-                    shown = (await self._tab.locator("#log .item.theirs:not(.growing)").all_inner_texts())[-3:]
-                    shown = shown if await items.count() >= before + 2 else []
-        except TimeoutError:
+            await until(fits)
+        except AssertionError:
             raise AssertionError(f"{text!r} was not answered by {expected!r}, but {shown}") from None
         return shown[-1]
 

@@ -148,9 +148,9 @@ class Bench:
             for task in beside:
                 task.cancel()
             # Else a test that fails leaves the threads of its stores behind, for which the process would wait for ever.
-            await self.router.drain(seconds=5)
+            await self.router.drain(seconds=SECONDS)
             for memory in self.memories.values():
-                await memory.close(seconds=5)
+                await memory.close(seconds=SECONDS)
 
     def inbound(self, text: str, *, person: str = "ada", chat: str | None = None, key: str | None = None) -> Inbound:
         number = key or str(next(numbers))
@@ -236,16 +236,20 @@ class Phone(Screen):
 
 
 class SlowModel(ScriptedModel):
-    """Says its answer in pieces, with a pause before each."""
+    """Says its answers word by word, each once it is told to go on."""
 
-    def __init__(self, *answers: str, seconds: float) -> None:
+    def __init__(self, *answers: str) -> None:
         super().__init__(*answers)
-        self.seconds = seconds
+        self._words = asyncio.Semaphore(0)
+
+    def go_on(self, words: int = 1_000) -> None:
+        for _ in range(words):
+            self._words.release()
 
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
         completion = await super().complete(request)
         for word in completion.text.split(" "):
-            await asyncio.sleep(self.seconds)
+            await self._words.acquire()
             if on_text is not None:
                 await on_text(word + " ")
         return completion

@@ -57,6 +57,7 @@ from memory.transfer.transfers import Material, OptedOut, Owner
 from tests.kit import stores
 from tests.kit.fakes import Clock, counting_ids, runtime
 from tests.kit.forgetting import forgotten_alone
+from tests.kit.patience import SECONDS
 from tests.kit.stores import AGENTS, address, migrated
 from tests.kit.talk import group, private
 
@@ -256,7 +257,7 @@ class World:
             self.service = await Service.open(path, database_url=address(path), **options)
 
     async def close(self) -> None:
-        await self.service.close(seconds=5)
+        await self.service.close(seconds=SECONDS)
 
     # People's acts ----------------------------------------------------------------------------------------------
 

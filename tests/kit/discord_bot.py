@@ -21,7 +21,7 @@ from channels.base import (
 from channels.discord import DiscordChannel
 from channels.supervision import Pace
 from tests.kit.hosts import KeepingHost
-from tests.kit.patience import until
+from tests.kit.patience import SECONDS, until
 from tests.platforms.discord import GUILD, Control
 
 COMMANDS = (
@@ -82,7 +82,7 @@ def bot(
         "token": discord.token,
         "base_url": discord.api_url,
         "now": milliseconds,
-        "pace": Pace(request_seconds=5, sleep=sleep, random=lambda: 0.0),
+        "pace": Pace(request_seconds=SECONDS, sleep=sleep, random=lambda: 0.0),
     }
     return DiscordChannel(**(given | options))
 

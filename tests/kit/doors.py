@@ -163,7 +163,7 @@ async def doors_of(
         roster,
         channel,
         defang=lambda text, growing: defang(text, growing=growing),
-        seconds=20,
+        seconds=SECONDS,
         now=clock,
         new_id=new_id,
     )

@@ -17,6 +17,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from tests.kit.patience import settle
+
 #: The server's answer when it is well.
 WELL = "All is well."
 #: The part of an answer that it has sent when it fails in the middle.
@@ -174,7 +176,7 @@ async def _reset(server: FaultServer, writer: asyncio.StreamWriter) -> None:
 
 async def _reset_midstream(server: FaultServer, writer: asyncio.StreamWriter) -> None:
     await server.send(writer, _STREAM + sse(delta(content=BEGUN)))
-    await asyncio.sleep(0.1)  # or the reset would overtake what was sent
+    await settle()  # or the reset would overtake what was sent
     await _reset(server, writer)
 
 

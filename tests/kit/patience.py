@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 from types import CodeType
-from typing import Any, TypeVar, overload
+from typing import Any, NoReturn, TypeVar, overload
 
 from tests.kit import stalls
 
@@ -78,3 +78,38 @@ def leap(seconds: float) -> None:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, stalls.TestLoop)
     loop.leapt += seconds
+
+
+async def settle() -> None:
+    """Lets the running event loop take a hundred rounds, so that all that needs nothing but the loop has gone on.
+
+    What is sent over loopback has been read by then. What a thread or another process does may not be done.
+    """
+    for _ in range(100):
+        await asyncio.sleep(0)
+
+
+async def hang() -> NoReturn:
+    """Hangs for ever, and has the time pass in which somebody waits: whoever has a limit of `SECONDS` gives up.
+
+    For a server in the loop of its client: it calls this where it does not answer.
+    """
+    await settle()
+    leap(SECONDS)
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def hasten(work: Awaitable[T]) -> T:
+    """Returns what `work` gives, and has the time pass that it waits for in the running event loop.
+
+    Raises `AssertionError` if it waits for something else.
+    """
+    task = asyncio.ensure_future(work)
+    for _ in range(100):
+        await settle()
+        if task.done():
+            return await task
+        leap(SECONDS)
+    task.cancel()
+    raise AssertionError(f"{work!r} is not over, although {100 * SECONDS:g} s passed on the clock of the loop")

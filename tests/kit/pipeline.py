@@ -38,6 +38,7 @@ from memory.service import AgentMemory, Keeping, Service, Triggers
 from memory.store.sqlite.driver import Driver
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
 from tests.kit.fakes import Clock, ScriptedModel, counting_ids, runtime
+from tests.kit.patience import SECONDS
 from tests.kit.stores import address, counting, migrated
 
 _numbers = count(1)
@@ -184,8 +185,8 @@ async def pipeline(
         for task in beside:
             task.cancel()
         # Else a test that fails leaves the threads of its store behind, for which the process would wait for ever.
-        await router.drain(seconds=1 if shared else 5)
-        await memory.close(seconds=5)
+        await router.drain(seconds=SECONDS)
+        await memory.close(seconds=SECONDS)
 
 
 def _site(

@@ -42,6 +42,7 @@ from memory.transfer.transfers import Owner
 from tests.kit.assembly import assembled_router, assembled_store
 from tests.kit.fakes import Clock, counting_ids, runtime
 from tests.kit.loopback import Answer, Asked, serving
+from tests.kit.patience import SECONDS
 from tests.kit.pipeline import Wall, World
 from tests.kit.stores import migrated
 from tests.platforms.chat_model import is_extraction
@@ -326,7 +327,7 @@ async def house(folder: Path) -> AsyncIterator[House]:
     async def hear(data: bytes, *, name: str, media_type: str) -> str:
         return data.decode()
 
-    async with serving(puppet.answer) as url, httpx.AsyncClient(trust_env=False) as client:
+    async with serving(puppet.answer) as url, httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         spec = AgentSpec(name="assistant", models=(ModelSpec(provider="openai", model="puppet", base_url=url),))
         models = app.Models(client, Servers(time.monotonic))
         model = app._background_model(spec, models)
@@ -337,17 +338,17 @@ async def house(folder: Path) -> AsyncIterator[House]:
             triggers=Triggers(quiet_seconds=3_600, tokens=1_000_000, messages=100_000),
             runtime=runtime(clock, ids),
         )
-        limits = Limits(seconds=30, message_chars=20_000, placeholder_seconds=30)
+        limits = Limits(seconds=SECONDS, message_chars=20_000, placeholder_seconds=SECONDS)
         store = assembled_store(memory, walls, clock, ids, limits=limits)
         router = assembled_router(
-            {"assistant": app._agent(spec, models, 30)},
+            {"assistant": app._agent(spec, models, SECONDS)},
             {"assistant": store},
             walls,
             clock,
             rules=rules,
             attachments=Attachments(
                 max_bytes=1_000_000,
-                fetch_seconds=20,
+                fetch_seconds=SECONDS,
                 text_chars=50_000,
                 transcribe=hear,
                 mask=MASK,
@@ -361,8 +362,8 @@ async def house(folder: Path) -> AsyncIterator[House]:
         )
         await _furnish(empty)
         yield replace(empty, known=await empty.ids())
-        await router.drain(seconds=5)
-        await memory.close(seconds=5)
+        await router.drain(seconds=SECONDS)
+        await memory.close(seconds=SECONDS)
 
 
 async def _furnish(home: House) -> None:

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tests.kit.patience import wait_until
+from tests.kit.patience import until, wait_until
 
 #: Nothing here has to survive a crash of the machine.
 _SETTINGS = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "32MB", "max_connections": "60",
@@ -229,6 +229,26 @@ def files(path: Path) -> list[Path]:
         ).fetchone()
     assert row is not None
     return [one for one in Path(row[0], "base", str(row[1])).iterdir() if one.is_file()]
+
+
+async def tried(path: Path, statement: str, *, times: int = 1) -> None:
+    """Waits until a statement that begins so has waited for a lock so often in the database of this store."""
+    import psycopg
+
+    begun: set[object] = set()
+    with psycopg.connect(url(path), autocommit=True) as beside:
+
+        def seen() -> bool:
+            begun.update(
+                beside.execute(
+                    "select pid, query_start from pg_stat_activity where wait_event_type = 'Lock'"
+                    " and datname = current_database() and starts_with(query, %s)",
+                    (statement,),
+                )
+            )
+            return len(begun) >= times
+
+        await until(seen)
 
 
 def is_installed() -> bool:

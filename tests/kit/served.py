@@ -144,6 +144,18 @@ class Served:
 
             return await until(served)
 
+    async def ready(self) -> None:
+        """Waits until it takes in what is said. Its health can be read before."""
+        async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
+
+            async def takes() -> bool:
+                try:
+                    return (await client.get(f"http://127.0.0.1:{self.port}/readyz")).status_code == 200
+                except httpx.TransportError:
+                    return False
+
+            await until(takes)
+
     async def red(self, channel: str) -> str:
         """Returns the reason of that channel on the health page, once there is one."""
 

@@ -21,6 +21,7 @@ from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.database import SqliteDatabase, SqliteTransaction
 from tests.kit import postgres
 from tests.kit.fakes import Clock, counting_ids, runtime
+from tests.kit.patience import SECONDS
 
 AGENTS = ("assistant", "other")
 #: Every SQLite that may be under a store here.
@@ -76,7 +77,7 @@ async def opened(
     try:
         yield memory
     finally:
-        await memory.close(seconds=5)
+        await memory.close(seconds=SECONDS)
 
 
 def remembering(memory: Service, **of: Any) -> Agents:

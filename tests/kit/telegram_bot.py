@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from channels.base import (
     CommandSpec,
@@ -18,14 +18,12 @@ from channels.base import (
 from channels.supervision import Pace
 from channels.telegram import TelegramChannel
 from tests.kit.hosts import KeepingHost
+from tests.kit.patience import SECONDS, leap, settle
 from tests.platforms.telegram import Control
 
+T = TypeVar("T")
 ADA = 7
-
-
 GROUP = -1001234567890
-
-
 BOT = "@remora_test_bot"
 
 
@@ -69,7 +67,7 @@ def bot(
     *,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     poll_seconds: float = 2,
-    request_seconds: float = 5,
+    request_seconds: float = SECONDS,
     **options: Any,
 ) -> TelegramChannel:
     """The channel of the server's bot."""
@@ -92,6 +90,16 @@ async def running(channel: TelegramChannel, host: Host) -> AsyncIterator[Host]:
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+async def given_up(telegram: Control, method: str, work: Coroutine[Any, Any, T]) -> T:
+    """Returns what `work` gives, once the time has passed in which it waits for the answer to a request."""
+    count = len(await telegram.requests(method))
+    task = asyncio.create_task(work)
+    await telegram.wait(method=method, count=count + 1)
+    await settle()
+    leap(SECONDS)
+    return await task
 
 
 def place(chat: int = ADA, thread: int | None = None) -> Place:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 
 import numpy as np
@@ -20,15 +21,24 @@ class Toy:
     dimension = 4
     most_tokens = 100
 
+    def __init__(self) -> None:
+        self._slow, self._waits = threading.Event(), threading.Event()
+
     def count(self, text: str) -> int:
         return len(text.split())
 
     def vector(self, text: str, *, query: bool) -> NDArray[np.float32]:
+        if "beside" in text:  # the other lane's text that is slow
+            self._waits.set()
+            self._slow.wait()
         if "abort" in text:
             os.abort()
         if "killed from outside" in text:
             os.kill(os.getpid(), signal.SIGKILL)
         if "slow" in text:
+            self._slow.set()
+            time.sleep(0.5)
+        while "endless" in text or ("slow" in text and self._waits.is_set()):
             time.sleep(0.5)
         if "raise" in text:
             raise ValueError(text)

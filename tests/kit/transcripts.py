@@ -8,7 +8,7 @@ import json
 import os
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -20,6 +20,7 @@ from gateway import app
 from gateway.commands.catalogue import CATALOGUE
 from gateway.config.loading import load
 from gateway.pipeline.router import Router
+from memory.store.sqlite import driver as drivers
 from tests.kit.patience import until
 from tests.platforms import discord as discords
 from tests.platforms import telegram as telegrams
@@ -193,6 +194,20 @@ async def a_discord() -> AsyncIterator[discords.Control]:
         with discords.reached(platform):
             await platform.add_guild("Reef", guild=REEF)
             yield platform
+
+
+async def told(folder: Path, words: str, *, gone: bool = False) -> None:
+    """Waits until a message that waits for its turn has these words, or none has them any more."""
+
+    def as_wanted() -> bool:
+        # The bot runs in this process, where another SQLite would undo its locks.
+        with closing(drivers.best().module.connect(str(folder / "data" / "remora.db"))) as store:
+            ((count,),) = store.execute(
+                "select count(*) from inbox where state = 'pending' and instr(payload, ?)", (f'"{words}"',)
+            )
+        return bool(count) != gone
+
+    await until(as_wanted)
 
 
 async def learned(platform: telegrams.Control | discords.Control, times: int) -> None:

@@ -150,7 +150,7 @@ async def paged(folder: Path, *, port: int, served: Served | None = None) -> Asy
     """The page of an installation in `folder`, as long as the block runs."""
     given = served or Served(folder, port=port)
     async with given.running():
-        await given.health()
+        await given.ready()
         page = Page(folder, f"http://127.0.0.1:{port}")
         try:
             nobody = page.guest()

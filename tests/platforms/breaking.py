@@ -102,10 +102,8 @@ def hang_up(request: web.Request, *, reset: bool) -> None:
 
 
 async def _until_gone(request: web.Request) -> None:
-    """A killed process's sockets close a moment after it; 2 s is for a machine under load."""
-    for _ in range(200):
+    """A killed process's sockets close a moment after it."""
+    while not gone(request):
         await asyncio.sleep(_LOOK)
-        if gone(request):
-            break
     # The others of its connections close in the same moment.
     await asyncio.sleep(_LOOK)

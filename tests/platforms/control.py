@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
@@ -13,6 +14,9 @@ from tests.platforms.ledger import Ledger
 
 JSON: TypeAlias = dict[str, Any]
 Action: TypeAlias = Callable[..., JSON | Awaitable[JSON | None] | None]
+
+#: Seconds between two looks at what is waited for.
+_LOOK = 0.05
 
 
 class Wrong(Exception):
@@ -46,6 +50,33 @@ async def act(platform: Any, actions: Mapping[str, Action], token: str, action: 
     done = todo(platform, account, **fields)
     answer = await done if inspect.isawaitable(done) else done
     return {} if answer is None else answer
+
+
+async def wait(
+    pulse: Callable[[float], Awaitable[None]],
+    missing: Callable[[], str],
+    last: Callable[[], float],
+    *,
+    timeout: float,
+    idle: float = 0,
+) -> JSON:
+    """Waits until nothing is `missing`, which gives it in words, and looks again at each beat of the `pulse`.
+
+    `last` is the time of the last request. To be idle for so many seconds is to be so for as many looks, too: on a busy
+    machine seconds pass in which the bot can't go on.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + timeout
+    at, looks = last(), 0
+    while True:
+        looks = looks + 1 if last() == at else 0
+        at, lacks = last(), missing()
+        if not lacks and looks > idle / _LOOK:
+            return {"met": True, "missing": ""}
+        if loop.time() >= deadline:
+            return {"met": False, "missing": lacks or f"it was idle for {looks} looks"}
+        # Some of it changes with time alone.
+        await pulse(min(_LOOK, max(0.0, deadline - loop.time())))
 
 
 def _revoke(_platform: Platform, account: Account, *, revoked: bool) -> None:

@@ -6,7 +6,6 @@ what the bot asked for beside what became of it.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -186,14 +185,13 @@ def _seen_message(world: World, one: Message) -> JSON:
 
 
 async def _wait(platform: Platform, account: Account, *, timeout: float, **wanted: Any) -> JSON:
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + timeout
-    missing = _missing(platform, account, wanted)
-    while missing and loop.time() < deadline:
-        # Some of it changes with time alone.
-        await account.pulse.wait(min(0.05, max(0.0, deadline - loop.time())))
-        missing = _missing(platform, account, wanted)
-    return {"met": not missing, "missing": missing}
+    return await shared.wait(
+        account.pulse.wait,
+        lambda: _missing(platform, account, wanted),
+        lambda: account.ledger.last_other,
+        timeout=timeout,
+        idle=wanted.get("idle", 0),
+    )
 
 
 def _missing(platform: Platform, account: Account, wanted: JSON) -> str:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
+from tests.kit.patience import SECONDS
 from tests.platforms.discord.deeds import GENERAL, GUILD, OWNER, bot_id
 from tests.platforms.discord.model import (
     DM,
@@ -79,7 +80,8 @@ class World:
         self.typing: list[int] = []
         self.violations: list[JSON] = []
         self.deduplicated = 0
-        self.answer_seconds = 3.0
+        #: Discord itself waits for three seconds.
+        self.answer_seconds = SECONDS
         self.nonce_seconds = 300.0
         self._tell = tell
         self.add_guild(GUILD, "Guild")

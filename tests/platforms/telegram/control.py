@@ -418,14 +418,13 @@ def _files(_platform: Platform, account: Account, *, chat: int) -> JSON:
 
 
 async def _wait(platform: Platform, account: Account, *, timeout: float, **wanted: Any) -> JSON:
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + timeout
-    missing = _missing(platform, account, wanted)
-    while missing and loop.time() < deadline:
-        # Some of it changes with time alone.
-        await account.world.pulse.wait(min(0.05, max(0.0, deadline - loop.time())))
-        missing = _missing(platform, account, wanted)
-    return {"met": not missing, "missing": missing}
+    return await shared.wait(
+        account.world.pulse.wait,
+        lambda: _missing(platform, account, wanted),
+        lambda: account.ledger.last_other,
+        timeout=timeout,
+        idle=wanted.get("idle", 0),
+    )
 
 
 def _missing(platform: Platform, account: Account, wanted: JSON) -> str:

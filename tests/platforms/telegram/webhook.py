@@ -19,6 +19,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
+from tests.kit.patience import SECONDS
 from tests.platforms.faults import Faults
 from tests.platforms.ledger import Entry, Ledger
 from tests.platforms.pulse import Pulse
@@ -77,7 +78,7 @@ class Deliveries:
     ) -> None:
         self.to: Sequence[str] = ()
         self.second = 0.05
-        self.patience = 20.0
+        self.patience = SECONDS
         self.attempts: list[Attempt] = []
         self.most_open = 0
         self._queue = queue
@@ -127,7 +128,7 @@ class Deliveries:
 
     async def _run(self) -> None:
         version = self._webhook.version
-        async with httpx.AsyncClient(trust_env=False, verify=False) as client:
+        async with httpx.AsyncClient(trust_env=False, verify=False, timeout=SECONDS) as client:
             try:
                 while self._queue.webhook:
                     if version != self._webhook.version:

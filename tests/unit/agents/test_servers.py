@@ -7,12 +7,7 @@ import asyncio
 import pytest
 
 from agents.servers import Servers
-from tests.kit.patience import limit
-
-
-async def settle() -> None:
-    for _ in range(10):
-        await asyncio.sleep(0)
+from tests.kit.patience import limit, settle
 
 
 async def test_a_background_call_gives_way_to_a_person_and_begins_anew() -> None:

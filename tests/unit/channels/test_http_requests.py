@@ -10,6 +10,7 @@ from aiohttp import ClientSession, web
 
 from channels.base import ChannelError, ChannelUnavailable, TooLarge
 from channels.http import HttpAnswer, HttpClient
+from tests.kit.patience import SECONDS
 
 _SECRET = "s3cr3t"
 
@@ -52,7 +53,7 @@ async def server() -> AsyncIterator[str]:
 
 
 async def asked(url: str, *, limit: int | None = None) -> HttpAnswer | ChannelError:
-    return await HttpClient(session).exchange("GET", url, server="the server", seconds=5, limit=limit)
+    return await HttpClient(session).exchange("GET", url, server="the server", seconds=SECONDS, limit=limit)
 
 
 async def test_an_answer_is_given_whatever_its_status() -> None:

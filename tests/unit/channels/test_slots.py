@@ -8,6 +8,7 @@ from collections.abc import Collection
 import pytest
 
 from channels.slots import Slots
+from tests.kit.patience import limit, settle
 
 
 def longest_waiting(keys: Collection[str]) -> str:
@@ -20,18 +21,13 @@ async def held(slots: Slots[str], key: str, log: list[str], release: asyncio.Eve
         await release.wait()
 
 
-async def settled() -> None:
-    for _ in range(5):
-        await asyncio.sleep(0)
-
-
 async def test_the_owner_chooses_who_is_next() -> None:
     """Not the order of coming."""
     slots, log, release = Slots[str](1, min), list[str](), asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
         for key in ("b", "d", "a", "c"):
             tasks.create_task(held(slots, key, log, release))
-            await settled()
+            await settle()
         assert log == ["b"]
         release.set()
     assert log == ["b", "a", "c", "d"] and not slots.held
@@ -47,7 +43,7 @@ async def test_a_slot_stays_free_while_nobody_may_have_it() -> None:
     async with asyncio.TaskGroup() as tasks:
         for key in ("ada", "ada", "bob"):
             tasks.create_task(held(slots, key, log, release))
-        await settled()
+        await settle()
         assert log == ["ada", "bob"]
         release.set()
     assert log == ["ada", "bob", "ada"]
@@ -59,7 +55,7 @@ async def test_a_cancelled_waiter_takes_no_slot_along(served: bool) -> None:
     slots, log, release = Slots[str](1, longest_waiting), list[str](), asyncio.Event()
     first = asyncio.create_task(held(slots, "first", log, release))
     second = asyncio.create_task(held(slots, "second", log, release))
-    await settled()
+    await settle()
     if served:
         release.set()
         while not first.done():
@@ -68,7 +64,7 @@ async def test_a_cancelled_waiter_takes_no_slot_along(served: bool) -> None:
     await asyncio.gather(second, return_exceptions=True)
     release.set()
     await first
-    async with asyncio.timeout(1), slots.slot("third"):
+    async with limit(), slots.slot("third"):
         assert slots.held == {"third": 1}
 
 
@@ -78,5 +74,5 @@ async def test_an_error_inside_gives_the_slot_back() -> None:
     with pytest.raises(KeyError):
         async with slots.slot("ada"):
             raise KeyError
-    async with asyncio.timeout(1), slots.slot("ada"):
+    async with limit(), slots.slot("ada"):
         assert slots.held == {"ada": 1}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from gateway.pipeline.lanes import LaneFull, Lanes
-from tests.kit.patience import limit
+from tests.kit.patience import SECONDS, leap, limit, until
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,12 @@ class Note:
 
 
 class Log:
-    """Takes batches and remembers when each began and ended."""
+    """Takes batches, ends each once the gate is open, and remembers the order of their ends."""
 
-    def __init__(self, seconds: float = 0.0) -> None:
-        self.seconds = seconds
+    def __init__(self, *, shut: bool = False) -> None:
+        self.gate = asyncio.Event()
+        if not shut:
+            self.gate.set()
         self.batches: list[tuple[str, list[str]]] = []
         self.running = 0
         self.most = 0
@@ -34,7 +36,8 @@ class Log:
     async def __call__(self, key: str, batch: list[Note]) -> None:
         self.running += 1
         self.most = max(self.most, self.running)
-        await asyncio.sleep(self.seconds)
+        await asyncio.sleep(0)
+        await self.gate.wait()
         self.running -= 1
         self.batches.append((key, [note.text for note in batch]))
 
@@ -45,7 +48,7 @@ def lanes(log: Log, *, concurrent: int = 4, limit: int = 100) -> Lanes[Note]:
 
 async def test_items_of_one_lane_are_handled_in_order_and_one_at_a_time() -> None:
     """Two answers to one person at once would cross."""
-    log = Log(0.001)
+    log = Log()
     lane = lanes(log)
     for n in range(5):
         lane.put("a", Note(str(n), alone=True))
@@ -56,10 +59,12 @@ async def test_items_of_one_lane_are_handled_in_order_and_one_at_a_time() -> Non
 
 async def test_lanes_run_side_by_side_up_to_the_limit() -> None:
     """One slow chat must not hold up another, nor may all run at once."""
-    log = Log(0.01)
+    log = Log(shut=True)
     lane = lanes(log, concurrent=3)
     for n in range(9):
         lane.put(f"lane {n}", Note("x"))
+    await until(lambda: log.running == 3)
+    log.gate.set()
     await asyncio.gather(*(lane.idle(f"lane {n}") for n in range(9)))
     assert log.most == 3
 
@@ -68,9 +73,9 @@ async def test_a_burst_of_one_author_is_one_batch() -> None:
     """People press Enter in the middle of a thought."""
     log = Log()
     lane = lanes(log)
-    lane.put("a", Note("first", burst_seconds=0.05))
-    await asyncio.sleep(0.01)
-    lane.put("a", Note("second", burst_seconds=0.05))
+    lane.put("a", Note("first", burst_seconds=SECONDS))
+    await asyncio.sleep(0)
+    lane.put("a", Note("second"))
     await lane.idle("a")
     assert log.batches == [("a", ["first", "second"])]
 
@@ -87,11 +92,12 @@ async def test_a_burst_never_crosses_a_command_or_another_author() -> None:
 
 async def test_a_busy_lane_does_not_starve_a_quiet_one() -> None:
     """With a single slot, a newcomer waits for one batch, not for all that are queued elsewhere."""
-    log = Log(0.001)
+    log = Log(shut=True)
     lane = lanes(log, concurrent=1)
     for n in range(20):
         lane.put("busy", Note(str(n), alone=True))
-    await asyncio.sleep(0.003)
+    await until(lambda: log.running)
+    log.gate.set()
     lane.put("quiet", Note("me", alone=True))
     await lane.idle("quiet")
     assert len(log.batches) < 15
@@ -99,7 +105,7 @@ async def test_a_busy_lane_does_not_starve_a_quiet_one() -> None:
 
 async def test_too_much_in_one_lane_is_refused() -> None:
     """A flood must not fill the memory of the process; what was taken earlier always gets in."""
-    lane = lanes(Log(1), limit=2)
+    lane = lanes(Log(shut=True), limit=2)
     lane.put("a", Note("1"))
     lane.put("a", Note("2"))
     with pytest.raises(LaneFull):
@@ -110,40 +116,47 @@ async def test_too_much_in_one_lane_is_refused() -> None:
 
 async def test_draining_waits_for_what_runs_and_ends_the_rest() -> None:
     """A stop has a deadline."""
-    log = Log(0.01)
+    log = Log()
     lane = lanes(log)
     lane.put("a", Note("1"))
-    assert await lane.drain(seconds=5)
-    slow = lanes(Log(60))
-    slow.put("a", Note("1"))
+    assert await lane.drain(seconds=SECONDS)
+    stuck = lanes(Log(shut=True))
+    stuck.put("a", Note("1"))
+    draining = asyncio.create_task(stuck.drain(seconds=SECONDS))
     await asyncio.sleep(0)
-    assert not await slow.drain(seconds=0.01)
+    leap(SECONDS)
+    assert not await draining
 
 
 async def test_a_group_that_hangs_holds_up_no_other() -> None:
     """One agent's model that never answers must not silence the other agents."""
-    log = Log(30)
-    lane = lanes(log, concurrent=2)
+    hung, well = asyncio.Event(), asyncio.Event()
+
+    async def handle(key: str, batch: list[Note]) -> None:
+        (well if batch[0].group == "assistant" else hung).set()
+        await asyncio.Event().wait()
+
+    lane = Lanes(handle, concurrent=2, limit=100)
     for n in range(4):
         lane.put(f"hung {n}", Note("x", group="broken"))
-    await asyncio.sleep(0.01)
-    log.seconds = 0.0
-    lane.put("well", Note("me"))
     async with limit():
-        await lane.idle("well")
+        await hung.wait()
+        lane.put("well", Note("me"))
+        await well.wait()
     await lane.drain(seconds=0)
 
 
 async def test_who_has_just_spoken_goes_before_what_has_waited_long_but_not_every_time() -> None:
     """A backlog is worked off beside people who talk right now."""
-    log = Log(0.001)
+    log = Log(shut=True)
     lane = lanes(log, concurrent=1)
     lane.put("first", Note("x"))
-    await asyncio.sleep(0)
     for n in range(8):
         lane.put(f"late {n}", Note("x", late=True))
     for n in range(8):
         lane.put(f"prompt {n}", Note("x"))
+    await until(lambda: log.running)
+    log.gate.set()
     await asyncio.gather(*(lane.idle(f"{kind} {n}") for kind in ("late", "prompt") for n in range(8)))
     kinds = [key.split()[0] for key, _ in log.batches[1:]]
     assert kinds[:10].count("prompt") > 6
@@ -152,16 +165,17 @@ async def test_who_has_just_spoken_goes_before_what_has_waited_long_but_not_ever
 
 async def test_an_item_that_waits_can_be_replaced_and_one_under_way_cannot() -> None:
     """An edit counts until its turn begins."""
-    log = Log(0.05)
+    log = Log(shut=True)
     lane = lanes(log)
     lane.put("a", Note("1", alone=True))
     lane.put("a", Note("2", alone=True))
-    await asyncio.sleep(0.01)
+    await until(lambda: log.running)
 
     def instead(old: str) -> Callable[[Note], Note | None]:
         return lambda note: Note("new", alone=True) if note.text == old else None
 
     changed = [lane.replace("a", instead(old)) for old in "12"]
+    log.gate.set()
     await lane.idle("a")
     assert changed == [False, True]
     assert [texts for _, texts in log.batches] == [["1"], ["new"]]
@@ -169,13 +183,14 @@ async def test_an_item_that_waits_can_be_replaced_and_one_under_way_cannot() -> 
 
 async def test_what_waits_can_be_taken_out() -> None:
     """Whoever says stop has no more answers coming."""
-    log = Log(0.05)
+    log = Log(shut=True)
     lane = lanes(log)
     for note in (Note("1", alone=True), Note("2", author="bob", alone=True), Note("3", alone=True)):
         lane.put("a", note)
-    await asyncio.sleep(0.01)
+    await until(lambda: log.running)
     taken = lane.take_out("a", lambda note: note.author == "ada")
     assert lane.take_out("nowhere", lambda note: True) == []
+    log.gate.set()
     await lane.idle("a")
     assert [note.text for note in taken] == ["3"]
     assert [texts for _, texts in log.batches] == [["1"], ["2"]]

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.pipeline.shares import Shares
+from tests.kit.patience import settle
 
 
 class Crowd:
@@ -39,11 +40,6 @@ class Crowd:
         for _, _, goes in self.tasks:
             goes.set()
         await asyncio.gather(*(task for _, task, _ in self.tasks), return_exceptions=True)
-
-
-async def settle() -> None:
-    for _ in range(10):
-        await asyncio.sleep(0)
 
 
 async def test_one_person_has_at_most_half() -> None:

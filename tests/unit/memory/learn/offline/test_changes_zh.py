@@ -134,7 +134,7 @@ def test_a_polite_or_plain_word_corrects_nothing(text: str) -> None:
 @each_row("part", ["我和", "请把", "不是的是", "今天", "的事请", "我不吃了，"])
 def test_a_long_repetition_is_read_in_no_time(part: str) -> None:
     text = (part * 240)[:239]
-    start = time.perf_counter()
+    start = time.thread_time()
     changes(text)
     to_forget(text)
-    assert time.perf_counter() - start < 2
+    assert time.thread_time() - start < 2
