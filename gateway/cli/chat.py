@@ -23,14 +23,14 @@ import click
 from channels.base import ChannelError
 from channels.ids import FORMATS
 from gateway.cli.bar import progress
-from gateway.cli.exits import EX_CANTCREAT, EX_DATAERR, EX_NOT_RUNNING, EX_SOFTWARE, ending, fail
+from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_NOT_RUNNING, EX_SOFTWARE, ending, fail
 from gateway.cli.start import CONFIG, loaded, set_up_logs, tell_errors
-from gateway.config.loading import EX_CONFIG, Config, ConfigError, find, is_reference, load
 from gateway.pipeline.policy import OPERATOR
 
 if TYPE_CHECKING:
     from channels.console import ConsoleChannel
     from gateway.cli.recording import Recording
+    from gateway.config.loading import Config
 
 
 #: Seconds that leaving may take without a word.
@@ -167,6 +167,7 @@ def _tell(loop: asyncio.AbstractEventLoop, channel: ConsoleChannel, log_file: Pa
 async def _with_offered_model(config: Config) -> Config:
     """Asks once, if no model is configured, whether to use one at hand, and names the command that keeps it."""
     from gateway.cli import init_texts, offer
+    from gateway.config.loading import is_reference
 
     spec = config.agents[config.default_agent]
     if spec.models:
@@ -221,6 +222,7 @@ async def _talk(config: Config, channel: ConsoleChannel) -> None:
 
 async def _served(config: Config, config_path: Path | None) -> int:
     from gateway import app
+    from gateway.config.loading import ConfigError, find, load
     from gateway.ops import serve as serving
     from gateway.ops.reloading import Sources
     from gateway.ops.traces import traced

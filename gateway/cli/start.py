@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.exits import EX_CANTCREAT, fail
-from gateway.config.loading import EX_CONFIG, Config, ConfigError, find, load
+from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, fail
 
 if TYPE_CHECKING:
+    from gateway.config.loading import Config
     from gateway.pipeline.store import Roster
 
 #: The log of terminal chats, in the data folder.
@@ -35,6 +35,8 @@ AGENT = click.option(
 
 def loaded(config_path: Path | None) -> Config:
     """Returns the configuration at this path or in the usual places; a mistake in it ends the command."""
+    from gateway.config.loading import ConfigError, find, load
+
     home = Path.home()
     try:
         return load(find(config_path, os.environ, Path.cwd(), home), os.environ, home)

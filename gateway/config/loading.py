@@ -43,7 +43,6 @@ from gateway.config.strict_yaml import (
 
 __all__ = [
     "CONFIG_NAME",
-    "EX_CONFIG",
     "Config",
     "ConfigError",
     "Problem",
@@ -56,8 +55,6 @@ __all__ = [
     "reference",
 ]
 
-#: The exit code for a wrong configuration, as in BSD's sysexits.h.
-EX_CONFIG = 78
 CONFIG_NAME = "config.yaml"
 #: The prefix of the ids of the web page's channels, before the agent's name.
 WEB_PREFIX = "web-"
