@@ -37,8 +37,9 @@ from channels.base import Channel, Inbound, Place
 from channels.ids import FORMATS
 from gateway.api.places import agent_in
 from gateway.cli.replay import Setup
-from gateway.config.loading import WEB_PREFIX, Config, ConfigError, Problem
+from gateway.config.loading import WEB_PREFIX, Config, ConfigError
 from gateway.config.settings import BotSettings, DiscordSettings, EmbeddingSettings, RerankSettings, Settings
+from gateway.config.strict_yaml import Problem
 from gateway.internet.pages import Pages
 from gateway.internet.reach import PublicWeb
 from gateway.internet.search import SearxSearch

@@ -25,16 +25,7 @@ from gateway import app
 from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_TEMPFAIL, fail
 from gateway.cli.start import set_up_logs
 from gateway.config import setup
-from gateway.config.loading import (
-    CONFIG_NAME,
-    Config,
-    ConfigError,
-    data_here,
-    find,
-    home_folder,
-    is_reference,
-    load,
-)
+from gateway.config.loading import CONFIG_NAME, Config, ConfigError, data_here, find, home_folder, is_reference, load
 from gateway.config.settings import DISCORD_TOKEN, TELEGRAM_TOKEN, BotSettings, discord_number
 from gateway.pipeline import policy
 
@@ -290,8 +281,10 @@ def _chosen_servers(token: str, base_url: str) -> list[str]:
     """Returns the ids of the servers to answer in. Without a terminal or a choice, says how to add them later."""
     chosen = []
     if sys.stdin.isatty():
+        from channels.discord import servers
+
         try:
-            found = asyncio.run(_servers(token, base_url))
+            found = asyncio.run(servers(token, base_url))
         except ChannelError as exc:
             click.echo(f"Can't list its servers now: {exc}", err=True)
             found = {}
@@ -303,13 +296,6 @@ def _chosen_servers(token: str, base_url: str) -> list[str]:
     if not chosen:
         click.echo(_SERVERS)
     return chosen
-
-
-async def _servers(token: str, base_url: str) -> dict[str, str]:
-    """Returns the names of the servers that a Discord bot is in, by id. Raises `ChannelError`."""
-    from channels.discord import servers
-
-    return await servers(token, base_url)
 
 
 def _shown(name: str) -> str:

@@ -1,7 +1,4 @@
-"""`remora channels`: list the chat platforms, or set one up.
-
-Invariant: what the commands do is imported when they are run, so that their help is printed at once.
-"""
+"""`remora channels`: list the chat platforms, or set one up."""
 
 from __future__ import annotations
 

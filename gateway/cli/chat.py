@@ -6,7 +6,6 @@ Invariant: whatever interrupts a command, no message that it has taken is lost; 
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import secrets
 import sys
@@ -14,7 +13,6 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -50,9 +48,6 @@ def chat(config_path: Path | None, person: str, once: str | None) -> None:
     # Bytes of another encoding come as lone surrogates, which no database takes.
     if not person.strip() or any("\ud800" <= letter <= "\udfff" for letter in person):
         fail("--as needs a name, in UTF-8.", click.UsageError.exit_code)
-    # Imported here: `remora check` needs none of it, and starts in half the time.
-    for module in ("channels.console", "gateway.app"):
-        import_module(module)
     with ending():  # all messages are committed; unanswered ones are taken up at the next start
         try:
             # No watch for stalls: one person waits, who sees that, and a script has nothing to read of it.
@@ -228,8 +223,6 @@ async def _served(config: Config, config_path: Path | None) -> int:
     from gateway.ops.traces import traced
 
     set_up_logs(config)
-    # The objects of the program stay: without this, each full collection walks through all of them.
-    gc.freeze()
     _offer_notes(config)
     stop, home, cwd = asyncio.Event(), Path.home(), Path.cwd()
     sources = Sources(lambda: load(find(config_path, os.environ, cwd, home), os.environ, home), asyncio.Event())

@@ -24,16 +24,7 @@ from gateway.cli import offer
 from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, EX_TEMPFAIL, fail
 from gateway.cli.init_texts import TEXTS, language
 from gateway.config import home as homes
-from gateway.config.loading import (
-    CONFIG_NAME,
-    Config,
-    ConfigError,
-    data_here,
-    find,
-    home_folder,
-    load,
-    reference,
-)
+from gateway.config.loading import CONFIG_NAME, Config, ConfigError, data_here, find, home_folder, load, reference
 from gateway.config.setup import use_model
 
 _KEY = "REMORA_MODEL_KEY"

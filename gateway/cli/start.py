@@ -5,6 +5,7 @@ Invariant: a mistake there ends the command before it has done anything, with a 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -45,7 +46,7 @@ def loaded(config_path: Path | None) -> Config:
 
 
 def set_up_logs(config: Config, *, beside_chat: bool = False) -> Path | None:
-    """Sets up the logs as configured and returns their file, or None for stderr. From here on a crash is redacted, too.
+    """Ends the start: sets up the logs as configured and returns their file, or None for stderr. Crashes are redacted.
 
     With `beside_chat` they go to a file of their own if they would appear on the terminal otherwise.
     """
@@ -64,6 +65,9 @@ def set_up_logs(config: Config, *, beside_chat: bool = False) -> Path | None:
     except telemetry.LogFileError as exc:
         fail(str(exc), EX_CANTCREAT)
     telemetry.log_crashes()
+    # The objects of the program stay: without this, each full collection walks through all of them.
+    gc.freeze()
+    gc.set_threshold(20_000)
     return file
 
 

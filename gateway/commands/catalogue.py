@@ -6,7 +6,8 @@ English and Chinese have every text; a text that a language of `languages/` lack
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from typing import Final
 
 from gateway.commands import (
@@ -48,8 +49,32 @@ PARTS: Final = (
 )
 
 _ENGLISH: Final = {key: text for part in PARTS for key, text in part.EN.items()}
+
+
+class Deferred(Mapping[str, str]):
+    """A mapping that is made when it is first read."""
+
+    def __init__(self, make: Callable[[], Mapping[str, str]]) -> None:
+        self._made = cache(make)
+
+    def __getitem__(self, key: str) -> str:
+        return self._made()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made())
+
+    def __len__(self) -> int:
+        return len(self._made())
+
+
+def _translated(language: Language) -> Mapping[str, str]:
+    texts: Mapping[str, str] = wording(language).get("texts", {})
+    return {**_ENGLISH, **texts}
+
+
 CATALOGUE: Final[Mapping[Language, Mapping[str, str]]] = {
     "en": _ENGLISH,
     "zh": {key: text for part in PARTS for key, text in part.ZH.items()},
-    **{code: _ENGLISH | wording(code).get("texts", {}) for code in ("de", "es", "fr", "ja")},
+    # A file takes 20 ms.
+    **{code: Deferred(partial(_translated, code)) for code in ("de", "es", "fr", "ja")},
 }

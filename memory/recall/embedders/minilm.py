@@ -126,7 +126,7 @@ def _load() -> tuple[Any, Any, Any]:
         content = model.read_bytes()
         if hashlib.sha256(content).hexdigest() != _SHA256:
             raise _unavailable(f"{model} is not the model that this Remora knows")
-        table = runtime.OrtValue.ortvalue_from_numpy(minilm_graph.table(model))
+        table = np.memmap(model, np.int8, "r", minilm_graph.TABLE_AT, minilm_graph.SHAPE)  # read where it is used
         pieces = _VOCABULARY.read_text(encoding="utf-8").splitlines()
     except ImportError as exc:
         raise _unavailable(f"{exc.name or exc} can't be loaded") from exc
@@ -140,10 +140,11 @@ def _load() -> tuple[Any, Any, Any]:
     options.enable_cpu_mem_arena = False
     options.enable_mem_pattern = False
     options.log_severity_level = 3
-    options.add_initializer(minilm_graph.TABLE, table)
+    in_file = runtime.OrtValue.ortvalue_from_numpy(table)
+    options.add_initializer(minilm_graph.TABLE, in_file)
     session = runtime.InferenceSession(minilm_graph.rewired(content), options, providers=["CPUExecutionProvider"])
     session._model_bytes = None  # 22 MB, which it keeps for a change of providers
-    return session, tokenizer, table
+    return session, tokenizer, in_file
 
 
 def _unavailable(reason: str) -> EmbedderUnavailable:

@@ -9,48 +9,32 @@ Invariant: nodes are replaced by nodes of as many bytes, so that no length aroun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
 
 #: The 8-bit table in the file: its name, its first byte, its shape.
 TABLE: Final = "inner.embeddings.word_embeddings.weight_q"
-_TABLE_AT: Final = 161_538
-_SHAPE: Final = (30_522, 384)
+TABLE_AT: Final = 161_538
+SHAPE: Final = (30_522, 384)
 _FLOATS: Final = TABLE.removesuffix("_q")
-#: The most bytes whose number protobuf writes in one byte.
-_SHORT: Final = 127
-#: Attributes of nodes: the type of a Cast, the axis of a Gather.
+#: Attributes: the type of a Cast, the axis of a Gather.
 _TO_FLOAT: Final = b"*\t\n\x02to\x18\x01\xa0\x01\x02"
 _BY_ROW: Final = b"*\x0b\n\x04axis\x18\x00\xa0\x01\x02"
 
 
-def table(model: Path) -> NDArray[np.int8]:
-    """Returns the 8-bit table, of which the system reads the parts that are used."""
-    return np.memmap(model, dtype=np.int8, mode="r", offset=_TABLE_AT, shape=_SHAPE)
-
-
 def rewired(model: bytes) -> bytes:
     """Returns the model with the rows of the table looked up before they are unfolded."""
-    unfold = _node("Cast", [TABLE], f"{_FLOATS}_f", f"{_FLOATS}_cast", _TO_FLOAT)
-    scale = _node("Mul", [f"{_FLOATS}_f", f"{_FLOATS}_scale"], _FLOATS, f"{_FLOATS}_mul")
-    look_up = _node("Gather", [_FLOATS, "input_ids"], "embedding", "node_embedding", _BY_ROW)
-    rows = _filled("Gather", [TABLE, "input_ids"], "rows_q", len(unfold))
-    row_scales = _filled("Gather", [f"{_FLOATS}_scale", "input_ids"], "row_scales", len(scale))
-    unfold_rows = _node("Cast", ["rows_q"], "rows_f", "", _TO_FLOAT)
-    scale_rows = _filled("Mul", ["rows_f", "row_scales"], "embedding", len(look_up) - len(unfold_rows))
-    return model.replace(unfold, rows).replace(scale, row_scales).replace(look_up, unfold_rows + scale_rows)
+    cast = _node("Cast", (TABLE,), f"{_FLOATS}_f", f"{_FLOATS}_cast", _TO_FLOAT)
+    scale = _node("Mul", (f"{_FLOATS}_f", f"{_FLOATS}_scale"), _FLOATS, f"{_FLOATS}_mul")
+    look_up = _node("Gather", (_FLOATS, "input_ids"), "embedding", "node_embedding", _BY_ROW)
+    # The names of the new nodes fill up the bytes.
+    rows = _node("Gather", (TABLE, "input_ids"), "rows_q", "_" * 77)
+    row_scales = _node("Gather", (f"{_FLOATS}_scale", "input_ids"), "row_scales", "_" * 101)
+    unfolded = _node("Cast", ("rows_q",), "rows_f", "", _TO_FLOAT)
+    unfolded += _node("Mul", ("rows_f", "row_scales"), "embedding", "_" * 25)
+    return model.replace(cast, rows).replace(scale, row_scales).replace(look_up, unfolded)
 
 
-def _filled(op: str, inputs: Sequence[str], output: str, size: int) -> bytes:
-    """Returns a node whose name makes it take so many bytes."""
-    return _node(op, inputs, output, "_" * (size - len(_node(op, inputs, output, "")) - (size > _SHORT + 2)))
-
-
-def _node(op: str, inputs: Sequence[str], output: str, name: str, attribute: bytes = b"") -> bytes:
+def _node(op: str, inputs: tuple[str, ...], output: str, name: str, attribute: bytes = b"") -> bytes:
     """Returns a node as a field of its graph, as protobuf writes it."""
     fields = [*((0x0A, each) for each in inputs), (0x12, output), (0x1A, name), (0x22, op)]
     return _field(0x0A, b"".join(_field(tag, text.encode()) for tag, text in fields) + attribute)
@@ -58,4 +42,4 @@ def _node(op: str, inputs: Sequence[str], output: str, name: str, attribute: byt
 
 def _field(tag: int, body: bytes) -> bytes:
     size = len(body)
-    return bytes([tag, size] if size <= _SHORT else [tag, size & _SHORT | _SHORT + 1, size >> 7]) + body
+    return bytes([tag, size] if size < 128 else [tag, size % 128 + 128, size // 128]) + body

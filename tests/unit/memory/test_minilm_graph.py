@@ -38,10 +38,10 @@ def session(model: str | bytes) -> Any:
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def test_every_piece_of_the_vocabulary_and_every_length_have_equal_vectors(file: Path) -> None:
+def test_pieces_from_all_over_the_vocabulary_and_texts_of_all_lengths_have_equal_vectors(file: Path) -> None:
     plain, rewired = session(str(file)), session(minilm_graph.rewired(file.read_bytes()))
     pieces = np.random.default_rng(1).permutation(30_522)
-    for ids in (*np.array_split(pieces, 150), *(pieces[:size] for size in (1, 2, 3, 7, 20, 64, 255, 256))):
+    for ids in (*np.array_split(pieces[:5_000], 25), *(pieces[:size] for size in (1, 2, 3, 7, 20, 64, 255, 256))):
         assert np.array_equal(states(plain, ids), states(rewired, ids))
 
 
@@ -66,7 +66,7 @@ def test_the_file_keeps_its_length_and_loses_the_table_of_floats(file: Path) -> 
 
 
 def test_the_table_on_disk_is_the_one_in_the_file(file: Path) -> None:
-    table = minilm_graph.table(file)
+    table = np.memmap(file, np.int8, "r", minilm_graph.TABLE_AT, minilm_graph.SHAPE)
     content = file.read_bytes()
     assert content.count(table.tobytes()) == 1
     head = b"\x42" + bytes([len(minilm_graph.TABLE)]) + minilm_graph.TABLE.encode() + b"\x4a\x80\xae\xcb\x05"
