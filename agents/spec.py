@@ -600,6 +600,11 @@ class AgentSpec(Section):
     )
 
     @property
+    def background_models(self) -> tuple[ModelSpec, ...]:
+        """The models that read conversations for memories, the first choice first; none of them is "offline"."""
+        return tuple(model for model in self.background.models or self.models if model.provider != "offline")
+
+    @property
     def usable_tools(self) -> tuple[Literal[ToolName, WebToolName], ...]:
         """The named tools that work with these settings: memory tools need a memory."""
         return tuple(tool for tool in self.tools if self.memory.enabled or tool in _WITHOUT_MEMORY)

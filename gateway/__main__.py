@@ -22,30 +22,19 @@ from gateway.cli import backups, channels, chat, doctor, init, jobs, keys, mcp, 
 @click.version_option(package_name="remora")
 def main() -> None:
     """Remora: a chat bot that remembers, and lets people see, correct and erase what it remembers."""
-    # Loading makes hundreds of thousands of objects that stay; collecting among them takes a tenth of a start.
-    gc.set_threshold(20_000)
+    # Loading makes hundreds of thousands of objects that stay; looking for garbage among them takes a tenth of a start.
+    # `set_up_logs` ends this.
+    gc.set_threshold(500_000)
     # Files that this process makes from now on belong to its user alone, also those that libraries make.
     os.umask(0o077)
 
 
-main.add_command(init.init)
-main.add_command(chat.chat)
-main.add_command(chat.serve)
-main.add_command(chat.web)
-main.add_command(chat.replay)
-main.add_command(status.status)
-main.add_command(status.check)
-main.add_command(doctor.doctor)
-main.add_command(channels.channels)
-main.add_command(jobs.jobs)
-main.add_command(keys.keys)
-main.add_command(mcp.mcp)
-main.add_command(backups.backup)
-main.add_command(backups.restore)
-main.add_command(backups.erase_again)
-main.add_command(moves.move)
-main.add_command(transfers.import_)
-main.add_command(transfers.export)
+for command in (
+    init.init, chat.chat, chat.serve, chat.web, chat.replay, status.status, status.check, doctor.doctor,
+    channels.channels, jobs.jobs, keys.keys, mcp.mcp, backups.backup, backups.restore, backups.erase_again,
+    moves.move, transfers.import_, transfers.export,
+):  # fmt: skip
+    main.add_command(command)
 
 
 if __name__ == "__main__":

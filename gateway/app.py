@@ -37,8 +37,9 @@ from channels.base import Channel, Inbound, Place
 from channels.ids import FORMATS
 from gateway.api.places import agent_in
 from gateway.cli.replay import Setup
-from gateway.config.loading import WEB_PREFIX, Config, ConfigError, Problem
+from gateway.config.loading import WEB_PREFIX, Config, ConfigError
 from gateway.config.settings import BotSettings, DiscordSettings, EmbeddingSettings, RerankSettings, Settings
+from gateway.config.strict_yaml import Problem
 from gateway.internet.pages import Pages
 from gateway.internet.reach import PublicWeb
 from gateway.internet.search import SearxSearch
@@ -61,8 +62,6 @@ from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.sharing import Sharing
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner, spent_on
-from memory.learn.entities import SPACY_INSTALL
-from memory.learn.entities import trained as trained_names
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
 from memory.recall.embed import EmbeddingFault
 from memory.recall.embedders.local import Local
@@ -733,31 +732,9 @@ def _rotation(session: SessionSpec) -> Rotation:
     )
 
 
-def without_names(config: Config) -> list[str]:
-    """Returns a sentence for each agent that is to find names with a part that is missing."""
-    found = []
-    for name, spec in config.agents.items():
-        if spec.memory.entities == "spacy" and trained_names() is None:
-            found.append(
-                f"Agent {name} is to find names with spaCy (memory.entities), which is not installed here, so patterns "
-                f"alone find them. {SPACY_INSTALL}"
-            )
-        elif spec.memory.entities == "model" and not _background_specs(spec):
-            found.append(
-                f"Agent {name} is to find names with its model (memory.entities), but has none, so patterns alone find "
-                "them. Give it a model, or set memory.entities to auto."
-            )
-    return found
-
-
-def _background_specs(spec: AgentSpec) -> list[ModelSpec]:
-    """Returns the models that read an agent's conversations, the first choice first."""
-    return [model for model in spec.background.models or spec.models if model.provider != "offline"]
-
-
 def _background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None:
     """Returns the models that read an agent's conversations for memories and sum them up; None if it has none."""
-    models = _background_specs(spec)
+    models = spec.background_models
     if not models:
         return None
     chain = shared.chain(models, background=True)

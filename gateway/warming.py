@@ -21,6 +21,7 @@ from agents.offline.speech import speech
 from channels.base import Channel
 from gateway import app
 from gateway.commands import phrases, plain
+from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.texts import Texts
 from gateway.config.loading import Config
 from gateway.config.settings import BotSettings
@@ -95,6 +96,8 @@ def _warm_up(config: Config, channels: Iterable[Channel]) -> None:
     for channel in channels:
         channel.warm_up()
     redact("Nothing.")
+    for texts in CATALOGUE.values():
+        len(texts)
     for language in _expected(config):
         _warm_up_language(language)
 

@@ -105,8 +105,8 @@ VENDORS = {
     "wcwidth": {"channels/console_live.py", "channels/console_page.py", "channels/markup.py"},
     "dotenv": {"gateway/config/loading.py", "gateway/config/setup.py"},
     "click": {
-        "gateway/__main__.py", "gateway/cli/bar.py", "gateway/cli/channels.py", "gateway/cli/backups.py", "gateway/cli/doctor.py",
-        "gateway/cli/exits.py", "gateway/cli/init.py", "gateway/cli/jobs.py", "gateway/cli/keys.py", "gateway/cli/mcp.py", "gateway/cli/moves.py", "gateway/cli/status.py", "gateway/cli/start.py", "gateway/cli/chat.py",
+        "gateway/__main__.py", "gateway/cli/adding.py", "gateway/cli/bar.py", "gateway/cli/channels.py", "gateway/cli/backups.py", "gateway/cli/doctor.py",
+        "gateway/cli/exits.py", "gateway/cli/init.py", "gateway/cli/jobs.py", "gateway/cli/keys.py", "gateway/cli/mcp.py", "gateway/cli/moves.py", "gateway/cli/setting_up.py", "gateway/cli/status.py", "gateway/cli/start.py", "gateway/cli/chat.py",
         "gateway/cli/transfers.py",
     },
     "mcp": {"agents/toolservers/session.py", "gateway/api/tools.py"},
@@ -364,6 +364,46 @@ def test_the_terminal_chat_loads_no_other_platform() -> None:
     program = "import gateway.app, channels.console, sys; print({'aiogram', 'discord'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "set()"
+
+
+#: What no command needs to print its help. Each takes from 10 to 600 ms of the processor to import.
+HEAVY = {
+    "aiogram", "aiohttp", "aiosqlite", "apscheduler", "babel", "discord", "dotenv", "filelock", "httpx", "jinja2", "markdown_it", "mcp",
+    "numpy", "onnxruntime", "opencc", "prometheus_client", "prompt_toolkit", "pydantic", "ruamel", "snowballstemmer", "sqlean", "sqlite3",
+    "structlog", "tenacity", "tzlocal", "yaml",
+}  # fmt: skip
+_HELP = """
+import sys, click
+from gateway.__main__ import main
+
+def texts(command, context):
+    yield command.get_help(context)
+    for name in getattr(command, "commands", ()):
+        yield from texts(command.commands[name], click.Context(command.commands[name], parent=context, info_name=name))
+
+assert len(list(texts(main, click.Context(main, info_name="remora")))) > 25
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+_CHECK = """
+import contextlib, io, sys
+from gateway.__main__ import main
+
+with contextlib.redirect_stdout(io.StringIO()):
+    main(["check", "--config", "config.yaml"], standalone_mode=False)
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def test_the_help_of_every_command_is_printed_without_what_the_commands_need() -> None:
+    """Whoever looks a command up waits for Python and for click, not for the bot."""
+    done = subprocess.run([sys.executable, "-c", _HELP], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert HEAVY & set(done.stdout.split()) == set()
+
+
+def test_a_configuration_is_checked_without_what_the_bot_is_made_of() -> None:
+    """Whoever changes an option and checks it, again and again, waits for the configuration alone."""
+    done = subprocess.run([sys.executable, "-c", _CHECK], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert HEAVY & set(done.stdout.split()) <= {"dotenv", "pydantic", "tzlocal", "yaml"}
 
 
 #: Where a day or time may be read with what raises for one that doesn't exist: its own columns and the files of

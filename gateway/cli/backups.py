@@ -10,12 +10,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.exits import EX_NOINPUT, ending, fail
+from gateway.cli.exits import EX_CONFIG, EX_NOINPUT, ending, fail
 from gateway.cli.start import CONFIG, loaded
-from gateway.config.loading import EX_CONFIG, Config
+
+if TYPE_CHECKING:
+    from gateway.config.loading import Config
 
 
 @click.command()

@@ -1,66 +1,12 @@
-"""`remora channels`: list the chat platforms, or set one up: its token, its entry, the first person let in.
-
-Invariants: a token that its platform refuses is written nowhere, nor an entry that could not be read again; only the
-person who sends the code is let in; wherever setting up stops, the command says what is left of it.
-"""
+"""`remora channels`: list the chat platforms, or set one up."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import re
-import secrets
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from agents.spec import AGENT_NAME
-from channels.base import ChannelError, Inbound
-from gateway.cli.exits import EX_CANTCREAT, EX_DATAERR, EX_TEMPFAIL, fail
-from gateway.cli.start import CONFIG, loaded, set_up_logs
-from gateway.config.loading import (
-    CONFIG_NAME,
-    EX_CONFIG,
-    Config,
-    ConfigError,
-    data_here,
-    find,
-    home_folder,
-    is_reference,
-    load,
-)
-from gateway.config.settings import DISCORD_TOKEN, TELEGRAM_TOKEN, BotSettings, DiscordSettings, discord_number
-
-if TYPE_CHECKING:
-    from channels.base import Channel
-    from gateway.config.setup import Platform
-
-#: Takes a pairing code and returns the lines that ask for it to be sent.
-_Pairing: TypeAlias = Callable[[str], tuple[str, ...]]
-
-_GO_ON = (
-    "The bot is configured, but nobody may talk to it yet. Run the same command to try again, or add your numeric user "
-    "id to allow and admins under the bot in config.yaml."
-)
-_BY_HAND = "Nobody may talk to it yet: add your numeric user id to allow and admins under the bot in config.yaml"
-_SERVERS = (
-    "In servers it answers only where you allow it: send /allow here in a channel, or add the server's id to servers "
-    "under the bot in config.yaml."
-)
-_WHERE_A_TOKEN_IS: Mapping[Platform, tuple[str, ...]] = {
-    "telegram": ("Create a bot: send /newbot to https://t.me/BotFather on Telegram, and copy the token you get.",),
-    "discord": (
-        "Create a bot at https://discord.com/developers/applications: New Application, then its Bot page. There,",
-        "turn on Message Content Intent, save, press Reset Token and copy the token.",
-    ),
-}
-#: Tokens that look right, for reading a configuration whose token is not set yet.
-_SAMPLES: Mapping[Platform, str] = {"telegram": f"12345:{'x' * 35}", "discord": f"{'x' * 24}.{'x' * 6}.{'x' * 38}"}
+from gateway.cli.start import CONFIG, loaded
 
 _TOKEN = click.option("--token", help="The bot's token. Without it, the command asks for it or reads it from a pipe.")
 _NO_PAIR = click.option(
@@ -78,6 +24,7 @@ def channels() -> None:
 def list_channels(config_path: Path | None) -> None:
     """List the configured channels and who may talk there."""
     from gateway import app
+    from gateway.config.settings import DiscordSettings
     from gateway.pipeline import policy
 
     config = loaded(config_path)
@@ -112,7 +59,9 @@ def add_telegram(
     config_path: Path | None, token: str | None, channel: str, no_pair: bool, base_url: str | None
 ) -> None:
     """Set up a Telegram bot: check its token, write .env and config.yaml, let the first person in."""
-    _add("telegram", config_path, token=token, channel=channel, no_pair=no_pair, base_url=base_url)
+    from gateway.cli import adding
+
+    adding.add("telegram", config_path, token=token, channel=channel, no_pair=no_pair, base_url=base_url)
 
 
 @add_channel.command("discord")
@@ -125,263 +74,6 @@ def add_telegram(
 @click.option("--base-url", help="Another address of Discord's API.", hidden=True)
 def add_discord(config_path: Path | None, token: str | None, channel: str, no_pair: bool, base_url: str | None) -> None:
     """Set up a Discord bot: check its token, write .env and config.yaml, let the first person in."""
-    _add("discord", config_path, token=token, channel=channel, no_pair=no_pair, base_url=base_url)
+    from gateway.cli import adding
 
-
-def _add(
-    platform: Platform,
-    config_path: Path | None,
-    *,
-    token: str | None,
-    channel: str,
-    no_pair: bool,
-    base_url: str | None,
-) -> None:
-    """Carries out `remora channels add`, for any platform."""
-    from gateway.config import setup
-
-    if not re.match(AGENT_NAME, channel) or channel == "console":
-        fail(
-            "--id must consist of lower-case letters, digits, - and _, and can't be console.",
-            click.UsageError.exit_code,
-        )
-    home = Path.home()
-    file = _config_to_write(config_path, home)
-    name = setup.variable(channel)
-    bot, known = _configured(file, platform, channel, name, home)
-    base_url = base_url or (bot.base_url if bot is not None else setup.URLS[platform])
-    token = (token or known or _asked_token(platform)).strip()
-    _check_token(platform, token, bot if known is not None else None, channel, name)
-    left = f"Nothing was changed in {file}."
-
-    def check_file(new: Path) -> None:
-        try:
-            load(new, os.environ, home)
-        except ConfigError as exc:
-            raise ConfigError(replace(p, file=file if p.file == new else p.file) for p in exc.problems) from exc
-
-    try:
-        pairing = _MEET[platform](token, base_url)
-        setup.keep_token(file.parent / ".env", name, token)
-        left = f"The token is in {file.parent / '.env'} as {name}. Nothing was changed in {file}."
-        setup.add_bot(
-            file,
-            platform=platform,
-            channel=channel,
-            name=name,
-            base_url=base_url,
-            check=check_file,
-            data_dir=str(data_here(os.environ, Path.cwd(), home) or "data"),
-        )
-        click.echo(f"Wrote the token to {file.parent / '.env'} as {name}, and the bot to {file}.")
-        left = _GO_ON
-        config = load(file, os.environ, home)
-        entry = next(one for one in config.settings.channels.bots if one.id == channel)
-        if no_pair or entry.admins:
-            people = f"{len({*entry.allow, *entry.admins})} people may talk to it"
-            click.echo(f"{people if entry.allow or entry.admins else _BY_HAND}. Start it with `remora serve`.")
-            return
-        person = asyncio.run(_paired(config, channel, pairing))
-        if person is None:
-            fail(f"Nobody sent the code in time. {_GO_ON}", EX_TEMPFAIL)
-        setup.let_in(file, platform=platform, channel=channel, person=person.author_id, check=check_file)
-        click.echo(f"{_shown(person.author_name)} ({person.author_id}) can talk to it now and is its admin.")
-        left = f"The bot and its admin are in {file}; only its servers are missing. Start it with `remora serve`."
-        if platform == "discord":
-            servers = _chosen_servers(token, base_url)
-            if servers:
-                setup.answer_in(file, channel=channel, servers=servers, check=check_file)
-    except (KeyboardInterrupt, click.Abort):
-        click.echo(f"\nStopped. {left}", err=True)
-        sys.exit(130)
-    except ConfigError as exc:
-        fail(f"{exc}\n{left}", EX_CONFIG)
-    except ChannelError as exc:
-        fail(f"{exc} {left}", EX_TEMPFAIL if exc.retryable else EX_CONFIG)
-    except OSError as exc:
-        fail(
-            f"Can't write {exc.filename}: {exc.strerror}. Fix the permissions of the file and its folder.", EX_CANTCREAT
-        )
-    click.echo("Start it with `remora serve`.")
-
-
-def _config_to_write(config_path: Path | None, home: Path) -> Path:
-    """Returns the config.yaml to change: the one in use, unless none or the reference is, or a new one at home."""
-    if config_path is not None:
-        return config_path.expanduser().absolute()
-    try:
-        found = find(None, os.environ, Path.cwd(), home)
-    except ConfigError as exc:
-        fail(str(exc), EX_CONFIG)
-    if found is None or is_reference(found, os.environ, home):
-        found = home_folder(home) / CONFIG_NAME
-    return found.absolute()
-
-
-def _configured(
-    file: Path, platform: Platform, channel: str, name: str, home: Path
-) -> tuple[BotSettings | None, str | None]:
-    """Returns the bot with this id, if it is there already, and its token, which may not be set yet."""
-    if not file.exists():
-        return None, None
-    unset = False
-    try:
-        config = load(file, os.environ, home)
-    except ConfigError:
-        try:
-            config = load(file, {name: _SAMPLES[platform], **os.environ}, home)
-        except ConfigError as exc:
-            fail(f"{exc}\nNothing was changed. Correct this first.", EX_CONFIG)
-        unset = True
-    bot = next((one for one in config.settings.channels.bots if one.id == channel), None)
-    if bot is None:
-        return None, None
-    if bot.platform != platform:
-        fail(
-            f"The channel {channel} is already a bot on {bot.platform.capitalize()}. Give this one another name, such "
-            f"as --id {channel}-2.",
-            EX_CONFIG,
-        )
-    return bot, None if unset else bot.token.get_secret_value()
-
-
-def _asked_token(platform: Platform) -> str:
-    if not sys.stdin.isatty():
-        return sys.stdin.readline(1000)
-    for line in _WHERE_A_TOKEN_IS[platform]:
-        click.echo(line)
-    return str(click.prompt("Token (not shown)", hide_input=True))
-
-
-def _check_token(platform: Platform, token: str, bot: BotSettings | None, channel: str, name: str) -> None:
-    if platform == "telegram":
-        fits, number = TELEGRAM_TOKEN.fullmatch(token), token.partition(":")[0]
-        rule = "It has digits, a colon and 35 more characters. Copy all of it from @BotFather."
-    else:
-        fits, number = DISCORD_TOKEN.fullmatch(token), discord_number(token)
-        rule = (
-            "It has three parts separated by dots. Copy all of it from the Bot page, where Reset Token shows a new one."
-        )
-    if not fits:
-        fail(f"This is not a bot token. {rule}", EX_DATAERR)
-    if bot is not None and number and bot.number and bot.number != number:
-        fail(
-            f"The channel {channel} is already another bot. Remove it from config.yaml first, or give this one "
-            f"another name, such as --id {channel}-2.",
-            EX_CONFIG,
-        )
-    if os.environ.get(name, token) != token:
-        fail(f"The environment variable {name} holds another token and would override .env. Unset it first.", EX_CONFIG)
-
-
-def _meet_telegram(token: str, base_url: str) -> _Pairing:
-    """Tells whose token it is, and what its owner should know. Returns the request for the code.
-
-    Raises `ChannelError`.
-    """
-    from channels.telegram import probe
-
-    facts = asyncio.run(probe(token, base_url))
-    click.echo(f"This is @{facts.username} ({facts.name}).")
-    if facts.reads_all_group_messages:
-        click.echo("Its privacy mode is off: in groups, Telegram shows it every message.")
-        click.echo(
-            "It answers messages meant for it and keeps no others. To change that, send /setprivacy to @BotFather."
-        )
-    else:
-        click.echo("Its privacy mode is on: in groups, it sees only commands, mentions and replies to it.")
-        click.echo(
-            "That is enough to talk to it. To change that, send /setprivacy to @BotFather and add it to its groups "
-            "again."
-        )
-    return lambda code: (
-        "Now show who you are. Open this link where you use Telegram, and press Start:",
-        f"  https://t.me/{facts.username}?start={code.replace('-', '')}",
-        f"or send this code to @{facts.username}: {code}",
-    )
-
-
-def _meet_discord(token: str, base_url: str) -> _Pairing:
-    """Does the same as `_meet_telegram`; on a terminal it waits until the bot may read messages in servers."""
-    from channels.discord import probe
-
-    facts = asyncio.run(probe(token, base_url))
-    click.echo(f"This is {_shown(facts.name)} ({facts.id}).")
-    while not facts.reads_messages:
-        click.echo("Its Message Content Intent is off, so Discord would not let it read messages. Open", err=True)
-        click.echo(f"  https://discord.com/developers/applications/{facts.application_id}/bot", err=True)
-        click.echo("and turn it on under Privileged Gateway Intents, then save the changes.", err=True)
-        if not sys.stdin.isatty():
-            break
-        click.prompt("Press Enter when you are done", default="", show_default=False)
-        facts = asyncio.run(probe(token, base_url))
-    click.echo("Add it to one of your servers with this link:")
-    click.echo(f"  {facts.invite}")
-    return lambda code: (
-        "Now show who you are. Once it is in one of your servers, click its name there and send it this code:",
-        f"  {code}",
-        "Send it as a direct message: in a server channel, others could read the code.",
-    )
-
-
-_MEET: Mapping[Platform, Callable[[str, str], _Pairing]] = {"telegram": _meet_telegram, "discord": _meet_discord}
-
-
-async def _paired(config: Config, channel: str, pairing: _Pairing) -> Inbound | None:
-    from gateway import app
-    from gateway.config import setup
-    from gateway.pipeline import policy
-
-    set_up_logs(config)
-    bot: Channel = app.channels(_asking(config))[channel]
-    code = policy.new_code(secrets.choice)
-    minutes = setup.PAIRING_SECONDS / 60
-    click.echo()
-    for line in pairing(code):
-        click.echo(line)
-    click.echo(f"Waiting {minutes:g} minutes for the code. Press Ctrl-C to stop.")
-    return await setup.pair(
-        bot,
-        code=code,
-        language=config.agents[config.default_agent].language,
-        say=partial(click.echo, err=True),
-    )
-
-
-def _asking(config: Config) -> Config:
-    """Returns the configuration without webhooks: nothing is served over HTTP while a person is let in."""
-    channels = config.settings.channels
-    bots = tuple(bot.model_copy(update={"webhook": None}) for bot in channels.telegram)
-    channels = channels.model_copy(update={"telegram": bots})
-    return replace(config, settings=config.settings.model_copy(update={"channels": channels}))
-
-
-def _chosen_servers(token: str, base_url: str) -> list[str]:
-    """Returns the ids of the servers to answer in. Without a terminal or a choice, says how to add them later."""
-    chosen = []
-    if sys.stdin.isatty():
-        try:
-            found = asyncio.run(_servers(token, base_url))
-        except ChannelError as exc:
-            click.echo(f"Can't list its servers now: {exc}", err=True)
-            found = {}
-        for server, name in found.items():
-            if click.confirm(
-                f"Should it answer in all channels of {_shown(name)} ({server}) that it can see?", default=False
-            ):
-                chosen.append(server)
-    if not chosen:
-        click.echo(_SERVERS)
-    return chosen
-
-
-async def _servers(token: str, base_url: str) -> dict[str, str]:
-    """Returns the names of the servers that a Discord bot is in, by id. Raises `ChannelError`."""
-    from channels.discord import servers
-
-    return await servers(token, base_url)
-
-
-def _shown(name: str) -> str:
-    """Returns an untrusted name with nothing in it that a terminal would obey."""
-    return "".join(letter if letter.isprintable() else "?" for letter in name)
+    adding.add("discord", config_path, token=token, channel=channel, no_pair=no_pair, base_url=base_url)

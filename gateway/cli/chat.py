@@ -6,7 +6,6 @@ Invariant: whatever interrupts a command, no message that it has taken is lost; 
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import secrets
 import sys
@@ -14,7 +13,6 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -23,14 +21,14 @@ import click
 from channels.base import ChannelError
 from channels.ids import FORMATS
 from gateway.cli.bar import progress
-from gateway.cli.exits import EX_CANTCREAT, EX_DATAERR, EX_NOT_RUNNING, EX_SOFTWARE, ending, fail
+from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_NOT_RUNNING, EX_SOFTWARE, ending, fail
 from gateway.cli.start import CONFIG, loaded, set_up_logs, tell_errors
-from gateway.config.loading import EX_CONFIG, Config, ConfigError, find, is_reference, load
 from gateway.pipeline.policy import OPERATOR
 
 if TYPE_CHECKING:
     from channels.console import ConsoleChannel
     from gateway.cli.recording import Recording
+    from gateway.config.loading import Config
 
 
 #: Seconds that leaving may take without a word.
@@ -50,9 +48,6 @@ def chat(config_path: Path | None, person: str, once: str | None) -> None:
     # Bytes of another encoding come as lone surrogates, which no database takes.
     if not person.strip() or any("\ud800" <= letter <= "\udfff" for letter in person):
         fail("--as needs a name, in UTF-8.", click.UsageError.exit_code)
-    # Imported here: `remora check` needs none of it, and starts in half the time.
-    for module in ("channels.console", "gateway.app"):
-        import_module(module)
     with ending():  # all messages are committed; unanswered ones are taken up at the next start
         try:
             # No watch for stalls: one person waits, who sees that, and a script has nothing to read of it.
@@ -167,6 +162,7 @@ def _tell(loop: asyncio.AbstractEventLoop, channel: ConsoleChannel, log_file: Pa
 async def _with_offered_model(config: Config) -> Config:
     """Asks once, if no model is configured, whether to use one at hand, and names the command that keeps it."""
     from gateway.cli import init_texts, offer
+    from gateway.config.loading import is_reference
 
     spec = config.agents[config.default_agent]
     if spec.models:
@@ -221,13 +217,12 @@ async def _talk(config: Config, channel: ConsoleChannel) -> None:
 
 async def _served(config: Config, config_path: Path | None) -> int:
     from gateway import app
+    from gateway.config.loading import ConfigError, find, load
     from gateway.ops import serve as serving
     from gateway.ops.reloading import Sources
     from gateway.ops.traces import traced
 
     set_up_logs(config)
-    # The objects of the program stay: without this, each full collection walks through all of them.
-    gc.freeze()
     _offer_notes(config)
     stop, home, cwd = asyncio.Event(), Path.home(), Path.cwd()
     sources = Sources(lambda: load(find(config_path, os.environ, cwd, home), os.environ, home), asyncio.Event())

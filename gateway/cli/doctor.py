@@ -18,10 +18,10 @@ import click
 
 from gateway.cli.exits import EX_RED, ending
 from gateway.cli.start import CONFIG, loaded
-from gateway.config.loading import Config
 
 if TYPE_CHECKING:
     from gateway.cli.examination import Diagnosis
+    from gateway.config.loading import Config
 
 _MARKS = {"ok": "ok", "warning": "!!", "trouble": "XX"}
 #: The most earlier results, and the most missed questions, of the golden set that are shown.

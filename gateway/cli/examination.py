@@ -21,6 +21,7 @@ from channels.base import ChannelError
 from gateway import app
 from gateway.cli import offer
 from gateway.cli.backup_files import Stores
+from gateway.cli.status import without_names
 from gateway.commands.jobs import outcome
 from gateway.commands.texts import Texts
 from gateway.config.loading import Config, misplaced
@@ -83,7 +84,7 @@ async def examine(
     `free` gives the bytes that are free on the disk of a folder.
     """
     yield _configuration(config)
-    for sentence in [*misplaced(config, Path.cwd(), Path.home()), *app.without_names(config)]:
+    for sentence in [*misplaced(config, Path.cwd(), Path.home()), *without_names(config)]:
         yield Diagnosis("configuration", "warning", sentence)
     yield disk(config.data_dir, free(_existing(config.data_dir)))
     yield _permissions(config)

@@ -20,6 +20,7 @@ EX_NOINPUT = 66
 EX_SOFTWARE = 70
 EX_CANTCREAT = 73
 EX_TEMPFAIL = 75
+EX_CONFIG = 78
 
 
 class Unusable(Exception):

@@ -19,9 +19,9 @@ import click
 
 from gateway.cli.exits import EX_DATAERR, EX_SOFTWARE, EX_TEMPFAIL, Unusable, ending, fail
 from gateway.cli.start import AGENT, CONFIG, loaded, opened, set_up_logs
-from gateway.config.loading import Config
 
 if TYPE_CHECKING:
+    from gateway.config.loading import Config
     from gateway.ops.night_clock import Worker
     from memory.jobs.runner import Change, Run
     from memory.service import Context, Memory, Service

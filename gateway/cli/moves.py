@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from gateway.cli.bar import Advance, progress
-from gateway.cli.exits import EX_NOINPUT, ending, fail, storage_code
+from gateway.cli.exits import EX_CONFIG, EX_NOINPUT, ending, fail, storage_code
 from gateway.cli.start import CONFIG, loaded, set_up_logs
-from gateway.config.loading import EX_CONFIG, Config
-from gateway.config.settings import names_database
 from memory.errors import StoreBusy, StoreUnwritable
 
 if TYPE_CHECKING:
+    from gateway.config.loading import Config
     from memory.transfer.move import MovedStore
 
 _STOPPED = (
@@ -42,6 +41,8 @@ def move(
     config_path: Path | None, to: Literal["postgres", "file"], database_url: str | None, store: str | None, anew: bool
 ) -> None:
     """Move the databases from files to PostgreSQL or back, and check the copies. Stop the bot first."""
+    from gateway.config.settings import names_database
+
     config = loaded(config_path)
     if database_url is not None and not names_database(database_url):
         fail("--database-url needs a PostgreSQL address: postgresql://user:password@host/name", EX_CONFIG)

@@ -9,10 +9,10 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from gateway.config.loading import Config
-from memory.transfer.transfers import markdown
+if TYPE_CHECKING:
+    from gateway.config.loading import Config
 
 _MEMORY: Final = ("MEMORY.md", "USER.md")
 #: The folder of daily notes beside these files.
@@ -66,9 +66,15 @@ def _offer(config: Config, notes: Notes, person: str) -> str:
 
 def _days(folder: Path) -> int:
     try:
-        return sum(markdown.day_of(file.name) is not None and file.suffix == ".md" for file in folder.iterdir())
+        names = [file.name for file in folder.iterdir() if file.suffix == ".md"]
     except OSError:
         return 0
+    if not names:
+        return 0
+    # Imported here: few have such notes, and reading them takes half of what memory is made of.
+    from memory.transfer.transfers import markdown
+
+    return sum(markdown.day_of(name) is not None for name in names)
 
 
 def _admin(config: Config) -> str:

@@ -5,6 +5,7 @@ Invariant: a mistake there ends the command before it has done anything, with a 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -14,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.exits import EX_CANTCREAT, fail
-from gateway.config.loading import EX_CONFIG, Config, ConfigError, find, load
+from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, fail
 
 if TYPE_CHECKING:
+    from gateway.config.loading import Config
     from gateway.pipeline.store import Roster
 
 #: The log of terminal chats, in the data folder.
@@ -35,6 +36,8 @@ AGENT = click.option(
 
 def loaded(config_path: Path | None) -> Config:
     """Returns the configuration at this path or in the usual places; a mistake in it ends the command."""
+    from gateway.config.loading import ConfigError, find, load
+
     home = Path.home()
     try:
         return load(find(config_path, os.environ, Path.cwd(), home), os.environ, home)
@@ -43,7 +46,7 @@ def loaded(config_path: Path | None) -> Config:
 
 
 def set_up_logs(config: Config, *, beside_chat: bool = False) -> Path | None:
-    """Sets up the logs as configured and returns their file, or None for stderr. From here on a crash is redacted, too.
+    """Ends the start: sets up the logs as configured and returns their file, or None for stderr. Crashes are redacted.
 
     With `beside_chat` they go to a file of their own if they would appear on the terminal otherwise.
     """
@@ -62,6 +65,9 @@ def set_up_logs(config: Config, *, beside_chat: bool = False) -> Path | None:
     except telemetry.LogFileError as exc:
         fail(str(exc), EX_CANTCREAT)
     telemetry.log_crashes()
+    # The objects of the program stay: without this, each full collection walks through all of them.
+    gc.freeze()
+    gc.set_threshold(20_000)
     return file
 
 

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gateway.cli import notes
 from gateway.cli.exits import EX_NOT_RUNNING, EX_RED, fail
 from gateway.cli.start import CONFIG, loaded
-from gateway.config.loading import misplaced
+from memory.learn import spacy_names
+
+if TYPE_CHECKING:
+    from gateway.config.loading import Config
 
 
 @click.command()
@@ -40,7 +44,7 @@ def status(config_path: Path | None) -> None:
 @CONFIG
 def check(config_path: Path | None) -> None:
     """Check config.yaml and the agents' files, and list every mistake."""
-    from gateway import app
+    from gateway.config.loading import misplaced
 
     config = loaded(config_path)
     where = config.source or "no config.yaml found, so all defaults apply"
@@ -54,5 +58,22 @@ def check(config_path: Path | None) -> None:
         click.echo(f"  agent {name}{chosen}: {models or 'offline, no language model'}")
     for sentence in notes.offers(config):
         click.echo(f"  {sentence}")
-    for sentence in [*misplaced(config, Path.cwd(), Path.home()), *app.without_names(config)]:
+    for sentence in [*misplaced(config, Path.cwd(), Path.home()), *without_names(config)]:
         click.echo(f"Warning: {sentence}", err=True)
+
+
+def without_names(config: Config) -> list[str]:
+    """Returns a sentence for each agent that is to find names with a part that is missing."""
+    sentences = []
+    for name, spec in config.agents.items():
+        if spec.memory.entities == "spacy" and not spacy_names.is_installed():
+            sentences.append(
+                f"Agent {name} is to find names with spaCy (memory.entities), which is not installed here, so patterns "
+                f"alone find them. {spacy_names.INSTALL}"
+            )
+        elif spec.memory.entities == "model" and not spec.background_models:
+            sentences.append(
+                f"Agent {name} is to find names with its model (memory.entities), but has none, so patterns alone find "
+                "them. Give it a model, or set memory.entities to auto."
+            )
+    return sentences

@@ -17,10 +17,10 @@ import click
 from gateway.cli.bar import progress
 from gateway.cli.exits import EX_CANTCREAT, ending, fail
 from gateway.cli.start import AGENT, CONFIG, loaded, opened, set_up_logs
-from gateway.config.loading import Config
 
 if TYPE_CHECKING:
     from gateway.cli.importing import Wanted
+    from gateway.config.loading import Config
     from memory.transfer.transfers import Owner
 
 _PERSON = click.option("--person", metavar="PLATFORM:USER", help="A person, as telegram:123456.")

@@ -9,6 +9,7 @@ import difflib
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from channels.base import CommandSpec, Form, Inbound, Option, Suggestion
 from gateway.commands import (
@@ -31,7 +32,7 @@ from gateway.commands import (
     web,
 )
 from gateway.commands.call import RUN, Asking, Call, Command, excerpt
-from gateway.commands.catalogue import CATALOGUE
+from gateway.commands.catalogue import CATALOGUE, Deferred
 from gateway.commands.texts import Texts
 from gateway.pipeline import questions
 from gateway.pipeline.policy import code_in
@@ -94,7 +95,7 @@ def specs(language: Language) -> list[CommandSpec]:
             name=command.name,
             help=texts(f"help.{command.name}"),
             usage=command.usage,
-            translated=_translated(f"help.{command.name}"),
+            translated=Deferred(partial(_translated, f"help.{command.name}")),
             options=tuple(
                 _described(option, f"option.{command.name}.{option.name}", texts) for option in command.options
             ),
@@ -108,7 +109,7 @@ def specs(language: Language) -> list[CommandSpec]:
 
 
 def _described(option: Option, key: str, texts: Texts) -> Option:
-    return replace(option, help=texts(key), translated=_translated(key))
+    return replace(option, help=texts(key), translated=Deferred(partial(_translated, key)))
 
 
 def _translated(key: str) -> Mapping[str, str]:

@@ -22,11 +22,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from agents import foreign, skills
-from agents.spec import (
-    AGENT_NAME,
-    REFUSED,
-    AgentSpec,
-)
+from agents.spec import AGENT_NAME, REFUSED, AgentSpec
 from channels.base import Place
 from gateway.config.settings import BotSettings, Settings, TelegramSettings, is_loopback
 from gateway.config.strict_yaml import (
@@ -41,23 +37,6 @@ from gateway.config.strict_yaml import (
     value_text,
 )
 
-__all__ = [
-    "CONFIG_NAME",
-    "EX_CONFIG",
-    "Config",
-    "ConfigError",
-    "Problem",
-    "data_here",
-    "find",
-    "home_folder",
-    "is_reference",
-    "load",
-    "misplaced",
-    "reference",
-]
-
-#: The exit code for a wrong configuration, as in BSD's sysexits.h.
-EX_CONFIG = 78
 CONFIG_NAME = "config.yaml"
 #: The prefix of the ids of the web page's channels, before the agent's name.
 WEB_PREFIX = "web-"

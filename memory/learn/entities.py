@@ -13,7 +13,6 @@ import re
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -82,13 +81,9 @@ def standing(found: Iterable[Named], text: str) -> list[Named]:
     )
 
 
-#: The advice to an operator on how to install the model of `trained`.
-SPACY_INSTALL: Final = f"Install it: pip install 'remora[entities]' && python -m spacy download {spacy_names.MODEL}"
-
-
 def trained() -> Reads | None:
-    """Returns `by_spacy` if the extra `remora[entities]` and spaCy's English model are installed."""
-    return by_spacy if find_spec("spacy") and find_spec(spacy_names.MODEL) else None
+    """Returns `by_spacy` if what it needs is installed."""
+    return by_spacy if spacy_names.is_installed() else None
 
 
 def is_latin(text: str) -> bool:

@@ -9,13 +9,21 @@ from __future__ import annotations
 import json
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 
 from memory.child import limit
 
 #: spaCy's own small English model.
 MODEL = "en_core_web_sm"
+#: The advice to an operator without it.
+INSTALL = f"Install it: pip install 'remora[entities]' && python -m spacy download {MODEL}"
 #: Address space; the model takes 0.6 GB of it.
 _MEMORY = 2 * 1024**3
+
+
+def is_installed() -> bool:
+    """Returns whether the extra `remora[entities]` and the model are there."""
+    return bool(find_spec("spacy") and find_spec(MODEL))
 
 
 def main() -> None:

@@ -15,7 +15,8 @@ from typing import Any, Literal, TypeAlias
 
 import pytest
 
-from gateway.config.loading import EX_CONFIG, Config, ConfigError, load
+from gateway.cli.exits import EX_CONFIG
+from gateway.config.loading import Config, ConfigError, load
 from gateway.config.strict_yaml import MAX_BYTES, Document, KeyPath, parse
 
 ROOT = Path(__file__).parents[2]

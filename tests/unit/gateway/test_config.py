@@ -15,7 +15,8 @@ from pydantic import BaseModel
 
 from agents.foreign import installed
 from agents.spec import AgentSpec
-from gateway.config.loading import EX_CONFIG, ConfigError, find, load
+from gateway.cli.exits import EX_CONFIG
+from gateway.config.loading import ConfigError, find, load
 from gateway.config.settings import DiscordSettings, FrontEndSettings, Settings, TelegramSettings, TranscriberSettings
 from gateway.config.strict_yaml import MAX_BYTES, MAX_PROBLEMS, parse
 
