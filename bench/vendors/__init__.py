@@ -1,4 +1,4 @@
-"""Plays fifteen model servers, each as strict as its vendor's documentation says, to a running bot.
+"""Plays fifteen model servers, each as strict as its vendor, to a running bot.
 
     python -m bench.vendors --json
 

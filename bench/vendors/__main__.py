@@ -80,7 +80,7 @@ def document(ended: Sequence[Verdict], seconds: float) -> dict[str, Any]:
 
 def table() -> str:
     """Returns the table of docs/models.md: what was played, and from which pages."""
-    lines = ["| server | model | cases | pages |", "|---|---|--:|---|"]
+    lines = ["| server | model | cases | pages and reports |", "|---|---|--:|---|"]
     for vendor in VENDORS.values():
         count = sum(vendor.name in one.vendors for one in CASES)
         lines.append(f"| {vendor.name} | `{vendor.model}` | {count} | {vendor.pages} |")

@@ -237,25 +237,13 @@ async def initialise(folder: Path, run: Run, verdict: Verdict) -> dict[str, Any]
     run.begin(run.case.turns[0], 1)
     run.mark = ""
     env = environment(folder) | ({vendor.key: KEY if run.case.right_key else "sk-wrong"} if vendor.key else {})
-    given = ["--key-env", vendor.key] if vendor.key else []
-    address = run.urls[name]
-    process = await asyncio.to_thread(
-        ran,
-        "init",
-        str(folder),
-        "--model",
-        vendor.model,
-        "--base-url",
-        address,
-        *given,
-        "--yes",
-        folder=folder,
-        env=env,
-    )
+    key = ["--key-env", vendor.key] if vendor.key else []
+    given = ["init", str(folder), "--model", vendor.model, "--base-url", run.urls[name], *key, "--yes"]
+    process = await asyncio.to_thread(ran, *given, folder=folder, env=env)
     out = process.stdout + process.stderr
     verdict.read = out.decode()[-400:]
     verdict.seconds = time.monotonic() - began
-    wanted = run.case.turns[0]
+    wanted, entry = run.case.turns[0], dict[str, Any]()
     file = folder / "agents" / "assistant.yaml"
     if wanted.want != "answer":
         if process.returncode == 0 and wanted.want == "told":
@@ -265,11 +253,10 @@ async def initialise(folder: Path, run: Run, verdict: Verdict) -> dict[str, Any]
         return {}
     if process.returncode != 0 or not file.exists():
         verdict.why = f"init ended with {process.returncode}"
-        # What it writes for another server with the same name, so that the other cases can still be played.
-        return {"provider": vendor.provider, "model": vendor.model} | (
-            {"key": f"${{{vendor.key}}}"} if vendor.key else {}
-        )
-    entry: dict[str, Any] = yaml.safe_load(file.read_text("utf-8"))["models"][0]
+        # What it writes for another server of that name, so that the other cases can still be played.
+        entry = {"key": f"${{{vendor.key}}}"} if vendor.key else {}
+        return {"provider": vendor.provider, "model": vendor.model, **entry}
+    entry = yaml.safe_load(file.read_text("utf-8"))["models"][0]
     return {**entry, "provider": vendor.provider}
 
 
