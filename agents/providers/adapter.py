@@ -215,6 +215,8 @@ class Adapter(ABC):
         shown = "pictures" not in quirks and any(one.pictures for one in messages)
         if shown and not refusal.overflow and signs.refuses_pictures(status, said):
             return "pictures", signs.is_blind(status, said)
+        if refusal.overflow and (quirk := signs.limit_from(said, body, quirks, self._model.extra_body)):
+            return quirk, True
         if not (refusal.overflow or refusal.is_unpaid(status)):
             asked = {**body, "system": any(one.role == "system" for one in messages), "cache_control": self.caches}
             quirk = signs.learned_from(status, said, asked, quirks, self._model.extra_body)

@@ -22,6 +22,7 @@ from typing import Any
 import httpx
 
 from agents.llm import (
+    BadCompletion,
     ContextOverflow,
     ModelAuth,
     ModelError,
@@ -47,7 +48,20 @@ _MOST_WEIGHED = 2_000
 _PHRASES = frozenset(status.phrase for status in HTTPStatus)
 #: The keys under which servers put their words, those of a cause within before those about it.
 _WORDS = (
-    *("raw", "cause", "error", "errors", "detail", "message", "msg", "error_msg", "error_message", "status_msg"),
+    *(
+        "raw",
+        "cause",
+        "innererror",
+        "inner_error",
+        "error",
+        "errors",
+        "detail",
+        "message",
+        "msg",
+        "error_msg",
+        "error_message",
+        "status_msg",
+    ),
     "response",
 )
 _CODES = ("code", "type", "error_code", "status")
@@ -88,6 +102,8 @@ _NO_MODEL = re.compile(
     r"model_not_found|(?:no such|unknown|invalid|not a valid) model|model.{0,80}?(?:not (?:found|exist)|n't exist)"
     r"|模型不存在"
 )
+#: Servers' words for a request that a filter has stopped.
+_FLAGGED = re.compile(r"moderat|flagged|content (?:filter|policy)|safety")
 #: The wait that a refusal names: "Please try again in 7.66s", "retryDelay": "26s".
 _WAIT = re.compile(
     r"(?:(?:retry|try again) (?:in|after) |retry_?delay\W{1,8})(\d{1,6}(?:\.\d{1,9})?) ?(ms|s|sec|seconds?)\b"
@@ -176,11 +192,8 @@ class Server:
         `blamed` is the operator's own field that the refusal names.
         """
         said = refusal.quoted
-        if refusal.is_unpaid(status):
-            return ModelUnpaid(
-                f"{self.where} wants to be paid first ({status}): the account's credit or quota is used up.{said} Top"
-                " up the account or raise its limit, or use another model."
-            )
+        if (plain := self._by_its_words(status, refusal)) is not None:
+            return plain
         # 413 also comes from proxies with a limit on the body; a shorter request helps there as well.
         if status == 413 or (status in (400, 422, 500) and refusal.overflow):
             return ContextOverflow(
@@ -211,6 +224,26 @@ class Server:
             f"{self.where} {_refusal_cause(status)}.{said} {remedy or _refusal_remedy(status)}",
             of_request=status != 404 and not 300 <= status < 400 and not refusal.says(_NO_MODEL),
         )
+
+    def _by_its_words(self, status: int, refusal: Refusal) -> ModelError | None:
+        """Returns the error for a refusal whose words say more than its status; None if they don't."""
+        said = refusal.quoted
+        if refusal.is_unpaid(status):
+            return ModelUnpaid(
+                f"{self.where} wants to be paid first ({status}): the account's credit or quota is used up.{said} Top"
+                " up the account or raise its limit, or use another model."
+            )
+        if refusal.code == "tool_use_failed":  # Groq: the model wrote a call that can't be read
+            return BadCompletion(
+                f"{self.where} could not read the call of a tool that its model wrote.{said} Ask again."
+            )
+        if status == 403 and refusal.says(_FLAGGED):
+            return ModelRefused(
+                f"The content filter of {self.where} refused the request ({status}).{said} Put it differently, or use"
+                " another model.",
+                of_request=True,
+            )
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

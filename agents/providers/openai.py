@@ -43,6 +43,8 @@ class OpenAIProvider(Adapter):
             body["top_p"] = model.top_p
         if request.json_mode and "response_format" not in quirks:
             body["response_format"] = {"type": "json_object"}
+        if "effort" in quirks:
+            body["reasoning_effort"] = "none"
         return body | model.extra_body
 
     def add(self, answer: Assembled, chunk: dict[str, Any]) -> str:
@@ -56,6 +58,8 @@ class OpenAIProvider(Adapter):
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, dict):
             return ""
+        if isinstance(choice.get("usage"), dict):  # Kimi reports usage here
+            answer.usage = _usage(choice["usage"]) or answer.usage
         answer.finished(choice.get("finish_reason"))
         shown = ""
         if isinstance(delta := choice.get("delta"), dict):

@@ -19,12 +19,13 @@ from typing import Any, Final, TypeAlias
 from agents.llm import ToolSpec
 from agents.providers.schemas import plain
 
-#: A part of a request that a server does not take, mostly the name of a field. The others: "max_tokens" (it wants the
-#: newer name), "max_tokens=8192" (it takes no more), "unlimited" (it takes no limit), "adaptive" (a thought has no
-#: budget), "budget" (no thought can be asked for), "schemas" (tools are described in the plainest form), "tool=weather"
-#: (it takes that one in no form), "thinking" (its answers begin inside a thought whose end alone is marked), and those
-#: of `opaque`: "calls" (it takes no calls without fields that it gave itself), "thoughts" (each answer needs one),
-#: "opaque" (it takes nothing back), "call_ids" (ids of calls have nine letters and digits).
+#: A part of a request that a server does not take, mostly the name of a field. The others:
+#: "max_tokens": it wants the newer name. "max_tokens=8192": it takes no more. "unlimited": it takes no limit.
+#: "adaptive": a thought has no budget. "budget": no thought can be asked for. "effort": it takes tools only without
+#: thoughts. "thinking": its answers begin inside a thought whose end alone is marked.
+#: "schemas": tools are described in the plainest form. "tool=weather": it takes that one in no form.
+#: Those of `opaque`: "calls": it takes no calls without fields that it gave itself. "thoughts": each answer needs a
+#: thought. "opaque": it takes nothing back. "call_ids": ids of calls have nine letters and digits.
 Quirk: TypeAlias = str
 #: Quirks by server and model: all calls share what one has learned, also those of the next run.
 Learned: TypeAlias = dict[str, set[Quirk]]
@@ -92,7 +93,7 @@ _FIELDS: Final = (
 )
 _NAMES: Final = frozenset(
     (
-        *("max_tokens", "unlimited", "adaptive", "schemas", "pictures", "thinking"),
+        *("max_tokens", "unlimited", "adaptive", "effort", "schemas", "pictures", "thinking"),
         *("calls", "thoughts", "opaque", "call_ids"),
         *(field.quirk for field in _FIELDS),
     )
@@ -124,6 +125,8 @@ _ABOUT_SCHEMA: Final = re.compile(
     r"(?<!\w)schemas?(?!\w)|additional_?properties|input_schema|function_?declarations?[\[.]|grammar"
     r"|(?<!\w)tools?(?:\[\d+\]|\.\d+)\.|\$(?:ref|defs|schema)|(?<!\w)(?:any|one|all)_?of(?!\w)"
 )
+#: OpenAI's newer models take tools only if they are told not to think.
+_NO_EFFORT: Final = re.compile(r"reasoning_effort.{0,200}\bnone\b")
 _MAX_TOKENS: Final = re.compile(r"(?<!\w)max_?(?:completion_?|new_?|output_?)?tokens(?!\w)")
 _NEWER_NAME: Final = re.compile(r"max_?completion_?tokens")
 _NUMBER: Final = re.compile(r"(?<![\w.-])(?:\d{1,3}(?:,\d{3})+(?![\w,-])|\d{3,8}(?![\w-]|[.,]\d))")
@@ -163,7 +166,7 @@ def learned_from(
     untaken = [clause for clause in every if _UNTAKEN.search(clause)]
     clauses = every if status in _FEW else untaken
     sent = {key: value for key, value in body.items() if value and key not in extra}
-    if quirk := _about_limit(said, clauses, sent):
+    if quirk := _about_limit(said, clauses, sent) or _about_effort(said, sent, extra):
         return quirk if quirk not in quirks and _count(quirks, "max_tokens=") < _MOST_LIMITS else None
     theirs = blamed(said, extra)
     about_schema = status != 403 and "tools" in sent and any(map(_ABOUT_SCHEMA.search, every))
@@ -178,6 +181,19 @@ def learned_from(
             is_enabled = field.quirk == "budget" and sent["thinking"].get("type") == "enabled"
             return "adaptive" if is_enabled and "adaptive" in said and "adaptive" not in quirks else field.quirk
     return _about_tool(said, sent, quirks) if about_schema else None
+
+
+def limit_from(said: str, body: Mapping[str, Any], quirks: Set[Quirk], extra: Collection[str] = ()) -> Quirk | None:
+    """Returns the limit of an answer that a refusal names, where the model has no room even for an empty prompt."""
+    sent = {key: value for key, value in body.items() if value and key not in extra}
+    quirk = _about_limit(said, _CLAUSE.split(said), sent)
+    is_new = quirk is not None and quirk not in quirks and _count(quirks, "max_tokens=") < _MOST_LIMITS
+    return quirk if quirk is not None and is_new and _LIMITED.fullmatch(quirk) else None
+
+
+def _about_effort(said: str, sent: Mapping[str, Any], extra: Collection[str]) -> Quirk | None:
+    wanted = "tools" in sent and "reasoning_effort" not in extra and _NO_EFFORT.search(said)
+    return "effort" if wanted else None
 
 
 def _about_tool(said: str, sent: Mapping[str, Any], quirks: Set[Quirk]) -> Quirk | None:

@@ -1490,6 +1490,14 @@ async def test_half_a_character_and_a_nul_do_not_leave_the_provider() -> None:
     assert (completion.text, completion.model) == ("a\ufffdbc", "m\ufffd")
 
 
+async def test_tokens_that_a_choice_counts_are_counted() -> None:
+    """Kimi's streams hold the usage inside their last choice."""
+    last = says("Tea.", "stop")
+    last["choices"][0]["usage"] = {"prompt_tokens": 12, "completion_tokens": 3}
+    usage = (await answer_of(sse(last, "[DONE]"))).usage
+    assert (usage.input_tokens, usage.output_tokens, usage.estimated) == (12, 3, False)
+
+
 async def test_a_count_of_tokens_that_no_database_takes_is_not_believed() -> None:
     """SQLite's numbers end at 2^63."""
     usage = {"usage": {"prompt_tokens": 10**30, "completion_tokens": 1}}

@@ -16,7 +16,17 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from agents.llm import ChatMessage, ContextOverflow, ModelAuth, ModelError, ModelRefused, ModelUnpaid, Request, ToolSpec
+from agents.llm import (
+    BadCompletion,
+    ChatMessage,
+    ContextOverflow,
+    ModelAuth,
+    ModelError,
+    ModelRefused,
+    ModelUnpaid,
+    Request,
+    ToolSpec,
+)
 from agents.providers.adapter import Adapter
 from agents.providers.connect import connect
 from agents.providers.errors import Refusal
@@ -145,6 +155,7 @@ WORDINGS: tuple[tuple[str, int, Any, Different], ...] = (
     ("OpenAI", 400, _openai("Unsupported parameter: 'tools' is not supported with this model.", "tools", "unsupported_parameter"), {"tools": None}),
     ("OpenAI", 400, _openai("Unsupported value: 'messages[0].role' does not support 'system' with this model.", "messages[0].role", "unsupported_value"), {"messages": NO_SYSTEM}),
     ("OpenAI", 400, _openai("Invalid schema for function 'weather': In context=('properties', 'city'), 'default' is not permitted.", "tools[0].function.parameters", "invalid_function_parameters"), {"tools": ONE_TOOL}),
+    ("OpenAI", 400, _openai("Function tools with reasoning_effort are not supported for m-4 in /v1/chat/completions. Set reasoning_effort to 'none'.", "reasoning_effort"), {"reasoning_effort": "none"}),
     ("Azure", 400, _openai("Unrecognized request argument supplied: stream_options", ""), {"stream_options": None}),
     ("Azure", 400, _openai("Unrecognized request arguments supplied: tool_choice, tools"), {"tools": None}),
     ("Azure", 400, _openai("Unknown parameter: 'stream_options'.", "stream_options", "unknown_parameter"), {"stream_options": None}),
@@ -393,6 +404,7 @@ async def test_one_refusal_after_another_is_learned() -> None:
         ({"error": {"code": "1113", "message": "余额不足"}}, "余额不足"),
         ({"error": "unauthorized"}, "unauthorized"),
         ({"Response": {"Error": {"Code": "Invalid", "Message": "the inner cause"}}}, "the inner cause"),
+        ({"error": {"message": "upstream_error", "innererror": {"message": "the inner cause"}}}, "the inner cause"),
         ({"surprise": 1}, '{"surprise": 1}'),
         ([], "[]"),
         ("not JSON {at all", "not JSON {at all"),
@@ -463,6 +475,7 @@ def test_too_long_is_known_by_what_is_and_that_it_is(said: str, long: bool) -> N
         (_openai("Model Not Exist"), ModelRefused, False),
         (_openai("The model `m-4` was not found."), ModelRefused, False),
         (_openai("Nope."), ModelRefused, True),
+        (_openai("Failed to call a function.", code="tool_use_failed"), BadCompletion, False),
     ],
 )
 def test_a_key_and_a_model_that_are_not_known_are_no_matter_of_the_request(
@@ -519,11 +532,27 @@ def test_the_wait_that_stands_in_the_words_is_kept() -> None:
     assert Refusal.of({"error": {"message": "Please try again in 250ms"}}, "").wait == 0.25
 
 
-async def test_a_request_that_is_too_long_teaches_nothing() -> None:
-    """It names max_tokens, but no field is to blame."""
-    said = "This model's maximum context length is 4096 tokens: reduce the prompt or max_completion_tokens."
-    server = Strict(400, _openai(said), {"never": True})
+async def test_a_filter_is_no_wrong_key() -> None:
+    """OpenRouter answers a flagged message as others answer a wrong key."""
+    refusal = {"error": {"message": "m-4 requires moderation. Your input was flagged.", "code": 403}}
+    server = Strict(403, refusal, {"never": 1})
     async with serving(server) as address, provider_at(address) as provider:
+        with pytest.raises(ModelRefused, match="Your input was flagged"):
+            await provider.complete(ASKED)
+
+
+async def test_an_answer_longer_than_the_whole_context_is_made_shorter() -> None:
+    """vLLM's words name the context, although no shorter conversation helps."""
+    message = "max_tokens=32000 cannot be greater than max_model_len=4096. Please request fewer output tokens."
+    await taught(400, _openai(message), {"max_tokens": 4096})
+
+
+async def test_a_request_that_is_too_long_teaches_nothing() -> None:
+    """It names max_tokens, so a shorter answer is tried once; no field is to blame."""
+    said = "This model's maximum context length is 4096 tokens: reduce the prompt or max_completion_tokens."
+    server, learned = Strict(400, _openai(said), {"never": True}), Learned()
+    async with serving(server) as address, provider_at(address, learned=learned) as provider:
         with pytest.raises(ContextOverflow):
             await provider.complete(ASKED)
-    assert len(server.bodies) == 1
+    assert [body["max_tokens"] for body in server.bodies] == [32_000, 4_096]
+    assert not any(learned.values())
