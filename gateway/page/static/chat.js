@@ -47,9 +47,11 @@ const STATES = {
   on: () => { state.textContent = ""; },
   lost: () => { state.textContent = log.dataset.lost; },
   many: () => { state.textContent = log.dataset.many; },
-  over: () => {
-    if (!unsent.size && !field.value.trim()) location.assign("/in");
-    else signIn(state);
+  over: async () => {
+    if (unsent.size || field.value.trim()) signIn(state);
+    // This may come late, when the person has signed in again in another tab.
+    else if (await renewed()) location.reload();
+    else location.assign("/in");
   },
 };
 
