@@ -223,7 +223,7 @@ class Adapter(ABC):
             quirk = quirk or opaque.refusal(status, said, messages, quirks)
             if quirk is not None:
                 return quirk, not opaque.is_stale(quirk, said)
-        told = refusal.apart_from([message.content for message in request.messages])
+        told = refusal.apart_from([message.content for message in request.messages], model=self._model.model)
         blamed = signs.blamed(said, self._model.extra_body)
         raise self._server.refused(status, response.headers, told, blamed=blamed)
 
@@ -389,7 +389,9 @@ class Adapter(ABC):
         if failure := failure_in(chunk):
             # A server that fails after it sent the status line can report the failure only in the body.
             refusal = Refusal.of(failure, self._server.key)
-            raise self._server.refused(refusal.status or 500, {}, refusal.apart_from(answer.asked))
+            raise self._server.refused(
+                refusal.status or 500, {}, refusal.apart_from(answer.asked, model=self._model.model)
+            )
         answer.begun = True
         text = await _beside(size, self.add, answer, chunk)
         if answer.size > _MOST_TEXT:

@@ -251,8 +251,8 @@ class Refusal:
     """A server's words in the body of an error, without the key and without markup.
 
     If a relay wraps a refusal in its own, they are those of the innermost one. `param` names the refused field, if it
-    is named apart. `status` is the HTTP status that stands in the body, `wait` the seconds to wait that it names, and
-    `passing` is true if it promises more in a while.
+    is named apart. `status` is the HTTP status that stands in the body, `wait` the seconds to wait that it names,
+    `passing` is true if it promises more in a while, and `repeats` if it holds words of the request.
     """
 
     text: str = ""
@@ -261,6 +261,7 @@ class Refusal:
     status: int | None = None
     wait: float | None = None
     passing: bool = False
+    repeats: bool = False
 
     @classmethod
     def parse(cls, raw: bytes, key: str) -> Refusal:
@@ -292,26 +293,27 @@ class Refusal:
             passing=passing is not None,
         )
 
-    def apart_from(self, asked: Iterable[str]) -> Refusal:
-        """Returns the refusal, without its text if that repeats one of the texts `asked`.
+    def apart_from(self, asked: Iterable[str], *, model: str) -> Refusal:
+        """Returns the refusal, not to be quoted if it repeats one of the texts `asked`. The name of the model may stand.
 
         Errors are logged, and people's words must not be.
         """
-        told = self.text[:_MOST_QUOTED]
+        # The mark that replaces the name stands in no request.
+        told = self.text[:_MOST_QUOTED].replace(model, "\0")
         pieces = {told[at : at + _REPEATED] for at in range(max(1, len(told) - _REPEATED + 1))}
         for text in asked:
             plain = " ".join(text.split())
             for form in (plain, json.dumps(plain)[1:-1]):
                 short = 3 <= len(form) < _REPEATED and form in told
                 if short or any(len(piece) == _REPEATED and piece in form for piece in pieces):
-                    return replace(self, text="")
+                    return replace(self, repeats=True)
         return self
 
     @property
     def quoted(self) -> str:
         """The server's words as a sentence to be set between two others; empty when it said nothing."""
         text = self.text if len(self.text) <= _MOST_QUOTED else f"{self.text[:_MOST_QUOTED]}…"
-        return f" It said: “{text}”." if text else ""
+        return f" It said: “{text}”." if text and not self.repeats else ""
 
     @property
     def overflow(self) -> bool:

@@ -532,13 +532,25 @@ def test_the_wait_that_stands_in_the_words_is_kept() -> None:
     assert Refusal.of({"error": {"message": "Please try again in 250ms"}}, "").wait == 0.25
 
 
-async def test_a_filter_is_no_wrong_key() -> None:
-    """OpenRouter answers a flagged message as others answer a wrong key."""
-    refusal = {"error": {"message": "m-4 requires moderation. Your input was flagged.", "code": 403}}
+async def test_a_filter_is_no_wrong_key_and_the_name_of_the_model_no_word_of_a_person() -> None:
+    """OpenRouter answers a flagged message as others answer a wrong key. The prompt names the model."""
+    model = "google/gemini-3-flash-preview"
+    refusal = {"error": {"message": f"{model} requires moderation. Your input was flagged.", "code": 403}}
     server = Strict(403, refusal, {"never": 1})
-    async with serving(server) as address, provider_at(address) as provider:
+    asked = Request(messages=(ChatMessage(role="user", content=f"[model: {model}] Say hello to Ada."),))
+    async with serving(server) as address, provider_at(address, model=model) as provider:
         with pytest.raises(ModelRefused, match="Your input was flagged"):
-            await provider.complete(ASKED)
+            await provider.complete(asked)
+
+
+async def test_a_refusal_that_repeats_the_conversation_is_read_and_not_quoted() -> None:
+    """Some servers append all that was said to their own words."""
+    words = "My mother lives in Lisbon and her cat is ill."
+    refusal = _openai(f"The prompt is too long: {words}")
+    async with serving(Strict(400, refusal, {"never": 1})) as address, provider_at(address) as provider:
+        with pytest.raises(ContextOverflow) as caught:
+            await provider.complete(Request(messages=(ChatMessage(role="user", content=words),)))
+    assert "Lisbon" not in str(caught.value)
 
 
 async def test_an_answer_longer_than_the_whole_context_is_made_shorter() -> None:
