@@ -294,7 +294,7 @@ class Refusal:
         )
 
     def apart_from(self, asked: Iterable[str], *, model: str) -> Refusal:
-        """Returns the refusal, not to be quoted if it repeats one of the texts `asked`. The name of the model may stand.
+        """Returns the refusal, not to be quoted if it repeats one of the texts `asked`; the model's name may stand.
 
         Errors are logged, and people's words must not be.
         """
