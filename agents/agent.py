@@ -70,6 +70,8 @@ _LESS = 3
 _BREAK = "\n\n"
 #: A NUL as JSON escapes it, after an even number of backslashes that escape each other.
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+#: A text that only its server can read.
+_SIGNATURE = re.compile(r"[A-Za-z0-9+/=_.-]{16,}")
 #: Longest arguments of a call that history keeps, in characters: the window's tokens are counted without them.
 _LONGEST_ARGUMENTS = 16_000
 #: Deepest nesting of objects and lists in arguments; some servers' parsers stop at 128.
@@ -81,7 +83,8 @@ class Reply:
     """The result of a turn: the answer, the tool traffic before it, and every completion paid for in this attempt.
 
     `shown` is everything the person reads: the model's text before its tool calls, and the answer. `cut` is true if the
-    answer ended at a limit of tokens. `spared` is what the model had refused to read.
+    answer ended at a limit of tokens. `spared` is what the model had refused to read; if that is `passing`, it may read
+    it the next time.
     """
 
     text: str
@@ -90,6 +93,7 @@ class Reply:
     completions: tuple[Completion, ...]
     cut: bool = False
     spared: Spared = ""
+    passing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +150,7 @@ async def run(
         if completion.text.strip():
             spoken.append(completion.text.lstrip() if spoken else completion.text)
         if not completion.tool_calls or (last and completion.text.strip()):
-            return replace(_reply(completion, spoken, traffic, paid), spared=asking.spared)
+            return replace(_reply(completion, spoken, traffic, paid), spared=asking.spared, passing=asking.passing)
         if last:
             break
         told = await _results_of(offered, completion.tool_calls, results, redact, n)
@@ -287,6 +291,8 @@ class _Asking:
 
     def __init__(self, provider: Provider, gauge: Gauge, *, refused: bool, spared: Spared) -> None:
         self.spared: Spared = spared
+        #: True if what was spared was refused by a failure that may pass.
+        self.passing = False
         self._provider = provider
         self._gauge = gauge
         self._refused = refused
@@ -354,7 +360,7 @@ class _Asking:
             fix="Set the model's context to its true size if that is smaller; else the refusal says what the server "
             "does not take of this conversation.",
         )
-        self.spared = spared
+        self.spared, self.passing = spared, refusal.retryable
 
 
 def _is_same(request: Request, other: Request) -> bool:
@@ -383,10 +389,10 @@ def _masked(completion: Completion, redact: Callable[[str], str], offered: Colle
 
 
 def _masked_opaque(opaque: Opaque, redact: Callable[[str], str]) -> Opaque:
-    """Masks thoughts in plain words. A signature has no blanks and is no secret; what is signed can't be changed."""
+    """Masks thoughts in plain words. A signature is no secret, and what is signed can't be changed."""
 
     def masked(text: str) -> str:
-        return redact(text) if " " in text else text
+        return text if _SIGNATURE.fullmatch(text) else redact(text)
 
     kept = {}
     for name, value in opaque.message.items():

@@ -57,9 +57,12 @@ _ALIKE: Final = 0.1
 #: refusal may have been about a picture or a passing limit.
 _LEAST_CONTEXT: Final = 1_024
 _REGROWN: Final = 1.05
+#: A smaller number is no context.
+_LEAST_TOLD: Final = 256
 #: A server's words for the size of its context ("maximum context length is 4096 tokens", "context size (2048").
 _TOLD: Final = re.compile(
-    r"(?:context[ _](?:length|size|window)|n_ctx)(?: is| of|:| =)?[ (]{1,2}(\d{3,8})\b", re.IGNORECASE
+    r"(?:context[ _](?:length|size|window)|n_ctx)(?: is| of|:| =)?[ (]{1,2}(\d{1,3}(?:,\d{3})+|\d{3,8})(?![\d,])",
+    re.IGNORECASE,
 )
 
 
@@ -186,6 +189,8 @@ class Gauge:
         estimated, read = size(request, self.count), completion.usage.input_tokens
         if estimated < _TELLING or not read or completion.usage.estimated:
             return
+        if any(message.pictures for message in request.messages):
+            return  # what a picture takes is only guessed
         if read >= _CUT * estimated:
             self._short[self._answered].clear()
         elif self._reads_alike(estimated, read):
@@ -238,7 +243,8 @@ class Gauge:
             return  # a smaller model of the chain may have refused, which the next try suits
         estimated = size(request, self.count) + (request.max_tokens or 0)
         smallest = min(self._contexts)
-        told = min((int(number) for number in _TOLD.findall(error)), default=smallest)
+        named = (int(number.replace(",", "")) for number in _TOLD.findall(error))
+        told = min((number for number in named if number >= _LEAST_TOLD), default=smallest)
         if told < smallest:
             self._known = self._lowered(self._known, told)
             self._contexts = self._lowered(self._contexts, told)

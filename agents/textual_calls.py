@@ -36,9 +36,9 @@ _DECODER = json.JSONDecoder(strict=False)
 #: <function=name>…, as Llama and Qwen write it, with JSON or parameters inside.
 _FUNCTION = re.compile(r"<function=([\w.-]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
 _PARAMETER = re.compile(
-    r"<(?:parameter=([\w.-]+)|parameter\s+name=[\"']([\w.-]+)[\"']([^>]*))>(.*?)(?:</parameter>|\Z)", re.DOTALL
+    r"<(?:parameter=([\w.-]+)|parameter\s+name=[\"']([\w.-]+)[\"']([^<>]{0,400}))>(.*?)(?:</parameter>|\Z)", re.DOTALL
 )
-_INVOKE = re.compile(r"<invoke\s+name=[\"']([\w.:/-]+)[\"'][^>]*>(.*?)(?:</invoke>|\Z)", re.DOTALL)
+_INVOKE = re.compile(r"<invoke\s+name=[\"']([\w.:/-]+)[\"'][^<>]{0,400}>(.*?)(?:</invoke>|\Z)", re.DOTALL)
 #: What DeepSeek and Step write before the names of elements: <｜DSML｜invoke name=…>, <steptml:invoke name=…>.
 _NAMESPACE = re.compile(
     r"<(/?)(?:\s{0,2}[|｜‖]{0,4}\s{0,2}DSML[|｜‖\s]{0,4}|[a-z]{1,10}:)(?=(?:invoke|parameter)\b)", re.IGNORECASE
@@ -56,7 +56,7 @@ _NAMED = re.compile(
 #: name(key="value", …), as Llama and Gemma write it; the bound keeps the time linear in the text.
 _PYTHONIC = re.compile(r"([A-Za-z_][\w.]{0,63})\(((?:[^()\"']++|\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'){0,1000}+)\)")
 _KEYWORD = re.compile(
-    r"(\w+)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|-?\d+(?:\.\d+)?|True|False|None|true|false|null)"
+    r"(?<!\w)(\w{1,64})\s{0,9}=\s{0,9}(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|-?\d+(?:\.\d+)?|True|False|None|true|false|null)"
 )
 _WORDS = {"True": True, "true": True, "False": False, "false": False, "None": None, "null": None}
 

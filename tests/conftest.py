@@ -63,6 +63,9 @@ def pytest_configure(config: pytest.Config) -> None:
             driver.module.connect = partial(_unordered, driver.module.connect)  # type: ignore[attr-defined]
 
 
+_COLLECTED = gc.get_threshold()
+
+
 def pytest_collection_finish() -> None:
     """Builds what `remora serve` builds before it receives and no test shall pay for (a third of a second).
 
@@ -78,6 +81,7 @@ def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.Abstrac
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    gc.set_threshold(*_COLLECTED)  # a command that ran in this process has changed it for its own
     marked = item.get_closest_marker("sqlite")
     if marked is not None and stores.on_postgres():
         pytest.skip(f"SQLite alone: {marked.args[0]}")

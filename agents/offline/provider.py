@@ -75,7 +75,9 @@ def _reply(request: Request, spoken: Speech, tokens: Tokens) -> Told:
         lines.append(texts["wordless"])
     who = texts["who"].format(name=request.agent)
     introduced = any(who in line for line in lines)
-    if not introduced and not any(message.role == "assistant" for message in request.messages):
+    # Whoever is remembered knows it.
+    known = bool(request.remembered) or any(message.role == "assistant" for message in request.messages)
+    if not introduced and not known:
         lines.append(who)
     return Told("\n".join([*lines, attached] if attached else lines), used)
 

@@ -40,7 +40,7 @@ from agents.output import Output
 from agents.providers import opaque
 from agents.providers import quirks as signs
 from agents.providers.answer import Assembled, failure_in, part_in
-from agents.providers.errors import MOST_ERROR_BYTES, Refusal, Server, error_body, page
+from agents.providers.errors import MOST_ERROR_BYTES, STATUSES, Refusal, Server, error_body, page
 from agents.providers.events import BOM, Events, is_data, is_stream
 from agents.providers.quirks import Learned, Quirk
 from agents.providers.roles import alternating, without_system, without_tools
@@ -182,6 +182,9 @@ class Adapter(ABC):
             except asyncio.CancelledError:
                 self._abort(request, "", None)  # the server may have read it all by now
                 raise
+            except ModelError:
+                self._quirks.difference_update(revealed)  # nothing has shown that it helps
+                raise
             if response.is_success:
                 self._advise(revealed)
                 return response
@@ -212,6 +215,7 @@ class Adapter(ABC):
             await response.aclose()
         status, refusal = response.status_code, Refusal.parse(raw, self._server.key)
         said = self._said(refusal)
+        told = refusal.apart_from([message.content for message in request.messages], model=self._model.model)
         shown = "pictures" not in quirks and any(one.pictures for one in messages)
         if shown and not refusal.overflow and signs.refuses_pictures(status, said):
             return "pictures", signs.is_blind(status, said)
@@ -222,8 +226,8 @@ class Adapter(ABC):
             quirk = signs.learned_from(status, said, asked, quirks, self._model.extra_body)
             quirk = quirk or opaque.refusal(status, said, messages, quirks)
             if quirk is not None:
-                return quirk, not opaque.is_stale(quirk, said)
-        told = refusal.apart_from([message.content for message in request.messages], model=self._model.model)
+                # Words of the request in it may have taught that.
+                return quirk, not (opaque.is_stale(quirk, said) or told.repeats)
         blamed = signs.blamed(said, self._model.extra_body)
         raise self._server.refused(status, response.headers, told, blamed=blamed)
 
@@ -318,7 +322,7 @@ class Adapter(ABC):
                 f"The answer from {self._where} broke off before its end. If this repeats, check the"
                 " server's log and any proxy in front of it."
             )
-        rest = answer.end()
+        rest = await _beside(answer.size, answer.end)
         if rest and on_text is not None:
             await on_text(rest)
 
@@ -389,9 +393,10 @@ class Adapter(ABC):
         if failure := failure_in(chunk):
             # A server that fails after it sent the status line can report the failure only in the body.
             refusal = Refusal.of(failure, self._server.key)
-            raise self._server.refused(
-                refusal.status or 500, {}, refusal.apart_from(answer.asked, model=self._model.model)
-            )
+            status = refusal.status or STATUSES.get(refusal.code, 500)
+            error = self._server.refused(status, {}, refusal.apart_from(answer.asked, model=self._model.model))
+            error.of_request = error.of_request and not error.retryable  # an outage, in the middle of an answer
+            raise error
         answer.begun = True
         text = await _beside(size, self.add, answer, chunk)
         if answer.size > _MOST_TEXT:

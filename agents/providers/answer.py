@@ -15,7 +15,7 @@ from typing import Any
 
 from agents.llm import Opaque, ToolCall, Usage
 from agents.output import Output
-from agents.providers.opaque import Fields
+from agents.providers.opaque import Fields, storable
 
 #: The most tokens of one call. A vendor that reports more has miscounted.
 _MOST_TOKENS = 1_000_000_000
@@ -318,13 +318,6 @@ def _with_ids(calls: list[CallParts], *, taken: Collection[str]) -> Iterator[Too
         used.add(call_id)
         # Some models send an empty text to call a tool without arguments.
         yield ToolCall(id=call_id, name=call.name, arguments=storable(call.written) or "{}")
-
-
-def storable(text: str) -> str:
-    """Returns `text` so that UTF-8 and databases accept it: surrogates joined or replaced, NUL removed."""
-    if not text.isascii():
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text.replace("\x00", "")
 
 
 def token_count(value: object) -> int | None:

@@ -95,6 +95,11 @@ _UNPAID = re.compile(
     r"|current quota|billing|payment|paid (?:plan|account)|top[ -]up|recharge|arrear|spend(?:ing)? limit|balance is"
     r"|余额不足|欠费|充值|额度(?:不足|已用)"
 )
+#: Those of them that stand in no refusal of another kind.
+_BROKE = re.compile(
+    r"insufficient[_ ](?:quota|balance|funds|credits?|user_quota)|credit balance|(?:more|enough|no|out of) credits?"
+    r"|current quota|arrear|spend(?:ing)? limit|余额不足|欠费|额度(?:不足|已用)"
+)
 _PASSING = re.compile(r"(?:retry|try again) (?:in|after)|retry_?delay|per[ _-]?(?:minute|second)|\b[rt]pm\b|每分钟")
 #: Servers' words for a key or a model that they don't know, where the status does not say so.
 _NO_KEY = re.compile(r"api[ _]?key.{0,24}(?:not valid|invalid|incorrect|expired)|(?:invalid|incorrect) api[ _]?key")
@@ -102,6 +107,18 @@ _NO_MODEL = re.compile(
     r"model_not_found|(?:no such|unknown|invalid|not a valid) model|model.{0,80}?(?:not (?:found|exist)|n't exist)"
     r"|模型不存在"
 )
+#: OpenAI's words for one request that is larger than an account's limit for a minute: no wait helps.
+_ONE_TOO_LARGE = re.compile(r"request too large|tokens must be reduced")
+#: The codes of errors in a stream, which has no status any more.
+STATUSES = {
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "insufficient_quota": 429,
+    "invalid_api_key": 401,
+    "authentication_error": 401,
+}
+#: Names and addresses within a refusal say nothing of its kind.
+_BESIDE = re.compile(r"https?://\S{1,300}|[\"'`][^\"'`]{1,80}[\"'`]")
 #: Servers' words for a request that a filter has stopped.
 _FLAGGED = re.compile(r"moderat|flagged|content (?:filter|policy)|safety")
 #: The wait that a refusal names: "Please try again in 7.66s", "retryDelay": "26s".
@@ -237,6 +254,8 @@ class Server:
             return BadCompletion(
                 f"{self.where} could not read the call of a tool that its model wrote.{said} Ask again."
             )
+        if status == 429 and refusal.says(_ONE_TOO_LARGE):
+            return ContextOverflow(f"{self.where} takes no request of this size from the account ({status}).{said}")
         if status == 403 and refusal.says(_FLAGGED):
             return ModelRefused(
                 f"The content filter of {self.where} refused the request ({status}).{said} Put it differently, or use"
@@ -304,7 +323,7 @@ class Refusal:
         for text in asked:
             plain = " ".join(text.split())
             for form in (plain, json.dumps(plain)[1:-1]):
-                short = 3 <= len(form) < _REPEATED and form in told
+                short = 3 <= len(form) < _REPEATED and re.search(rf"(?<!\w){re.escape(form)}(?!\w)", told) is not None
                 if short or any(len(piece) == _REPEATED and piece in form for piece in pieces):
                     return replace(self, repeats=True)
         return self
@@ -325,7 +344,8 @@ class Refusal:
 
     def is_unpaid(self, status: int) -> bool:
         """Returns whether it says that the account has nothing left, so that another try in a while is in vain."""
-        unpaid = self.says(_UNPAID) and not self.passing
+        said = _BESIDE.sub(" ", self._said)
+        unpaid = (_UNPAID if status == 429 else _BROKE).search(said) is not None and not self.passing
         return status == 402 or (status in (400, 403, 429) and unpaid)
 
     def says(self, words: re.Pattern[str]) -> bool:

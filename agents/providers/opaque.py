@@ -73,7 +73,7 @@ class Fields:
         """Returns the fields, without thoughts that stand in two of them; none if they were too long."""
         if self.size > _MOST:
             return {}
-        values = dict(self.values)
+        values: dict[str, Any] = _each_storable(self.values)
         if values.get("reasoning_details"):
             values.pop("reasoning", None)
             values.pop(_THOUGHTS, None)
@@ -107,6 +107,25 @@ def _place(items: Sequence[Any], item: Any) -> int | None:
         return None
     same = last.get("index") == item.get("index") if "index" in item else "text" in item or "summary" in item
     return len(items) - 1 if same and not ("signature" in last and item.get("text")) else None
+
+
+def storable(text: str) -> str:
+    """Returns `text` so that UTF-8 and databases accept it: surrogates joined or replaced, NUL removed."""
+    if not text.isascii():
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\x00", "")
+
+
+def _each_storable(value: Any) -> Any:
+    """Returns a value of JSON with every text in it as `storable` returns it: a piece may end within a character."""
+    match value:
+        case str():
+            return storable(value)
+        case list():
+            return [_each_storable(inner) for inner in value]
+        case dict():
+            return {storable(key): _each_storable(inner) for key, inner in value.items()}
+    return value
 
 
 def given_back(messages: Sequence[ChatMessage], origin: str, quirks: Set[Quirk]) -> list[ChatMessage]:

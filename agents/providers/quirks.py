@@ -118,7 +118,9 @@ _OUT_OF_RANGE: Final = re.compile(
 #: means the system's message or those of tools: the templates of Gemma and of older Mistral models know neither.
 _TWO_ROLES: Final = re.compile(r"roles? must alternate|only user(?:,| and) assistant")
 #: The words about one message or the order of several, which say nothing of their kind.
-_ORDER: Final = re.compile(r"after role|before role|must (?:follow|be followed|precede)")
+_ORDER: Final = re.compile(
+    r"tool[ _]call[ _]?ids?|role [\"'`]?tool|tool results?|after role|before role|must (?:follow|be followed|precede)"
+)
 _IN_MESSAGE: Final = re.compile(r"messages?(?:\[|\.\[?)\d")
 #: The words about the description of a tool.
 _ABOUT_SCHEMA: Final = re.compile(
@@ -137,6 +139,10 @@ _MOST_LIMITS: Final = 3
 _MOST_TOOLS: Final = 16
 _CLAUSE: Final = re.compile(r"[.;!?]\s+|[。；！]")
 
+#: The words of a server that failed, whatever it was asked.
+_CRASHED: Final = re.compile(r"cuda|ggml|out of memory|upstream|connect|worker|time-?out")
+#: The words of a refusal that counts the tokens of this request.
+_COUNTED: Final = re.compile(r"(?:input|prompt) tokens|tokens (?:in|from) (?:the|your)")
 _FEW: Final = frozenset((400, 422))
 _MANY: Final = frozenset((400, 403, 404, 405, 415, 422, 500, 501))
 
@@ -160,7 +166,7 @@ def learned_from(
     "cache_control" if parts are marked so. Fields of `extra` are never left out: they are the operator's, and who knows
     whether one of them keeps people's words from being stored.
     """
-    if status not in _MANY:
+    if status not in _MANY or (status >= 500 and _CRASHED.search(said)):
         return None
     every = _CLAUSE.split(said)
     untaken = [clause for clause in every if _UNTAKEN.search(clause)]
@@ -187,6 +193,8 @@ def limit_from(said: str, body: Mapping[str, Any], quirks: Set[Quirk], extra: Co
     """Returns the limit of an answer that a refusal names, where the model has no room even for an empty prompt."""
     sent = {key: value for key, value in body.items() if value and key not in extra}
     quirk = _about_limit(said, _CLAUSE.split(said), sent)
+    if _COUNTED.search(said):  # it names the length of this conversation
+        return None
     is_new = quirk is not None and quirk not in quirks and _count(quirks, "max_tokens=") < _MOST_LIMITS
     return quirk if quirk is not None and is_new and _LIMITED.fullmatch(quirk) else None
 

@@ -49,10 +49,12 @@ def without_tools(
     This concerns the calls of messages for which `where` is true.
     """
     plain: list[ChatMessage] = []
-    shown = {call.id for message in messages if not where(message) for call in message.tool_calls}
-    names = {call.id: call.name for message in messages for call in message.tool_calls}
+    left_out, names = True, dict[str, str]()
     for message in messages:
-        if message.role == "tool" and message.tool_call_id not in shown:
+        if message.tool_calls:
+            # Ids may repeat in a long conversation: a result belongs to the last message with calls.
+            left_out, names = where(message), {call.id: call.name for call in message.tool_calls}
+        if message.role == "tool" and left_out:
             name = names.get(message.tool_call_id or "", "a tool")
             plain.append(ChatMessage(role="user", content=f"(Result of {name}: {message.content})"))
         else:

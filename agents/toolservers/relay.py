@@ -18,7 +18,7 @@ from collections.abc import Callable
 #: The longest message, in bytes. A picture fits, though it is not passed on to a model.
 LONGEST = 4_000_000
 #: The most values of a message. A value costs some 0.4 µs of the event loop, and 100 bytes or more of memory.
-MOST_VALUES = 25_000
+MOST_VALUES = 100_000
 #: The longest message, in bytes, whose strings are told from the rest to count its values.
 _LONGEST_COUNTED = 1_000_000
 _STRING = re.compile(rb'"[^"\\\r\n]*(?:\\[^\r\n][^"\\\r\n]*)*"?')
@@ -26,7 +26,7 @@ _STRING = re.compile(rb'"[^"\\\r\n]*(?:\\[^\r\n][^"\\\r\n]*)*"?')
 #: Messages are passed on no faster than they are read, so a flood shows only in the long run.
 MESSAGES = (2_000, 100)
 BYTES = (16_000_000, 1_000_000)
-VALUES = (20 * MOST_VALUES, 20_000)
+VALUES = (5 * MOST_VALUES, 20_000)
 FLOODED = 75
 
 

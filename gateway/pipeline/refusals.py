@@ -21,12 +21,13 @@ class Sparing:
     """What a model refuses of a conversation.
 
     `last` is true if it has refused its last turn. `spared` is what its requests are made without, and `since` is the
-    message before which nothing is read to it any more.
+    message before which nothing is read to it any more. `doubted` is true if the last failure may have been an outage.
     """
 
     last: bool = False
     spared: Spared = ""
     since: int | None = None
+    doubted: bool = False
 
 
 class Refusals:
@@ -43,16 +44,20 @@ class Refusals:
         if of_request:
             self._put(session_key, replace(self.of(session_key), last=True))
 
-    def answered(self, session_key: str, spared: Spared, message_id: int) -> None:
-        """Notes that a turn beginning with this message was answered once something was `spared`."""
+    def answered(self, session_key: str, spared: Spared, message_id: int, *, passing: bool = False) -> None:
+        """Notes that a turn beginning with this message was answered once something was `spared`.
+
+        After a failure that may pass, the next turn is read whole once more.
+        """
         known = self.of(session_key)
         if spared == "before":
             # Later turns are read from this one on, with their calls.
-            self._put(session_key, Sparing(last=True, since=message_id))
+            outage = passing and not known.doubted
+            self._put(session_key, Sparing(last=True, since=None if outage else message_id, doubted=outage))
         elif spared:
             self._put(session_key, replace(known, last=False, spared=spared))
         elif known != Sparing():
-            self._put(session_key, replace(known, last=False))
+            self._put(session_key, replace(known, last=False, doubted=False))
 
     def _put(self, session_key: str, sparing: Sparing) -> None:
         self._of[session_key] = sparing

@@ -228,8 +228,8 @@ class TurnRequest:
         what was said lately and the values are enough.
         """
         if self.served.offline:
-            lately = tuple(_chat_message(message, message.text) for message in self.view.window)
-            return replace(self._values(), messages=lately)
+            lately = (_chat_message(message, message.text) for message in self.view.window)
+            return replace(self._values(), messages=(*(one.message for one in self._earlier()), *lately))
         count = self.served.gauge.count
         shares = self.served.shares(room, tools)
         tools = budget.affordable(tools, shares.tools, count)
@@ -278,6 +278,7 @@ class TurnRequest:
             moment=datetime.fromtimestamp(self.now / 1000, ZoneInfo(turn.context.timezone)),
             agent=self.served.spec.name,
             model=turn.context.session.chosen_model or "",
+            said="\n".join(own_words(message.text) for message in turn.said),
             on_aborted=self.on_aborted,
         )
         return self._with_values(request) if self.served.reads_values else request
@@ -286,8 +287,7 @@ class TurnRequest:
         turn, texts = self.turn, self.texts
         zone = ZoneInfo(turn.context.timezone)
         moment = datetime.fromtimestamp(self.now / 1000, zone)
-        said = "\n".join(own_words(message.text) for message in turn.said)
-        days = days_named(said, language=texts.language, now=moment) if self.served.offline else None
+        days = days_named(request.said, language=texts.language, now=moment) if self.served.offline else None
         remembered = tuple(
             _remembered(item, item.memory, turn, texts, self.now)
             if item.memory is not None
@@ -298,7 +298,6 @@ class TurnRequest:
             remembered = tuple(_dated(one, texts.language, zone) for one in remembered)
         return replace(
             request,
-            said=said,
             remembered=remembered,
             reminders=tuple(
                 Reminded(
@@ -567,7 +566,7 @@ def _is_unnoted(window: Sequence[Message]) -> bool:
     if len(answers) < _UNNOTED:
         return False
     late = [message for message in window if message.id >= answers[-_UNNOTED]]
-    if any("_fact" in (message.tool_calls or "") for message in late):
+    if any("_fact" in call.name for message in late for call in calls_from_json(message.tool_calls)[0]):
         return False
     said = [message.text[:_DISCLOSED_CHARS] for message in late if message.author_id is not None]
     return any(discloses(text) for text in reversed(said[-_UNNOTED:]))

@@ -507,7 +507,7 @@ class TurnRunner:
             redact=course.mask,
             on_text=course.on_text,
         )
-        self._refusals.answered(session_key, reply.spared, turn.said[0].id)
+        self._refusals.answered(session_key, reply.spared, turn.said[0].id, passing=reply.passing)
         # A tool's question must reach the person even if the model doesn't repeat it.
         # Text streamed to a terminal is already shown, and a terminal fetches no addresses.
         appended = channel is not None and channel.capabilities.stream == "append"

@@ -17,7 +17,7 @@ from typing import Final
 
 from memory import keys
 from memory.text.likeness import Term, differs_in_substance, jaccard, opposes, said, surface
-from memory.text.things import kinds_of, names_the_same, thing
+from memory.text.things import are_of_a_kind, kinds_of, names_the_same, thing
 from memory.text.words import UNIT, listed, stop_tokens, tokens
 
 #: An answer that would lose more than this share of the distinct facts it names is refused as a whole (DESIGN 5.7).
@@ -110,7 +110,12 @@ def alike(facts: Mapping[int, Statement]) -> list[tuple[int, ...]]:
             if any(one is not None and one.is_name for one in (things[group[0]], things[fact_id])):
                 # A name says too little to go by words: "cat Pixel" is all in "a friend's cat Pixel".
                 near = keys.normalise_value(facts[group[0]].value) == keys.normalise_value(facts[fact_id].value)
-            joins = names_the_same(things[group[0]], things[fact_id]) or (
+            thing_of_it = things[fact_id]
+            fits = all(
+                member is None or thing_of_it is None or are_of_a_kind(member, thing_of_it)
+                for member in (things[one] for one in group)
+            )
+            joins = (fits and names_the_same(things[group[0]], thing_of_it)) or (
                 near and _joins([facts[one] for one in group], facts[fact_id])
             )
             if joins:

@@ -19,7 +19,7 @@ from memory.jobs.journal import Journal
 from memory.learn import extract
 from memory.learn.answer import Numbers, Unreadable, Words, read_object
 from memory.learn.model import ModelRequest
-from memory.learn.summed import speaks_of
+from memory.learn.summed import is_refusal
 from memory.scope import Scope
 from memory.store import erasure, job_runs, memories, night_work, refusals, scopes
 from memory.store.database import Reader, Transaction
@@ -167,7 +167,7 @@ def _keep(tx: Transaction, answer: str, *, scope: Scope, night: Night, shown: Se
         return {}
     if not extract.worth_keeping(draft) or not _is_drawn_from(read, parents, shown) or injection_flags(value):
         return {"refused": 1}
-    if not speaks_of(value, [f"{one.subject} {one.subject_name or ''} {one.value}" for one in parents]):
+    if is_refusal(value, [f"{one.subject} {one.subject_name or ''} {one.value}" for one in parents]):
         raise Unreadable("The model's look back says nothing of the memories it was shown. It is asked again.")
     newest = max(memory.learned_at for memory in parents)
     if erasure.was_forgotten(tx, scope.writes_to, _KEY, value, said_at=newest) or not _new(tx, scope, night):

@@ -20,9 +20,12 @@ _LINES: Final = 40
 _LINE: Final = 240
 
 
-def own_words(text: str, *, longest_quote: int = _NAMED) -> str:
-    """Returns a message without others' words; quotations of at most `longest_quote` characters may stay."""
-    text = _without_given(text)
+def own_words(text: str, *, longest_quote: int = _NAMED, given: bool = True) -> str:
+    """Returns a message without others' words; quotations of at most `longest_quote` characters may stay.
+
+    A text that is only `given` to work on is left out. Facts of it may stay: people introduce themselves below a line.
+    """
+    text = _without_given(text) if given else text
     for pattern in _CUT:
         text = pattern.sub(HOLE, text)
     text = _STRESSED.sub(r"\1", text)

@@ -1,8 +1,7 @@
 """Decides whether a model's summary speaks of what it sums up, or is a refusal or empty words.
 
 Invariants: pure; time grows linearly with both texts. A summary speaks of its material if it shares a name, a number or
-enough words of meaning with it. In another language it can share only names and numbers: material without any can't
-speak against it.
+a word of meaning with it. In another language it may share nothing, so only words that refuse speak against it.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ from memory.text.language import language_of
 from memory.text.likeness import surface
 from memory.text.words import tokens
 
-#: The part of a summary's words of meaning that its material must hold.
-_SHARED: Final = 1 / 8
 #: The longest sentence that may be nothing but a refusal, in characters.
 _REFUSAL: Final = 240
 #: Words of material that are read, and characters of one text that are looked at for names.
@@ -35,9 +32,7 @@ def speaks_of(summary: str, material: Sequence[str]) -> bool:
     if not (shown.names | shown.numbers).isdisjoint(held):
         return True
     own = {word for word in telling(said) if not _UNIT.fullmatch(word)}
-    if _is_translated(said, material):
-        return bool(own & held) or not _has_names_or_numbers(material)
-    return bool(own & held) and len(own & held) >= _SHARED * len(own)
+    return bool(own & held) or _is_translated(said, material)
 
 
 def is_refusal(text: str, material: Sequence[str]) -> bool:
@@ -60,11 +55,6 @@ def _held(material: Sequence[str]) -> frozenset[str]:
 def _is_translated(summary: str, material: Sequence[str]) -> bool:
     language = language_of("\n".join(text[:200] for text in material[:20]))
     return language is not None and (language_of(summary) or "en") != language
-
-
-def _has_names_or_numbers(material: Sequence[str]) -> bool:
-    shown = (surface(text[:_NAMES]) for text in material)
-    return any(one.names or one.numbers for one in shown)
 
 
 #: A single character of a script without spaces, which many words share.

@@ -91,8 +91,11 @@ def _says_yes(text: str) -> bool:
 
 def _own_sentences(text: str) -> list[str]:
     """Returns the sentences of a message in its author's own words."""
-    own = _without_transcript(_LABEL.sub("", own_words(text[:_READ].replace("’", "'"), longest_quote=_QUOTE)))
-    return sentences.parts(own)[:_MOST_SENTENCES]
+    text = text if len(text) <= _READ else f"{text[: _READ // 2]}\n{text[-_READ // 2 :]}"
+    own = _without_transcript(_LABEL.sub("", _DASH.sub("", own_words(text.replace("’", "'"), longest_quote=_QUOTE))))
+    parts = sentences.parts(own)
+    half = _MOST_SENTENCES // 2
+    return parts if len(parts) <= _MOST_SENTENCES else [*parts[:half], *parts[-half:]]
 
 
 def _without_transcript(text: str) -> str:
@@ -220,6 +223,7 @@ def _manners(clause: str) -> set[tuple[str, bool]]:
 
 
 def _denies(text: str) -> bool:
+    text = _NO_DENIAL.sub(" ", text)
     return bool(_word("denies").search(text)) or (_KANA.search(text) is None and bool(_word("denied").search(text)))
 
 
@@ -284,6 +288,9 @@ _KANA: Final = re.compile("[\u3040-\u30ff]")
 _UNSPACED: Final = re.compile("[\u3040-\u9fff]+")
 _SIGNS: Final = " .!?,;:~-"
 _SIGNS_PLAIN: Final = str.maketrans("，。！？；：、（）—–…", ",.!?;:,()--.")
+#: Words with 不 in them that deny nothing.
+_NO_DENIAL: Final = re.compile("能不能|可不可以|好不好|行不行|不过|不好意思|不管|不论|不同|差不多")
+_DASH: Final = re.compile(r"^[ \t]{0,4}[-–] ", re.MULTILINE)
 #: Words before an order: "and please just".
 _OPENING: Final = re.compile(
     r"(?:(?:and|also|but|so|then|always|please|bitte|immer|toujours|siempre"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any, Final
 
 from languages.reading import listed_words, shipped
@@ -27,14 +27,18 @@ _KIND: Final = "K1ND"
 _WORD: Final = re.compile(r"[^\W_]+")
 _UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 #: Keys of the vocabulary under which things are named.
+_ANIMALS: Final = ("cat", "dog", "rabbit", "bird", "horse", "hamster", "fish", "turtle", "guinea")
+#: The families of kinds; all others are people.
+_FAMILIES: Final = dict.fromkeys(_ANIMALS, "animal") | dict.fromkeys(("car", "boat"), "vehicle")
 _KEYS: Final = keys.RELATIONS | {"pet", "owns", "note"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thing:
-    """A named thing: its kinds, empty if only "pet" is said; its names, and all words that are said of it."""
+    """A named thing: its kinds, empty if only "pet" is said; their families; its names, and all words said of it."""
 
     kinds: frozenset[str]
+    families: frozenset[str]
     names: frozenset[str]
     words: frozenset[str]
 
@@ -52,7 +56,9 @@ def thing(key: str, value: str) -> Thing | None:
     if _list("over").search(plain) or _rest(named).strip():
         return None
     kinds = kinds_of(value) | kinds_of(named)
-    if not kinds and not (_list("general").search(plain) or _list("general").search(named)):
+    families = _families_of(kinds, plain, named)
+    # "My sister's dog Rex" is no thing of one's own.
+    if len(families) != 1 or len(kinds_of(value)) > 1:
         return None
     said = _rest(plain, kind=_KIND).split()
     words = frozenset(said) - {_KIND}
@@ -67,7 +73,9 @@ def thing(key: str, value: str) -> Thing | None:
         # "My sister lent Anna a bike" names no sister.
         beside = [{one, other} for one, other in pairwise(said) if _KIND in (one, other)]
         names = frozenset(name for name in names if any(name in pair for pair in beside)) if beside else names
-    return Thing(kinds=kinds, names=names, words=words) if names else None
+    else:  # "Anna works with Tom" names Anna
+        names = frozenset(takewhile(names.__contains__, said))
+    return Thing(kinds=kinds, families=families, names=names, words=words) if names else None
 
 
 def kinds_of(text: str) -> frozenset[str]:
@@ -80,17 +88,27 @@ def names_the_same(full: Thing | None, other: Thing | None) -> bool:
     """Returns whether both name the same thing, and `full` says all that `other` says."""
     if full is None or other is None:
         return False
-    if full.kinds and other.kinds and full.kinds != other.kinds:
+    if not are_of_a_kind(full, other):
         return False
     # What says more than a name may say something else of it.
     return other.is_name and other.names <= full.names
+
+
+def are_of_a_kind(one: Thing, other: Thing) -> bool:
+    """Returns whether nothing that is said of two things tells their kinds apart."""
+    return one.families == other.families and (not one.kinds or not other.kinds or one.kinds == other.kinds)
+
+
+def _families_of(kinds: frozenset[str], *texts: str) -> frozenset[str]:
+    families = {family for family, named in _families().items() if any(map(named.search, texts))}
+    return frozenset(families | {_FAMILIES.get(kind, "person") for kind in kinds})
 
 
 def _rest(plain: str, *, kind: str = "") -> str:
     """Returns a text without the words for having and naming, and with `kind` in place of each kind."""
     for listed in _kinds().values():
         plain = listed.sub(f" {kind} ", plain)
-    for listed in (_list("general"), _list("frame")):
+    for listed in (*_families().values(), _list("frame")):
         plain = listed.sub(" ", plain)
     return " ".join(_WORD.findall(plain))
 
@@ -104,6 +122,11 @@ def _list(name: str) -> re.Pattern[str]:
     return found
 
 
+def _families() -> Mapping[str, re.Pattern[str]]:
+    found: Mapping[str, re.Pattern[str]] = _lists()["general"]
+    return found
+
+
 def _kinds() -> Mapping[str, re.Pattern[str]]:
     found: Mapping[str, re.Pattern[str]] = _lists()["kinds"]
     return found
@@ -112,5 +135,8 @@ def _kinds() -> Mapping[str, re.Pattern[str]]:
 @cache
 def _lists() -> Mapping[str, Any]:
     data: dict[str, Any] = shipped("memory.text", "things.yaml")
-    kinds = {kind: listed_words(_folded(words)) for kind, words in data.pop("kinds").items()}
-    return {name: listed_words(_folded(words)) for name, words in data.items()} | {"kinds": kinds}
+    tables = {
+        name: {kind: listed_words(_folded(words)) for kind, words in data.pop(name).items()}
+        for name in ("kinds", "general")
+    }
+    return {name: listed_words(_folded(words)) for name, words in data.items()} | tables

@@ -37,7 +37,7 @@ async def ask(
     served: Wire, request: Request, *, model: str = "m", learned: Learned | None = None, **options: Any
 ) -> Completion:
     spec = {"provider": "openai", "model": model, "base_url": served.base_url, "timeout": SECONDS}
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         made = ModelSpec.model_validate(spec | options)
         return await connect(client, made, count_tokens=count_tokens, learned=learned).complete(request)
 

@@ -174,9 +174,6 @@ async def test_people_see_it_in_lists_in_full_and_as_part_of_a_reply(tmp_path: P
         prompt = str(asked.messages)
         assert 0 < prompt.index("sailing north with Bo") < prompt.index("Sailing north matters most")
         assert "concluded" in prompt[prompt.index("Sailing north matters most") :]
-        # An agent without a model answers only from what somebody told.
-        told = {one.said for one in asked.remembered}
-        assert any("sailing north with Bo" in one for one in told) and not any("matters most" in one for one in told)
         why = await talk.ask("/why all")
         found = why[why.index("Found for your message") :]
         assert short_id in found and "(summary as of 21 Nov 2026)" in found

@@ -35,6 +35,7 @@ from agents.spec import ModelSpec
 from agents.tokens import count_tokens
 from tests.kit import stalls
 from tests.kit.loopback import Answer, Asked, serving
+from tests.kit.patience import SECONDS
 from tests.kit.tables import each_row
 
 Body: TypeAlias = dict[str, Any]
@@ -95,7 +96,7 @@ async def provider_at(address: str, *, learned: Learned | None = None, **options
         "provider": "openai", "model": "m-4", "key": "sk-1", "temperature": 0.7, "top_p": 0.9, "max_tokens": 32_000,
         "context": 128_000,
     }  # fmt: skip
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         spec = ModelSpec.model_validate(entry | options | {"base_url": f"{address}/v1"})
         yield connect(client, spec, count_tokens=count_tokens, learned=learned)
 

@@ -45,6 +45,7 @@ from memory.text import (
     sentences,
     shortened,
     simplified,
+    things,
     words,
     zones,
 )
@@ -138,6 +139,8 @@ READERS: Final = (
     ),
     Reader(name="memory.text.likeness.surface", read=likeness.surface),
     Reader(name="memory.text.likeness.said", read=likeness.said),
+    Reader(name="memory.text.things.kinds_of", read=things.kinds_of),
+    Reader(name="memory.text.things.thing", read=partial(things.thing, "pet")),
     Reader(name="memory.text.links.defang", read=links.defang, seconds=1.0),
     Reader(name="memory.text.occasion_words.is_occasion", read=occasion_words.is_occasion),
     Reader(name="memory.text.past_days.in_known_words", read=past_days.in_known_words),

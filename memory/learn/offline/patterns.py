@@ -119,7 +119,7 @@ def _facts(text: str, today: date) -> Iterator[tuple[Language, Pair]]:
         text = f"{text[:WINDOW]}\n{text[-WINDOW:]}"
     if _STAGED.match(text) or _ACTED.search(text):
         return
-    text = own_words(text)
+    text = own_words(text, given=False)
     if _JOKE.search(text):
         return
     written = language_of(text)

@@ -22,6 +22,7 @@ from bench.vendors.rules import Seat
 from bench.vendors.table import VENDORS
 from bench.vendors.wire import JSON
 from bench.vendors.world import judged
+from tests.kit.patience import SECONDS
 from tests.kit.tables import each_row
 
 ROOT = Path(__file__).parents[3]
@@ -69,7 +70,7 @@ class Client:
         return body | {"messages": [{"role": "system", "content": system}, *self.messages]}
 
     async def ask(self) -> httpx.Response:
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
             return await client.post(
                 self.url, json=self.body(), headers={"Authorization": f"Bearer {KEY}", "x-api-key": KEY}
             )
@@ -144,9 +145,11 @@ async def test_no_result_means_no_word() -> None:
 
 async def test_a_wrong_key_and_a_wrong_model_are_refused() -> None:
     async with clients("openai", knows=True) as (asking,):
-        async with httpx.AsyncClient(trust_env=False, headers={"Authorization": "Bearer x"}) as wrong:
+        async with httpx.AsyncClient(trust_env=False, headers={"Authorization": "Bearer x"}, timeout=SECONDS) as wrong:
             assert (await wrong.post(asking.url, json=asking.body())).status_code == 401
-        async with httpx.AsyncClient(trust_env=False, headers={"Authorization": f"Bearer {KEY}"}) as right:
+        async with httpx.AsyncClient(
+            trust_env=False, headers={"Authorization": f"Bearer {KEY}"}, timeout=SECONDS
+        ) as right:
             assert (await right.post(asking.url, json={**asking.body(), "model": "other"})).status_code == 404
 
 
