@@ -107,7 +107,7 @@ def _waits(pid: int) -> bool:
     """Returns whether a program waits for a key; where the system does not tell for what it waits, whether it does."""
     place = Path(f"/proc/{pid}/wchan").read_text()
     if place not in ("", "0"):
-        return place == "wait_woken"
+        return place == "wait_woken" or "poll" in place  # a line is read, or keys are
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
 

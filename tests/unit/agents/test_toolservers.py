@@ -221,7 +221,7 @@ def test_counting_takes_its_length_and_no_more(message: bytes) -> None:
 
 def test_commas_in_a_text_are_no_values() -> None:
     """Tables and JSON in a text are one value."""
-    table = json.dumps([{"a": n} for n in range(20_000)])
+    table = json.dumps([{"a": n} for n in range(60_000)])
     assert relay.values(json.dumps({"text": table}).encode()) <= 2
 
 
@@ -240,7 +240,7 @@ def test_the_relay_answers_in_place_of_a_heap_of_values() -> None:
     """The program goes on, and who waits for it is told why nothing came."""
     program = """
 import json
-heap = json.dumps({"jsonrpc": "2.0", "id": 7, "result": [1] * 60_000})
+heap = json.dumps({"jsonrpc": "2.0", "id": 7, "result": [1] * 200_000})
 print(heap, heap[:-1], "{}", sep="\\n")
 """
     done = relayed(program)
