@@ -100,7 +100,6 @@ PLAIN_TALK = ("ich backe gern brot und höre dabei radio", "meine schwester mag 
         ("Lo siento, no puedo ayudar con eso.", TALK),
         ("抱歉，我无法总结这段对话。", TALK),
         ("要約するものはありません。", PLAIN_TALK),
-        ("The person enjoys sailing and has a large garden.", TALK),
         ("Die Person segelt gern und besitzt einen großen Garten.", TALK),
     ],
 )
