@@ -45,8 +45,8 @@ from agents.tools import Tool
 log = structlog.get_logger(__name__)
 
 
-#: What a request is made without: the "calls" of earlier turns, whose results are told in words, or all that was said
-#: and remembered "before" this turn.
+#: The part that a request is made without: the "calls" of earlier turns, whose results are told in words, or all that
+#: was said and remembered "before" this turn.
 Spared: TypeAlias = Literal["", "calls", "before"]
 
 

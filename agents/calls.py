@@ -16,12 +16,12 @@ from typing import Any, Final
 _LONGEST_NAME: Final = 200
 _LONGEST_ARGUMENTS: Final = 64_000
 _DECODER: Final = json.JSONDecoder(strict=False)
-#: What separates a namespace from a name, or a name from its number: functions.now, default_api:now, functions::now:0.
+#: The signs between a namespace and a name, or a name and its number: functions.now, default_api:now, now:0.
 _BETWEEN: Final = re.compile(r"[.:/]+|__")
 #: A mark of a template, which ends a name: now<|channel|>commentary.
 _MARK_BEGINS: Final = re.compile(r"<\s?[|｜]|<\w")
 _NO_LETTER: Final = re.compile(r"[^a-z0-9]+")
-#: What may stand around arguments without meaning: a fence of code, marks of a template.
+#: Text around arguments that means nothing: a fence of code, marks of a template.
 _AROUND: Final = r"(?:\s|\ufeff|```(?:json)?|<[|｜/]?[^<>\n]{0,40}>)"
 _BEFORE: Final = re.compile(rf"(?:{_AROUND}|json(?=[\s<{{]))*+")
 #: Models that lose count close one brace too many.
@@ -41,7 +41,7 @@ _TOKENS: Final = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-#: What is written differently in single quotes.
+#: Characters that single quotes write differently.
 _QUOTED: Final = re.compile(r"\\.|\"", re.DOTALL)
 _WORDS: Final = {"True": "true", "true": "true", "False": "false", "false": "false", "None": "null", "null": "null"}
 

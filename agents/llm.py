@@ -59,7 +59,7 @@ class Opaque:
 
     @classmethod
     def read(cls, fields: Mapping[str, Any] | None) -> Opaque | None:
-        """Returns the value that was made a mapping of by `dataclasses.asdict`."""
+        """Returns the value from the mapping that `dataclasses.asdict` made of it."""
         return None if fields is None else cls(**{**fields, "calls": tuple(fields["calls"])})
 
 

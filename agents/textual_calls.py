@@ -39,7 +39,7 @@ _PARAMETER = re.compile(
     r"<(?:parameter=([\w.-]+)|parameter\s+name=[\"']([\w.-]+)[\"']([^<>]{0,400}))>(.*?)(?:</parameter>|\Z)", re.DOTALL
 )
 _INVOKE = re.compile(r"<invoke\s+name=[\"']([\w.:/-]+)[\"'][^<>]{0,400}>(.*?)(?:</invoke>|\Z)", re.DOTALL)
-#: What DeepSeek and Step write before the names of elements: <｜DSML｜invoke name=…>, <steptml:invoke name=…>.
+#: The prefix of elements in DeepSeek and Step: <｜DSML｜invoke name=…>, <steptml:invoke name=…>.
 _NAMESPACE = re.compile(
     r"<(/?)(?:\s{0,2}[|｜‖]{0,4}\s{0,2}DSML[|｜‖\s]{0,4}|[a-z]{1,10}:)(?=(?:invoke|parameter)\b)", re.IGNORECASE
 )

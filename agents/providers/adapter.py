@@ -83,7 +83,7 @@ class Adapter(ABC):
 
     #: The path below the base_url at which the server takes requests.
     path: ClassVar[str]
-    #: Whether parts of its requests are marked for a prompt cache.
+    #: True if parts of its requests are marked for a prompt cache.
     caches: ClassVar[bool] = False
 
     def __init__(

@@ -88,7 +88,7 @@ class Assembled:
     #: The characters of text and arguments so far.
     size: int = 0
     calls: list[CallParts] = field(default_factory=list)
-    #: What the server wants back with the message.
+    #: The fields that the server wants back with the message.
     fields: Fields = field(default_factory=Fields)
     by_index: dict[str, CallParts] = field(default_factory=dict)
     #: The pieces of text as they came, and their length in characters.

@@ -73,7 +73,8 @@ _OVERFLOW = re.compile(
     r"|exceed_context_size|max_model_len|`?inputs`? tokens \+ `?max_new_tokens|context (?:length|size|limit|window)"
     r"|too many tokens|max message tokens"
 )
-#: What is too long in other sentences; that it is; and what else may be too long, which no shorter conversation mends.
+#: Other sentences name the request, and say that it is too long. The last pattern names things that a shorter
+#: conversation does not mend.
 _READ = re.compile(
     r"prompt|\binputs?\b|context|messages\b|message length|conversation|chat history|sequence|token limit|\bn_ctx\b"
     r"|number of tokens|tokens in (?:the|your)|request (?:is|was)"

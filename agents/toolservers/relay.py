@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 
-#: The longest message, in bytes. A picture fits, though it is not passed on to a model.
+#: The longest message, in bytes. A picture of more than 2.9 MB is longer, since it comes as base64.
 LONGEST = 4_000_000
 #: The most values of a message. A value costs some 0.4 µs of the event loop, and 100 bytes or more of memory.
 MOST_VALUES = 100_000
@@ -65,7 +65,7 @@ def _marks(text: bytes | bytearray) -> int:
 
 
 def refusal(request: bytes) -> bytes:
-    """Returns an error for whoever sent this request, or waits for the message with its id; nothing if nobody does."""
+    """Returns an error reply to the message with this id, or b"" if it has none."""
     try:
         asked = json.loads(request)["id"]
     except (ValueError, LookupError, TypeError, RecursionError):

@@ -314,7 +314,7 @@ async def _met(bot: BotSettings) -> str:
 
 
 async def _models(config: Config) -> AsyncIterator[Diagnosis]:
-    """Yields a finding for each model of the agents, asked one question with a tool."""
+    """Yields a finding for each of the agents' models, after one question that needs a tool."""
     models: list[ModelSpec] = []
     for spec in config.agents.values():
         models += [model for model in (*spec.models, *spec.background.models) if model not in models]

@@ -71,7 +71,7 @@ def _days(folder: Path) -> int:
         return 0
     if not names:
         return 0
-    # Imported here: few have such notes, and reading them takes half of what memory is made of.
+    # Imported here: few have such notes, and importing the reader loads half of the memory package.
     from memory.transfer.transfers import markdown
 
     return sum(markdown.day_of(name) is not None for name in names)

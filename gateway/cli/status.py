@@ -63,7 +63,7 @@ def check(config_path: Path | None) -> None:
 
 
 def without_names(config: Config) -> list[str]:
-    """Returns a sentence for each agent that is to find names with a part that is missing."""
+    """Returns a sentence for each agent whose configured name finder is not installed."""
     sentences = []
     for name, spec in config.agents.items():
         if spec.memory.entities == "spacy" and not spacy_names.is_installed():

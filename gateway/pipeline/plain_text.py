@@ -24,7 +24,7 @@ _MOST_CONTROL: Final = 0.05
 _CONTROL: Final = re.compile(r"[\x01-\x08\x0e-\x1f\x7f]")
 #: Share of characters that can't be read above which an encoding is the wrong one: damaged files have a few.
 _MOST_LOST: Final = 0.01
-#: What share of the expected letters a reading needs.
+#: The share of the expected letters that a reading needs.
 _LEAST: Final = 0.5
 _LEAST_WIDE: Final = 0.3
 _HIGH_BYTE: Final = re.compile(rb"[\x80-\xff]")
@@ -65,7 +65,7 @@ _ENCODINGS: Final = tuple(
 )  # fmt: skip
 
 
-#: What texts without a byte order mark consist of, for the most part, if their byte order is guessed rightly.
+#: The letters that make up most of a text without a byte order mark, once its byte order is guessed right.
 _FAMILIAR: Final = (
     frozenset(map(chr, range(32, 127)))
     | set("\t\r\n，。、！？：；（）「」・　")

@@ -18,7 +18,7 @@ _MOST: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sparing:
-    """What a model refuses of a conversation.
+    """The parts of a conversation that a model refuses.
 
     `last` is true if it has refused its last turn. `spared` is what its requests are made without, and `since` is the
     message before which nothing is read to it any more. `doubted` is true if the last failure may have been an outage.

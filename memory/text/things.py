@@ -90,7 +90,7 @@ def names_the_same(full: Thing | None, other: Thing | None) -> bool:
         return False
     if not are_of_a_kind(full, other):
         return False
-    # What says more than a name may say something else of it.
+    # A statement with more than a name may say something else of the thing.
     return other.is_name and other.names <= full.names
 
 
