@@ -130,8 +130,10 @@ async def talked(folder: Path, model: Path, context: int, turns: int, screen: Sc
                     await router.settled(said.place)
                     print(f"\r{context}: turn {n} of {turns}", end="", file=sys.stderr, flush=True)
                     if n % _READ_EVERY == 0 or n == turns:
-                        await memory.flush(await memory.context(*whereabouts()), "bench")
-                kinds = (await memory.stats.stats(await memory.context(*whereabouts()))).kinds
+                        await memory.learner.flush(
+                            (await memory.identities.context(*whereabouts())).session.id, "bench"
+                        )
+                kinds = (await memory.stats.stats(await memory.identities.context(*whereabouts()))).kinds
     failures = [event["code"] for event in logged if event["event"] == "turn.failed"]
     return {
         "context": context,

@@ -62,13 +62,19 @@ from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.sharing import Sharing
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner, spent_on
+from memory.jobs.housekeeping import Keeping
+from memory.learn.agents import AgentMemory, Rotation
+from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
 from memory.recall.embed import EmbeddingFault
 from memory.recall.embedders.local import Local
 from memory.recall.embedders.remote import EmbeddingServer, Remote
+from memory.recall.embedding import Embedders
 from memory.recall.rank import CLASSIC
 from memory.recall.rerank import Reranker
-from memory.service import AgentMemory, Embedders, Keeping, Rotation, Runtime, SearchSetup, Service, Triggers
+from memory.runtime import Runtime
+from memory.service import Service
+from memory.setup import SearchSetup
 from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.driver import Driver
 from memory.text.guard import clean
@@ -324,7 +330,7 @@ async def answering(
         ):
             yield router
     finally:
-        taken_for_dead = any(store.memory.peers.lost.is_set() for store in roster.each_store)
+        taken_for_dead = any(store.memory.mailbox.peers.lost.is_set() for store in roster.each_store)
         await router.drain(seconds=0.0 if taken_for_dead else _STOP_SECONDS)
 
 

@@ -20,7 +20,10 @@ from gateway.api.places import digest
 from gateway.config.settings import FrontEndSettings
 from gateway.pipeline.policy import Policy
 from gateway.pipeline.store import Roster, Store
-from memory.service import KEY_SCOPES, KeyHolder, KeyScope, Who
+from memory.chat.identities import Who
+from memory.chat.keyring import SCOPES as KEY_SCOPES
+from memory.chat.keyring import KeyHolder
+from memory.store.api_keys import KeyScope
 
 #: Seconds by which the clock of a front end may differ.
 _CLOCKS: Final = 60

@@ -17,21 +17,15 @@ from gateway.commands import pages, reminder_lines, reminder_orders
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.commands.reminder_lines import PRESS
 from gateway.pipeline.questions import buttons, typed
+from memory.chat.edits import Edits
+from memory.chat.reminding import LONGEST as LONGEST_REMINDER
 from memory.errors import NotFound, TooManyReminders
-from memory.service import (
-    LONGEST_REMINDER,
-    MOST_REMINDERS,
-    Edits,
-    Question,
-    Reading,
-    Reminder,
-    ReminderKind,
-    ReminderTimes,
-    Unclear,
-    asks_reminder,
-    due_of,
-    takes_back,
-)
+from memory.reminders.orders import takes_back
+from memory.reminders.reminders import Reading, Unclear, due_of
+from memory.store.questions import Question
+from memory.store.reminders import MOST as MOST_REMINDERS
+from memory.store.reminders import Reminder, ReminderKind, ReminderTimes
+from memory.text.times.phrases import is_request as asks_reminder
 
 USAGE: Final = (
     "/remind [<text with a time>|cancel <n>|cancel all|change <n> <time>|snooze <n> [time]|done <n>|private <text>"

@@ -14,8 +14,10 @@ from channels.base import Inbound
 from gateway.commands.catalogue import CATALOGUE
 from gateway.pipeline.attachments import own_words, plain_name
 from languages import LANGUAGES, Language, part
+from memory.dates import local_time
 from memory.errors import Derived, MemoryFault, NotCurrent, NotWished, NotYours, UnknownFilter, UnreadFilter
-from memory.service import FilterName, language_of, local_time
+from memory.filters import Name as FilterName
+from memory.text.language import language_of
 
 #: In the class below, `date` is a method.
 _Day: TypeAlias = date

@@ -314,7 +314,7 @@ class _Loader:
         """Reports standing tasks whose times can't be read."""
         if not any(agent.spec is not None and agent.spec.tasks for agent in agents):
             return  # memory takes long to load, and few files have tasks
-        from memory.service import reminder_rule
+        from memory.text.times.rules import parse_rule as reminder_rule
 
         for agent in agents:
             for number, task in enumerate(agent.spec.tasks if agent.spec is not None else ()):

@@ -30,9 +30,10 @@ from channels.base import (
 from gateway.commands.texts import Texts, written_in
 from gateway.pipeline.tally import WorkTally
 from languages import Language
+from memory.chat.mailbox import Mailbox
 from memory.errors import meets_everybody
 from memory.loops import reason_of
-from memory.service import Mailbox, OutboxRow, Part
+from memory.store.mailbox import OutboxRow, Part
 
 log = structlog.get_logger(__name__)
 

@@ -15,7 +15,7 @@ from typing import Final
 from channels.base import Button
 from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.texts import Texts
-from memory.service import Question
+from memory.store.questions import Question
 
 #: Prefix of the data of a question's button, before the question's id and the choice.
 _ANSWER = "answer:"

@@ -40,23 +40,18 @@ from gateway.commands.texts import Texts
 from gateway.pipeline.attachments import inline, label, own_words
 from gateway.pipeline.observed import Overheard
 from languages import LANGUAGES, part
-from memory.service import (
-    OLD_RESULT,
-    Attached,
-    Bounds,
-    Memory,
-    Message,
-    Recall,
-    Recalled,
-    Reminder,
-    Revision,
-    Turn,
-    TurnMaterial,
-    WindowSize,
-    cues,
-    days_named,
-    discloses,
-)
+from memory.chat.compaction import Bounds
+from memory.chat.turns import Turn
+from memory.chat.window import OLD_RESULT, TurnMaterial, WindowSize
+from memory.learn.offline.patterns import discloses
+from memory.learn.revise import Revision
+from memory.recall.cues import cues
+from memory.recall.recall import Recall, Recalled
+from memory.store.attachments import Attached
+from memory.store.history import Message
+from memory.store.memories import Memory
+from memory.store.reminders import Reminder
+from memory.text.times.days import days_named
 
 #: The sentence that tells the model which of the pictures beside a message are not new.
 _SEEN_AGAIN: Final = "the last {} of the pictures beside this message came with earlier ones and are shown again"

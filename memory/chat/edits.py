@@ -56,7 +56,7 @@ Compose: TypeAlias = Callable[[str, Sequence[Attached]], str]
 
 
 class Edits:
-    """The edits that `Service.answer` and `Turns.act` hand to a request; never kept beyond it."""
+    """The edits that `Requests.answer` and `Turns.act` hand to a request; never kept beyond it."""
 
     def __init__(
         self,

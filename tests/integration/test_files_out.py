@@ -19,10 +19,10 @@ from channels.console import ConsoleChannel, Streams
 from channels.discord import DiscordChannel
 from channels.telegram import TelegramChannel, TelegramRateLimited
 from gateway.pipeline.delivery import Delivery, pieces, shows
-from memory.service import Part, Service
+from memory.service import Service
 from memory.store import mailbox
 from memory.store.database import Transaction
-from memory.store.mailbox import Outgoing
+from memory.store.mailbox import Outgoing, Part
 from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.migrate import migrations
 from tests.kit.discord_bot import Host, bot, place, registered, row, running

@@ -23,7 +23,9 @@ from gateway.ops import night_clock as night
 from gateway.ops import schedule
 from gateway.ops.night_clock import TIDY, Timetable, Worker, ticking, timetables
 from memory.jobs.table import TABLE
-from memory.service import AgentMemory, Service, Triggers
+from memory.learn.agents import AgentMemory
+from memory.learn.learner import Triggers
+from memory.service import Service
 from tests.kit.fakes import DAY, MINUTE, Clock, runtime
 from tests.kit.patience import SECONDS, limit, settle, until
 from tests.kit.talk import private, remember
@@ -349,9 +351,9 @@ async def test_an_agent_without_nights_takes_nobodys_night_away(tmp_path: Path) 
         (tmp_path / "agents" / f"{name}.yaml").write_text(f"name: {name}\n{said}")
     async with app.opened(loaded(config), {}, now=clock) as parts:
         memory = parts.roster.stores["assistant"].memory
-        await remember(memory, await memory.context(*private("ada")), "I like tea")
+        await remember(memory, await memory.identities.context(*private("ada")), "I like tea")
         clock.at += MINUTE
-        await memory.context(*private("ada", agent="mute"))
+        await memory.identities.context(*private("ada", agent="mute"))
         await memory.database.write(lambda tx: tx.run("update memories set strength = 0, origin = 'extracted'"))
         run = await memory.jobs.run("assistant", "decay", "2026-11-22")
         assert run is not None and run.counts == {"archived": 1}
