@@ -87,7 +87,7 @@ VENDORS = {
     "opencc": {"memory/text/simplified.py"},
     "snowballstemmer": {"memory/text/words.py"},
     "tenacity": {"agents/chain.py", "agents/providers/transcribe.py", "memory/recall/embedders/remote.py"},
-    "yaml": {"agents/offline/speech.py", "gateway/cli/golden.py", "gateway/config/strict_yaml.py", "languages/reading.py"},
+    "yaml": {"agents/offline/speech.py", "gateway/config/strict_yaml.py", "languages/reading.py"},
     "babel": {"agents/offline/provider.py", "gateway/commands/texts.py"},
     "aiogram": {
         "channels/telegram/channel.py", "channels/telegram/menu.py", "channels/telegram/postponed.py",
@@ -416,7 +416,7 @@ def test_a_configuration_is_checked_without_what_the_bot_is_made_of() -> None:
 READS_DAYS = {
     "memory/dates.py", "memory/jobs/compress.py", "memory/learn/revise.py", "memory/reminders/reminders.py",
     "memory/transfer/backup.py", "memory/transfer/formats/markdown.py", "memory/transfer/formats/remora.py",
-    "memory/transfer/formats/telegram.py", "gateway/app.py", "gateway/cli/recording.py",
+    "memory/transfer/formats/telegram.py", "gateway/app.py",
     "gateway/commands/reminder_lines.py", "gateway/ops/night_clock.py", "gateway/page/memory_pages.py",
     "agents/spec.py", "channels/discord/payloads.py",
 }  # fmt: skip
