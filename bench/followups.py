@@ -24,8 +24,8 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from memory.mailbox.outbox import Part
 from memory.reminders.followups import FollowUp
-from memory.store.mailbox import Part
 from tests.kit.fakes import Clock
 from tests.kit.stores import opened
 from tests.kit.talk import private, say

@@ -17,10 +17,9 @@ from memory.chat.compaction import Compaction
 from memory.chat.doubts import Doubts
 from memory.chat.identities import Identities
 from memory.chat.keyring import ApiKeys
-from memory.chat.mailbox import Mailbox
 from memory.chat.outside_calls import OutsideCalls
 from memory.chat.questions import OpenQuestions
-from memory.chat.requests import Requests
+from memory.chat.requests import EditRequests
 from memory.chat.stats import Stats
 from memory.chat.turns import Turns
 from memory.forgetting.forgetting import Forgetting
@@ -32,6 +31,8 @@ from memory.learn.agents import AgentMemory, Agents
 from memory.learn.agents import enter as enter_agents
 from memory.learn.learner import Learner, Triggers
 from memory.loops import Loops
+from memory.mailbox import mailbox
+from memory.mailbox.mailbox import Mailbox
 from memory.people.access import Access
 from memory.people.oversight import Oversight
 from memory.people.privacy import Privacy
@@ -42,16 +43,13 @@ from memory.reminders.reminders import Reminders
 from memory.runtime import Runtime
 from memory.scope import Scope
 from memory.setup import SearchSetup, open_database
-from memory.store import erasure, mailbox, moving, sealing
+from memory.store import erasure, moving, sealing
 from memory.store.database import Database, Transaction, one_moment
 from memory.store.sqlite.driver import Driver
 from memory.transfer.backups import Backups
 from memory.transfer.transfers import Transfer
 
 log = structlog.get_logger(__name__)
-
-#: Milliseconds for which a message that came too late waits for a person to ask for its answer.
-_HELD_MS = 7 * 24 * 3_600_000
 
 
 class Service:
@@ -107,7 +105,7 @@ class Service:
             database, identities=self.identities, search=find, learner=self.learner, mailbox=self.mailbox,
             runtime=runtime, agents=agents, changed=self._changed,
         )  # fmt: skip
-        self.requests = Requests(
+        self.requests = EditRequests(
             database, identities=self.identities, mailbox=self.mailbox, learner=self.learner,
             list_erased=self.backups.list_erased, runtime=runtime, changed=self._changed,
         )  # fmt: skip
@@ -233,7 +231,5 @@ def _begin(tx: Transaction, path: Path, agents: Mapping[str, AgentMemory], *, al
     moving.refuse_unfinished(tx, path)
     entered = enter_agents(tx, agents, now=now)
     erasure.seal_all(tx, now=now)
-    if alone:
-        mailbox.doubt(tx)
-    mailbox.expire_held(tx, before=now - _HELD_MS, now=now)
+    mailbox.begin(tx, alone=alone, now=now)
     return entered

@@ -34,12 +34,12 @@ from memory.context import Context
 from memory.errors import MemoryFault, NotFound, StorageError, UnknownFilter, UnreadFilter
 from memory.forgetting.choose import Selection
 from memory.forgetting.plan import How
+from memory.mailbox.outbox import Part
 from memory.recall.recall import excerpt
 from memory.recall.search import Hit
 from memory.service import Service
 from memory.store.api_keys import KeyScope
 from memory.store.browsing import LISTED
-from memory.store.mailbox import Part
 from memory.store.memories import Memory
 from memory.store.questions import Question
 

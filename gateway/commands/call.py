@@ -25,10 +25,10 @@ from gateway.pipeline.store import Roster
 from memory.chat.edits import Edits
 from memory.context import Context
 from memory.errors import MemoryFault
+from memory.mailbox.outbox import Part
 from memory.people.access import Access
 from memory.service import Service
 from memory.store.history import Message
-from memory.store.mailbox import Part
 from memory.store.memories import Memory
 
 #: Characters shown of a source message or of the words a person typed.

@@ -18,9 +18,9 @@ from gateway.pipeline.delivery import pieces
 from gateway.pipeline.questions import buttons, is_alone
 from memory.chat.shown import Shown
 from memory.errors import NotFound
+from memory.mailbox.outbox import Part
 from memory.people.oversight import Overseer
 from memory.store.audit import Action as LookAction
-from memory.store.mailbox import Part
 from memory.store.memories import Memory
 from memory.store.questions import Question
 

@@ -21,13 +21,14 @@ from gateway.commands.call import RUN
 from gateway.ops.standing import StandingTask
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.store import Store
+from memory.mailbox.inbox import TASK as TASK_BOT
+from memory.mailbox.inbox import InboxRow
+from memory.mailbox.outbox import Part
 from memory.people.access import Access
 from memory.people.privacy import Account
 from memory.reminders.followups import FollowUp
 from memory.reminders.reminders import Firing
 from memory.store.chats import Session
-from memory.store.mailbox import TASK as TASK_BOT
-from memory.store.mailbox import InboxRow, Part
 from memory.store.reminders import Reminder
 
 log = structlog.get_logger(__name__)

@@ -30,10 +30,10 @@ from channels.base import (
 from gateway.commands.texts import Texts, written_in
 from gateway.pipeline.tally import WorkTally
 from languages import Language
-from memory.chat.mailbox import Mailbox
 from memory.errors import meets_everybody
 from memory.loops import reason_of
-from memory.store.mailbox import OutboxRow, Part
+from memory.mailbox.mailbox import Mailbox
+from memory.mailbox.outbox import OutboxRow, Part
 
 log = structlog.get_logger(__name__)
 

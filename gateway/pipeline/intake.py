@@ -22,7 +22,8 @@ from gateway.pipeline.request import Agent, Heard, in_words
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.pipeline.waiting import Waiting
 from memory.errors import StorageError
-from memory.store.mailbox import InboxRow, Part
+from memory.mailbox.inbox import InboxRow
+from memory.mailbox.outbox import Part
 from memory.text.shortened import kept
 
 log = structlog.get_logger(__name__)

@@ -14,9 +14,9 @@ from types import TracebackType
 import structlog
 
 from channels.base import Channel, ChannelError, Outbound, Place
-from memory.chat.mailbox import Mailbox
 from memory.errors import StorageError
-from memory.store.mailbox import OutboxRow
+from memory.mailbox.mailbox import Mailbox
+from memory.mailbox.outbox import OutboxRow
 
 log = structlog.get_logger(__name__)
 

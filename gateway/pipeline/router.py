@@ -35,7 +35,8 @@ from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.pipeline.waiting import Fetching, Waiting
 from memory.errors import StorageError, TakenForDead, Withdrawn, meets_everybody
 from memory.loops import reason_of
-from memory.store.mailbox import InboxRow, Part
+from memory.mailbox.inbox import InboxRow
+from memory.mailbox.outbox import Part
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")

@@ -11,21 +11,22 @@ from typing import TypeVar
 
 from memory.chat.edits import Compose, Edits, retract
 from memory.chat.identities import Identities, Where, Who
-from memory.chat.mailbox import Mailbox
 from memory.context import Context, anew
 from memory.learn.learner import Learner
+from memory.mailbox import inbox
+from memory.mailbox.mailbox import Mailbox
+from memory.mailbox.outbox import Outgoing, Part
 from memory.recall import index
 from memory.runtime import Runtime
 from memory.scope import Scope
-from memory.store import chats, history, mailbox
+from memory.store import chats, history
 from memory.store.database import Database, Reader, Transaction
 from memory.store.history import Utterance
-from memory.store.mailbox import Outgoing, Part
 
 T = TypeVar("T")
 
 
-class Requests:
+class EditRequests:
     """The requests to one store.
 
     `changed` is called with the scope in which a request may have changed anything, `list_erased` after an erasure, so
@@ -75,7 +76,7 @@ class Requests:
                 Outgoing(session_key=to or here, pieces=pieces, inbox_id=None if to else inbox_id, edits=edits),
             )
             self._mailbox.post(tx, Outgoing(session_key=here, pieces=around, inbox_id=inbox_id, edits=edits))
-            mailbox.answered(tx, [inbox_id], error=None, now=self._runtime.now())
+            inbox.end(tx, [inbox_id], error=None, now=self._runtime.now())
 
         await self._write(context, answered)
 
@@ -126,7 +127,7 @@ class Requests:
             context = self._identities.enter(tx, where, who)
             count = self._runtime.count_tokens
             amended = self._edits(tx, context).amend(platform_ref, text, compose=compose, count_tokens=count)
-            mailbox.answered(tx, [inbox_id], error=None, now=self._runtime.now())
+            inbox.end(tx, [inbox_id], error=None, now=self._runtime.now())
             return context.session.id if amended else None
 
         session_id = await self._database.write(act)

@@ -16,6 +16,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from memory import dates, filters, periods
 from memory.errors import Derived, NotYours
 from memory.filters import Filters
+from memory.mailbox import outbox
 from memory.periods import Range
 from memory.recall.cues import cues
 from memory.scope import Scope
@@ -25,7 +26,6 @@ from memory.store import (
     forgettable,
     history,
     lineage,
-    mailbox,
     memories,
     passages,
     people,
@@ -291,7 +291,7 @@ def _replied_to(reader: Reader, asker: Asker, platform_ref: str) -> Selection | 
     ]
     if said:
         return _with_memories(reader, asker, [message.id for message in said])
-    turn_id = mailbox.turn_shown(reader, asker.session.key, platform_ref)
+    turn_id = outbox.turn_shown(reader, asker.session.key, platform_ref)
     if turn_id is None:
         return None
     turn = history.messages_of_turn(reader, turn_id)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, TypeAlias, get_args
 
+from memory.mailbox import inbox, outbox
 from memory.recall import index
 from memory.store import (
     chats,
@@ -24,7 +25,6 @@ from memory.store import (
     history,
     job_runs,
     leaving,
-    mailbox,
     memories,
     people,
     recalls,
@@ -156,10 +156,10 @@ def erase(tx: Transaction, batch: Batch, *, now: int) -> int:
         case "reminders":
             reminders.drop(tx, batch.ids)
         case "inbox":
-            mailbox.answered(tx, batch.ids, error=_LEFT, now=now)
-            mailbox.blank(tx, batch.ids)
+            inbox.end(tx, batch.ids, error=_LEFT, now=now)
+            inbox.blank(tx, batch.ids)
         case "outbox":
-            mailbox.drop(tx, batch.ids)
+            outbox.drop(tx, batch.ids)
     return len(batch.ids)
 
 

@@ -18,13 +18,15 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from memory import dates
-from memory.chat.mailbox import Mailbox
 from memory.context import Context, anew, in_read, in_write
 from memory.learn.agents import Agents
-from memory.store import chats, extractions, mailbox, people, reminders, scopes
+from memory.mailbox import inbox, outbox
+from memory.mailbox.inbox import InboxRow
+from memory.mailbox.mailbox import Mailbox
+from memory.mailbox.outbox import Outgoing, Part
+from memory.store import chats, extractions, people, reminders, scopes
 from memory.store.chats import Session
 from memory.store.database import Database, Reader, Transaction
-from memory.store.mailbox import InboxRow, Outgoing, Part
 from memory.store.people import Account
 from memory.store.reminders import Reminder, ReminderTimes
 from memory.text.times import phrases, rules
@@ -186,19 +188,19 @@ class Reminders:
 
     async def is_shown(self, session_key: str, platform_ref: str) -> bool:
         """Returns whether a message shown in a session is about a reminder of any person."""
-        found = await self._database.read(lambda reader: mailbox.reminder_shown(reader, session_key, platform_ref))
+        found = await self._database.read(lambda reader: outbox.reminder_shown(reader, session_key, platform_ref))
         return found is not None
 
     @in_read
     def meant(self, reader: Reader, context: Context, platform_ref: str) -> Reminder | None:
         """Returns the reminder of the speaker that a message shown here is about; None if it is about none."""
-        found = mailbox.reminder_shown(reader, context.session.key, platform_ref)
+        found = outbox.reminder_shown(reader, context.session.key, platform_ref)
         return next((one for one in _reachable(reader, context) if one.id == found), None)
 
     @in_read
     def last_shown(self, reader: Reader, context: Context) -> Reminder | None:
         """Returns the speaker's reminder that the last message shown here is about; None if it is about none."""
-        found = mailbox.last_reminder(reader, context.session.key)
+        found = outbox.last_reminder(reader, context.session.key)
         return next((one for one in _reachable(reader, context) if one.id == found), None)
 
     async def next_due(self, *, besides: Collection[int] = ()) -> Reminder | None:
@@ -351,10 +353,10 @@ def _take_in(
     tx: Transaction, whose: Account, session: Session, update_key: str, payload: str, *, now: int
 ) -> InboxRow | None:
     """Takes in a task as a message of its person. Returns None if it was taken in before."""
-    inbox_id = mailbox.receive(
+    inbox_id = inbox.receive(
         tx,
         platform=whose.platform,
-        bot_id=mailbox.TASK,
+        bot_id=inbox.TASK,
         update_key=update_key,
         session_key=session.key,
         payload=payload,

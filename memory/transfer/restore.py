@@ -22,6 +22,7 @@ import structlog
 from memory.errors import StorageError, StoreUnwritable
 from memory.forgetting import ledger
 from memory.forgetting.ledger import LedgerEntry, Replayed
+from memory.mailbox import inbox, outbox
 from memory.recall import index
 from memory.store import (
     access,
@@ -32,7 +33,6 @@ from memory.store import (
     files,
     history,
     links,
-    mailbox,
     people,
     questions,
     reminders,
@@ -186,8 +186,8 @@ def _told(reader: Reader) -> _Since:
     return _Since(
         entries=tuple(ledger.entry_of(reader, row["erased_at"], row["what"]) for row in erasure.on_request(reader)),
         unlisted=tuple(unlisted),
-        waiting=frozenset(_update(row) for row in mailbox.open_inbox(reader) if row["state"] == "pending"),
-        unsent={(row["id"], row["created_at"]): row for row in mailbox.open_outbox(reader)},
+        waiting=frozenset(_update(row) for row in inbox.open_rows(reader) if row["state"] == "pending"),
+        unsent={(row["id"], row["created_at"]): row for row in outbox.open_rows(reader)},
         kept_by_channels=tuple(channel_state.all_kept(reader)),
         access=tuple(access.decided(reader)),
         opted_out=tuple(people.opted_out(reader)),
@@ -230,19 +230,17 @@ def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, in
 
 
 def _end_mail(tx: Transaction, since: _Since, *, now: int) -> tuple[int, int]:
-    over = [
-        row["id"] for row in mailbox.open_inbox(tx) if row["state"] == "claimed" or _update(row) not in since.waiting
-    ]
+    over = [row["id"] for row in inbox.open_rows(tx) if row["state"] == "claimed" or _update(row) not in since.waiting]
     history.abandon_turns(tx, over, error=_RESTORED, now=now)
-    mailbox.answered(tx, over, error=_RESTORED, now=now)
+    inbox.end(tx, over, error=_RESTORED, now=now)
     ended = 0
-    for row in mailbox.open_outbox(tx):
+    for row in outbox.open_rows(tx):
         open_there = since.unsent.get((row["id"], row["created_at"]))
         if open_there is not None:
-            mailbox.put_back(tx, open_there)
+            outbox.put_back(tx, open_there)
         else:
             ended += 1
-            mailbox.mark_dead(tx, row["id"], _RESTORED)
+            outbox.mark_dead(tx, row["id"], _RESTORED)
     return len(over), ended
 
 

@@ -21,11 +21,11 @@ from memory.context import Context
 from memory.errors import SchemaTooNew, StorageError, StoreDamaged, StoreInUse, StoreUnwritable
 from memory.forgetting.choose import Selection
 from memory.forgetting.forgetting import Receipt
+from memory.mailbox.outbox import Outgoing, Part
 from memory.recall import index
 from memory.service import Service
 from memory.store import history
 from memory.store.database import Transaction
-from memory.store.mailbox import Outgoing, Part
 from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.driver import Driver

@@ -19,8 +19,8 @@ from gateway.pipeline.store import Roster
 from gateway.pipeline.toolbox import FORGET
 from memory.chat.edits import Edits
 from memory.context import Context
+from memory.mailbox.outbox import OutboxRow, Part
 from memory.service import Service
-from memory.store.mailbox import OutboxRow, Part
 from tests.kit.fakes import Clock, ScriptedModel
 from tests.kit.talk import group, private
 

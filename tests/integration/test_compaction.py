@@ -19,8 +19,8 @@ from memory.forgetting.retention import erase_words
 from memory.learn.agents import AgentMemory, Rotation
 from memory.learn.ask import INSTRUCTIONS as READING
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestTooLong
+from memory.mailbox.outbox import Part
 from memory.service import Service
-from memory.store.mailbox import Part
 from memory.store.usage import Spent
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import carried_out, forgotten

@@ -19,6 +19,7 @@ from memory.jobs.runner import Jobs
 from memory.jobs.table import TABLE
 from memory.learn import keep
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest, RequestRefused
+from memory.mailbox.outbox import Part
 from memory.recall.embed import Embedder
 from memory.recall.embedding import Embedders
 from memory.service import Service
@@ -26,7 +27,6 @@ from memory.setup import SearchSetup
 from memory.store import comparisons
 from memory.store.comparisons import FactPair
 from memory.store.database import Transaction
-from memory.store.mailbox import Part
 from memory.store.memories import Draft
 from memory.store.questions import Question
 from memory.store.usage import Spent

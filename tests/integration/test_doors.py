@@ -16,7 +16,7 @@ import pytest
 from agents.llm import ModelRateLimited
 from agents.spec import ModelSpec
 from memory.chat.identities import Where, Who
-from memory.store.mailbox import Part
+from memory.mailbox.outbox import Part
 from tests.kit.doors import (
     FRONT_KEY,
     SHARED_KEY,

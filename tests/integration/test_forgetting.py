@@ -24,6 +24,7 @@ from memory.forgetting import erase
 from memory.forgetting.choose import Selection
 from memory.forgetting.forgetting import ForgetPreview, Forgetting, Scrubbing
 from memory.learn import keep
+from memory.mailbox.outbox import Part
 from memory.recall.recall import Budget
 from memory.recall.search import Search
 from memory.service import Service
@@ -31,7 +32,6 @@ from memory.store import erasure, history, lineage, memories, vectors
 from memory.store.attachments import Attached
 from memory.store.database import Transaction
 from memory.store.history import Utterance
-from memory.store.mailbox import Part
 from memory.store.memories import Draft
 from memory.store.sqlite.driver import Driver
 from memory.text.words import stem

@@ -17,11 +17,11 @@ from memory.forgetting import blanking, plan
 from memory.forgetting.choose import Asker, Selection
 from memory.forgetting.erase import carry_out
 from memory.forgetting.forgetting import Receipt
+from memory.mailbox.outbox import Outgoing, Part
 from memory.service import Service
 from memory.store import chats, erasure, memories
 from memory.store.attachments import Attached
 from memory.store.database import Reader, Transaction
-from memory.store.mailbox import Outgoing, Part
 from tests.kit.fakes import Clock, counting_ids
 from tests.kit.forgetting import carried_out, forgotten, traces
 from tests.kit.stores import connection_of, link, opened, planted, rows, wrote

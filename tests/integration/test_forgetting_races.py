@@ -19,12 +19,12 @@ from memory.context import Context
 from memory.errors import NotFound
 from memory.forgetting.choose import Selection, What
 from memory.forgetting.forgetting import Forgetting, Scrubbing
+from memory.mailbox.outbox import Part
 from memory.recall.recall import Budget
 from memory.recall.search import Search
 from memory.service import Service
 from memory.store import erasure
 from memory.store.history import Utterance
-from memory.store.mailbox import Part
 from memory.store.usage import Spent
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import carried_out, traces

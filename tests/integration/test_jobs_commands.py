@@ -27,9 +27,9 @@ from memory.learn.agents import AgentMemory
 from memory.learn.answer import Unreadable
 from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed, ModelRequest
+from memory.mailbox.outbox import Part
 from memory.service import Service
 from memory.store.job_runs import BROKEN_OFF
-from memory.store.mailbox import Part
 from memory.store.usage import Used
 from tests.kit import stalls
 from tests.kit.fakes import NOON, runtime

@@ -13,10 +13,10 @@ from memory.errors import Derived, NotCurrent, NotFound, NotYours
 from memory.learn.agents import AgentMemory
 from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused
+from memory.mailbox.outbox import Part
 from memory.recall.recall import Budget
 from memory.service import Service
 from memory.store.database import Reader
-from memory.store.mailbox import Part
 from memory.store.memories import Memory
 from memory.store.usage import Spent
 from tests.kit.fakes import DAY, NOON, Clock, counting_ids, runtime

@@ -15,10 +15,10 @@ from memory.chat.turns import Outcome, Said
 from memory.context import Context
 from memory.errors import NotFound, TooManyReminders
 from memory.forgetting.choose import Selection
+from memory.mailbox.outbox import Part
 from memory.reminders.reminders import Firing, Reading
 from memory.service import Service
 from memory.store import reminders
-from memory.store.mailbox import Part
 from memory.store.reminders import MOST as MOST_REMINDERS
 from memory.store.reminders import Reminder, ReminderTimes
 from memory.transfer import backups

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from memory.chat.turns import Outcome, Said, Turn
+from memory.mailbox.outbox import Part
 from memory.service import Service
 from memory.store.database import Transaction, of_owner
-from memory.store.mailbox import Part
 from tests.kit import postgres
 from tests.kit.fakes import Clock
 from tests.kit.patience import SECONDS

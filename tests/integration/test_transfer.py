@@ -17,9 +17,9 @@ from memory.context import Context
 from memory.errors import NotFound
 from memory.learn.agents import AgentMemory
 from memory.learn.learner import Triggers
+from memory.mailbox.outbox import Part
 from memory.service import Service
 from memory.store.database import Transaction
-from memory.store.mailbox import Part
 from memory.text.guard import clean
 from memory.text.secrets.redact import redact
 from memory.transfer.transfers import Brought, Material, OptedOut, Owner, markdown, remora, telegram

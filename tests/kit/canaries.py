@@ -30,6 +30,7 @@ from memory.learn import keep
 from memory.learn.agents import AgentMemory
 from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
+from memory.mailbox.outbox import Part
 from memory.people.oversight import Overseer
 from memory.people.privacy import Linking, Note
 from memory.recall.embed import Embedder, TokenEmbedder, Tokens, chunks, normalised
@@ -42,7 +43,6 @@ from memory.store.attachments import Attached
 from memory.store.audit import Action as LookAction
 from memory.store.database import Database, Reader, Row, Transaction
 from memory.store.history import Utterance
-from memory.store.mailbox import Part
 from memory.store.memories import Draft
 from memory.store.questions import Question
 from memory.store.usage import Spent

@@ -30,7 +30,7 @@ from memory.errors import Derived, NotCurrent, NotFound, NotYours
 from memory.forgetting.choose import Selection
 from memory.forgetting.forgetting import ForgetPreview, Receipt
 from memory.forgetting.plan import How
-from memory.store.mailbox import Part
+from memory.mailbox.outbox import Part
 from tests.kit.canaries import (
     ADMIN,
     LEARNED,

@@ -11,11 +11,11 @@ from memory.chat.edits import Edits
 from memory.chat.identities import Where, Who
 from memory.chat.turns import Outcome, Said, Turn
 from memory.context import Context
+from memory.mailbox.outbox import Part
 from memory.recall.recall import Budget, Recall
 from memory.service import Service
 from memory.store.attachments import Attached
 from memory.store.history import Utterance
-from memory.store.mailbox import Part
 from memory.store.memories import Memory
 from memory.store.usage import Spent
 from tests.kit.fakes import Clock

@@ -20,13 +20,13 @@ from memory.filters import no_group
 from memory.forgetting.choose import Selection
 from memory.jobs.base import Job, Night, Step
 from memory.jobs.runner import Jobs
+from memory.mailbox.outbox import Part
 from memory.people.oversight import Overseer
 from memory.recall.rank import CLASSIC
 from memory.scope import Scope
 from memory.store import memories, scopes
 from memory.store.browsing import TIERS
 from memory.store.database import Reader, Transaction
-from memory.store.mailbox import Part
 from memory.transfer.transfers import Owner
 from tests.kit.canaries import ALL, Canary, Spot, World, house
 from tests.kit.programs import as_tools, by_recall, in_private, over_http

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memory.chat.turns import Outcome, Said
+from memory.mailbox.outbox import Part
 from memory.service import Service
-from memory.store.mailbox import Part
 from tests.kit.fakes import Clock
 from tests.kit.talk import facts, private, received
 
