@@ -23,9 +23,10 @@ PACKAGES = ("gateway", "channels", "memory", "agents", "languages")
 FLOORS = (
     ("service",),
     ("setup",),
-    ("people", "reminders"),
+    ("people",),
     ("chat", "jobs", "transfer"),
     ("forgetting",),
+    ("reminders",),
     ("learn",),
     ("recall",),
     ("mailbox",),

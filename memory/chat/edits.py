@@ -15,7 +15,6 @@ from memory import dates, keys
 from memory.chat import doubts, retry
 from memory.chat.doubts import FactDoubt
 from memory.chat.keyring import Keyring
-from memory.chat.reminding import Reminding
 from memory.chat.retry import UndoneTurn
 from memory.chat.shown import Shown, shown
 from memory.context import Context
@@ -26,6 +25,7 @@ from memory.jobs import style
 from memory.learn import extract, keep
 from memory.mailbox import outbox
 from memory.recall.cues import cues
+from memory.reminders.reminding import Reminding
 from memory.store import (
     attachments,
     chats,

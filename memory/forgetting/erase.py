@@ -19,6 +19,7 @@ from memory.forgetting.choose import Asker
 from memory.forgetting.plan import Plan
 from memory.forgetting.quotes import Quotes
 from memory.mailbox import inbox, outbox
+from memory.reminders import reminding
 from memory.scope import Scope
 from memory.store import (
     api_keys,
@@ -34,7 +35,6 @@ from memory.store import (
     people,
     questions,
     recalls,
-    reminders,
 )
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Memory
@@ -93,7 +93,7 @@ def carry_out(
         history.hide(tx, blanked[_AT_ONCE:], now=now)
         blank(tx, blanked[:_AT_ONCE], now=now)
     _drop_memories(tx, asker.scope, going, now=now, new_id=new_id)
-    reminders.drop(tx, [one.id for one in going.reminders])
+    reminding.drop(tx, [one.id for one in going.reminders])
     identities = choose.identities(tx, asker) if going.what == "me" else []
     _clear_person(tx, identities)
     what = {
@@ -179,7 +179,7 @@ def replay(tx: Transaction, what: str, *, erased_at: int, now: int) -> None:
     derived = told.get("derived", told["memories"])
     memories.take_apart(tx, held, forgotten=set(held).difference(derived))
     _clear_person(tx, told["identities"])
-    reminders.drop_made_until(tx, told.get("reminders", ()), erased_at)
+    reminding.drop_made_until(tx, told.get("reminders", ()), erased_at)
     chats.drop_snapshots(tx)
 
 

@@ -17,7 +17,8 @@ from memory.mailbox import inbox
 from memory.mailbox.mailbox import Mailbox
 from memory.mailbox.outbox import Outgoing, Part
 from memory.recall import index
-from memory.store import audit, chats, held_counts, links, memories, opt_outs, people, questions, reminders, scopes
+from memory.reminders import reminding
+from memory.store import audit, chats, held_counts, links, memories, opt_outs, people, questions, scopes
 from memory.store.audit import AuditEntry
 from memory.store.database import Database, Reader, Transaction
 from memory.store.held_counts import HeldCounts
@@ -273,7 +274,7 @@ def _kept(reader: Reader, context: Context, looks_shown: int, looks_before: int)
         looks=tuple(audit.of_owners(reader, owners, looks_shown, before=looks_before)),
         all_looks=audit.count(reader, owners),
         accounts=tuple(accounts),
-        reminders=len(reminders.of_reach(reader, reminders.reach(scope, session))),
+        reminders=len(reminding.of_reach(reader, reminding.reach(scope, session))),
     )
 
 

@@ -24,6 +24,7 @@ from memory.forgetting import ledger
 from memory.forgetting.ledger import LedgerEntry, Replayed
 from memory.mailbox import inbox, outbox
 from memory.recall import index
+from memory.reminders import reminding
 from memory.store import (
     access,
     api_keys,
@@ -35,7 +36,6 @@ from memory.store import (
     links,
     people,
     questions,
-    reminders,
     sealing,
     web_sessions,
 )
@@ -192,7 +192,7 @@ def _told(reader: Reader) -> _Since:
         access=tuple(access.decided(reader)),
         opted_out=tuple(people.opted_out(reader)),
         silent_chats=tuple(chats.silent_chats(reader)),
-        reminders=tuple(reminders.moved_on(reader)),
+        reminders=tuple(reminding.moved_on(reader)),
         follow_ups=tuple(people.follow_ups_since(reader)),
         person_of={(row["platform"], row["user_id"]): row["person_id"] for row in people.all_identities(reader)},
     )
@@ -222,7 +222,7 @@ def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, in
         access.take_over(tx, since.access)
         people.take_over_opt_outs(tx, since.opted_out)
         chats.take_over_silence(tx, since.silent_chats)
-        reminders.take_over(tx, since.reminders)
+        reminding.take_over(tx, since.reminders)
         people.take_over_follow_ups(tx, since.follow_ups)
         unlinked = _unlink(tx, since)
     chats.drop_snapshots(tx)

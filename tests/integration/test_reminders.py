@@ -16,11 +16,11 @@ from memory.context import Context
 from memory.errors import NotFound, TooManyReminders
 from memory.forgetting.choose import Selection
 from memory.mailbox.outbox import Part
+from memory.reminders import reminding
 from memory.reminders.reminders import Firing, Reading
+from memory.reminders.reminding import MOST as MOST_REMINDERS
+from memory.reminders.reminding import Reminder, ReminderTimes
 from memory.service import Service
-from memory.store import reminders
-from memory.store.reminders import MOST as MOST_REMINDERS
-from memory.store.reminders import Reminder, ReminderTimes
 from memory.transfer import backups
 from tests.kit.fakes import DAY, MINUTE, NOON, Clock
 from tests.kit.forgetting import carried_out, forgotten, secret, traces
@@ -227,7 +227,7 @@ async def test_the_answer_of_a_task_and_its_end_are_one(memory: Service, ada: Co
         raise RuntimeError("the disk is gone")
 
     for _ in range(2):
-        await memory.database.write(lambda tx: reminders.end_task(tx, task.id, failed=True))
+        await memory.database.write(lambda tx: reminding.end_task(tx, task.id, failed=True))
     outcome = Outcome(pieces=(Part(text="none"),), error="model")
     with pytest.raises(RuntimeError):
         await memory.turns.finish(
@@ -270,7 +270,7 @@ async def test_what_nobody_ends_is_tidied_away(memory: Service, ada: Context, cl
     await fired(memory, clock)
     await memory.housekeeping.tidy()
     every = await memory.database.read(
-        lambda r: reminders.of_reach(r, reminders.ReminderReach((ada.speaker.id,), None))
+        lambda r: reminding.of_reach(r, reminding.ReminderReach((ada.speaker.id,), None))
     )
     assert [one.text for one in every] == ["shown"]
     clock.move(days=31)
