@@ -18,6 +18,8 @@ from agents.spans import span
 from gateway.ops.traces import traced
 from tests.kit.patience import SECONDS
 
+pytestmark = pytest.mark.campaign
+
 ROOT = Path(__file__).parents[2]
 CALL = {"id": "c1", "type": "function", "function": {"name": "search_memory", "arguments": '{"query": "Zanzibar"}'}}
 ANSWERS: list[dict[str, Any]] = [

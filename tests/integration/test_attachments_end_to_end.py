@@ -292,6 +292,7 @@ async def test_an_album_is_one_message_in_its_order(desk: Desk) -> None:
     assert len(desk.mind.asked) == 2
 
 
+@pytest.mark.campaign
 async def test_a_kill_before_the_file_came_is_made_good_even_after_its_address_has_expired(desk: Desk) -> None:
     """The message was taken, so all of it was: the next start fetches, and on Discord asks for a fresh address."""
     served = desk.served()

@@ -44,6 +44,7 @@ class Canaries:
         return self.all[-1]
 
 
+@pytest.mark.campaign
 async def test_no_text_and_no_secret_is_ever_logged(tmp_path: Path, unused_tcp_port: int) -> None:
     """At the loudest level, with everything failing that can: a log is copied into bug reports."""
     canary = Canaries()
