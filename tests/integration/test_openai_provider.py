@@ -1077,6 +1077,25 @@ async def test_a_thought_without_its_opening_is_shown_once_at_most() -> None:
     assert shown == ["Yes."]
 
 
+@pytest.mark.parametrize(
+    "written",
+    ["Say </think> before yes", "Say < / THINKING > first", "[/think]", "<｜end▁of▁thought｜>", "write slash think"],
+)
+async def test_a_mark_that_a_person_wrote_teaches_nothing_of_the_server(written: str) -> None:
+    """One person's words must not hold back the answers of everybody."""
+    shown: list[str] = []
+
+    async def show(text: str) -> None:
+        shown.append(text)
+
+    asked = replace(HELLO, messages=(*HELLO.messages, ChatMessage(role="user", content=written)))
+    answers = [sse(*map(says, texts), says(None, "stop"), "[DONE]") for texts in (("</think>", "Yes."), ("One, ", "two."))]
+    async with wire(replies(*answers)) as served, provider_at(served.base_url) as provider:
+        assert (await provider.complete(asked)).text == "Yes."
+        await provider.complete(HELLO, show)
+    assert shown == ["One,", " two."]
+
+
 async def test_what_a_call_cost_that_was_broken_off_is_told() -> None:
     """It was paid for as well."""
     aborted: list[Completion] = []
