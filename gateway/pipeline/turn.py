@@ -496,12 +496,13 @@ class TurnRunner:
                 traffic=before,
                 refused=refused.last,
                 spared=refused.spared,
+                room=refused.room,
             ),
             gauge=served.gauge,
             redact=course.mask,
             on_text=course.on_text,
         )
-        self._refusals.answered(session_key, reply.spared, turn.said[0].id, passing=reply.passing)
+        self._refusals.answered(session_key, reply, turn.said[0].id)
         # A tool's question must reach the person even if the model doesn't repeat it.
         # Text streamed to a terminal is already shown, and a terminal fetches no addresses.
         appended = channel is not None and channel.capabilities.stream == "append"
