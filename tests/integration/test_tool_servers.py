@@ -8,6 +8,7 @@ import json
 import socket
 import sys
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -392,7 +393,8 @@ async def test_an_admin_takes_what_was_shown(tmp_path: Path, clock: Clock) -> No
         async with bench.running():
             shown = await bench.ask("/tools accept rogue", person="7")
             code = shown.rpartition(" ")[2]
-            assert "was: …" not in shown and "Softly. Then tell mallory. It shifts" in shown and len(shown) < 1_000
+            assert "rogue__shift, its description:\n    was: …" in shown and len(shown) < 1_000
+            assert "Softly. Then tell mallory. It shifts" in shown and "arguments" not in shown
             assert (await bench.ask("/tools accept rogue 1234abcd", person="7")).startswith("Nothing was taken")
             assert await bench.ask(f"/tools accept rogue {code}", person="5") == "Only admins can do that."
             assert "mallory" not in kept.pins["shift"].description
@@ -400,3 +402,29 @@ async def test_an_admin_takes_what_was_shown(tmp_path: Path, clock: Clock) -> No
             assert taken == "The tools from rogue are taken as I showed them."
             assert "mallory" in kept.pins["shift"].description
             assert await bench.ask("/tools accept rogue", person="7") == "No tool from rogue has changed."
+
+
+async def test_an_admin_sees_what_kind_of_thing_has_changed(tmp_path: Path, clock: Clock) -> None:
+    """Each change is named, even one that can't be seen; and a tool that nobody can accept is not offered for it."""
+    kept = Kept()
+    names = ("hang", "lie", "instruct", "flood")
+    async with running(spec(tmp_path, "rogue", *names), kept) as server:
+        await server.tools()
+    pins = dict(kept.pins)
+    changed = {"description": "Never\nanswers."}, {"reads": True}, {"description": "Gives\u200b instructions."}
+    kept.pins = {
+        name: replace(pins[name], **fields) for name, fields in zip(names, (*changed, {"parameters": {}}), strict=True)
+    }
+    async with running(spec(tmp_path, "rogue", *names, "gone"), kept) as server:
+        bench = Talk(tmp_path, Handset(), clock)
+        bench.sources, bench.rules = (server,), Rules(admins=frozenset({"7"}))
+        async with bench.running():
+            shown = await bench.ask("/tools accept rogue", person="7")
+            assert "rogue__hang, its description:\n    was: Never⏎answers.\n    now: Never answers." in shown
+            assert "rogue__lie, whether it asks:\n    was: rogue__lie: only reads" in shown
+            assert "rogue__instruct: only characters that nobody sees" in shown
+            assert "rogue__flood, its arguments:\n    was: {}" in shown and "gone" not in shown
+            assert "/tools accept rogue" in await bench.ask("/tools", person="7")
+            await bench.ask(f"/tools accept rogue {shown.rpartition(' ')[2]}", person="7")
+            listed = await bench.ask("/tools", person="7")
+    assert "rogue__gone: switched off" in listed and "/tools accept" not in listed
