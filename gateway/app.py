@@ -530,7 +530,6 @@ def _embedders(settings: EmbeddingSettings, client: httpx.AsyncClient) -> Embedd
                             base_url=settings.base_url,
                             key=settings.key.get_secret_value() if settings.key is not None else None,
                             model=settings.model,
-                            dimension=settings.dimension,
                             seconds=settings.timeout,
                             batch=settings.batch,
                         ),
@@ -769,6 +768,5 @@ def _background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None
         complete=complete,
         room=room,
         tokens_per_day=spec.background.tokens_per_day,
-        patterns_while_down=spec.memory.patterns_while_down,
         seconds=spec.background.timeout,
     )
