@@ -28,8 +28,8 @@ from memory.people.access import Access
 from memory.people.privacy import Account
 from memory.reminders.followups import FollowUp
 from memory.reminders.reminders import Firing
+from memory.reminders.reminding import Reminder
 from memory.store.chats import Session
-from memory.store.reminders import Reminder
 
 log = structlog.get_logger(__name__)
 
