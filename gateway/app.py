@@ -37,6 +37,7 @@ from channels.base import Channel, Inbound, Place
 from channels.ids import FORMATS
 from gateway.api.places import agent_in
 from gateway.cli.replay import Setup
+from gateway.codes import new_code
 from gateway.config.loading import WEB_PREFIX, Config, ConfigError
 from gateway.config.settings import BotSettings, DiscordSettings, EmbeddingSettings, RerankSettings, Settings
 from gateway.config.strict_yaml import Problem
@@ -48,20 +49,20 @@ from gateway.ops.background import beside
 from gateway.ops.learned import remembered
 from gateway.ops.night_clock import Worker, timetables
 from gateway.ops.reloading import Reload
-from gateway.ops.reminder_clock import ReminderClock
 from gateway.ops.rights import close_to_others
 from gateway.ops.standing import StandingTask, standing
-from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.delivery import Delivery
-from gateway.pipeline.dispatch import Speakers
-from gateway.pipeline.intake import Mask
 from gateway.pipeline.limits import Buckets
-from gateway.pipeline.policy import OPERATOR, Policy, Rules, new_code
+from gateway.pipeline.policy import OPERATOR, Policy, Rules
+from gateway.pipeline.reminder_clock import ReminderClock
 from gateway.pipeline.request import Agent, Limits
-from gateway.pipeline.router import Flow, Router
-from gateway.pipeline.sharing import Sharing
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner, spent_on
+from gateway.reading.attachments import Attachments
+from gateway.reception.dispatch import Speakers
+from gateway.reception.intake import Mask
+from gateway.reception.router import Flow, Router
+from gateway.reception.sharing import Sharing
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
 from memory.recall.embed import EmbeddingFault
 from memory.recall.embedders.local import Local

@@ -14,21 +14,19 @@ from typing import TypeAlias
 
 from channels.base import Button, Channel, File, Inbound, Option, Place
 from channels.ids import IdFormat
-from gateway.commands import phrases
-from gateway.commands.catalogue import CATALOGUE
-from gateway.commands.texts import Texts
 from gateway.ops.night_clock import Worker
 from gateway.ops.reloading import Reload
-from gateway.pipeline.delivery import pieces
+from gateway.pipeline.delivery import RUN, pieces
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster
+from gateway.wording import phrases
+from gateway.wording.catalogue import CATALOGUE
+from gateway.wording.texts import Texts
 from memory.errors import MemoryFault
 from memory.service import Access, Context, Edits, Memory, Message, Part, Service
 
 #: Characters shown of a source message or of the words a person typed.
 EXCERPT = 120
-#: Prefix of the data of a button that runs a command, as if the person who presses it had typed that command.
-RUN = "run:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

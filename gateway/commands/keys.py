@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from gateway.commands.call import Call, excerpt
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
 from memory.service import KEY_SCOPES, MOST_KEYS, ApiKey, Edits, KeyScope
 
 #: The permissions of a key before its label: "read,write Claude Code".

@@ -9,7 +9,7 @@ from typing import Final
 from gateway.commands import learning, lines, pages
 from gateway.commands.call import Call, excerpt
 from gateway.commands.filtering import none_met, understood
-from gateway.commands.parts import ListedPart, part_of
+from gateway.wording.parts import ListedPart, part_of
 from memory.service import LISTED, NO_FILTERS, TIERS, Filter, Filters, Hit, Kind, Memory, ScorePart, query_terms, shares
 
 #: Hits a search fetches to divide into pages.

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from gateway.commands import reminder_lines
 from gateway.commands.call import Call
+from gateway.wording import reminder_lines
 from memory.service import Action, Order, Reading, Reminder, Unclear, is_beside, reminder_orders, reworded
 
 

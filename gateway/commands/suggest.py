@@ -13,7 +13,7 @@ from gateway.commands import memory as memory_command
 from gateway.commands import profile
 from gateway.commands.call import EXCERPT, excerpt
 from gateway.commands.jobs import job_name
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
 from memory.service import LISTED, Context, Memory, Service, query_terms, zones_like
 
 #: Characters shown of a memory to choose.

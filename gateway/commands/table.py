@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from channels.base import CommandSpec, Form, Inbound, Option, Suggestion
+from gateway.codes import code_in
 from gateway.commands import (
     admin,
     doubts,
@@ -31,12 +32,12 @@ from gateway.commands import (
     tools,
     web,
 )
-from gateway.commands.call import RUN, Asking, Call, Command, excerpt
-from gateway.commands.catalogue import CATALOGUE, Deferred
-from gateway.commands.texts import Texts
+from gateway.commands.call import Asking, Call, Command, excerpt
 from gateway.pipeline import questions
-from gateway.pipeline.policy import code_in
+from gateway.pipeline.delivery import RUN
 from gateway.pipeline.toolbox import FORGET
+from gateway.wording.catalogue import CATALOGUE, Deferred
+from gateway.wording.texts import Texts
 from languages import Language
 from memory.service import CALL, DOUBT, Context, Edits, Question, Service
 

@@ -28,9 +28,9 @@ from ruamel.yaml.representer import RoundTripRepresenter
 
 from channels.base import Channel, ChannelError, Host, Inbound, Outbound
 from channels.ids import FORMATS
+from gateway.codes import code_in
 from gateway.config.loading import reference
 from gateway.config.settings import DISCORD_URL, TELEGRAM_URL
-from gateway.pipeline import policy
 from languages import Language
 
 log = structlog.get_logger(__name__)
@@ -150,7 +150,7 @@ async def pair(
     seconds: float = PAIRING_SECONDS,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> Inbound | None:
-    """Runs `channel` until a person sends `code` (made by `policy.new_code`) in private. Returns their message.
+    """Runs `channel` until a person sends `code` (made by `new_code`) in private. Returns their message.
 
     Returns None after `seconds`. The person who paired is greeted; everybody else is told that the bot is being set up.
     `say` is called with trouble of the platform. Raises `ChannelError` if the platform no longer lets the bot in.
@@ -205,7 +205,7 @@ class _Setup(Host):
         known = FORMATS[self._channel.platform].is_person(person)
         if self.first is not None or inbound.chat_kind != "private" or not known or not spoken:
             return
-        code = policy.code_in(inbound.text)
+        code = code_in(inbound.text)
         if code is None:
             if person not in self._told:
                 self._told.add(person)

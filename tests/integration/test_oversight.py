@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.commands.catalogue import CATALOGUE
 from gateway.pipeline.policy import Rules
+from gateway.wording.catalogue import CATALOGUE
 from memory.service import Edits, Overseer, Question, Service
 from memory.store import audit
 from memory.store.audit import AuditEntry

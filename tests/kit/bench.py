@@ -26,9 +26,9 @@ from channels.base import (
 )
 from gateway.internet.tools import Web
 from gateway.pipeline.policy import Rules
-from gateway.pipeline.router import Router
-from gateway.pipeline.sharing import Sharing
 from gateway.pipeline.store import Store
+from gateway.reception.router import Router
+from gateway.reception.sharing import Sharing
 from memory.service import AgentMemory, Context, Keeping, Memory, Service, Triggers
 from memory.store.database import Reader
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store

@@ -30,9 +30,9 @@ from gateway.page.routes import assembled
 from gateway.page.site import Site
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.request import Agent
-from gateway.pipeline.router import Router
-from gateway.pipeline.sharing import Sharing
 from gateway.pipeline.store import Roster, Store
+from gateway.reception.router import Router
+from gateway.reception.sharing import Sharing
 from memory.learn.model import BackgroundModel
 from memory.service import AgentMemory, Keeping, Service, Triggers
 from memory.store.sqlite.driver import Driver

@@ -19,8 +19,8 @@ from prometheus_client.registry import Collector
 
 from gateway.ops.health import Report
 from gateway.ops.stalls import Stalls
+from gateway.ops.tally import BOUNDS, Durations
 from gateway.pipeline.store import Store
-from gateway.pipeline.tally import BOUNDS, Durations
 from memory.errors import StorageError
 from memory.service import Deployment, StoreFigures
 

@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias, get_args
 from babel.dates import format_date, format_skeleton
 
 from channels.base import Inbound
-from gateway.commands.catalogue import CATALOGUE
-from gateway.pipeline.attachments import own_words, plain_name
+from gateway.reading.attachments import own_words, plain_name
+from gateway.wording.catalogue import CATALOGUE
 from languages import LANGUAGES, Language, part
 from memory.errors import Derived, MemoryFault, NotCurrent, NotWished, NotYours, UnknownFilter, UnreadFilter
 from memory.service import FilterName, language_of, local_time

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import Final
 
-from gateway.commands.phrases import wording
+from gateway.wording.phrases import wording
 from languages import LANGUAGES, Language
 
 _ENGLISH: Final[Mapping[str, str]] = wording("en")["texts"]

@@ -9,7 +9,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from channels.base import Button
-from gateway.commands.texts import Texts, spoken
+from gateway.wording.texts import Texts, spoken
 from memory.service import Firing, FollowUp, Reminder
 
 #: Prefix of the data of a reminder's button, before what it does, the reminder's id and minutes.
