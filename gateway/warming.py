@@ -25,8 +25,7 @@ from gateway.config.loading import Config
 from gateway.config.settings import BotSettings
 from gateway.ops.background import beside
 from gateway.wording import phrases
-from gateway.wording.catalogue import CATALOGUE
-from gateway.wording.texts import Texts
+from gateway.wording.texts import CATALOGUE, Texts
 from languages import Language
 from memory.learn.offline import patterns
 from memory.reminders import orders

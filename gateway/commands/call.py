@@ -20,8 +20,7 @@ from gateway.pipeline.delivery import RUN, pieces
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster
 from gateway.wording import phrases
-from gateway.wording.catalogue import CATALOGUE
-from gateway.wording.texts import Texts
+from gateway.wording.texts import CATALOGUE, Texts
 from memory.errors import MemoryFault
 from memory.service import Access, Context, Edits, Memory, Message, Part, Service
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from agents.spec import JobsSpec
 from gateway.commands.call import Call, excerpt
 from gateway.ops.night_clock import TIDY, Worker
-from gateway.wording.catalogue import CATALOGUE
-from gateway.wording.texts import Texts
+from gateway.wording.texts import CATALOGUE, Texts
 from memory.jobs.runner import RunProgress
 from memory.service import Service
 

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from gateway.commands.call import Call, excerpt
 from gateway.commands.jobs import figures, job_name
 from gateway.commands.lines import ids_of
-from gateway.wording.catalogue import CATALOGUE
+from gateway.wording.texts import CATALOGUE
 from memory.errors import MemoryFault, NotFound, StorageError
 from memory.jobs.runner import Change, NoUndo, OwnerResult, Run
 from memory.service import Memory

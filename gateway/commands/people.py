@@ -17,8 +17,7 @@ from gateway.codes import code_in
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.questions import buttons, is_alone
-from gateway.wording.catalogue import CATALOGUE
-from gateway.wording.texts import Texts, spoken
+from gateway.wording.texts import CATALOGUE, Texts, spoken
 from memory.service import Account, Edits, Linking, Note, Part, Party, Question
 
 #: Purposes of questions: to the person who gave a code, to the person who made it, and before an account is taken out.

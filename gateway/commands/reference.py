@@ -7,7 +7,7 @@ from typing import Final
 
 from gateway.commands.call import Command
 from gateway.commands.table import TABLE
-from gateway.wording.catalogue import CATALOGUE
+from gateway.wording.texts import CATALOGUE
 
 _HEAD: Final = """\
 # Commands

@@ -36,8 +36,7 @@ from gateway.commands.call import Asking, Call, Command, excerpt
 from gateway.pipeline import questions
 from gateway.pipeline.delivery import RUN
 from gateway.pipeline.toolbox import FORGET
-from gateway.wording.catalogue import CATALOGUE, Deferred
-from gateway.wording.texts import Texts
+from gateway.wording.texts import CATALOGUE, Deferred, Texts
 from languages import Language
 from memory.service import CALL, DOUBT, Context, Edits, Question, Service
 

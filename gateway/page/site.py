@@ -30,8 +30,7 @@ from gateway.ops.origins import asks_us, authority_of, comes_from
 from gateway.page import markdown
 from gateway.page.forms import BadForm, sent
 from gateway.page.visitors import Visitor, Visitors
-from gateway.wording.catalogue import CATALOGUE
-from gateway.wording.texts import Texts, spoken
+from gateway.wording.texts import CATALOGUE, Texts, spoken
 from languages import Language
 from memory.errors import StorageError
 

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from channels.base import Button
-from gateway.wording.catalogue import CATALOGUE
-from gateway.wording.texts import Texts
+from gateway.wording.texts import CATALOGUE, Texts
 from memory.service import Question
 
 #: Prefix of the data of a question's button, before the question's id and the choice.

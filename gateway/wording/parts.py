@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from gateway.wording.catalogue import CATALOGUE
+from gateway.wording.texts import CATALOGUE
 from memory.service import LISTED, TIERS, Group, Kind
 
 

@@ -18,8 +18,7 @@ from gateway.commands.jobs import figures, outcome
 from gateway.commands.session import _used
 from gateway.ops.night_clock import Worker, timetables
 from gateway.pipeline.policy import Rules
-from gateway.wording.catalogue import CATALOGUE
-from gateway.wording.texts import Texts
+from gateway.wording.texts import CATALOGUE, Texts
 from memory.jobs.base import FIGURES
 from memory.jobs.runner import Change, Run, RunProgress
 from memory.learn.answer import Unreadable

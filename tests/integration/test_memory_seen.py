@@ -14,8 +14,7 @@ from channels.base import Outbound, Place
 from gateway.commands.memory import usage_of
 from gateway.pipeline import toolbox
 from gateway.pipeline.policy import Rules
-from gateway.wording.catalogue import CATALOGUE
-from gateway.wording.texts import Texts
+from gateway.wording.texts import CATALOGUE, Texts
 from languages import Language
 from memory.score import FACTORS, SUMMANDS
 from memory.service import Memory

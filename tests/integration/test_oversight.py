@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateway.pipeline.policy import Rules
-from gateway.wording.catalogue import CATALOGUE
+from gateway.wording.texts import CATALOGUE
 from memory.service import Edits, Overseer, Question, Service
 from memory.store import audit
 from memory.store.audit import AuditEntry

@@ -21,7 +21,7 @@ import httpx
 import pytest
 
 from gateway.page.visitors import CODE_FILE, leave_code
-from gateway.wording.catalogue import CATALOGUE
+from gateway.wording.texts import CATALOGUE
 from tests.kit.patience import SECONDS, limit
 from tests.kit.served import ANN, BOB, TELEGRAM_TOKEN, Clock, Served
 from tests.kit.visit import USED, Guest, Page, grown, paged, words

@@ -19,7 +19,7 @@ from channels.supervision import supervise
 from gateway import app
 from gateway.config.loading import load
 from gateway.reception.router import Router
-from gateway.wording.catalogue import CATALOGUE
+from gateway.wording.texts import CATALOGUE
 from memory.store.sqlite import driver as drivers
 from tests.kit.patience import until
 from tests.platforms import discord as discords

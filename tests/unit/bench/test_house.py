@@ -81,7 +81,7 @@ def test_rooms_that_import_each_other_are_counted_as_a_pair() -> None:
     """However the import is written; the files beside the rooms may know them all."""
     files = [
         File("gateway/app.py", "from gateway.ops import serve\n"),
-        File("gateway/serve.py", "from gateway import app\nimport gateway.page.site\n"),
+        File("gateway/ops/serve.py", "from gateway import app\nimport gateway.page.site\n"),
         File("gateway/ops/health.py", "from gateway.page import site\nfrom gateway.page.site import Site\n"),
         File("gateway/page/site.py", "def f():\n    from gateway.ops.health import ask\n"),
         File("gateway/cli/start.py", "from gateway.ops import serve\n"),

@@ -11,8 +11,7 @@ from channels.base import CommandSpec, Option
 from gateway.commands import pages, table
 from gateway.commands.explain import explained
 from gateway.commands.memory import ACTIONS
-from gateway.wording.catalogue import CATALOGUE
-from gateway.wording.texts import Texts
+from gateway.wording.texts import CATALOGUE, Texts
 from tests.kit.tables import each_row
 
 

@@ -18,7 +18,7 @@ import pytest
 from channels.base import Attachment
 from gateway.commands.table import TABLE
 from gateway.pipeline.policy import Rules
-from gateway.wording.catalogue import CATALOGUE
+from gateway.wording.texts import CATALOGUE
 from tests.kit.pipeline import World, pipeline
 
 ADMIN, OTHER_ADMIN, FAR_ADMIN = "12345678", "87654321", "123456789012345678"
