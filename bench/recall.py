@@ -1,6 +1,6 @@
 """Measures whether the messages that hold an answer are found: evidence recall of the shipped search path.
 
-Invariants: messages enter by the door that `remora replay --record-only` uses, and questions go through
+Invariants: messages enter by the door that `bench.replay --record-only` uses, and questions go through
 `Service.search` as one participant of the chat; a hit counts the messages it names, in order, once; k never reaches
 the size of the smallest chat. No language model, no randomness.
 
@@ -37,10 +37,10 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from bench import recording
 from bench.convert import Asked, Dataset, load
+from bench.replay import RecordedTime, record, setup_of
 from gateway import app
-from gateway.cli import recording
-from gateway.cli.replay import RecordedTime, record
 from gateway.config.loading import Config
 from gateway.config.loading import load as load_config
 from memory.recall.rank import CLASSIC, HYBRID, Weights
@@ -149,7 +149,7 @@ async def stored(dataset: Dataset, config: Config, ks: Sequence[int], engine: st
     began = time.monotonic()
     name = f"{dataset.name}, {engine}"
     async with app.opened(config, {}, now=clock) as parts:
-        setup = app.replaying(config, parts)
+        setup = setup_of(config, parts)
         tally = await record(setup, lines, clock, _progress(name, "stored", len(lines.lines)))
         memory = next(iter(setup.roster.stores.values())).memory
         _say(f"{name}: {tally.messages} messages stored in {time.monotonic() - began:.1f} s, indexing")

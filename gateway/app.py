@@ -36,8 +36,6 @@ from channels.api import API, ApiChannel
 from channels.base import Channel, Inbound, Place
 from channels.ids import FORMATS
 from gateway.api.places import agent_in
-from gateway.cli.replay import Setup
-from gateway.codes import new_code
 from gateway.config.loading import WEB_PREFIX, Config, ConfigError
 from gateway.config.settings import BotSettings, DiscordSettings, EmbeddingSettings, RerankSettings, Settings
 from gateway.config.strict_yaml import Problem
@@ -53,7 +51,7 @@ from gateway.ops.rights import close_to_others
 from gateway.ops.standing import StandingTask, standing
 from gateway.pipeline.delivery import Delivery
 from gateway.pipeline.limits import Buckets
-from gateway.pipeline.policy import OPERATOR, Policy, Rules
+from gateway.pipeline.policy import OPERATOR, Policy, Rules, new_code
 from gateway.pipeline.reminder_clock import ReminderClock
 from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.store import Roster, Store
@@ -357,11 +355,6 @@ def rules(config: Config) -> dict[str, Rules]:
     }
 
 
-def everybody(names: Iterable[str]) -> dict[str, Rules]:
-    """Returns rules that admit everyone on these channels, as the replay of a recording needs."""
-    return {name: Rules(open_to_all=True) for name in names}
-
-
 def channels(config: Config, *, now: Callable[[], int] = now) -> dict[str, Channel]:
     """Returns the channels of the platforms in `config`, by channel id. The terminal is not among them."""
     made: dict[str, Channel] = {API: ApiChannel(now=now, harmless=defang)} if config.settings.api.enabled else {}
@@ -424,16 +417,6 @@ def doors(
     operations = Operations(parts.roster, channels, mask=MASK, now=now, new_id=lambda: secrets.token_hex(12))
     tools = ToolDoor(operations, version=version, body_bytes=settings.api.body_bytes)
     return Doors(settings.api, callers, completions, operations, tools, monotonic=time.monotonic, now=now)
-
-
-def replaying(config: Config, parts: Opened) -> Setup:
-    """Returns the setup of a replay. Each text is masked as in the pipeline."""
-    return Setup(
-        roster=parts.roster,
-        mask=MASK,
-        count_tokens=count_tokens,
-        quiet_ms=int(config.settings.memory.quiet_seconds * 1000),
-    )
 
 
 def api_address(config: Config) -> str:

@@ -64,10 +64,8 @@ GATEWAY_FLOORS = (
     ("internet",),
     ("ops",),
     ("config", "wording"),
-    ("reading", "codes", "intact"),
+    ("reading", "intact"),
 )
-#: Files of gateway that may use a room above theirs, and which.
-GATEWAY_UPWARD = {("gateway/app.py", "cli")}  # the setup of a replay
 #: The modules of the other packages that gateway may use outside its composition root.
 FACES = {
     "memory.atomic", "memory.child", "memory.service", "memory.errors", "memory.loops", "memory.transfer.transfers", "memory.transfer.backups", "memory.transfer.move", "memory.jobs.runner", "channels.api", "channels.base", "channels.carried", "channels.ids", "channels.markup", "channels.slots", "channels.supervision", "channels.web",
@@ -102,7 +100,7 @@ VENDORS = {
     "opencc": {"memory/text/simplified.py"},
     "snowballstemmer": {"memory/text/words.py"},
     "tenacity": {"agents/chain.py", "agents/providers/transcribe.py", "memory/recall/embedders/remote.py"},
-    "yaml": {"agents/offline/speech.py", "gateway/cli/golden.py", "gateway/config/strict_yaml.py", "languages/reading.py"},
+    "yaml": {"agents/offline/speech.py", "gateway/config/strict_yaml.py", "languages/reading.py"},
     "babel": {"agents/offline/provider.py", "gateway/wording/texts.py"},
     "aiogram": {
         "channels/telegram/channel.py", "channels/telegram/menu.py", "channels/telegram/postponed.py",
@@ -218,19 +216,14 @@ def test_each_room_of_memory_uses_only_those_below() -> None:
 def test_each_room_of_gateway_uses_only_those_below() -> None:
     """What a command may do is not decided by who serves it, and a turn knows nothing of commands."""
     level = {name: n for n, names in enumerate(GATEWAY_FLOORS) for name in names}
-    wrong, upward = [], set()
+    wrong = []
     for path in (ROOT / "gateway").rglob("*.py"):
-        room, own = path.relative_to(ROOT / "gateway").with_suffix("").parts[0], str(path.relative_to(ROOT))
+        room = path.relative_to(ROOT / "gateway").with_suffix("").parts[0]
         for name in imports(path) if room != "__init__" else ():
             target = name.split(".")
-            if target[0] != "gateway" or len(target) < 2 or target[1] == room:
-                continue
-            if (own, target[1]) in GATEWAY_UPWARD:
-                upward.add((own, target[1]))
-            elif level[target[1]] <= level[room]:
-                wrong.append(f"{own} imports {name}")
+            if target[0] == "gateway" and len(target) > 1 and target[1] != room and level[target[1]] <= level[room]:
+                wrong.append(f"{path.relative_to(ROOT)} imports {name}")
     assert wrong == []
-    assert upward == GATEWAY_UPWARD
 
 
 def test_gateway_uses_the_other_packages_by_their_faces() -> None:
@@ -447,7 +440,7 @@ def test_a_configuration_is_checked_without_what_the_bot_is_made_of() -> None:
 READS_DAYS = {
     "memory/dates.py", "memory/jobs/compress.py", "memory/learn/revise.py", "memory/reminders/reminders.py",
     "memory/transfer/backup.py", "memory/transfer/formats/markdown.py", "memory/transfer/formats/remora.py",
-    "memory/transfer/formats/telegram.py", "gateway/app.py", "gateway/cli/recording.py",
+    "memory/transfer/formats/telegram.py", "gateway/app.py",
     "gateway/wording/reminder_lines.py", "gateway/ops/night_clock.py", "gateway/page/memory_pages.py",
     "agents/spec.py", "channels/discord/payloads.py",
 }  # fmt: skip

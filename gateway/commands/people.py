@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from channels.base import Button, Place
-from gateway.codes import code_in
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.pipeline.delivery import pieces
+from gateway.pipeline.policy import code_in
 from gateway.pipeline.questions import buttons, is_alone
 from gateway.wording.texts import CATALOGUE, Texts, spoken
 from memory.service import Account, Edits, Linking, Note, Part, Party, Question

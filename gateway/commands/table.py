@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 
 from channels.base import CommandSpec, Form, Inbound, Option, Suggestion
-from gateway.codes import code_in
 from gateway.commands import (
     admin,
     doubts,
@@ -35,6 +34,7 @@ from gateway.commands import (
 from gateway.commands.call import Asking, Call, Command, excerpt
 from gateway.pipeline import questions
 from gateway.pipeline.delivery import RUN
+from gateway.pipeline.policy import code_in
 from gateway.pipeline.toolbox import FORGET
 from gateway.wording.texts import CATALOGUE, Deferred, Texts
 from languages import Language

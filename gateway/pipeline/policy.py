@@ -15,7 +15,6 @@ from typing import Final, Literal, TypeAlias
 
 from channels.base import Inbound
 from channels.ids import NUMERIC, IdFormat
-from gateway.codes import code_in
 from gateway.pipeline.limits import Buckets
 
 #: "observe": not said to the bot, which may read it as context; "stranger": tell the person once how to get in;
@@ -26,6 +25,8 @@ Access: TypeAlias = Callable[[str, Literal["person", "group"], str], Awaitable[L
 
 #: The name of the person at the machine, in the terminal and when they sign in on the page from there.
 OPERATOR: Final = "you"
+#: Letters and digits of a code: no two look alike, and without vowels no word of eight letters is a code.
+CODE_LETTERS: Final = "CDFGHJKMNPQRTVWX23456789"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,4 +242,28 @@ def warnings(rules: Mapping[str, Rules]) -> list[str]:
     return said
 
 
+def new_code(choose: Callable[[str], str]) -> str:
+    """Returns a new code, XXXX-XXXX, of 36 bits.
+
+    In the ten minutes a code lives, a person gets three guesses, all people together a hundred. `choose` picks one
+    character of a text; where security matters it is `secrets.choice`.
+    """
+    letters = "".join(choose(CODE_LETTERS) for _ in range(8))
+    return f"{letters[:4]}-{letters[4:]}"
+
+
+def code_in(text: str) -> str | None:
+    """Returns the pairing code of a message that is only a code, alone or after /start or /pair; else None.
+
+    The code is in the form that `new_code` writes.
+    """
+    match = _CODE.fullmatch(text.strip())
+    return None if match is None else f"{match[1]}-{match[2]}".upper()
+
+
 _COMMAND = re.compile(r"\s{0,20}/[a-z][a-z0-9_]{0,31}(?:@\w{1,64})?(?:\s|\Z)", re.ASCII | re.IGNORECASE)
+# Only ASCII letters match, also without regard to case: the Kelvin sign is no K. Phones make a dash of a hyphen.
+_CODE = re.compile(
+    rf"(?:/(?:start|pair)(?:@\w{{1,64}})?\s{{1,20}})?([{CODE_LETTERS}]{{4}})[-–—－ ]?([{CODE_LETTERS}]{{4}})",
+    re.ASCII | re.IGNORECASE,
+)

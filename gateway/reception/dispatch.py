@@ -15,7 +15,6 @@ from typing import Final
 import structlog
 
 from channels.base import Channel, Form, Inbound, Suggestion
-from gateway.codes import code_in
 from gateway.commands import plain, privacy, reminders, table
 from gateway.commands.call import Call
 from gateway.commands.people import LINK
@@ -23,7 +22,7 @@ from gateway.ops.reloading import Reload
 from gateway.pipeline import questions
 from gateway.pipeline.delivery import AGAIN, pieces
 from gateway.pipeline.limits import Buckets
-from gateway.pipeline.policy import Policy
+from gateway.pipeline.policy import Policy, code_in
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.reception.waiting import Waiting

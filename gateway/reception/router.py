@@ -19,11 +19,11 @@ import structlog
 
 from agents.spans import span
 from channels.base import Channel, ChannelError, CommandSpec, Form, Inbound, NotTaken, Outbound, Place, Suggestion
-from gateway.codes import code_in
 from gateway.commands import plain, table
 from gateway.ops.reloading import Reload
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.observed import Observed
+from gateway.pipeline.policy import code_in
 from gateway.pipeline.questions import goes_on
 from gateway.pipeline.request import Agent, Heard
 from gateway.pipeline.store import Roster, Store, where_said, who_said

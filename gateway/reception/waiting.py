@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import structlog
 
 from channels.base import Channel
-from gateway.codes import code_in
 from gateway.commands import table
+from gateway.pipeline.policy import code_in
 from gateway.pipeline.request import Heard
 from gateway.pipeline.store import Store
 from gateway.reading.attachments import Attachments

@@ -10,8 +10,7 @@ from random import Random
 
 import pytest
 
-from gateway.codes import CODE_LETTERS, new_code
-from gateway.pipeline.policy import Rules
+from gateway.pipeline.policy import CODE_LETTERS, Rules, new_code
 from memory.store import access, links
 from tests.kit.bench import Handset, Talk
 from tests.kit.fakes import Clock

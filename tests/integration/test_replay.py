@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from bench.recording import Recording, read
+from bench.replay import RecordedTime, ReplayChannel, Tally, answer, everybody, record, setup_of
 from gateway import app
-from gateway.cli.recording import Recording, read
-from gateway.cli.replay import RecordedTime, ReplayChannel, Tally, answer, record
 from gateway.config.loading import Config, load
 from memory.service import Context, Message, Service, Where, Who
 
@@ -37,18 +37,18 @@ def said(n: int, text: str, *, minutes: float = 0, **fields: object) -> dict[str
 async def recording(config: Config, lines: Recording) -> Tally:
     clock = RecordedTime(lines.lines[0].time)
     async with app.opened(config, {}, now=clock) as parts:
-        return await record(app.replaying(config, parts), lines, clock, lambda count: None)
+        return await record(setup_of(config, parts), lines, clock, lambda count: None)
 
 
 async def answering(config: Config, lines: Recording) -> Tally:
     clock = RecordedTime(lines.lines[0].time)
     channels = {name: ReplayChannel(name) for name in lines.channels}
-    heard = app.everybody(channels)
+    heard = everybody(channels)
     async with (
         app.opened(config, channels, now=clock) as parts,
         app.answering(config, channels, parts, now=clock, admission=heard) as router,
     ):
-        setup = app.replaying(config, parts)
+        setup = setup_of(config, parts)
         return await answer(setup, lines, clock, lambda count: None, host=router, channels=channels)
 
 
@@ -211,6 +211,6 @@ async def test_a_recording_of_thousands_of_lines_reports_how_far_it_is(config: C
     steps: list[int] = []
     clock = RecordedTime(lines.lines[0].time)
     async with app.opened(config, {}, now=clock) as parts:
-        await record(app.replaying(config, parts), lines, clock, steps.append)
+        await record(setup_of(config, parts), lines, clock, steps.append)
     assert sum(steps) == 450 and len(steps) > 2
     assert clock() == lines.lines[-1].time + MINUTE

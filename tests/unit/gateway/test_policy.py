@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 
 from channels.base import Inbound, Place
 from channels.ids import FORMATS, NUMERIC, IdFormat
-from gateway.codes import CODE_LETTERS, code_in, new_code
 from gateway.pipeline.policy import (
+    CODE_LETTERS,
     Policy,
     Rules,
     Verdict,
+    code_in,
+    new_code,
     warnings,
 )
 from tests.kit.tables import each_row

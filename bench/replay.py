@@ -1,4 +1,4 @@
-"""Plays a recorded conversation into memory, with the recording's own clock.
+"""Plays a recorded conversation into memory, with the recording's own clock: `python -m bench.replay FILE`.
 
 Invariants: a recording is checked as a whole before any of it is stored. A line is taken once, however often it is
 replayed. During a replay, "now" is the time of the current line and never goes back. A silence in the recording counts
@@ -7,13 +7,26 @@ as a quiet gap for learning, without any actual waiting.
 
 from __future__ import annotations
 
+import asyncio
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
 
-from channels.base import Capabilities, Channel, Host, Inbound, Outbound
-from gateway.cli.recording import BOT, Recorded, Recording
+import click
+
+from agents.tokens import count_tokens
+from bench.recording import BOT, BadRecording, Recorded, Recording, read
+from channels.base import Capabilities, Channel, ChannelError, Host, Inbound, Outbound
+from gateway import app
+from gateway.cli.bar import progress as progress_bar
+from gateway.cli.exits import EX_DATAERR, EX_SOFTWARE, ending, fail
+from gateway.cli.start import CONFIG, loaded, set_up_logs
 from gateway.commands import table
+from gateway.config.loading import Config
+from gateway.pipeline.policy import Rules
 from gateway.pipeline.store import Roster
 from memory.service import Context, Service, Utterance, Where, Who
 
@@ -91,6 +104,17 @@ class Setup:
     mask: Callable[[str], str]
     count_tokens: Callable[[str], int]
     quiet_ms: int
+
+
+def setup_of(config: Config, parts: app.Opened) -> Setup:
+    """Returns the setup of a replay. Each text is masked as in the pipeline."""
+    quiet_ms = int(config.settings.memory.quiet_seconds * 1000)
+    return Setup(roster=parts.roster, mask=app.MASK, count_tokens=count_tokens, quiet_ms=quiet_ms)
+
+
+def everybody(channels: Iterable[str]) -> dict[str, Rules]:
+    """Returns rules that admit everyone on these channels, since a recording's people are in no configuration."""
+    return {name: Rules(open_to_all=True) for name in channels}
 
 
 async def record(setup: Setup, recording: Recording, clock: RecordedTime, progress: Progress) -> Tally:
@@ -316,3 +340,51 @@ def _stretches(lines: Iterable[Recorded], quiet_ms: int) -> list[list[Recorded]]
             stretches.append(stretch)
         stretch.append(line)
     return sorted(stretches, key=lambda stretch: stretch[-1].time)
+
+
+@click.command()
+@CONFIG
+@click.argument("file", type=click.File("rb"))
+@click.option("--record-only", is_flag=True, help="Store and learn, but don't answer or call a chat model.")
+def main(config_path: Path | None, file: BinaryIO, record_only: bool) -> None:
+    """Play a recorded conversation (JSON lines, see docs/replay.md) into memory, at the times it was held."""
+    config = loaded(config_path)
+    try:
+        recording = read(file.read())
+    except BadRecording as exc:
+        fail(f"{exc}\nNothing from {file.name} was stored.", EX_DATAERR)
+    if recording.unknown:
+        click.echo(f"Ignoring unknown fields: {', '.join(recording.unknown)}.", err=True)
+    with ending(stopped="Stopped. Run the same command to continue."):
+        try:
+            asyncio.run(_replay(config, recording, record_only))
+        except ChannelError as exc:
+            fail(f"{exc} Run the same command to continue.", EX_SOFTWARE)
+
+
+async def _replay(config: Config, recording: Recording, record_only: bool) -> None:
+    set_up_logs(config)
+    began = time.monotonic()
+    clock = RecordedTime(recording.lines[0].time)
+    channels = {name: ReplayChannel(name) for name in recording.channels}
+    async with app.opened(config, channels, now=clock) as parts:
+        setup = setup_of(config, parts)
+        with progress_bar(len(recording.lines), "Replaying", "messages") as advance:
+            if record_only:
+                tally = await record(setup, recording, clock, advance)
+            else:
+                admission = everybody(channels)
+                async with app.answering(config, channels, parts, now=clock, admission=admission) as router:
+                    tally = await answer(setup, recording, clock, advance, host=router, channels=channels)
+    done = "recorded" if record_only else "answered"
+    click.echo(
+        f"{tally.messages} messages {done} ({tally.repeated} already there, {tally.left_out} left out), "
+        f"{len(tally.sessions)} sessions, {len(tally.people)} people, {tally.memories} memories learned, "
+        f"{tally.failures} failures, {time.monotonic() - began:.1f} seconds."
+    )
+    if tally.failures:
+        sys.exit(EX_SOFTWARE)
+
+
+if __name__ == "__main__":
+    main()
