@@ -32,7 +32,7 @@ from gateway import app
 from gateway.config import loading
 from gateway.ops import telemetry
 from gateway.pipeline.policy import Rules
-from gateway.pipeline.router import Router
+from gateway.reception.router import Router
 from memory.service import Service
 
 #: The model's answer, whatever it is asked; any other text that is shown is the product's own.

@@ -47,7 +47,7 @@ from gateway import app
 
 if TYPE_CHECKING:
     from gateway.config.loading import Config
-    from gateway.pipeline.router import Router
+    from gateway.reception.router import Router
     from tests.kit.postgres import Server
 
 #: Where the configuration is loaded, now and in version 0.1.

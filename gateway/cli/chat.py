@@ -190,8 +190,8 @@ async def _talk(config: Config, channel: ConsoleChannel) -> None:
 
 async def _served(config: Config, config_path: Path | None) -> int:
     from gateway import app
+    from gateway import serve as serving
     from gateway.config.loading import ConfigError, find, load
-    from gateway.ops import serve as serving
     from gateway.ops.reloading import Sources
     from gateway.ops.traces import traced
 

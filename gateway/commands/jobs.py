@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from agents.spec import JobsSpec
 from gateway.commands.call import Call, excerpt
-from gateway.commands.catalogue import CATALOGUE
-from gateway.commands.texts import Texts
 from gateway.ops.night_clock import TIDY, Worker
+from gateway.wording.texts import CATALOGUE, Texts
 from memory.jobs.runner import RunProgress
 from memory.service import Service
 

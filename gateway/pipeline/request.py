@@ -35,10 +35,10 @@ from agents.prompt import MemoryLine, Prompt, Tail, Uttered, Voice
 from agents.skills import Skill
 from agents.spec import AgentSpec
 from channels.base import Inbound
-from gateway.commands import phrases, reminder_lines
-from gateway.commands.texts import Texts
-from gateway.pipeline.attachments import inline, label, own_words
 from gateway.pipeline.observed import Overheard
+from gateway.reading.attachments import inline, label, own_words
+from gateway.wording import phrases, reminder_lines
+from gateway.wording.texts import Texts
 from languages import LANGUAGES, part
 from memory.chat.compaction import Bounds
 from memory.chat.turns import Turn

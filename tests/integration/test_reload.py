@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from gateway.config.loading import Config, load
 from gateway.ops.reloading import Reloaded, Reloader, Sources, applicable, differences
-from gateway.ops.serve import signals
+from gateway.serve import signals
 from memory.errors import StorageError
 from memory.loops import Loops
 from tests.kit.fakes import Clock

@@ -10,9 +10,9 @@ import pytest
 from agents.llm import ModelUnavailable
 from agents.spec import AgentSpec, StandingSpec
 from channels.base import Place
-from gateway.ops.reminder_clock import ReminderClock
 from gateway.ops.standing import HEARTBEAT, standing
 from gateway.pipeline.policy import Rules
+from gateway.pipeline.reminder_clock import ReminderClock
 from tests.kit.fakes import ScriptedModel
 from tests.kit.pipeline import World, pipeline
 

@@ -28,7 +28,7 @@ from channels.base import Channel
 from gateway import app
 from gateway.config.loading import load
 from gateway.ops.reloading import Sources
-from gateway.ops.serve import serve
+from gateway.serve import serve
 from tests.kit import stalls
 from tests.kit.patience import SECONDS, limit, until
 from tests.kit.program import ran
