@@ -25,8 +25,9 @@ from typing import IO, Any, Literal
 
 import pytest
 
+from memory.context import Context
 from memory.jobs.compress import EVENTS
-from memory.service import Context, Service
+from memory.service import Service
 from memory.store import memories
 from memory.store.database import Transaction
 from memory.store.memories import Draft
@@ -222,7 +223,7 @@ async def _prepare(path: Path) -> None:
     service = await open_store(path, life=-3_600)
     chance = random.Random(5)
     for place in PLACES:
-        context = await service.context(*place)
+        context = await service.identities.context(*place)
         drafts = [_draft(context, "event", event) for event in _events(chance)]
         drafts += [
             _draft(context, "fact", _words(chance), f"topic-{n}") for n in range(TOPICS) for _ in range(TOGETHER)

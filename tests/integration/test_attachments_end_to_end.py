@@ -26,7 +26,7 @@ from tests.platforms.telegram import serving as serving_telegram
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(64))
 JPEG = b"\xff\xd8\xff" + bytes(range(64))
 FENCE = re.compile(r"<file ([0-9a-f]{32})>\n(.*?)\n</file \1>", re.DOTALL)
-LIMITS = "{burst_seconds: 0, placeholder_seconds: 60, person_burst: 1000, stale_hours: 168}"
+LIMITS = "{burst_seconds: 0, placeholder_seconds: 60, person_messages_per_minute: 3000, stale_hours: 168}"
 
 
 @dataclass

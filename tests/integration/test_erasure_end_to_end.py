@@ -266,7 +266,7 @@ async def world(folder: Path) -> AsyncIterator[World]:
             model_url=mind.base_url,
             memory="{exit_seconds: 0, quiet_seconds: 0.1}",
             log="{level: debug, format: json, file: log.json}",
-            limits="{burst_seconds: 0, person_burst: 1000, placeholder_seconds: 60, stale_hours: 168}",
+            limits="{burst_seconds: 0, person_messages_per_minute: 3000, placeholder_seconds: 60, stale_hours: 168}",
             transcriber=f"{{model: whisper-1, base_url: '{mind.base_url}'}}",
         )
         config = folder / "config.yaml"
