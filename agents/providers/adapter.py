@@ -22,6 +22,7 @@ import httpx
 import structlog
 
 from agents.budget import size
+from agents.json_values import MOST_VALUES, values
 from agents.llm import (
     BadCompletion,
     ChatMessage,
@@ -46,7 +47,6 @@ from agents.providers.events import BOM, Events, is_data, is_stream
 from agents.providers.quirks import Learned, Quirk
 from agents.providers.roles import alternating, without_system, without_tools
 from agents.spec import ModelSpec
-from agents.toolservers import relay
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -447,7 +447,7 @@ class Adapter(ABC):
     def _object(self, raw: bytes | bytearray) -> dict[str, Any] | None:
         """Returns the JSON object in an event or body, None if there is none. One with a heap of values is too long."""
         # The parser keeps the interpreter to itself, so a thread does not help with these.
-        if relay.values(raw) > relay.MOST_VALUES:
+        if values(raw) > MOST_VALUES:
             raise self._too_long()
         return part_in(raw)
 

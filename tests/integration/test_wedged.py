@@ -16,9 +16,9 @@ from structlog.testing import capture_logs
 from agents.tokens import count_tokens
 from channels.base import Inbound
 from gateway import app
-from gateway.commands.texts import Texts
 from gateway.config.loading import load
-from gateway.pipeline.router import Router
+from gateway.reception.router import Router
+from gateway.wording.texts import Texts
 from tests.kit.bench import Screen
 from tests.kit.fakes import Clock
 from tests.kit.loopback import Answer, Asked, serving
