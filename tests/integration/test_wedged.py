@@ -82,20 +82,29 @@ class Talk:
 
 
 @asynccontextmanager
+async def talking_to(folder: Path, models: str, clock: Clock) -> AsyncIterator[Talk]:
+    (folder / "agents").mkdir()
+    (folder / "agents" / "assistant.yaml").write_text(
+        f"name: assistant\ncompaction: {{enabled: false}}\nmodels: [{models}]\n"
+    )
+    (folder / "config.yaml").write_text(
+        "data_dir: data\nembedding: {provider: none}\nmemory: {exit_seconds: 0, quiet_seconds: 3600}\n"
+    )
+    config = load(folder / "config.yaml", {}, folder)
+    screen = Screen()
+    async with app.running(config, {screen.id: screen}, now=clock) as router:
+        yield Talk(router, screen, clock)
+
+
+@asynccontextmanager
 async def talking(folder: Path, server: Picky, clock: Clock, *, context: int = 32_000) -> AsyncIterator[Talk]:
-    async with serving(server) as address:
-        (folder / "agents").mkdir()
-        (folder / "agents" / "assistant.yaml").write_text(
-            "name: assistant\ncompaction: {enabled: false}\nmodels:\n"
-            f"  - {{provider: openai, model: m, base_url: '{address}/v1', context: {context}}}\n"
-        )
-        (folder / "config.yaml").write_text(
-            "data_dir: data\nembedding: {provider: none}\nmemory: {exit_seconds: 0, quiet_seconds: 3600}\n"
-        )
-        config = load(folder / "config.yaml", {}, folder)
-        screen = Screen()
-        async with app.running(config, {screen.id: screen}, now=clock) as router:
-            yield Talk(router, screen, clock)
+    async with (
+        serving(server) as address,
+        talking_to(
+            folder, f"{{provider: openai, model: m, base_url: '{address}/v1', context: {context}}}", clock
+        ) as talk,
+    ):
+        yield talk
 
 
 def earlier(body: Body) -> str:
@@ -225,3 +234,12 @@ async def test_a_template_that_fails_on_the_past_is_spared_it(tmp_path: Path, cl
         assert sum(server.refused) == 12
         assert (await talk.say("and then?")).startswith("Answer")
         assert sum(server.refused) == 12
+
+
+async def test_without_a_model_a_person_learns_that_a_message_was_too_long(tmp_path: Path, clock: Clock) -> None:
+    """Its middle is kept and searched, and not read for the answer."""
+    long = "My cat is called Luna. " + "The wind was fair. " * 400 + "What is my cat called?"
+    async with talking_to(tmp_path, "{provider: offline}", clock) as talk:
+        answer = await talk.say(long)
+        assert "Luna" in answer and answer.endswith(TEXTS("long.told", length=len(long)))
+        assert "(" not in await talk.say("What is my cat called?")
