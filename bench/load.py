@@ -157,7 +157,7 @@ class Bench:
             f"memory: {{exit_seconds: 0}}\nlimits: {{concurrent_turns: {SLOTS}}}\nrecall: {{mode: {self.mode}}}\n",
             "utf-8",
         )
-        (agents / "assistant.yaml").write_text(self._agent("assistant", model) + "routing: {default: true}\n", "utf-8")
+        (agents / "assistant.yaml").write_text(self._agent("assistant", model), "utf-8")
         if hangs_for:
             people = ", ".join(f"'load:{person.id}'" for person in hangs_for)
             (agents / "stuck.yaml").write_text(

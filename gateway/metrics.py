@@ -21,8 +21,9 @@ from gateway.ops.health import Report
 from gateway.ops.stalls import Stalls
 from gateway.ops.tally import BOUNDS, Durations
 from gateway.pipeline.store import Store
+from memory.chat.stats import StoreFigures
 from memory.errors import StorageError
-from memory.service import Deployment, StoreFigures
+from memory.store.server import Deployment
 
 log = structlog.get_logger(__name__)
 

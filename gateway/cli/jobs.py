@@ -23,8 +23,10 @@ from gateway.cli.start import AGENT, CONFIG, loaded, opened, set_up_logs
 if TYPE_CHECKING:
     from gateway.config.loading import Config
     from gateway.ops.night_clock import Worker
+    from memory.context import Context
     from memory.jobs.runner import Change, Run
-    from memory.service import Context, Memory, Service
+    from memory.service import Service
+    from memory.store.memories import Memory
 
 _PERSON = click.option("--person", metavar="PLATFORM:USER", help="A person's memories, as telegram:123456.")
 _CHAT = click.option("--chat", metavar="CHANNEL:CHAT", help="Or a group's memories, as telegram:-1001234567890.")

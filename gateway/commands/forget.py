@@ -14,8 +14,13 @@ from gateway.commands.filtering import none_met, understood
 from gateway.pipeline.questions import buttons, is_alone
 from gateway.pipeline.toolbox import FORGET
 from gateway.wording.texts import Texts
+from memory.chat.edits import Edits
 from memory.errors import Derived, NotFound, NotYours
-from memory.service import Edits, Filters, ForgetPreview, How, Question, Receipt, Selection
+from memory.filters import Filters
+from memory.forgetting.choose import Selection
+from memory.forgetting.forgetting import ForgetPreview, Receipt
+from memory.forgetting.plan import How
+from memory.store.questions import Question
 
 #: The purpose of the question whether earlier exports are to be removed; its payload has their inode numbers.
 EXPORTS = "exports"

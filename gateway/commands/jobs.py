@@ -17,7 +17,7 @@ from memory.jobs.runner import RunProgress
 from memory.service import Service
 
 #: The names of all jobs, for completion.
-NAMES = tuple(JobsSpec.model_fields)
+NAMES = tuple(JobsSpec.minutes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

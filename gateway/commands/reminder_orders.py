@@ -11,7 +11,10 @@ from datetime import timedelta
 
 from gateway.commands.call import Call
 from gateway.wording import reminder_lines
-from memory.service import Action, Order, Reading, Reminder, Unclear, is_beside, reminder_orders, reworded
+from memory.reminders.orders import Action, Order, is_beside, reworded
+from memory.reminders.orders import read as reminder_orders
+from memory.reminders.reminders import Reading, Unclear
+from memory.reminders.reminding import Reminder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from agents.spec import AllowanceSpec, PortionOfDay
 from gateway.wording.texts import Texts
-from memory.service import Spending, Taken
+from memory.chat.stats import Spending
+from memory.store.usage import Taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,8 @@ from gateway.wording.texts import Texts, written_in
 from languages import Language
 from memory.errors import meets_everybody
 from memory.loops import reason_of
-from memory.service import Mailbox, OutboxRow, Part
+from memory.mailbox.mailbox import Mailbox
+from memory.mailbox.outbox import OutboxRow, Part
 
 log = structlog.get_logger(__name__)
 

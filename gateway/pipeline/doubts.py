@@ -7,7 +7,9 @@ from gateway.pipeline.delivery import pieces
 from gateway.pipeline.questions import UNCLEAR, buttons
 from gateway.wording import phrases
 from gateway.wording.texts import Texts
-from memory.service import Context, Memory, Service
+from memory.context import Context
+from memory.service import Service
+from memory.store.memories import Memory
 
 #: Characters shown of a memory.
 _LINE = 200

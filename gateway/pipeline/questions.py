@@ -14,7 +14,7 @@ from typing import Final
 
 from channels.base import Button
 from gateway.wording.texts import CATALOGUE, Texts
-from memory.service import Question
+from memory.store.questions import Question
 
 #: Prefix of the data of a question's button, before the question's id and the choice.
 _ANSWER = "answer:"

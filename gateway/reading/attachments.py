@@ -27,7 +27,7 @@ from channels.base import Attachment, Channel, ChannelError, Inbound, TooLarge
 from gateway.reading.apart import read_apart
 from gateway.reading.plain_text import decoded
 from gateway.reading.shares import Shares
-from memory.service import Attached, AttachedState
+from memory.store.attachments import Attached, AttachedState
 
 log = structlog.get_logger(__name__)
 

@@ -38,7 +38,7 @@ class Sharing:
     def __init__(self, store: Store, router: Router, *, takes_part: bool) -> None:
         self._store = store
         self._takes_part = takes_part
-        self._peers = store.memory.peers
+        self._peers = store.memory.mailbox.peers
         self._router = router
         self._woken = asyncio.Event()
         self._wanted: set[str] = set()

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from gateway.wording.texts import CATALOGUE
-from memory.service import LISTED, TIERS, Group, Kind
+from memory.filters import Group
+from memory.store.browsing import LISTED, TIERS
+from memory.store.memories import Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,9 @@ from zoneinfo import ZoneInfo
 
 from channels.base import Button
 from gateway.wording.texts import Texts, spoken
-from memory.service import Firing, FollowUp, Reminder
+from memory.reminders.followups import FollowUp
+from memory.reminders.reminders import Firing
+from memory.reminders.reminding import Reminder
 
 #: Prefix of the data of a reminder's button, before what it does, the reminder's id and minutes.
 PRESS: Final = "remind:"

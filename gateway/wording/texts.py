@@ -19,8 +19,10 @@ from channels.base import Inbound
 from gateway.reading.attachments import own_words, plain_name
 from gateway.wording.phrases import wording
 from languages import LANGUAGES, Language, part
+from memory.dates import local_time
 from memory.errors import Derived, MemoryFault, NotCurrent, NotWished, NotYours, UnknownFilter, UnreadFilter
-from memory.service import FilterName, language_of, local_time
+from memory.filters import Name as FilterName
+from memory.text.language import language_of
 
 _ENGLISH: Final[Mapping[str, str]] = wording("en")["texts"]
 

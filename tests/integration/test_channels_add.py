@@ -102,8 +102,8 @@ def test_the_person_is_written_beside_the_token(tmp_path: Path) -> None:
         "data_dir: store   # here\n\n\n# the end\n",
         "channels:\n",
         "channels: {}\n",
-        "channels:\n  console:\n    enabled: false   # never\nlimits:\n  # queue: 5\n",
-        "channels:\n  telegram:\n  console:\n",
+        "channels:\n  discord: []   # never\nlimits:\n  # queue: 5\n",
+        "channels:\n  telegram:\n  discord:\n",
         "channels: {telegram: []}   # none\n",
         "log: {level: info, file: null}\nrerank: ~\nlimits: {queue: 7, turn_seconds: 1e2}\n",
         "data_dir: 'no'\nagents_dir: \"0123\"   # a text\ndefault_agent:   assistant\n",
@@ -118,7 +118,7 @@ def test_what_else_stands_in_the_config_stays(tmp_path: Path, before: str) -> No
     new = load(file, {}, tmp_path).settings
     assert [bot.id for bot in new.channels.telegram] == ["telegram"]
     assert new.model_copy(update={"channels": old.channels}) == old
-    assert new.channels.console == old.channels.console
+    assert new.channels.discord == old.channels.discord
     for comment in (line[line.index("#") :] for line in before.splitlines() if "#" in line):
         assert comment in file.read_text()
     assert "file: null" not in before or "file: null" in file.read_text()

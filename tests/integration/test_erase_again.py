@@ -19,8 +19,12 @@ from gateway.commands.forget import left_on_server
 from gateway.wording.texts import Texts
 from memory.errors import StoreBehind
 from memory.forgetting import ledger
+from memory.forgetting.choose import Selection
+from memory.forgetting.forgetting import Receipt
 from memory.forgetting.ledger import LedgerEntry
-from memory.service import AgentMemory, Keeping, Receipt, Selection, Service
+from memory.jobs.housekeeping import Keeping
+from memory.learn.agents import AgentMemory
+from memory.service import Service
 from memory.store import sealing
 from memory.store.sealing import Seal
 from memory.transfer.backups import Retention

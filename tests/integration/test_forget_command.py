@@ -29,7 +29,7 @@ async def said(bench: Bench) -> list[str]:
 
 async def learned(bench: Bench, text: str) -> None:
     await bench.say(text)
-    await bench.memory.flush(await bench.context(), "test")
+    await bench.memory.learner.flush((await bench.context()).session.id, "test")
 
 
 @pytest.mark.parametrize(

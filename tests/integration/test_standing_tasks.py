@@ -80,7 +80,7 @@ async def test_a_task_of_the_file_is_answered_once_at_each_time(
 async def test_a_heartbeat_file_is_read_each_time_and_an_idle_one_asks_no_model(
     world: World, model: ScriptedModel, tmp_path: Path
 ) -> None:
-    clock = clock_of(world, tmp_path, StandingSpec(at="*/30 * * * *", person=f"telegram:{BOB}", heartbeat=True))
+    clock = clock_of(world, tmp_path, StandingSpec(at="*/30 * * * *", person=f"telegram:{BOB}"))
     asked = len(model.requests)
     for idle in (None, "", "# Heartbeat\n\n<!-- write\ntasks here -->\n- [ ]\n"):
         if idle is not None:

@@ -30,7 +30,9 @@ from gateway.app import MASK
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.request import Limits
 from gateway.reading.attachments import Attachments
-from memory.service import AgentMemory, Service, Triggers
+from memory.learn.agents import AgentMemory
+from memory.learn.learner import Triggers
+from memory.service import Service
 from memory.store import chats, memories
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft

@@ -96,11 +96,8 @@ class Served:
         given: dict[str, str] = {
             "data_dir": "data",
             "embedding": "{provider: none}",
-            "memory": "{exit_seconds: 0, quiet_seconds: 3600, extract_tokens: 100000, extract_messages: 1000}",
-            "limits": (
-                "{burst_seconds: 0, queue: 2000, person_messages_per_minute: 10000, person_burst: 1000, "
-                "placeholder_seconds: 60}"
-            ),
+            "memory": "{exit_seconds: 0, quiet_seconds: 3600, extract_messages: 1000}",
+            "limits": ("{burst_seconds: 0, queue: 2000, person_messages_per_minute: 10000, placeholder_seconds: 60}"),
             "http": "{enabled: false}" if port is None else f"{{port: {port}}}",
             "channels": f"{{telegram: {bots['telegram']}, discord: {bots['discord']}}}",
         }

@@ -157,7 +157,6 @@ async def serving(
             "burst_seconds": 0,
             "placeholder_seconds": placeholder,
             "person_messages_per_minute": 10_000,
-            "person_burst": 1_000,
             "concurrent_turns": 64,
         },
         "channels": bots,

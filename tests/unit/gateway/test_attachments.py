@@ -36,7 +36,7 @@ from channels.base import (
     TooLarge,
 )
 from gateway.reading.attachments import Attachments, inline, label, picture_type, plain_name
-from memory.service import Attached
+from memory.store.attachments import Attached
 from tests.kit.patience import SECONDS, leap, limit, until
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.pipeline import questions
 from gateway.wording.texts import Texts
-from memory.service import Question
+from memory.store.questions import Question
 from tests.kit.tables import each_row
 
 QUESTION = Question(id=17, purpose="forget", payload="{}", choices=("yes", "no"), preset="yes")
