@@ -12,7 +12,7 @@ from channels.base import Button
 from gateway.commands.texts import Texts, spoken
 from memory.reminders.followups import FollowUp
 from memory.reminders.reminders import Firing
-from memory.store.reminders import Reminder
+from memory.reminders.reminding import Reminder
 
 #: Prefix of the data of a reminder's button, before what it does, the reminder's id and minutes.
 PRESS: Final = "remind:"

@@ -14,7 +14,7 @@ from gateway.commands.call import Call
 from memory.reminders.orders import Action, Order, is_beside, reworded
 from memory.reminders.orders import read as reminder_orders
 from memory.reminders.reminders import Reading, Unclear
-from memory.store.reminders import Reminder
+from memory.reminders.reminding import Reminder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

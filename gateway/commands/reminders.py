@@ -18,13 +18,13 @@ from gateway.commands.call import Asking, Call, excerpt
 from gateway.commands.reminder_lines import PRESS
 from gateway.pipeline.questions import buttons, typed
 from memory.chat.edits import Edits
-from memory.chat.reminding import LONGEST as LONGEST_REMINDER
 from memory.errors import NotFound, TooManyReminders
 from memory.reminders.orders import takes_back
 from memory.reminders.reminders import Reading, Unclear, due_of
+from memory.reminders.reminding import LONGEST as LONGEST_REMINDER
+from memory.reminders.reminding import MOST as MOST_REMINDERS
+from memory.reminders.reminding import Reminder, ReminderKind, ReminderTimes
 from memory.store.questions import Question
-from memory.store.reminders import MOST as MOST_REMINDERS
-from memory.store.reminders import Reminder, ReminderKind, ReminderTimes
 from memory.text.times.phrases import is_request as asks_reminder
 
 USAGE: Final = (

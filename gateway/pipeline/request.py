@@ -47,10 +47,10 @@ from memory.learn.offline.patterns import discloses
 from memory.learn.revise import Revision
 from memory.recall.cues import cues
 from memory.recall.recall import Recall, Recalled
+from memory.reminders.reminding import Reminder
 from memory.store.attachments import Attached
 from memory.store.history import Message
 from memory.store.memories import Memory
-from memory.store.reminders import Reminder
 from memory.text.times.days import days_named
 
 #: The sentence that tells the model which of the pictures beside a message are not new.

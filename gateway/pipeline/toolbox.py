@@ -29,7 +29,6 @@ from gateway.internet.tools import FETCH, FetchArguments, WebTools
 from gateway.pipeline.questions import DO
 from memory.chat.edits import Edits
 from memory.chat.outside_calls import CALL
-from memory.chat.reminding import LONGEST as LONGEST_REMINDER
 from memory.chat.turns import Turn
 from memory.errors import MemoryFault, NotFound, TooManyReminders, UnreadFilter
 from memory.filters import Filters
@@ -38,12 +37,13 @@ from memory.forgetting.choose import Selection
 from memory.recall.recall import excerpt
 from memory.recall.search import Hit
 from memory.reminders.reminders import Reading, due_of
+from memory.reminders.reminding import LONGEST as LONGEST_REMINDER
+from memory.reminders.reminding import Reminder
 from memory.service import Service
 from memory.store.browsing import LISTED
 from memory.store.entities import Entity
 from memory.store.history import Message
 from memory.store.memories import Memory
-from memory.store.reminders import Reminder
 
 #: The purpose of the stored question about forgetting a memory.
 FORGET = "forget"
