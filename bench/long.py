@@ -37,7 +37,7 @@ from agents.tokens import count_tokens
 from bench import prompt
 from bench.prompt import Screen
 from gateway import app
-from gateway.pipeline.router import Router
+from gateway.reception.router import Router
 from memory.chat import summary
 from memory.service import Service
 

@@ -32,7 +32,7 @@ from agents.offline.speech import speech
 from channels.base import Capabilities, Channel, Inbound, Outbound
 from gateway import app
 from gateway.config.loading import Config, load
-from gateway.pipeline.router import Router
+from gateway.reception.router import Router
 from languages import LANGUAGES
 from memory.chat.identities import Where, Who
 from memory.service import Service

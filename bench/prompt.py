@@ -271,8 +271,8 @@ def configured(folder: Path, base_url: str, context: int) -> loading.Config:
     )
     path = folder / "config.yaml"
     path.write_text(
-        "limits: {person_messages_per_minute: 600, person_burst: 600}\nembedding: {provider: none}\n"
-        "memory: {quiet_seconds: 86400, extract_tokens: 100000, extract_messages: 1000, exit_seconds: 0}\n",
+        "limits: {person_messages_per_minute: 1800}\nembedding: {provider: none}\n"
+        "memory: {quiet_seconds: 86400, extract_messages: 1000, exit_seconds: 0}\n",
         "utf-8",
     )
     return loading.load(path, {}, folder / "data")

@@ -153,14 +153,14 @@ def _configured(folder: Path, base_url: str, context: int) -> loading.Config:
     (folder / "agents" / "assistant.yaml").write_text(
         f"name: assistant\ntimezone: UTC\nmodels: [{{provider: openai, model: m, base_url: '{base_url}',"
         f" context: {context}, max_tokens: {_ANSWER}, timeout: 600}}]\n"
-        f"background: {{timeout: {_READING}}}\nmemory: {{patterns_while_down: true}}\n",
+        f"background: {{timeout: {_READING}}}\n",
         "utf-8",
     )
     path = folder / "config.yaml"
     path.write_text(
-        "limits: {person_messages_per_minute: 600, person_burst: 600, turn_seconds: 900}\n"
+        "limits: {person_messages_per_minute: 1800, turn_seconds: 900}\n"
         "embedding: {provider: none}\n"
-        "memory: {quiet_seconds: 86400, extract_tokens: 100000, extract_messages: 1000, exit_seconds: 0}\n",
+        "memory: {quiet_seconds: 86400, extract_messages: 1000, exit_seconds: 0}\n",
         "utf-8",
     )
     return loading.load(path, {}, folder / "data")

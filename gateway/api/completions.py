@@ -29,12 +29,12 @@ from gateway.api.front_ends import is_task, own_words
 from gateway.api.places import conversation, conversation_in, digest, said, thread_of
 from gateway.api.tellings import telling
 from gateway.api.wire import ApiAnswer, Asked, total
-from gateway.commands import phrases
-from gateway.commands.texts import Texts, spoken
 from gateway.pipeline.allowance import refusal
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, where_said
 from gateway.pipeline.turn import spent_on
+from gateway.wording import phrases
+from gateway.wording.texts import Texts, spoken
 from memory.context import Context
 from memory.recall.recall import excerpt
 from memory.recall.search import Hit

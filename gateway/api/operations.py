@@ -19,15 +19,15 @@ from channels.base import Channel, Inbound, Place
 from gateway.api.callers import ApiRefusal, Caller
 from gateway.api.places import said, thread_of
 from gateway.api.wire import JSON
-from gateway.commands import phrases
 from gateway.commands.forget import CHOICES, PRESET
-from gateway.commands.parts import part_of
-from gateway.commands.texts import Texts, spoken
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.questions import buttons
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said
 from gateway.pipeline.toolbox import FORGET
+from gateway.wording import phrases
+from gateway.wording.parts import part_of
+from gateway.wording.texts import Texts, spoken
 from memory.chat.edits import Edits
 from memory.chat.shown import Shown
 from memory.context import Context

@@ -18,7 +18,7 @@ from channels.base import Place
 from channels.ids import FORMATS
 from gateway.cli.exits import Unusable
 from gateway.config.loading import Config
-from gateway.pipeline.plain_text import decoded
+from gateway.reading.plain_text import decoded
 from memory.context import Context
 from memory.errors import NotFound
 from memory.service import Service

@@ -111,8 +111,8 @@ def _at_work() -> Iterator[None]:
 async def _list(config: Config) -> None:
     from gateway import app
     from gateway.commands.jobs import NAMES, outcome
-    from gateway.commands.texts import Texts
     from gateway.ops.night_clock import planned, timetables
+    from gateway.wording.texts import Texts
     from memory.jobs.runner import latest_in
 
     set_up_logs(config)
@@ -136,7 +136,7 @@ async def _list(config: Config) -> None:
 async def _run(config: Config, job: str, agent: str | None) -> None:
     from gateway.cli import importing
     from gateway.commands.jobs import outcome
-    from gateway.commands.texts import Texts
+    from gateway.wording.texts import Texts
 
     name = importing.agent_named(config, agent)
     async with opened(config) as roster:
@@ -210,7 +210,7 @@ async def _whose(
 
 
 def _known(worker: Worker, agent: str, job: str) -> None:
-    from gateway.commands.texts import Texts
+    from gateway.wording.texts import Texts
 
     if job not in worker.jobs:
         raise Unusable(f"There is no job {job}. The jobs are: {', '.join(worker.jobs)}.")

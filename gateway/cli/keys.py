@@ -37,7 +37,7 @@ def list_(config_path: Path | None, person: str, agent: str | None) -> None:
 
     async def act(made: ApiKeys, context: Context) -> None:
         from gateway.commands.keys import told
-        from gateway.commands.texts import Texts
+        from gateway.wording.texts import Texts
 
         for key in await made.of(context):
             click.echo(told(Texts("en", context.timezone), key))

@@ -7,7 +7,7 @@ from typing import Literal
 
 from agents.spec import AgentSpec
 from gateway.commands.call import Call
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
 from memory.chat.edits import Edits
 from memory.errors import StorageError
 

@@ -14,14 +14,13 @@ from typing import TypeAlias
 
 from channels.base import Button, Channel, File, Inbound, Option, Place
 from channels.ids import IdFormat
-from gateway.commands import phrases
-from gateway.commands.catalogue import CATALOGUE
-from gateway.commands.texts import Texts
 from gateway.ops.night_clock import Worker
 from gateway.ops.reloading import Reload
-from gateway.pipeline.delivery import pieces
+from gateway.pipeline.delivery import RUN, pieces
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster
+from gateway.wording import phrases
+from gateway.wording.texts import CATALOGUE, Texts
 from memory.chat.edits import Edits
 from memory.context import Context
 from memory.errors import MemoryFault
@@ -33,8 +32,6 @@ from memory.store.memories import Memory
 
 #: Characters shown of a source message or of the words a person typed.
 EXCERPT = 120
-#: Prefix of the data of a button that runs a command, as if the person who presses it had typed that command.
-RUN = "run:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from gateway.commands.call import Call, excerpt
-from gateway.commands.parts import part_of
+from gateway.wording.parts import part_of
 from memory.errors import UnknownFilter, UnreadFilter
 from memory.filters import Filters
 

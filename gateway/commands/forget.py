@@ -11,9 +11,9 @@ import json
 
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.commands.filtering import none_met, understood
-from gateway.commands.texts import Texts
 from gateway.pipeline.questions import buttons, is_alone
 from gateway.pipeline.toolbox import FORGET
+from gateway.wording.texts import Texts
 from memory.chat.edits import Edits
 from memory.errors import Derived, NotFound, NotYours
 from memory.filters import Filters

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from gateway.commands.call import Call, excerpt
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
 from memory.chat.edits import Edits
 from memory.people.keyring import MOST_KEYS, ApiKey, KeyScope
 from memory.people.keyring import SCOPES as KEY_SCOPES

@@ -9,7 +9,7 @@ from typing import Final
 from gateway.commands import learning, lines, pages
 from gateway.commands.call import Call, excerpt
 from gateway.commands.filtering import none_met, understood
-from gateway.commands.parts import ListedPart, part_of
+from gateway.wording.parts import ListedPart, part_of
 from memory.filters import NO_FILTERS, Filter, Filters
 from memory.recall.recall import shares
 from memory.recall.search import Hit

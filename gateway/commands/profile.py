@@ -11,7 +11,7 @@ from typing import Final
 
 from gateway.commands.call import Call, excerpt
 from gateway.commands.memory import keep
-from gateway.commands.texts import Texts, spoken
+from gateway.wording.texts import Texts, spoken
 from languages import LANGUAGES, Language, part
 from memory.chat.browse import FilledSlot
 from memory.chat.edits import Edits

@@ -13,10 +13,11 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
-from gateway.commands import pages, reminder_lines, reminder_orders
+from gateway.commands import pages, reminder_orders
 from gateway.commands.call import Asking, Call, excerpt
-from gateway.commands.reminder_lines import PRESS
 from gateway.pipeline.questions import buttons, typed
+from gateway.wording import reminder_lines
+from gateway.wording.reminder_lines import PRESS
 from memory.chat.edits import Edits
 from memory.errors import NotFound, TooManyReminders
 from memory.reminders.orders import takes_back

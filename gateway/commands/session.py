@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gateway.commands import jobs, keys, learning
 from gateway.commands.call import Call, excerpt
-from gateway.commands.texts import Texts
 from gateway.commands.why import NO_MODEL
 from gateway.pipeline import allowance
+from gateway.wording.texts import Texts
 from memory.chat.edits import Edits
 from memory.chat.stats import Status
 from memory.chat.summary import SECTIONS as SUMMARY_SECTIONS

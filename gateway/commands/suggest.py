@@ -13,7 +13,7 @@ from gateway.commands import memory as memory_command
 from gateway.commands import profile
 from gateway.commands.call import EXCERPT, excerpt
 from gateway.commands.jobs import job_name
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
 from memory.context import Context
 from memory.service import Service
 from memory.store.browsing import LISTED

@@ -84,7 +84,7 @@ def timetables(specs: Mapping[str, AgentSpec]) -> tuple[Timetable, ...]:
     for n, (name, spec) in enumerate(specs.items()):
         has = frozenset(
             job
-            for job in JobsSpec.model_fields
+            for job in JobsSpec.minutes
             if (n == 0 if job == TIDY else spec.memory.enabled and (job != "manner" or spec.memory.manner))
         )
         jobs = tuple(

@@ -17,11 +17,11 @@ from aiohttp import web
 
 from channels.base import Place, rows
 from channels.web import PageItem
-from gateway.commands import phrases
-from gateway.commands.parts import part_of
 from gateway.config.loading import WEB_PREFIX
 from gateway.page.site import Refused, Visit
 from gateway.page.visitors import FORMS
+from gateway.wording import phrases
+from gateway.wording.parts import part_of
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
 from memory.filters import Filters
 from memory.recall.recall import shares

@@ -25,8 +25,8 @@ from channels.base import Channel, Inbound, Place
 from channels.web import PageItem, WebChannel
 from gateway.config.loading import WEB_PREFIX, Config
 from gateway.pipeline.request import Agent
-from gateway.pipeline.router import Router
 from gateway.pipeline.store import Roster, Store, where_said, who_said
+from gateway.reception.router import Router
 from memory.context import Context
 from memory.people.visits import SignedIn, Visits
 

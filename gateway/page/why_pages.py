@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from gateway.commands import phrases
 from gateway.commands.why import telling_parts
 from gateway.page.memory_pages import told
 from gateway.page.site import Refused, Visit
+from gateway.wording import phrases
 from memory.chat.why import Why
 from memory.score import FACTORS as SCORE_FACTORS
 from memory.store.history import Message

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agents.spec import AllowanceSpec, PortionOfDay
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
 from memory.chat.stats import Spending
 from memory.store.usage import Taken
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from channels.base import Channel
-from gateway.commands import phrases
-from gateway.commands.texts import Texts
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.questions import UNCLEAR, buttons
+from gateway.wording import phrases
+from gateway.wording.texts import Texts
 from memory.context import Context
 from memory.service import Service
 from memory.store.memories import Memory

@@ -22,11 +22,11 @@ from pydantic import BaseModel, Field
 from agents.foreign import ForeignTool
 from agents.marks import is_outside
 from agents.tools import CALL_SECONDS, Run, Tool, ToolError
-from gateway.commands import phrases, reminder_lines
-from gateway.commands.parts import part_of
-from gateway.commands.texts import Texts
 from gateway.internet.tools import FETCH, FetchArguments, WebTools
 from gateway.pipeline.questions import DO
+from gateway.wording import phrases, reminder_lines
+from gateway.wording.parts import part_of
+from gateway.wording.texts import Texts
 from memory.chat.edits import Edits
 from memory.chat.outside_calls import CALL
 from memory.chat.turns import Turn

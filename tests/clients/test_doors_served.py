@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import httpx
+import pytest
 import structlog
 from click.testing import CliRunner
 
@@ -91,6 +92,7 @@ async def stories() -> AsyncIterator[tuple[str, asyncio.Event, list[str]]]:
         server.close()
 
 
+@pytest.mark.campaign
 async def test_an_answer_that_is_cut_by_kill_9_is_had_by_asking_again(tmp_path: Path) -> None:
     """The message is told once, and the next start goes on with it before or after the program asks again."""
     port = free_port()

@@ -23,6 +23,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal
 
+import pytest
+
 from memory.context import Context
 from memory.jobs.compress import EVENTS
 from memory.service import Service
@@ -33,6 +35,8 @@ from tests.crash.night import TOGETHER, fact_of, open_store, work
 from tests.kit.fakes import NOON
 from tests.kit.patience import SECONDS
 from tests.kit.talk import group, private
+
+pytestmark = pytest.mark.campaign
 
 ROOT = Path(__file__).parents[2]
 KILLS = int(os.environ.get("REMORA_KILLS", "12"))

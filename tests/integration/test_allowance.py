@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from agents.llm import Completion, Usage
 from agents.spec import AllowanceSpec, PortionOfDay
-from gateway.commands.texts import Texts
 from gateway.pipeline import allowance
 from gateway.pipeline.policy import Rules
+from gateway.wording.texts import Texts
 from memory.chat.stats import Spending
 from memory.store.usage import Taken
 from tests.kit.bench import Bench, Screen

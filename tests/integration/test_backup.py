@@ -838,6 +838,7 @@ asyncio.run(backups.restore(Path(sys.argv[1]), Path(sys.argv[2]), now=int(sys.ar
 
 
 @pytest.mark.parametrize("stage", ["copying", "preparing", "erasing", "keeping", "replacing", "done"])
+@pytest.mark.campaign
 async def test_killed_at_any_moment_it_leaves_the_old_store_or_the_new_one(
     tmp_path: Path, clock: Clock, stage: str
 ) -> None:

@@ -12,11 +12,11 @@ from channels.base import Button, Capabilities, Channel, Inbound, Outbound, Plac
 from channels.ids import NUMERIC
 from gateway.commands import pages, table
 from gateway.commands.table import Call
-from gateway.commands.texts import Texts
 from gateway.pipeline.questions import buttons, is_alone
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster
 from gateway.pipeline.toolbox import FORGET
+from gateway.wording.texts import Texts
 from memory.chat.edits import Edits
 from memory.context import Context
 from memory.mailbox.outbox import OutboxRow, Part

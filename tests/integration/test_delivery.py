@@ -25,7 +25,7 @@ from channels.base import (
 )
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.progress import Progress
-from gateway.pipeline.router import Router
+from gateway.reception.router import Router
 from memory.service import Service
 from memory.store.database import Database
 from tests.kit.bench import Desk, Phone, SlowModel

@@ -15,8 +15,8 @@ from channels.base import Health
 from gateway.cli import examination
 from gateway.config.loading import load
 from gateway.ops import health
-from gateway.ops.serve import cut_off, judge
 from gateway.pipeline.policy import Rules
+from gateway.serve import cut_off, judge
 from memory.service import Service
 from memory.store.server import ServerState, Standby
 from tests.kit import postgres

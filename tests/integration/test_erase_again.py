@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from gateway.__main__ import main
 from gateway.commands.forget import left_on_server
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
 from memory.errors import StoreBehind
 from memory.forgetting import ledger
 from memory.forgetting.choose import Selection

@@ -297,21 +297,18 @@ async def test_one_failing_session_holds_up_no_other(memory: Service, clock: Clo
     assert await facts(memory, good.context) == [("likes", "polka")]
 
 
-@pytest.mark.parametrize("stand_in", [True, False])
-async def test_patterns_read_at_once_and_count_as_all_while_the_model_is_down_where_the_agent_says_so(
-    memory: Service, clock: Clock, stand_in: bool
-) -> None:
-    """A simple fact at once may be worth more than a careful one never."""
+async def test_patterns_read_at_once_while_the_model_is_down(memory: Service, clock: Clock) -> None:
+    """A simple fact is known at once; the messages wait for a careful reading."""
     turn = await say(memory, private("ada"), "I like jazz", clock=clock)
-    await read(learner(memory, clock, Model(ModelFailed("down")), patterns_while_down=stand_in), turn)
+    await read(learner(memory, clock, Model(ModelFailed("down"))), turn)
     assert await facts(memory, turn.context) == [("likes", "jazz")]
-    assert await standing(memory) == ((0, 0) if stand_in else (1, 0))
+    assert await standing(memory) == (1, 0)
 
 
 async def test_an_unreadable_answer_is_paid_for_and_asked_for_again(memory: Service, clock: Clock) -> None:
     """The model is up, so what patterns read is not all there is."""
     turn = await say(memory, private("ada"), "I like jazz", clock=clock)
-    await read(learner(memory, clock, Model("Happy to help!"), patterns_while_down=True), turn)
+    await read(learner(memory, clock, Model("Happy to help!")), turn)
     assert await spent_by(memory, turn) == (100, 1) and await standing(memory) == (1, 0)
     assert await facts(memory, turn.context) == [("likes", "jazz")]
 

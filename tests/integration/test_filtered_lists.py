@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
 from memory.store.memories import Draft, insert
 from tests.kit.bench import Handset, Talk
 from tests.kit.fakes import Clock

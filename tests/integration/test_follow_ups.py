@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from channels.base import Place as At
-from gateway.ops.reminder_clock import ReminderClock
 from gateway.pipeline.policy import Rules
+from gateway.pipeline.reminder_clock import ReminderClock
 from memory.chat.identities import Where, Who
 from memory.store import people
 from memory.transfer import backups

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
 from languages import Language
 from tests.kit.bench import Bench, Screen, kept
 from tests.kit.fakes import Clock, ScriptedModel

@@ -14,12 +14,11 @@ from agents.spec import AgentSpec
 from gateway.__main__ import main
 from gateway.app import new_id, now
 from gateway.cli.jobs import _at_work, _followed, _told
-from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.jobs import figures, outcome
 from gateway.commands.session import _used
-from gateway.commands.texts import Texts
 from gateway.ops.night_clock import Worker, timetables
 from gateway.pipeline.policy import Rules
+from gateway.wording.texts import CATALOGUE, Texts
 from memory.chat.edits import Edits
 from memory.jobs.base import FIGURES
 from memory.jobs.runner import Change, Run, RunProgress

@@ -13,9 +13,9 @@ import pytest
 
 from agents.llm import Completion, OnText, Request
 from agents.spec import AgentSpec, MemorySpec
-from gateway.commands.texts import Texts
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.request import Agent
+from gateway.wording.texts import Texts
 from memory.chat.identities import Where, Who
 from memory.learn import keep
 from memory.store.database import Transaction

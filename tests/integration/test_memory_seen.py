@@ -11,11 +11,10 @@ import pytest
 
 from agents.llm import Completion, ModelUnavailable, Usage
 from channels.base import Outbound, Place
-from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.memory import usage_of
-from gateway.commands.texts import Texts
 from gateway.pipeline import toolbox
 from gateway.pipeline.policy import Rules
+from gateway.wording.texts import CATALOGUE, Texts
 from languages import Language
 from memory.score import FACTORS, SUMMANDS
 from memory.store.memories import Memory

@@ -431,13 +431,56 @@ async def test_one_value_under_keys_that_say_different_things_stays_two(plain: S
     assert await night(plain, clock) == {}
 
 
-async def test_a_child_that_may_be_either_of_two_is_put_with_one_of_them_only(plain: Service, clock: Clock) -> None:
-    """The son and the daughter stay two."""
-    turn = await tell(plain, clock, "Leo", key="son")
-    await tell(plain, clock, "Leo", key="daughter")
-    await tell(plain, clock, "Leo", key="child")
-    assert await night(plain, clock) == {"merged": 1, "archived": 2}
-    assert sorted(one.key for one in await plain.browse.memories(turn.context, limit=9)) == ["daughter", "son"]
+async def test_a_child_that_may_be_either_of_two_is_put_with_neither(plain: Service, clock: Clock) -> None:
+    """The son and the daughter stay two, and nobody knows which of them the child is."""
+    for key in ("son", "daughter", "child"):
+        await tell(plain, clock, "Leo", key=key)
+    assert await night(plain, clock) == {}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+async def test_a_name_that_may_be_either_of_two_is_put_with_neither(
+    plain: Service, clock: Clock, order: Sequence[int]
+) -> None:
+    """Whatever was told first, and although one of them is pinned or filed elsewhere."""
+    facts = (("Anna", "friend", "relation"), ("Anna Schmidt", "friend", "relation"), ("Anna Müller", "friend", "plan"))
+    pets = (("pet named Luna", "pet", "relation"), ("cat Luna", "pet", "relation"), ("dog Luna", "animals", "artifact"))
+    for told in (facts, pets):
+        for value, key, category in (told[n] for n in order):
+            turn = await tell(plain, clock, value, key=key, category=category)
+    surest = await named(plain, turn.context, "Anna Müller")
+    await act(plain, turn.context, lambda edits: edits.pin(surest.short_id, pinned=True))
+    await night(plain, clock)
+    assert await live(plain, turn.context) == sorted(value for value, *_ in (*facts, *pets))
+
+
+async def test_the_kind_of_a_pet_is_kept_when_only_its_name_was_known(plain: Service, clock: Clock) -> None:
+    """Though the night may make one of both, under the key that tells it."""
+    turn = await tell(plain, clock, "Luna", key="pet", category="relation")
+    await tell(plain, clock, "cat Luna", key="pet", category="relation")
+    assert await live(plain, turn.context) == ["Luna", "cat Luna"]
+
+
+async def test_a_name_that_became_one_keeps_no_question_from_being_asked_again(
+    world: Service, clock: Clock, model: Merging
+) -> None:
+    """The model was down after the wordings of one name had become one."""
+    await tell(world, clock, "cat Pixel", key="pet", category="preference")
+    await tell(world, clock, "Pixel", key="cat", category="conversation")
+    turn = await tell(world, clock, *MUSIC)
+    model.merges(ALL_MUSIC, *MUSIC)
+
+    async def down_once(request: ModelRequest) -> None:
+        if len(model.asked) == 1:
+            raise ModelFailed("no model answers")
+
+    model.before = down_once
+    run = await world.jobs.run("assistant", "merge", "2026-11-30")
+    assert run is not None and run.state == "failed"
+    clock.move(minutes=30)
+    again = await world.jobs.run("assistant", "merge", "2026-11-30")
+    assert again is not None and again.state == "done" and len(model.asked) == 2
+    assert ALL_MUSIC in await live(world, turn.context)
 
 
 async def test_a_model_may_join_keys_of_which_one_tells_the_other(world: Service, clock: Clock, model: Merging) -> None:

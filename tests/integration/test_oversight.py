@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.commands.catalogue import CATALOGUE
 from gateway.pipeline.policy import Rules
+from gateway.wording.texts import CATALOGUE
 from memory.chat.edits import Edits
 from memory.oversight import Overseer
 from memory.people import privacy

@@ -14,7 +14,7 @@ import pytest
 
 from agents.spec import SessionSpec
 from channels.base import Place
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
 from languages import Language
 from memory.chat.edits import Edits
 from memory.chat.identities import Where, Who

@@ -147,7 +147,7 @@ def configured(folder: Path, address: str) -> Config:
     )
     (folder / "config.yaml").write_text(
         "data_dir: data\nembedding: {provider: none}\n"
-        "limits: {person_messages_per_minute: 600, person_burst: 600}\n"
+        "limits: {person_messages_per_minute: 1800}\n"
         "memory: {exit_seconds: 0, quiet_seconds: 3600, extract_messages: 12}\n"
     )
     return load(folder / "config.yaml", {}, folder)

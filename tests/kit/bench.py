@@ -26,9 +26,9 @@ from channels.base import (
 )
 from gateway.internet.tools import Web
 from gateway.pipeline.policy import Rules
-from gateway.pipeline.router import Router
-from gateway.pipeline.sharing import Sharing
 from gateway.pipeline.store import Store
+from gateway.reception.router import Router
+from gateway.reception.sharing import Sharing
 from memory.context import Context
 from memory.jobs.housekeeping import Keeping
 from memory.learn.agents import AgentMemory

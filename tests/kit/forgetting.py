@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
 from languages import Language
 from memory.context import Context
 from memory.forgetting.choose import Selection

@@ -30,9 +30,9 @@ from gateway.page.routes import assembled
 from gateway.page.site import Site
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.request import Agent
-from gateway.pipeline.router import Router
-from gateway.pipeline.sharing import Sharing
 from gateway.pipeline.store import Roster, Store
+from gateway.reception.router import Router
+from gateway.reception.sharing import Sharing
 from memory.jobs.housekeeping import Keeping
 from memory.learn.agents import AgentMemory
 from memory.learn.learner import Triggers

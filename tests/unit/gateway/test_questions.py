@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.commands.texts import Texts
 from gateway.pipeline import questions
+from gateway.wording.texts import Texts
 from memory.store.questions import Question
 from tests.kit.tables import each_row
 

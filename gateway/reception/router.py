@@ -20,19 +20,19 @@ import structlog
 from agents.spans import span
 from channels.base import Channel, ChannelError, CommandSpec, Form, Inbound, NotTaken, Outbound, Place, Suggestion
 from gateway.commands import plain, table
-from gateway.commands.texts import Texts, heard_in
 from gateway.ops.reloading import Reload
-from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.delivery import pieces
-from gateway.pipeline.dispatch import Dispatch, Speakers
-from gateway.pipeline.intake import NOW, Intake, Mask
-from gateway.pipeline.lanes import LaneFull, Lanes
 from gateway.pipeline.observed import Observed
 from gateway.pipeline.policy import code_in
 from gateway.pipeline.questions import goes_on
 from gateway.pipeline.request import Agent, Heard
 from gateway.pipeline.store import Roster, Store, where_said, who_said
-from gateway.pipeline.waiting import Fetching, Waiting
+from gateway.reading.attachments import Attachments
+from gateway.reception.dispatch import Dispatch, Speakers
+from gateway.reception.intake import NOW, Intake, Mask
+from gateway.reception.lanes import LaneFull, Lanes
+from gateway.reception.waiting import Fetching, Waiting
+from gateway.wording.texts import Texts, heard_in
 from memory.errors import StorageError, TakenForDead, Withdrawn, meets_everybody
 from memory.loops import reason_of
 from memory.mailbox.inbox import InboxRow

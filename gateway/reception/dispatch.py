@@ -18,7 +18,6 @@ from channels.base import Channel, Form, Inbound, Suggestion
 from gateway.commands import plain, privacy, reminders, table
 from gateway.commands.call import Call
 from gateway.commands.people import LINK
-from gateway.commands.texts import Texts, spoken, told_by, written_in
 from gateway.ops.reloading import Reload
 from gateway.pipeline import questions
 from gateway.pipeline.delivery import AGAIN, pieces
@@ -26,7 +25,8 @@ from gateway.pipeline.limits import Buckets
 from gateway.pipeline.policy import Policy, code_in
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said, who_said
-from gateway.pipeline.waiting import Waiting
+from gateway.reception.waiting import Waiting
+from gateway.wording.texts import Texts, spoken, told_by, written_in
 from memory.chat.doubts import DOUBT
 from memory.context import Context
 from memory.errors import StorageError

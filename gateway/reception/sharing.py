@@ -15,8 +15,8 @@ from typing import Final
 import structlog
 
 from channels.base import Place
-from gateway.pipeline.router import Router
 from gateway.pipeline.store import Store
+from gateway.reception.router import Router
 
 log = structlog.get_logger(__name__)
 

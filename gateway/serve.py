@@ -42,7 +42,7 @@ from memory.loops import Loops, PutOff, reason_of
 from memory.service import Service
 
 if TYPE_CHECKING:
-    from gateway.ops.metrics import Metrics
+    from gateway.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
@@ -333,7 +333,7 @@ async def _metrics(
         nonlocal counted
         if counted is None:
             # Imported here, so that only operators with Prometheus pay for it.
-            from gateway.ops.metrics import Metrics
+            from gateway.metrics import Metrics
 
             named = {name: next(one for one in stores if one.memory is own) for name, own in memories.items()}
             counted = Metrics(report, named, used_until, stalls)

@@ -9,7 +9,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from channels.base import Button
-from gateway.commands.texts import Texts, spoken
+from gateway.wording.texts import Texts, spoken
 from memory.reminders.followups import FollowUp
 from memory.reminders.reminders import Firing
 from memory.reminders.reminding import Reminder

@@ -15,12 +15,12 @@ import structlog
 
 from channels.base import Button, Channel, Inbound, Place
 from gateway.commands import table
-from gateway.commands.texts import Texts, heard_in
 from gateway.pipeline.delivery import pieces
-from gateway.pipeline.lanes import Lanes
 from gateway.pipeline.request import Agent, Heard, in_words
 from gateway.pipeline.store import Roster, Store, where_said, who_said
-from gateway.pipeline.waiting import Waiting
+from gateway.reception.lanes import Lanes
+from gateway.reception.waiting import Waiting
+from gateway.wording.texts import Texts, heard_in
 from memory.errors import StorageError
 from memory.mailbox.inbox import InboxRow
 from memory.mailbox.outbox import Part

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from gateway.commands.catalogue import CATALOGUE
+from gateway.wording.texts import CATALOGUE
 from memory.filters import Group
 from memory.store.browsing import LISTED, TIERS
 from memory.store.memories import Kind

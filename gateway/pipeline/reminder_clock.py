@@ -16,11 +16,10 @@ from typing import Final
 import structlog
 
 from channels.base import Button, Channel, Inbound, Place
-from gateway.commands import reminder_lines
-from gateway.commands.call import RUN
 from gateway.ops.standing import StandingTask
-from gateway.pipeline.delivery import pieces
+from gateway.pipeline.delivery import RUN, pieces
 from gateway.pipeline.store import Store
+from gateway.wording import reminder_lines
 from memory.mailbox.inbox import TASK as TASK_BOT
 from memory.mailbox.inbox import InboxRow
 from memory.mailbox.outbox import Part
