@@ -12,7 +12,7 @@ from pathlib import Path
 
 import structlog
 
-from memory.chat.browse import Browse
+from memory.browse.browse import Browse
 from memory.chat.compaction import Compaction
 from memory.chat.doubts import Doubts
 from memory.chat.identities import Identities

@@ -29,6 +29,7 @@ FLOORS = (
     ("people",),
     ("reminders",),
     ("learn",),
+    ("browse",),
     ("recall",),
     ("mailbox",),
     ("context", "profile"),

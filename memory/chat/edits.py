@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from memory import dates, keys
+from memory.browse.shown import Shown, shown
 from memory.chat import doubts, retry
 from memory.chat.doubts import FactDoubt
 from memory.chat.retry import UndoneTurn
-from memory.chat.shown import Shown, shown
 from memory.context import Context
 from memory.errors import NotCurrent, NotWished
 from memory.forgetting import blanking, choose, erase
