@@ -22,7 +22,7 @@ from memory.chat.requests import EditRequests
 from memory.chat.stats import Stats
 from memory.chat.turns import Turns
 from memory.forgetting.forgetting import Forgetting
-from memory.jobs.housekeeping import Housekeeping, Keeping
+from memory.housekeeping import Housekeeping, Keeping
 from memory.jobs.runner import Jobs
 from memory.jobs.style_updates import StyleUpdates
 from memory.jobs.table import TABLE

@@ -8,11 +8,12 @@ from typing import Final
 
 from memory.browse import talks
 from memory.context import Context, confined
-from memory.store import chats, job_runs, lineage, memories, passages, recalls, usage
+from memory.jobs import runs
+from memory.jobs.runs import Run
+from memory.store import chats, lineage, memories, passages, recalls, usage
 from memory.store.chats import Session
 from memory.store.database import Reader, Row
 from memory.store.history import Message
-from memory.store.job_runs import Run
 from memory.store.lineage import Source
 from memory.store.memories import Memory
 from memory.store.recalls import RecalledEntry
@@ -78,7 +79,7 @@ def why(reader: Reader, context: Context, *, message: str | None = None, turn_id
     rows: dict[tuple[str, int], Memory | Message] = {("memory", memory.id): memory for memory in known}
     rows |= {("message", message.id): message for message in messages}
     derived = [row for row in known if row.origin == "derived" and row.kind not in ("profile", "directive")]
-    runs = {row.id: job_runs.made_by(reader, scope, row) for row in derived}
+    runs = {row.id: runs.made_by(reader, scope, row) for row in derived}
     return Why(
         turn_id=turn["turn_id"],
         answered_at=turn["finished_at"],

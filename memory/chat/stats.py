@@ -12,15 +12,16 @@ from pathlib import Path
 
 from memory import dates
 from memory.context import Context, confined, in_read, reads, sees
+from memory.jobs import refusals, runs
+from memory.jobs.runs import Run
 from memory.mailbox import outbox
 from memory.mailbox.mailbox import Mailbox
 from memory.recall.embedding import Embedding, EmbeddingProgress
 from memory.scope import Scope
-from memory.store import extractions, history, job_runs, memories, passages, people, refusals, replicas, usage
+from memory.store import extractions, history, memories, passages, people, replicas, usage
 from memory.store.chats import Session
 from memory.store.database import Database, Parameter, Reader, Row, Transaction
 from memory.store.extractions import ReadingState
-from memory.store.job_runs import Run
 from memory.store.server import Deployment
 from memory.store.usage import Spent
 
@@ -224,7 +225,7 @@ class Stats:
                 "indexing": reader.number("select count(*) from changes"),
             },
             sizes={"database": self._database.file_bytes, "log": self._database.wal_bytes},
-            runs=tuple(job_runs.latest(reader)),
+            runs=tuple(runs.latest(reader)),
             used=tuple(_used(reader, "id > ? and id <= ?", (since, until))),
             used_until=until,
             deployment=self._deployment(reader),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, TypeAlias, get_args
 
+from memory.jobs import runs
 from memory.mailbox import inbox, outbox
 from memory.recall import index
 from memory.reminders import reminding
@@ -24,7 +25,6 @@ from memory.store import (
     erasure,
     extractions,
     history,
-    job_runs,
     leaving,
     memories,
     people,
@@ -169,7 +169,7 @@ def _close(tx: Transaction, chat: Left, *, now: int) -> bool:
         return False
     closed = chats.close_sessions(tx, chat.chat_id)
     extractions.drop(tx, closed)
-    job_runs.drop_items_of_chat(tx, chat.chat_id)
+    runs.drop_items_of_chat(tx, chat.chat_id)
     untitled = chats.untitle(tx, chat.chat_id)
     if untitled:
         erasure.note_reworded(tx, now=now)

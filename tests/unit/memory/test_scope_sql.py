@@ -131,22 +131,22 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/lineage.py:offspring": (1, _UNDONE),
     "store/memories.py:relink": (1, _UNDONE),
     "store/memories.py:mark_enriched": (1, "marks rows that the scope's own read has given; nothing comes out"),
-    "store/night_work.py:events": (1, "ids and times of the events of owners an agent works for"),
+    "jobs/compress.py:_owners": (1, "ids and times of the events of owners an agent works for"),
     "store/memories.py:mark_compared": (1, "marks rows that the scope's own read has given; nothing comes out"),
-    "store/night_work.py:owners_to_compare": (1, "ids of owners only, of those that an agent serves"),
+    "jobs/compare.py:_owners": (1, "ids of owners only, of those that an agent serves"),
     "store/vectors.py:neighbours": (1, "confined to the partition of one owner and the rows of a scope's own read"),
-    "store/night_work.py:owners_to_merge": (1, "ids of owners only, of those that an agent serves"),
-    "store/night_work.py:owners_to_reflect_on": (1, "ids of owners only, of those that an agent serves"),
-    "store/night_work.py:owners_with_style": (
+    "jobs/merge.py:_owners": (1, "ids of owners only, of those that an agent serves"),
+    "jobs/reflect.py:_owners": (1, "ids of owners only, of those that an agent serves"),
+    "jobs/style.py:_owners": (
         1,
         "ids of owners only, of those who have told an agent how to answer them",
     ),
-    "store/night_work.py:unlearned": (1, "ids of memories that a scope's own read has named"),
-    "store/refusals.py:note": (
+    "jobs/compress.py:_unlearned": (1, "ids of memories that a scope's own read has named"),
+    "jobs/refusals.py:note": (
         1,
         "numbers of refusals of memories that a scope's own read has named; no words come out",
     ),
-    "store/night_work.py:unread": (
+    "jobs/enrich.py:_waiting": (
         1,
         "which rows an agent's night is for, of those it serves; a step reads them by scope",
     ),
