@@ -61,7 +61,7 @@ from gateway.reception.dispatch import Speakers
 from gateway.reception.intake import Mask
 from gateway.reception.router import Flow, Router
 from gateway.reception.sharing import Sharing
-from memory.jobs.housekeeping import Keeping
+from memory.housekeeping import Keeping
 from memory.learn.agents import AgentMemory, Rotation
 from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong

@@ -28,8 +28,9 @@ from gateway.pipeline.toolbox import FORGET
 from gateway.wording import phrases
 from gateway.wording.parts import part_of
 from gateway.wording.texts import Texts, spoken
+from memory.browse.browse import LISTED
+from memory.browse.shown import Shown
 from memory.chat.edits import Edits
-from memory.chat.shown import Shown
 from memory.context import Context
 from memory.errors import MemoryFault, NotFound, StorageError, UnknownFilter, UnreadFilter
 from memory.forgetting.choose import Selection
@@ -39,7 +40,6 @@ from memory.people.keyring import KeyScope
 from memory.recall.recall import excerpt
 from memory.recall.search import Hit
 from memory.service import Service
-from memory.store.browsing import LISTED
 from memory.store.memories import Memory
 from memory.store.questions import Question
 

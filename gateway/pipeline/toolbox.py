@@ -27,6 +27,7 @@ from gateway.pipeline.questions import DO
 from gateway.wording import phrases, reminder_lines
 from gateway.wording.parts import part_of
 from gateway.wording.texts import Texts
+from memory.browse.browse import LISTED
 from memory.chat.edits import Edits
 from memory.chat.outside_calls import CALL
 from memory.chat.turns import Turn
@@ -40,7 +41,6 @@ from memory.reminders.reminders import Reading, due_of
 from memory.reminders.reminding import LONGEST as LONGEST_REMINDER
 from memory.reminders.reminding import Reminder
 from memory.service import Service
-from memory.store.browsing import LISTED
 from memory.store.entities import Entity
 from memory.store.history import Message
 from memory.store.memories import Memory
