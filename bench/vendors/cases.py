@@ -154,7 +154,7 @@ def abilities() -> Iterator[Case]:
         told = Turn(
             say=f"The zither in our attic went out of tune. {_LONG}", steps=(says("I note {secret}."),), learns="zither"
         )
-        yield case("JSON mode refused", row["vendor"], told, rules=(rules.refuses_json(400, row["message"]),))
+        yield case("JSON mode refused", row["vendor"], told, rules=(rules.refuses_json(row["message"]),))
 
 
 # Too long -------------------------------------------------------------------------------------------------------------
