@@ -68,13 +68,13 @@ _NO_PICTURES: Final = rules.refuses_fault("picture", rules.has_picture)
 
 
 def inits() -> Iterator[Case]:
-    yield from _each("remora init", " ".join(ALL), Turn(steps=(tries(),)))
+    yield from _each("remora init", " ".join(ALL), Turn(steps=(tries,)))
     for vendor, fault in _ROWS["inits"]:
         turn = _told(refuses(fault), "", has="(?i)key" if fault == "key" else _cause(vendor, fault))
         yield case("remora init", vendor, turn, name=fault, right_key=fault != "key")
     # It has to say what the model can't do, as nobody would notice later why memory isn't used.
     for vendor, rule in (("ollama", _NO_TOOLS), ("vllm", _NO_TOOLS), ("openai", rules.no_tool_role)):
-        turn = Turn(steps=(tries(),), rules=(rule,), want="either", has="(?i)tool")
+        turn = Turn(steps=(tries,), rules=(rule,), want="either", has="(?i)tool")
         yield case("remora init", vendor, turn, name="no tools")
 
 

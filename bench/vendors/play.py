@@ -189,16 +189,15 @@ class Scene:
         response = web.StreamResponse(headers={"content-type": "text/event-stream; charset=utf-8"})
         with suppress(ConnectionError):
             await response.prepare(self.request)
-            cut = None in events
-            for one in events:
-                if one is None:
+            for part in events:
+                if part is not None:
+                    await response.write(part)
+                if None in events:
                     await asyncio.sleep(_PAUSE)
+                if part is None:
                     if self.request.transport is not None:
                         self.request.transport.abort()
                     return response
-                await response.write(one)
-                if cut:
-                    await asyncio.sleep(_PAUSE)
             await response.write_eof()
         return response
 
@@ -236,11 +235,11 @@ def says(
     return step
 
 
-def refuses(name: str, **values: Any) -> Step:
+def refuses(name: str) -> Step:
     """The server refuses once, in the vendor's words."""
 
     async def step(scene: Scene) -> web.StreamResponse:
-        return refused(scene, scene.vendor.fault(name, **values))
+        return refused(scene, scene.vendor.fault(name))
 
     return step
 
@@ -256,26 +255,12 @@ def fails(status: int, body: Any, headers: Mapping[str, str] | None = None) -> S
     return step
 
 
-def sends(*events: bytes | None) -> Step:
-    """The server sends these events as they stand."""
-
-    async def step(scene: Scene) -> web.StreamResponse:
-        filled = [one and one.replace(b"{secret}", scene.run.secret.encode()) for one in events]
-        return await scene.stream(filled)
-
-    return step
-
-
-def tries() -> Step:
+async def tries(scene: Scene) -> web.StreamResponse:
     """The model of `remora init`: it calls the first tool that it is offered, and greets."""
-
-    async def step(scene: Scene) -> web.StreamResponse:
-        tools = scene.body.get("tools") or ()
-        if tools and not any(one["role"] == "tool" or "tool_result" in str(one) for one in scene.body["messages"]):
-            return await scene.send(scene.reply("", str(tools[0].get("name") or tools[0]["function"]["name"])))
-        return await scene.send(scene.reply("Hello, here I am."))
-
-    return step
+    tools = scene.body.get("tools") or ()
+    if tools and not any(each["role"] == "tool" or "tool_result" in str(each) for each in scene.body["messages"]):
+        return await scene.send(scene.reply("", str(tools[0].get("name") or tools[0]["function"]["name"])))
+    return await scene.send(scene.reply("Hello, here I am."))
 
 
 def refused(scene: Scene, refusal: Refusal) -> web.Response:
@@ -305,9 +290,8 @@ async def complete(request: web.Request, vendor: Vendor, runs: Mapping[str, Run]
         body, seat = json.loads(await request.read()), run.seats[vendor.name]
     except ConnectionError:
         return web.Response()  # the bot was ended meanwhile
-    scene, turn = Scene(run, seat, request, body), run.turn
+    scene, turn, behind = Scene(run, seat, request, body), run.turn, is_background(run, body)
     shown = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
-    behind = is_background(run, body)
     if not behind:
         run.requests.append(body)
         run.came.append(time.monotonic())
@@ -315,13 +299,9 @@ async def complete(request: web.Request, vendor: Vendor, runs: Mapping[str, Run]
         return refused(scene, vendor.fault("key"))
     if body.get("model") != run.model(vendor.name):
         return refused(scene, vendor.fault("model", model=body.get("model")))
-    for rule in (
-        *(run.case.instead or vendor.rules),
-        *run.case.rules,
-        *(turn.rules if turn is not None and not behind else ()),
-    ):
-        if (refusal := rule(body, seat)) is not None:
-            return refused(scene, refusal)
+    held = (*(run.case.instead or vendor.rules), *run.case.rules, *(turn.rules if turn and not behind else ()))
+    if (refusal := next(filter(None, (rule(body, seat) for rule in held)), None)) is not None:
+        return refused(scene, refusal)
     if behind or turn is None:
         return await scene.send(scene.reply(json.dumps(extracted(body)), thinks=False))
     step = turn.steps[min(run.step, len(turn.steps) - 1)]

@@ -100,16 +100,19 @@ class Bot:
                     if (await self.client.get("/readyz")).status_code == 200:
                         return
                 if self.process.returncode is not None:
-                    raise TimeoutError(f"the bot has ended: {self.printed()[-900:]}")
+                    raise TimeoutError(f"the bot has ended: {self.text('printed')[-900:]}")
                 await asyncio.sleep(0.1)
 
     async def stop(self) -> None:
         await self._running.aclose()
 
-    def printed(self) -> str:
-        with suppress(FileNotFoundError):
-            return (self.folder / "printed").read_text("utf-8", "replace")
-        return ""
+    def text(self, name: str) -> str:
+        """Returns one of the bot's files."""
+        file = self.folder / name
+        return file.read_text("utf-8", "replace") if file.exists() else ""
+
+    def logged(self) -> str:
+        return self.text("remora.log")
 
     def log(self, run: Run, start: int) -> str:
         """Returns the lines of the log behind `start` that are about a case.
@@ -117,16 +120,11 @@ class Bot:
         They name its agent, or one of its models and no session.
         """
         models = [run.model(name) for name in run.seats]
-        lines = self.logged()[start:].splitlines()
-        return "\n".join(
-            line for line in lines
-            if run.agent in line or ('"session"' not in line and any(model in line for model in models))
-        )  # fmt: skip
 
-    def logged(self) -> str:
-        with suppress(FileNotFoundError):
-            return (self.folder / "remora.log").read_text("utf-8", "replace")
-        return ""
+        def is_about(line: str) -> bool:
+            return run.agent in line or ('"session"' not in line and any(model in line for model in models))
+
+        return "\n".join(filter(is_about, self.logged()[start:].splitlines()))
 
     async def say(self, run: Run, text: str, *, picture: bool = False) -> str:
         """Says something as the person of this case; returns the answer."""
@@ -149,37 +147,34 @@ async def play(bot: Bot, run: Run, turns: Sequence[Turn], verdict: Verdict) -> N
     """Plays these turns until one goes wrong, and notes what."""
     began = time.monotonic()
     for turn in turns:
-        verdict.why = await _played(bot, run, turn, verdict)
-        if verdict.why:
-            number = run.case.turns.index(turn) + 1
-            verdict.why = f"turn {number} of {len(run.case.turns)}: {verdict.why}"
+        number = run.case.turns.index(turn) + 1
+        try:
+            why = await _played(bot, run, turn, number, verdict)
+        except httpx.HTTPError as error:
+            is_late = isinstance(error, httpx.TimeoutException)
+            why = f"no answer within {_PATIENCE:.0f} s" if is_late else f"no answer: {type(error).__name__}"
+        if why:
+            verdict.why = f"turn {number} of {len(run.case.turns)}: {why}"
             verdict.refusals = run.refusals[-4:]
             break
     run.turn = None
     verdict.seconds += time.monotonic() - began
 
 
-async def _played(bot: Bot, run: Run, turn: Turn, verdict: Verdict) -> str:
+async def _played(bot: Bot, run: Run, turn: Turn, number: int, verdict: Verdict) -> str:
     """Plays a turn; returns what was wrong, or ""."""
-    try:
-        if turn.chooses:
-            await bot.say(run, f"/model {run.model(turn.chooses)}")
-        if "search_memory" in str(turn.say) or "bicycle" in turn.say:
-            await bot.say(run, f"/remember my bicycle is called {run.planted}")
-        run.begin(turn, run.case.turns.index(turn) + 1)
-        start = len(bot.logged())
-        text = await bot.say(run, f"{turn.say} {run.mark}", picture=turn.picture)
-        verdict.read = text[:400]
-        wrong = judged(run, turn, text, bot.log(run, start), bot.log(run, 0))
-        if not wrong and turn.usage:
-            wrong = await _used(bot, run)
-        if not wrong and turn.learns:
-            wrong = await _learned(bot, run, turn.learns)
-        return wrong
-    except httpx.TimeoutException:
-        return f"no answer within {_PATIENCE:.0f} s"
-    except httpx.HTTPError as error:
-        return f"the bot did not answer: {type(error).__name__}"
+    if turn.chooses:
+        await bot.say(run, f"/model {run.model(turn.chooses)}")
+    if "bicycle" in turn.say:
+        await bot.say(run, f"/remember my bicycle is called {run.planted}")
+    run.begin(turn, number)
+    start = len(bot.logged())
+    text = await bot.say(run, f"{turn.say} {run.mark}", picture=turn.picture)
+    verdict.read = text[:400]
+    wrong = judged(run, turn, text, bot.log(run, start), bot.log(run, 0))
+    if not wrong and turn.usage:
+        wrong = await _used(bot, run)
+    return await _learned(bot, run, turn.learns) if not wrong and turn.learns else wrong
 
 
 def judged(run: Run, turn: Turn, text: str, log: str, logged: str) -> str:
@@ -209,12 +204,10 @@ def _gap(run: Run) -> float:
 
 
 async def _used(bot: Bot, run: Run) -> str:
-    text = await bot.say(run, "/usage")
-    found = re.search(r"answers, .*?([\d,.]+) tokens in, ([\d,.]+) out", text)
-    counted = tuple(int(re.sub(r"\D", "", one)) for one in found.groups()) if found else None
-    return (
-        "" if counted == (run.read, run.written) else f"/usage counts {counted}, the server {(run.read, run.written)}"
-    )
+    counts = re.search(r"answers, .*?([\d,.]+) tokens in, ([\d,.]+) out", await bot.say(run, "/usage"))
+    counted = tuple(int(re.sub(r"\D", "", each)) for each in counts.groups()) if counts else None
+    sent = (run.read, run.written)
+    return "" if counted == sent else f"/usage counts {counted}, the server {sent}"
 
 
 async def _learned(bot: Bot, run: Run, wanted: str) -> str:
@@ -233,31 +226,28 @@ async def _learned(bot: Bot, run: Run, wanted: str) -> str:
 async def initialise(folder: Path, run: Run, verdict: Verdict) -> dict[str, Any]:
     """Runs `remora init` for a server; returns the model's entry that it wrote."""
     (name,) = run.seats
-    vendor, began = VENDORS[name], time.monotonic()
-    run.begin(run.case.turns[0], 1)
+    vendor, began, (wanted,) = VENDORS[name], time.monotonic(), run.case.turns
+    run.begin(wanted, 1)
     run.mark = ""
     env = environment(folder) | ({vendor.key: KEY if run.case.right_key else "sk-wrong"} if vendor.key else {})
     key = ["--key-env", vendor.key] if vendor.key else []
     given = ["init", str(folder), "--model", vendor.model, "--base-url", run.urls[name], *key, "--yes"]
     process = await asyncio.to_thread(ran, *given, folder=folder, env=env)
-    out = process.stdout + process.stderr
-    verdict.read = out.decode()[-400:]
-    verdict.seconds = time.monotonic() - began
-    wanted, entry = run.case.turns[0], dict[str, Any]()
-    file = folder / "agents" / "assistant.yaml"
+    out = (process.stdout + process.stderr).decode()
+    verdict.read, verdict.seconds = out[-400:], time.monotonic() - began
     if wanted.want != "answer":
         if process.returncode == 0 and wanted.want == "told":
             verdict.why = "init took a model that does not answer"
-        elif re.search(wanted.has, out.decode()) is None:
+        elif re.search(wanted.has, out) is None:
             verdict.why = f"init does not name {wanted.has!r}"
         return {}
+    file = folder / "agents" / "assistant.yaml"
     if process.returncode != 0 or not file.exists():
         verdict.why = f"init ended with {process.returncode}"
         # What it writes for another server of that name, so that the other cases can still be played.
         entry = {"key": f"${{{vendor.key}}}"} if vendor.key else {}
         return {"provider": vendor.provider, "model": vendor.model, **entry}
-    entry = yaml.safe_load(file.read_text("utf-8"))["models"][0]
-    return {**entry, "provider": vendor.provider}
+    return {**yaml.safe_load(file.read_text("utf-8"))["models"][0], "provider": vendor.provider}
 
 
 # All together ---------------------------------------------------------------------------------------------------------
@@ -265,46 +255,39 @@ async def initialise(folder: Path, run: Run, verdict: Verdict) -> dict[str, Any]
 
 async def played(cases: Sequence[Case], folder: Path) -> AsyncIterator[Verdict]:
     """Plays cases and yields what became of each."""
-    names = dict.fromkeys(name for case in cases for name in case.vendors)
-    made = [case for case in cases if case.kind == "remora init"]
     # The settings of every server that is played come from `remora init`, also where that is no case itself.
-    first = {f"remora init: {name}": name for name in names}
-    first_turn = (Turn(steps=(tries(),)),)
-    made += [
-        Case(kind="remora init", name=title, vendors=(name,), turns=first_turn)
-        for title, name in first.items() if title not in {case.name for case in made}
-    ]  # fmt: skip
+    made = {case.name: case for case in cases if case.kind == "remora init"}
+    for name in dict.fromkeys(name for case in cases for name in case.vendors):
+        title, turns = f"remora init: {name}", (Turn(steps=(tries,)),)
+        made.setdefault(title, Case(kind="remora init", name=title, vendors=(name,), turns=turns))
     runs: dict[str, Run] = {}
+    entries: dict[str, dict[str, Any]] = {}
+    at_once = asyncio.Semaphore(2)
 
     async with serving(runs) as listen:
-        entries: dict[str, dict[str, Any]] = {}
-        at_once = asyncio.Semaphore(2)
 
         async def enter(case: Case, agent: str) -> Run:
             run = runs[agent] = Run(case, agent, {name: Seat(VENDORS[name]) for name in case.vendors})
             await listen(run)
             return run
 
-        async def one_init(case: Case, number: int) -> Verdict:
+        async def init(case: Case, number: int) -> Verdict:
             async with at_once:
                 home, verdict = folder / f"init{number}", Verdict(case)
                 await asyncio.to_thread(home.mkdir)
-                entry = await initialise(home, await enter(case, f"i{number}"), verdict)
-                if entry:
+                if entry := await initialise(home, await enter(case, f"i{number}"), verdict):
                     entries[case.vendors[0]] = entry
                 return verdict
 
-        for done in asyncio.as_completed([one_init(case, number) for number, case in enumerate(made)]):
+        for done in asyncio.as_completed([init(case, number) for number, case in enumerate(made.values())]):
             verdict = await done
             if verdict.case in cases:
                 yield verdict
-        talks = [case for case in cases if case.kind != "remora init"]
-        if not talks:
-            return
-        talking = [await enter(case, f"v{number:03}-{case.vendors[0]}") for number, case in enumerate(talks)]
-        async with _bot(folder / "bot", talking, entries) as bot:
-            async for verdict in _talked(bot, talking):
-                yield verdict
+        if talks := [case for case in cases if case.kind != "remora init"]:
+            talking = [await enter(case, f"v{number:03}-{case.vendors[0]}") for number, case in enumerate(talks)]
+            async with _bot(folder / "bot", talking, entries) as bot:
+                async for verdict in _talked(bot, talking):
+                    yield verdict
 
 
 @asynccontextmanager
@@ -324,30 +307,23 @@ async def _talked(bot: Bot, runs: Sequence[Run]) -> AsyncIterator[Verdict]:
     at_once = asyncio.Semaphore(_AT_ONCE)
     waiting: list[tuple[Run, Verdict]] = []
 
-    async def talk(run: Run, verdict: Verdict, turns: Sequence[Turn]) -> Verdict:
+    async def talk(run: Run, verdict: Verdict, turns: Sequence[Turn]) -> tuple[Run, Verdict]:
         async with at_once:
             await play(bot, run, turns, verdict)
-        return verdict
+        return run, verdict
 
-    def until_restart(run: Run) -> list[Turn]:
-        turns = list(run.case.turns)
-        at = next((at for at, turn in enumerate(turns) if turn.restart), len(turns))
-        return turns[:at]
+    def restart(run: Run) -> int:
+        return next((at for at, turn in enumerate(run.case.turns) if turn.restart), len(run.case.turns))
 
-    first = [talk(run, Verdict(run.case), until_restart(run)) for run in runs]
-    by_case = {id(run.case): run for run in runs}
+    first = [talk(run, Verdict(run.case), run.case.turns[: restart(run)]) for run in runs]
     for done in asyncio.as_completed(first):
-        verdict = await done
-        run = by_case[id(verdict.case)]
-        if not verdict.why and len(until_restart(run)) < len(run.case.turns):
+        run, verdict = await done
+        if not verdict.why and restart(run) < len(run.case.turns):
             waiting.append((run, verdict))
         else:
             yield verdict
-    if not waiting:
-        return
-    await bot.stop()
-    await bot.start()
-    for done in asyncio.as_completed(
-        [talk(run, verdict, run.case.turns[len(until_restart(run)) :]) for run, verdict in waiting]
-    ):
-        yield await done
+    if waiting:
+        await bot.stop()
+        await bot.start()
+    for done in asyncio.as_completed([talk(run, verdict, run.case.turns[restart(run) :]) for run, verdict in waiting]):
+        yield (await done)[1]
