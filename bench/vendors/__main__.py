@@ -21,9 +21,9 @@ from typing import Any, Final
 
 import bench.vendors
 from bench.vendors.cases import CASES, SPLIT
-from bench.vendors.play import Case
+from bench.vendors.play import Case, Run
 from bench.vendors.table import DATE, VENDORS
-from bench.vendors.world import Verdict, played
+from bench.vendors.world import played
 
 #: What the short form plays, at one server.
 _SHORT: Final = ("tool there and back: vllm", "three turns: vllm", "unknown model: vllm")
@@ -43,35 +43,35 @@ def chosen(only: Sequence[str], *, split: str, short: bool) -> list[Case]:
 
 async def _report(cases: Sequence[Case], *, quiet: bool) -> dict[str, Any]:
     """Plays the cases; returns all verdicts as one document, with counts by kind, by vendor and by split."""
-    began, ended = time.monotonic(), list[Verdict]()
+    began, ended = time.monotonic(), list[Run]()
     with tempfile.TemporaryDirectory(prefix="vendors-") as folder:
-        async for verdict in played(cases, Path(folder)):
-            ended.append(verdict)
+        async for run in played(cases, Path(folder)):
+            ended.append(run)
             if not quiet:
-                result = "missed" if verdict.why else "right"
-                print(f"{result:7} {verdict.case.name:60} {verdict.seconds:5.1f} s  {verdict.why[:150]}", flush=True)
+                result = "missed" if run.why else "right"
+                print(f"{result:7} {run.case.name:60} {run.seconds:5.1f} s  {run.why[:150]}", flush=True)
 
     def counts(groups: Callable[[Case], Sequence[str]]) -> dict[str, dict[str, int]]:
-        total = Counter(group for verdict in ended for group in groups(verdict.case))
-        missed = Counter(group for verdict in ended if verdict.why for group in groups(verdict.case))
+        total = Counter(group for run in ended for group in groups(run.case))
+        missed = Counter(group for run in ended if run.why for group in groups(run.case))
         return {group: {"cases": total[group], "missed": missed[group]} for group in sorted(total)}
 
     return {
-        "cases": len(ended), "missed": sum(bool(verdict.why) for verdict in ended),
-        "kinds": len({verdict.case.kind for verdict in ended}), "seconds": round(time.monotonic() - began, 1),
+        "cases": len(ended), "missed": sum(bool(run.why) for run in ended),
+        "kinds": len({run.case.kind for run in ended}), "seconds": round(time.monotonic() - began, 1),
         "load": round(os.getloadavg()[0], 1), "looked_up": DATE,
         "by_split": counts(lambda case: [SPLIT[case.name]]), "by_kind": counts(lambda case: [case.kind]),
         "by_vendor": counts(lambda case: case.vendors),
-        "played": [_row(verdict) for verdict in sorted(ended, key=lambda verdict: verdict.case.name)],
+        "played": [_row(run) for run in sorted(ended, key=lambda run: run.case.name)],
     }  # fmt: skip
 
 
-def _row(verdict: Verdict) -> dict[str, Any]:
-    case, why = verdict.case, verdict.why
+def _row(run: Run) -> dict[str, Any]:
+    case, why = run.case, run.why
     return {
         "name": case.name, "kind": case.kind, "vendors": list(case.vendors), "split": SPLIT[case.name],
-        "verdict": "missed" if why else "right", "why": why, "seconds": round(verdict.seconds, 1),
-        **({"read": verdict.read, "refusals": verdict.refusals} if why else {}),
+        "verdict": "missed" if why else "right", "why": why, "seconds": round(run.seconds, 1),
+        **({"read": run.text[:400], "refusals": run.refusals[-4:]} if why else {}),
     }  # fmt: skip
 
 

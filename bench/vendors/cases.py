@@ -307,32 +307,21 @@ _SPOILS: Final[Sequence[tuple[str, str, Callable[[list[bytes]], list[bytes]]]]] 
     ("kimi", "no choices in a chunk", lambda events: [event({"id": "1", "choices": []}), *events]),
     ("anthropic", "events that nobody knows", lambda events: [events[0], event({"type": "new"}, "new"), *events[1:]]),
 )
-_CALLS: Final[Sequence[tuple[str, str, str, str]]] = (
-    ("openai", "id under index 0, arguments under 1", r'"index": 0, "function": {"a', '"index": 1, "function": {"a'),
-    ("groq", "functions. before the name", '"now"', '"functions.now"'),
-    ("gemini", "default_api: before the name", '"now"', '"default_api:now"'),
-    ("openrouter", "a channel behind the name", '"now"', '"now<|channel|>commentary"'),
-    ("vllm", "finished with stop", '"finish_reason": "tool_calls"', '"finish_reason": "stop"'),
-    ("qwen", "the id empty in later pieces", '{"index": 0, "function"', '{"index": 0, "id": "", "function"'),
-    ("koboldcpp", "no id", '"id": "call_[^"]*"', '"id": ""'),
-    ("llamacpp", "no id", '"id": "[0-9a-f]{32}", "type": "f', '"type": "f'),
-    ("sglang", "the name null in later pieces", '"function": {"arguments"', '"function": {"name": null, "arguments"'),
-)
 
 
 def shapes() -> Iterator[Case]:
     for vendor, name, spoil in _SPOILS:
         calling = asks("now", spoil=None if spoil is _repeats else spoil)
         yield case("shape of a stream", vendor, _now(calling, says(spoil=spoil)), ONCE_MORE, name=name)
-    for vendor in (name for name in ALL if VENDORS[name].shape.thought or name == "anthropic"):
-        whole = Turn(say="And what do you say whole?", steps=(says(whole=True),))
-        yield case("thoughts apart", vendor, Turn(steps=(says(),)), whole)
+    thinking = " ".join(name for name in ALL if VENDORS[name].shape.thought or name == "anthropic")
+    whole = _now(says(whole=True), say="And what do you say whole?")
+    yield from _each("thoughts apart", thinking, _now(says()), whole)
     for row in _ROWS["arguments"]:
         turn = Turn(say=BICYCLE, steps=(asks(row["tool"], arguments=row["arguments"]), says()))
         yield case("arguments as they come", row["vendor"], turn, ONCE_MORE, name=row["name"])
-    for vendor, name, before, after in _CALLS:
-        turn = _now(asks("now", spoil=_with(before, after)), says())
-        yield case("calls as they come", vendor, turn, ONCE_MORE, name=name)
+    for row in _ROWS["calls"]:
+        turn = _now(asks("now", spoil=_with(row["before"], row["after"])), says())
+        yield case("calls as they come", row["vendor"], turn, ONCE_MORE, name=row["name"])
     yield case("calls as they come", "groq", _now(refuses("calls"), asks("now"), says()), name="failed_generation")
     for_good = _told(refuses("calls"), "tool_use_failed|call a function")
     yield case("calls as they come", "groq", for_good, PLAIN, name="failed_generation for good")

@@ -91,7 +91,10 @@ class Case:
 
 @dataclass(slots=True)
 class Run:
-    """A case while it is played, at all of its servers."""
+    """A case while it is played, at all of its servers.
+
+    `text` is what the person has read last, and `why` what was wrong with it, "" if all was right.
+    """
 
     case: Case
     agent: str
@@ -111,6 +114,9 @@ class Run:
     written: int = 0
     came: list[float] = field(default_factory=list)
     by: str = ""
+    text: str = ""
+    why: str = ""
+    seconds: float = 0.0
 
     def model(self, vendor: str) -> str:
         """Returns a model's name at its vendor.
