@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,9 +64,6 @@ def _cause(vendor: str, fault: str) -> str:
 
 # Tools there and back -------------------------------------------------------------------------------------------------
 
-_NO_TOOLS: Final = rules.refuses_fault("tools", rules.has_tools)
-_NO_PICTURES: Final = rules.refuses_fault("picture", rules.has_picture)
-
 
 def inits() -> Iterator[Case]:
     yield from _each("remora init", " ".join(ALL), Turn(steps=(tries,)))
@@ -73,7 +71,7 @@ def inits() -> Iterator[Case]:
         turn = _told(refuses(fault), "", has="(?i)key" if fault == "key" else _cause(vendor, fault))
         yield case("remora init", vendor, turn, name=fault, right_key=fault != "key")
     # It has to say what the model can't do, as nobody would notice later why memory isn't used.
-    for vendor, rule in (("ollama", _NO_TOOLS), ("vllm", _NO_TOOLS), ("openai", rules.no_tool_role)):
+    for vendor, rule in (("ollama", rules.no_tools), ("vllm", rules.no_tools), ("openai", rules.no_tool_role)):
         turn = Turn(steps=(tries,), rules=(rule,), want="either", has="(?i)tool")
         yield case("remora init", vendor, turn, name="no tools")
 
@@ -108,7 +106,7 @@ def switches() -> Iterator[Case]:
 
 def _away(vendor: str) -> Rule:
     """This vendor's server is out of order; the next one's is not."""
-    return lambda body, seat: seat.vendor.fault("busy") if seat.vendor.name == vendor else None
+    return lambda body, seat: [seat.vendor.fault("busy")] if seat.vendor.name == vendor else []
 
 
 # What is refused ------------------------------------------------------------------------------------------------------
@@ -117,14 +115,17 @@ _ALTERNATE: Final = "Conversation roles must alternate user/assistant/user/assis
 _NAMED: Final[Mapping[str, Rule]] = {
     "effort_none": rules.effort_none,
     "no_empty_object": rules.no_empty_object,
-    "alternating": rules.alternating(400, _ALTERNATE),
-    "no_system": rules.alternating(500, f"Jinja Exception: {_ALTERNATE}", system=False),
+    "alternating": partial(rules.alternating, status=400, message=_ALTERNATE),
+    "no_system": partial(rules.alternating, status=500, message=f"Jinja Exception: {_ALTERNATE}", system=False),
 }
 
 
 def fields() -> Iterator[Case]:
     for row in _ROWS["fields"]:
-        extra = (*map(rules.listed, [row["refuses"]] if "refuses" in row else []), *map(_NAMED.get, [row.get("rule")]))
+        extra = (
+            *(partial(rules.listed, row=row[name]) for name in ["refuses"] if name in row),
+            *map(_NAMED.get, [row.get("rule")]),
+        )
         held = tuple(rule for rule in extra if rule is not None)
         steps = (says(),) if row.get("rule") == "no_system" else (asks("now"), says())
         again = Turn(say="And now", steps=steps, rules=held, most=4)
@@ -133,15 +134,18 @@ def fields() -> Iterator[Case]:
 
 
 def abilities() -> Iterator[Case]:
-    turns = (Turn(say="Say a word", steps=(says(),), rules=(_NO_TOOLS,)), _now(says(), rules=(_NO_TOOLS,), most=2))
+    turns = (
+        Turn(say="Say a word", steps=(says(),), rules=(rules.no_tools,)),
+        _now(says(), rules=(rules.no_tools,), most=2),
+    )
     yield from _each("tools refused", "ollama vllm llamacpp openrouter", *turns)
-    seen = _now(says(), say="What is on this picture?", picture=True, rules=(_NO_PICTURES,))
-    unseen = _now(says(), say="And now without one", rules=(_NO_PICTURES,))
+    seen = _now(says(), say="What is on this picture?", picture=True, rules=(rules.no_pictures,))
+    unseen = _now(says(), say="And now without one", rules=(rules.no_pictures,))
     blind = "openrouter groq mistral deepseek ollama llamacpp vllm lmstudio"
     yield from _each("picture refused", blind, seen, unseen, options={"sees": True})
     for row in _ROWS["json_mode"]:
         told = _now(says("I note {secret}."), say=f"The zither in our attic went out of tune. {_LONG}", learns="zither")
-        yield case("JSON mode refused", row["vendor"], told, rules=(rules.refuses_json(row["message"]),))
+        yield case("JSON mode refused", row["vendor"], told, rules=(partial(rules.no_json, message=row["message"]),))
 
 
 # Too long -------------------------------------------------------------------------------------------------------------
@@ -151,10 +155,11 @@ def _most(refusal: Callable[[Seat, int, int], Refusal], share: float = 0.6) -> R
     """The server takes this share of the first request's size."""
     first: dict[int, int] = {}
 
-    def rule(body: JSON, seat: Seat) -> Refusal | None:
+    def rule(body: JSON, seat: Seat) -> Iterator[Refusal]:
         asked = size_of(body)
         most = int(first.setdefault(id(seat), asked) * share)
-        return refusal(seat, most, asked) if asked > most else None
+        if asked > most:
+            yield refusal(seat, most, asked)
 
     return rule
 
@@ -171,10 +176,10 @@ def _silent(scene: Scene) -> Awaitable[web.StreamResponse]:
     return says()(scene) if size_of(scene.body) <= 9_000 else scene.send(scene.reply("", thinks=False))
 
 
-def _wedged(body: JSON, seat: Seat) -> Refusal | None:
+def _wedged(body: JSON, seat: Seat) -> Iterator[Refusal]:
     """The conversation itself is what is refused, and the words don't say so."""
-    old = any("Chapter 1 " in text_of(each.get("content")) for each in body["messages"])
-    return seat.no("Bad request.") if old and len(body["messages"]) > 3 else None
+    if len(body["messages"]) > 3 and any("Chapter 1 " in text_of(each.get("content")) for each in body["messages"]):
+        yield seat.no("Bad request.")
 
 
 def _cuts(scene: Scene) -> Awaitable[web.StreamResponse]:

@@ -306,7 +306,7 @@ async def complete(request: web.Request, vendor: Vendor, runs: Mapping[str, Run]
     if body.get("model") != run.model(vendor.name):
         return refused(scene, vendor.fault("model", model=body.get("model")))
     held = (*(run.case.instead or vendor.rules), *run.case.rules, *(turn.rules if turn and not behind else ()))
-    if (refusal := next(filter(None, (rule(body, seat) for rule in held)), None)) is not None:
+    if (refusal := next((refusal for rule in held for refusal in rule(body, seat)), None)) is not None:
         return refused(scene, refusal)
     if behind or turn is None:
         return await scene.send(scene.reply(json.dumps(extracted(body)), thinks=False))

@@ -1,4 +1,4 @@
-"""What vendors refuse in a request, as small functions: each returns a refusal in its vendor's words, or None.
+"""What vendors refuse in a request, as small functions: each yields refusals in its vendor's words, the first counts.
 
 Invariants: a rule reads the request and what its server has sent before in the same conversation, nothing else.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -16,7 +16,7 @@ from bench.vendors.wire import JSON, Refusal, Reply
 if TYPE_CHECKING:
     from bench.vendors.table import Vendor
 
-Rule: TypeAlias = "Callable[[JSON, Seat], Refusal | None]"
+Rule: TypeAlias = "Callable[[JSON, Seat], Iterable[Refusal]]"
 
 
 @dataclass(slots=True)
@@ -61,112 +61,88 @@ def assistants(body: JSON) -> Iterator[tuple[int, JSON, bool]]:
 # Rules that most servers share ----------------------------------------------------------------------------------------
 
 
-def pairs(body: JSON, seat: Seat) -> Refusal | None:
+def pairs(body: JSON, seat: Seat) -> Iterator[Refusal]:
     """Every call is answered at once, and nothing else is."""
     waiting: set[str] = set()
     for at, each in enumerate(body["messages"]):
         if each["role"] == "tool":
             if each.get("tool_call_id") not in waiting:
                 must = "messages with role 'tool' must follow a message with 'tool_calls'"
-                return seat.no(must, param=f"messages.[{at}].role")
+                yield seat.no(must, param=f"messages.[{at}].role")
             waiting.discard(each["tool_call_id"])
         elif waiting:
             break
         if each["role"] == "assistant":
             waiting = {call["id"] for call in each.get("tool_calls") or ()}
-    must = "An assistant message with 'tool_calls' must be followed by tool messages; no response to: "
-    return seat.no(must + ", ".join(sorted(waiting)), param="messages") if waiting else None
+    if waiting:
+        must = "An assistant message with 'tool_calls' must be followed by tool messages; no response to: "
+        yield seat.no(must + ", ".join(sorted(waiting)), param="messages")
 
 
-def readable_arguments(body: JSON, seat: Seat) -> Refusal | None:
+def readable_arguments(body: JSON, seat: Seat) -> Iterator[Refusal]:
     """Arguments in the history are JSON, and content is there where no call is."""
     for at, each in enumerate(body["messages"]):
         for call in each.get("tool_calls") or ():
             try:
                 json.loads(call["function"]["arguments"])
             except (TypeError, ValueError, KeyError):
-                return seat.no(f"messages[{at}]: tool call arguments are not valid JSON")
+                yield seat.no(f"messages[{at}]: tool call arguments are not valid JSON")
         if each.get("content") is None and not each.get("tool_calls"):
-            return seat.no(f"messages[{at}]: content must be a string", param=f"messages.[{at}].content")
-    return None
+            yield seat.no(f"messages[{at}]: content must be a string", param=f"messages.[{at}].content")
 
 
-def only_fields(known: str, status: int = 400) -> Rule:
+def only_fields(body: JSON, seat: Seat, known: str, status: int = 400) -> Iterator[Refusal]:
     """Messages of the assistant have the usual fields, the one that is `known`, and no others."""
-
-    def rule(body: JSON, seat: Seat) -> Refusal | None:
-        for at, each in enumerate(body["messages"]):
-            extra = sorted(set(each) - {"role", "content", "tool_calls", "tool_call_id", "name", known})
-            if extra and each["role"] == "assistant":
-                must = f"'messages.{at}' : for 'role:assistant' the following must be satisfied[('messages.{at}' : "
-                must += f"property '{extra[0]}' is unsupported)]"
-                where = ["body", "messages", at, "assistant", extra[0]]
-                return seat.no("Extra inputs are not permitted" if status == 422 else must, status, where=where)
-        return None
-
-    return rule
+    for at, each in enumerate(body["messages"]):
+        extra = sorted(set(each) - {"role", "content", "tool_calls", "tool_call_id", "name", known})
+        if extra and each["role"] == "assistant":
+            must = f"'messages.{at}' : for 'role:assistant' the following must be satisfied[('messages.{at}' : "
+            must += f"property '{extra[0]}' is unsupported)]"
+            where = ["body", "messages", at, "assistant", extra[0]]
+            yield seat.no("Extra inputs are not permitted" if status == 422 else must, status, where=where)
 
 
-def listed(row: Mapping[str, Any]) -> Rule:
+def listed(body: JSON, seat: Seat, row: Mapping[str, Any]) -> Iterator[Refusal]:
     """Fields that are not taken: at all, with another value than `only`, or above `most`."""
     more = {name: row[name] for name in ("status", "code", "kind") if name in row}
-
-    def rule(body: JSON, seat: Seat) -> Refusal | None:
-        for name in row["fields"]:
-            got = body.get(name)
-            right = got == row["only"] if "only" in row else "most" in row and int(got or 0) <= row["most"]
-            if name in body and not right:
-                return seat.no(row["message"].format(name=name, got=got, most=row.get("most")), param=name, **more)
-        return None
-
-    return rule
+    for name in row["fields"]:
+        got = body.get(name)
+        right = got == row["only"] if "only" in row else "most" in row and int(got or 0) <= row["most"]
+        if name in body and not right:
+            yield seat.no(row["message"].format(name=name, got=got, most=row.get("most")), param=name, **more)
 
 
-def refuses_fault(name: str, applies: Callable[[JSON], bool]) -> Rule:
-    """What the vendor says to such a request, by its table."""
-    return lambda body, seat: seat.vendor.fault(name) if applies(body) else None
+def no_tools(body: JSON, seat: Seat) -> Iterator[Refusal]:
+    if body.get("tools"):
+        yield seat.vendor.fault("tools")
 
 
-def has_tools(body: JSON) -> bool:
-    return bool(body.get("tools"))
-
-
-def has_picture(body: JSON) -> bool:
+def no_pictures(body: JSON, seat: Seat) -> Iterator[Refusal]:
     parts = (part for each in body["messages"] if isinstance(each.get("content"), list) for part in each["content"])
-    return any(part.get("type") in {"image_url", "image"} for part in parts)
+    if any(part.get("type") in {"image_url", "image"} for part in parts):
+        yield seat.vendor.fault("picture")
 
 
-def _wants_json(body: JSON) -> bool:
-    return (body.get("response_format") or {}).get("type") == "json_object"
+def no_json(body: JSON, seat: Seat, message: str) -> Iterator[Refusal]:
+    if (body.get("response_format") or {}).get("type") == "json_object":
+        yield seat.no(message, param="response_format")
 
 
-def refuses_json(message: str) -> Rule:
-    return lambda body, seat: seat.no(message, param="response_format") if _wants_json(body) else None
-
-
-def says_json(message: str) -> Rule:
+def says_json(body: JSON, seat: Seat, message: str) -> Iterator[Refusal]:
     """JSON mode goes only with a prompt that names JSON, and with no tools."""
-
-    def rule(body: JSON, seat: Seat) -> Refusal | None:
-        named = any("json" in text_of(each.get("content")).lower() for each in body["messages"])
-        wrong = _wants_json(body) and (has_tools(body) or not named)
-        return seat.no(message, param="response_format") if wrong else None
-
-    return rule
+    named = any("json" in text_of(each.get("content")).lower() for each in body["messages"])
+    if body.get("tools") or not named:
+        yield from no_json(body, seat, message)
 
 
-def alternating(status: int, message: str, *, system: bool = True) -> Rule:
+def alternating(body: JSON, seat: Seat, status: int, message: str, *, system: bool = True) -> Iterator[Refusal]:
     """A template that knows people and answers in turn; without `system` no system role."""
-
-    def rule(body: JSON, seat: Seat) -> Refusal | None:
-        spoken = [each["role"] for each in body["messages"] if not each.get("tool_calls")]
-        roles = [role for role in spoken if role not in {"system", "tool"}]
-        if any(role != ("user", "assistant")[at % 2] for at, role in enumerate(roles)):
-            return seat.no(message, status)
-        wrong = not system and body["messages"][0]["role"] == "system"
-        return seat.no("Jinja Exception: System role not supported", status) if wrong else None
-
-    return rule
+    spoken = [each["role"] for each in body["messages"] if not each.get("tool_calls")]
+    roles = [role for role in spoken if role not in {"system", "tool"}]
+    if any(role != ("user", "assistant")[at % 2] for at, role in enumerate(roles)):
+        yield seat.no(message, status)
+    if not system and body["messages"][0]["role"] == "system":
+        yield seat.no("Jinja Exception: System role not supported", status)
 
 
 # Opaque fields that have to come back ---------------------------------------------------------------------------------
@@ -177,30 +153,26 @@ _CORRUPTED: Final = "Corrupted thought signature."
 _DUMMIES: Final = ("context_engineering_is_the_way_to_go", "skip_thought_signature_validator")
 
 
-def reasoning_back(message: str) -> Rule:
+def reasoning_back(body: JSON, seat: Seat, message: str) -> Iterator[Refusal]:
     """DeepSeek, Kimi: each message with calls brings its `reasoning_content`, be it empty."""
-
-    def rule(body: JSON, seat: Seat) -> Refusal | None:
-        lacking = [at for at, each, _ in assistants(body) if not isinstance(each.get("reasoning_content"), str)]
-        return seat.no(message.format(at=lacking[0])) if lacking else None
-
-    return rule
+    for at, each, _ in assistants(body):
+        if not isinstance(each.get("reasoning_content"), str):
+            yield seat.no(message.format(at=at))
 
 
-def signature_back(body: JSON, seat: Seat) -> Refusal | None:
+def signature_back(body: JSON, seat: Seat) -> Iterator[Refusal]:
     """Gemini 3: in the current turn the first call of a step brings its signature; no signature is changed."""
     for at, each, is_current in assistants(body):
         for place, call in enumerate(each["tool_calls"]):
             signature = ((call.get("extra_content") or {}).get("google") or {}).get("thought_signature")
             if signature is not None and signature not in {*_DUMMIES, *seat.thoughts}:
-                return seat.no(_CORRUPTED, kind="INVALID_ARGUMENT")
+                yield seat.no(_CORRUPTED, kind="INVALID_ARGUMENT")
             if signature is None and place == 0 and is_current:
                 named = f"function call `default_api:{call['function']['name']}` , position {at}."
-                return seat.no(f"{_UNSIGNED} Additional data, {named}", kind="INVALID_ARGUMENT")
-    return None
+                yield seat.no(f"{_UNSIGNED} Additional data, {named}", kind="INVALID_ARGUMENT")
 
 
-def details_back(body: JSON, seat: Seat) -> Refusal | None:
+def details_back(body: JSON, seat: Seat) -> Iterator[Refusal]:
     """OpenRouter: the messages of the current turn with calls bring their `reasoning_details` unchanged."""
     for _, each, is_current in assistants(body):
         entries = each.get("reasoning_details") or ()
@@ -208,53 +180,48 @@ def details_back(body: JSON, seat: Seat) -> Refusal | None:
             must = (
                 "Gemini models require OpenRouter reasoning details to be preserved in each request. Upstream error: "
             )
-            return seat.vendor.wrapped(400, must + _UNSIGNED)
+            yield seat.vendor.wrapped(400, must + _UNSIGNED)
         sealed = [entry.get("data") for entry in entries if entry.get("type") == "reasoning.encrypted"]
         thought = "".join(str(entry.get("text") or "") for entry in entries if entry.get("type") == "reasoning.text")
         if entries and (len(sealed) != 1 or seat.thoughts.get(str(sealed[0])) != thought):
-            return seat.vendor.wrapped(400, _CORRUPTED)
-    return None
+            yield seat.vendor.wrapped(400, _CORRUPTED)
 
 
 # Vendors' own rules ---------------------------------------------------------------------------------------------------
 
 
-def openai_ids(body: JSON, seat: Seat) -> Refusal | None:
+def openai_ids(body: JSON, seat: Seat) -> Iterator[Refusal]:
     """An id has at most 40 characters."""
     for at, each, _ in assistants(body):
         for place, call in enumerate(each["tool_calls"]):
             if len(call["id"]) > 40:
                 name = f"messages[{at}].tool_calls[{place}].id"
                 must = f"Invalid '{name}': string too long. Expected a string with maximum length 40."
-                return seat.no(must, param=name, code="string_above_max_length")
-    return None
+                yield seat.no(must, param=name, code="string_above_max_length")
 
 
-def effort_none(body: JSON, seat: Seat) -> Refusal | None:
+def effort_none(body: JSON, seat: Seat) -> Iterator[Refusal]:
     """GPT-5.6: tools go with chat completions only if `reasoning_effort` is `none`, and said to be."""
-    must = (
-        f"Function tools with reasoning_effort are not supported for {body['model']} in /v1/chat/completions. To use "
-        "function tools, use /v1/responses or set reasoning_effort to 'none'."
-    )
-    wrong = has_tools(body) and body.get("reasoning_effort") != "none"
-    return seat.no(must, param="reasoning_effort") if wrong else None
+    if body.get("tools") and body.get("reasoning_effort") != "none":
+        must = f"Function tools with reasoning_effort are not supported for {body['model']} in /v1/chat/completions. "
+        must += "To use function tools, use /v1/responses or set reasoning_effort to 'none'."
+        yield seat.no(must, param="reasoning_effort")
 
 
-def no_empty_object(body: JSON, seat: Seat) -> Refusal | None:
+def no_empty_object(body: JSON, seat: Seat) -> Iterator[Refusal]:
     """Gemini, by reports up to 2025: the parameters of a tool are left out, or there are some."""
     for place, tool in enumerate(body.get("tools") or ()):
         if not (tool["function"].get("parameters") or {"properties": "left out"}).get("properties", "left out"):
             name = f"GenerateContentRequest.tools[0].function_declarations[{place}].parameters.properties"
-            return seat.no(f"* {name}: should be non-empty for OBJECT type")
-    return None
+            yield seat.no(f"* {name}: should be non-empty for OBJECT type")
 
 
-def no_tool_role(body: JSON, seat: Seat) -> Refusal | None:
-    is_used = any(each["role"] == "tool" for each in body["messages"])
-    return seat.no("Role 'tool' is not supported.") if is_used else None
+def no_tool_role(body: JSON, seat: Seat) -> Iterator[Refusal]:
+    if any(each["role"] == "tool" for each in body["messages"]):
+        yield seat.no("Role 'tool' is not supported.")
 
 
-def mistral_order(body: JSON, seat: Seat) -> Refusal | None:
+def mistral_order(body: JSON, seat: Seat) -> Iterator[Refusal]:
     """Ids of nine letters and digits; a tool's result is followed by the assistant; the last word is not its own."""
     order: dict[str, Any] = {"kind": "invalid_request_message_order", "code": "3230"}
     messages = body["messages"]
@@ -262,53 +229,52 @@ def mistral_order(body: JSON, seat: Seat) -> Refusal | None:
         for name in [each.get("tool_call_id"), *(call["id"] for call in each.get("tool_calls") or ())]:
             if name is not None and re.fullmatch(r"[A-Za-z0-9]{9}", name) is None:
                 must = f"Tool call id was {name} but must be a-z, A-Z, 0-9, with a length of 9."
-                return seat.no(must, kind="invalid_function_call", code="3280")
+                yield seat.no(must, kind="invalid_function_call", code="3280")
         role, last = each["role"], before["role"] if before else ""
         if (last == "tool" and role not in {"tool", "assistant"}) or (role == "tool" and last in {"user", "system"}):
-            return seat.no(f"Unexpected role '{role}' after role '{last}'", **order)
+            yield seat.no(f"Unexpected role '{role}' after role '{last}'", **order)
         if role == "assistant" and not each.get("tool_calls") and not text_of(each.get("content")):
-            return seat.no("Assistant message must have either content or tool_calls, but not none.", **order)
+            yield seat.no("Assistant message must have either content or tool_calls, but not none.", **order)
     if messages[-1]["role"] not in {"user", "tool"}:
-        return seat.no("Expected last role User or Tool for serving but got assistant", **order)
+        yield seat.no("Expected last role User or Tool for serving but got assistant", **order)
     calls = sum(len(each.get("tool_calls") or ()) for each in messages)
-    results = sum(each["role"] == "tool" for each in messages)
-    return seat.no("Not the same number of function calls and responses", **order) if calls != results else None
+    if calls != sum(each["role"] == "tool" for each in messages):
+        yield seat.no("Not the same number of function calls and responses", **order)
 
 
-def string_choice(body: JSON, seat: Seat) -> Refusal | None:
+def string_choice(body: JSON, seat: Seat) -> Iterator[Refusal]:
     """LM Studio takes `tool_choice` as a word only."""
-    must = "Invalid tool_choice type: 'object'. Supported string values: none, auto, required"
-    return seat.no(must) if isinstance(body.get("tool_choice"), dict) else None
+    if isinstance(body.get("tool_choice"), dict):
+        yield seat.no("Invalid tool_choice type: 'object'. Supported string values: none, auto, required")
 
 
 # Anthropic ------------------------------------------------------------------------------------------------------------
 
 
-def claude_messages(body: JSON, seat: Seat) -> Refusal | None:
+def claude_messages(body: JSON, seat: Seat) -> Iterator[Refusal]:
     """Texts have words, ids have their letters, results stand first in the message behind their calls."""
     waiting: list[str] = []
     if body["messages"][0]["role"] != "user":
-        return seat.no('messages: first message must use the "user" role')
+        yield seat.no('messages: first message must use the "user" role')
     for at, each in enumerate(body["messages"]):
         here = f"messages.{at}"
         content = each["content"] if isinstance(each["content"], list) else [{"type": "text", "text": each["content"]}]
         if each["role"] not in {"user", "assistant"}:
-            return seat.no(f"{here}.role: Input should be 'user' or 'assistant'")
+            yield seat.no(f"{here}.role: Input should be 'user' or 'assistant'")
         if any(part["type"] == "text" and not str(part["text"]).strip() for part in content) or not content:
-            return seat.no(f"{here}: text content blocks must be non-empty")
+            yield seat.no(f"{here}: text content blocks must be non-empty")
         results = [part["tool_use_id"] for part in content if part["type"] == "tool_result"]
         if waiting and sorted(results) != sorted(waiting):
             must = f"messages.{at - 1}: `tool_use` ids were found without `tool_result` blocks immediately after: "
-            return seat.no(must + ", ".join(waiting))
+            yield seat.no(must + ", ".join(waiting))
         if results and (not waiting or content[0]["type"] != "tool_result"):
-            return seat.no(f"{here}: unexpected `tool_use_id` found in `tool_result` blocks")
+            yield seat.no(f"{here}: unexpected `tool_use_id` found in `tool_result` blocks")
         waiting = [part["id"] for part in content if part["type"] == "tool_use"]
-        if wrong := next((name for name in waiting if not re.fullmatch(r"[a-zA-Z0-9_-]+", name)), None):
-            return seat.no(f"{here}: tool_use.id: '{wrong}' should match pattern '^[a-zA-Z0-9_-]+$'")
-    return None
+        for wrong in (name for name in waiting if not re.fullmatch(r"[a-zA-Z0-9_-]+", name)):
+            yield seat.no(f"{here}: tool_use.id: '{wrong}' should match pattern '^[a-zA-Z0-9_-]+$'")
 
 
-def claude_thinking(body: JSON, seat: Seat) -> Refusal | None:
+def claude_thinking(body: JSON, seat: Seat) -> Iterator[Refusal]:
     """With a budget for thoughts, messages with calls in the last turn begin with them; none is changed.
 
     Adaptive thinking does not ask for them.
@@ -322,47 +288,43 @@ def claude_thinking(body: JSON, seat: Seat) -> Refusal | None:
         given = seat.issued.get(uses[0]) if uses else None
         for part in thoughts:
             if seat.thoughts.get(str(part.get("signature") or part.get("data"))) != part.get("thinking", ""):
-                return seat.no(f"messages.{at}.content.0: Invalid `signature` in `thinking` block")
+                yield seat.no(f"messages.{at}.content.0: Invalid `signature` in `thinking` block")
         if thinking and uses and at > own and not thoughts and (given is None or given.proof):
-            return seat.no(
+            yield seat.no(
                 f"messages.{at}.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
                 f"`{content[0]['type']}`. When `thinking` is enabled, a final `assistant` message must start with a "
                 "thinking block (preceding the last set of `tool_use` and `tool_result` blocks)."
             )
-    return None
 
 
-def claude_options(*, newest: bool, most: int) -> Rule:
+def claude_options(body: JSON, seat: Seat, *, newest: bool, most: int) -> Iterator[Refusal]:
     """`max_tokens` is there and within bounds; sampling and thinking as the model takes them."""
-
-    def rule(body: JSON, seat: Seat) -> Refusal | None:
-        thinking = body.get("thinking") or {}
-        kind, budget, asked = thinking.get("type"), int(thinking.get("budget_tokens") or 0), body.get("max_tokens", 0)
-        is_warm, name = body.get("temperature", 1) != 1, "top_p" if "top_p" in body else "temperature"
-        checks = (
-            ("max_tokens" not in body, "max_tokens: Field required"),
-            (asked > most, f"max_tokens: {asked} > {most}, which is the maximum for {body['model']}"),
-            (newest and kind == "enabled",
-             ('"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and '
-              '"output_config.effort" to control thinking behavior.')),
-            (not newest and kind == "adaptive", "adaptive thinking is not supported on this model"),
-            (kind == "enabled" and not 1024 <= budget < asked,
-             "`max_tokens` must be greater than `thinking.budget_tokens`"),
-            ("temperature" in body and "top_p" in body,
-             "`temperature` and `top_p` cannot both be specified for this model. Please use only one."),
-            (newest and ("top_p" in body or is_warm), f"`{name}` is deprecated for this model."),
-            (kind in {"enabled", "adaptive"} and is_warm,
-             "`temperature` may only be set to 1 when thinking is enabled."),
-        )  # fmt: skip
-        return next((seat.no(must) for is_wrong, must in checks if is_wrong), None)
-
-    return rule
+    thinking = body.get("thinking") or {}
+    kind, budget, asked = thinking.get("type"), int(thinking.get("budget_tokens") or 0), body.get("max_tokens", 0)
+    is_warm, name = body.get("temperature", 1) != 1, "top_p" if "top_p" in body else "temperature"
+    if "max_tokens" not in body:
+        yield seat.no("max_tokens: Field required")
+    if asked > most:
+        yield seat.no(f"max_tokens: {asked} > {most}, which is the maximum for {body['model']}")
+    if newest and kind == "enabled":
+        must = '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and '
+        yield seat.no(must + '"output_config.effort" to control thinking behavior.')
+    if not newest and kind == "adaptive":
+        yield seat.no("adaptive thinking is not supported on this model")
+    if kind == "enabled" and not 1024 <= budget < asked:
+        yield seat.no("`max_tokens` must be greater than `thinking.budget_tokens`")
+    if "temperature" in body and "top_p" in body:
+        yield seat.no("`temperature` and `top_p` cannot both be specified for this model. Please use only one.")
+    if newest and ("top_p" in body or is_warm):
+        yield seat.no(f"`{name}` is deprecated for this model.")
+    if kind in {"enabled", "adaptive"} and is_warm:
+        yield seat.no("`temperature` may only be set to 1 when thinking is enabled.")
 
 
-def claude_prefill(body: JSON, seat: Seat) -> Refusal | None:
+def claude_prefill(body: JSON, seat: Seat) -> Iterator[Refusal]:
     """The newest models go on with no half answer."""
-    is_half = body["messages"][-1]["role"] == "assistant"
-    return seat.no("This model does not support assistant message prefill.") if is_half else None
+    if body["messages"][-1]["role"] == "assistant":
+        yield seat.no("This model does not support assistant message prefill.")
 
 
 def size_of(body: Mapping[str, Any]) -> int:

@@ -10,6 +10,7 @@ import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from string import Template
 from typing import Any, Final, Literal
@@ -82,18 +83,18 @@ def _filled(form: Any, given: Mapping[str, Any], present: set[str]) -> Any:
 
 
 def _rule(row: Any) -> Rule:
-    """Returns a rule by its name, or by its name and arguments."""
+    """Returns a rule by its name, or by its name and arguments, or message."""
     if isinstance(row, str):
         named: Rule = getattr(rules, row)
         return named
     ((name, given),) = row.items()
-    made: Rule = getattr(rules, name)(**given) if isinstance(given, dict) else getattr(rules, name)(given)
-    return made
+    return partial(getattr(rules, name), **(given if isinstance(given, dict) else {"message": given}))
 
 
 def _vendor(name: str, row: dict[str, Any]) -> Vendor:
-    held = (*map(rules.listed, row.pop("refuses", ())), *map(_rule, row.pop("rules", ())))
-    return Vendor(name=name, shape=Shape(**row.pop("shape")), rules=held, **row)
+    held: list[Rule] = [partial(rules.listed, row=each) for each in row.pop("refuses", ())]
+    held += map(_rule, row.pop("rules", ()))
+    return Vendor(name=name, shape=Shape(**row.pop("shape")), rules=tuple(held), **row)
 
 
 VENDORS: Final[Mapping[str, Vendor]] = {
@@ -105,5 +106,6 @@ LOCAL: Final = ("ollama", "llamacpp", "vllm", "lmstudio", "sglang", "koboldcpp")
 HOSTED: Final = tuple(name for name in VENDORS if name not in LOCAL)
 #: What Anthropic's newest models refuse.
 NEWEST: Final = (
-    rules.claude_options(newest=True, most=128_000), rules.claude_messages, rules.claude_thinking, rules.claude_prefill,
+    partial(rules.claude_options, newest=True, most=128_000), rules.claude_messages, rules.claude_thinking,
+    rules.claude_prefill,
 )  # fmt: skip
