@@ -49,8 +49,9 @@ class Turn:
 
     `want` is `answer` (the word arrives), `told` (a failure is told) or `either`. `cause` has to stand in the log if no
     answer came, `logs` in the log of the whole case; `has` has to stand in what the person reads, `lacks` must not. At
-    most `most` requests may reach the servers. Before it the vendor that it `chooses` is put first, and before that
-    `restart` starts the bot anew.
+    most `most` requests may reach the servers, the second `waits` seconds after the first. Before it the vendor that it
+    `chooses` is put first, and before that `restart` starts the bot anew. Where there are two vendors, it is answered
+    `by` one of them. `/memory` has to list what it `learns` some time after, and `/usage` its tokens with `usage`.
     """
 
     say: str = "Please look up what time it is"
@@ -66,17 +67,17 @@ class Turn:
     restart: bool = False
     picture: bool = False
     usage: bool = False
-    #: The vendor that has to answer, where there are two.
     by: str = ""
-    #: What `/memory` has to list some time after.
     learns: str = ""
-    #: Seconds that have to lie between the first request and the second.
     waits: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A person and an agent of their own. `options` are laid over what `remora init` wrote for the model."""
+    """A person and an agent of their own. `options` are laid over what `remora init` wrote for the model.
+
+    `rules` hold for every request, those that nobody waits for too; `instead` are another model's for its vendor's.
+    """
 
     kind: str
     name: str
@@ -84,7 +85,6 @@ class Case:
     turns: tuple[Turn, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
     right_key: bool = True
-    #: These hold for every request, those that nobody waits for too; `instead` are another model's for its vendor's.
     rules: tuple[Rule, ...] = ()
     instead: tuple[Rule, ...] = ()
 
@@ -167,18 +167,13 @@ class Scene:
         self.seat.issued |= {call.id: reply for call in calls}
         return reply
 
-    def expect(self, reply: Reply) -> None:
-        self.run.awaiting += [(call.name, RESULTS[call.name].format(planted=self.run.planted)) for call in reply.calls]
-
     def missing(self) -> list[str]:
         """Returns the calls whose results stand nowhere behind the person's words."""
         messages = self.body["messages"]
-        own = max(
-            (at for at, one in enumerate(messages) if is_own(one) and self.run.mark in text_of(one["content"])),
-            default=-1,
-        )
-        behind = [text_of(one.get("content")) for one in messages[own + 1 :] if one["role"] != "assistant"]
-        return [name for name, wanted in self.run.awaiting if not any(re.search(wanted, text) for text in behind)]
+        own = [at for at, each in enumerate(messages) if is_own(each) and self.run.mark in text_of(each["content"])]
+        behind = messages[max(own, default=-1) + 1 :]
+        texts = [text_of(each.get("content")) for each in behind if each["role"] != "assistant"]
+        return [name for name, wanted in self.run.awaiting if not any(re.search(wanted, text) for text in texts)]
 
     async def send(self, reply: Reply, *, whole: bool = False, spoil: Spoil | None = None) -> web.StreamResponse:
         """Sends a reply as the request wants it."""
@@ -219,7 +214,7 @@ def asks(*names: str, whole: bool = False, spoil: Spoil | None = None, text: str
             scene.run.notes.append("the request had no tools")
             return await scene.send(scene.reply("I can't look that up."))
         reply = scene.reply(text, *names, **more)
-        scene.expect(reply)
+        scene.run.awaiting += [(name, RESULTS[name].format(planted=scene.run.planted)) for name in names]
         return await scene.send(reply, whole=whole, spoil=spoil)
 
     return step
@@ -332,13 +327,22 @@ async def serving(runs: Mapping[str, Run]) -> AsyncIterator[Callable[[Run], Awai
 
     So nothing that the bot learns about a server in one case, or has against it, touches another.
     """
-    runners: dict[str, web.AppRunner] = {}
+
+    async def started(vendor: Vendor) -> web.AppRunner:
+        async def handler(request: web.Request) -> web.StreamResponse:
+            return await complete(request, vendor, runs)
+
+        application = web.Application(client_max_size=50_000_000)
+        path = "messages" if vendor.form == "anthropic" else "chat/completions"
+        application.router.add_post(f"/{{agent}}/v1/{path}", handler)
+        runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.5)
+        await runner.setup()
+        return runner
+
+    runners = {name: await started(vendor) for name, vendor in VENDORS.items()}
 
     async def listen(run: Run) -> None:
         for name in run.seats:
-            if name not in runners:
-                runners[name] = web.AppRunner(_application(VENDORS[name], runs), access_log=None, shutdown_timeout=0.5)
-                await runners[name].setup()
             await web.TCPSite(runners[name], "127.0.0.1", 0).start()
             run.urls[name] = f"http://127.0.0.1:{runners[name].addresses[-1][1]}/{run.agent}/v1"
 
@@ -346,13 +350,3 @@ async def serving(runs: Mapping[str, Run]) -> AsyncIterator[Callable[[Run], Awai
         yield listen
     finally:
         await asyncio.gather(*(runner.cleanup() for runner in runners.values()))
-
-
-def _application(vendor: Vendor, runs: Mapping[str, Run]) -> web.Application:
-    async def handler(request: web.Request) -> web.StreamResponse:
-        return await complete(request, vendor, runs)
-
-    application = web.Application(client_max_size=50_000_000)
-    path = "messages" if vendor.form == "anthropic" else "chat/completions"
-    application.router.add_post(f"/{{agent}}/v1/{path}", handler)
-    return application
