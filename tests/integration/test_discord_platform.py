@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import sys
+import threading
 import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
@@ -133,6 +134,9 @@ async def listening(platform: Control, *, content: bool = True) -> AsyncIterator
         await asyncio.wait([task], timeout=SECONDS)
         if task.done() and not task.cancelled():
             task.exception()
+        for thread in threading.enumerate():  # whose heartbeats want a loop that runs
+            if thread.name.startswith("keep-alive-handler"):
+                await asyncio.to_thread(thread.join, SECONDS)
 
 
 async def test_the_bot_comes_in_and_sees_what_is_there(client: Listener, platform: Control) -> None:
