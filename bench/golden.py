@@ -114,7 +114,7 @@ async def score(config: Config, questions: Sequence[GoldenQuestion]) -> Score:
 async def _finds(memory: Service, question: GoldenQuestion, owner: Owner) -> bool:
     context = await asker(memory, owner, question.person or question.chat or "")
     await memory.indexed()
-    hits = await memory.search(context, question.ask, limit=_FIRST)
+    hits = await memory.browse.search(context, question.ask, limit=_FIRST)
     texts = [hit.text.casefold() for hit in hits]
     return all(any(wanted.casefold() in text for text in texts) for wanted in question.find)
 

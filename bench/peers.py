@@ -90,7 +90,7 @@ async def measure(dataset: Dataset, folder: Path) -> dict[str, dict[str, Any]]:
         async def remora(asked: Asked) -> tuple[list[str], float]:
             clock.at = int(asked.at.timestamp() * 1_000)
             start = time.perf_counter()
-            hits = await memory.search(contexts[asked.chat, asked.asker], asked.text, limit=K)
+            hits = await memory.browse.search(contexts[asked.chat, asked.asker], asked.text, limit=K)
             return named(hits, sources), time.perf_counter() - start
 
         sides = [Side(name="remora", find=remora), Side(name="mem0", find=mem0)]

@@ -28,7 +28,10 @@ from gateway.commands import table
 from gateway.config.loading import Config
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.store import Roster
-from memory.service import Context, Service, Utterance, Where, Who
+from memory.chat.identities import Where, Who
+from memory.context import Context
+from memory.service import Service
+from memory.store.history import Utterance
 
 #: The most lines stored before the next learning, so that a recording without any silence is read in pieces.
 _STRETCH = 200
@@ -174,7 +177,7 @@ async def answer(
             del heard[quiet.place.session_key]
         clock.reach(line.time)
         talk = talks[key][line.author_id]
-        no_turn = table.parse(line.text) is not None or await talk.memory.question(talk.where, talk.who) is not None
+        no_turn = table.parse(line.text) is not None or await talk.memory.questions.at(talk.where, talk.who) is not None
         await host.on_inbound(line.inbound)
         await host.settled(line.place)
         shown = channels[line.channel].taken()
@@ -230,7 +233,9 @@ async def _talk(setup: Setup, line: Recorded) -> _Talk:
     )
     who = Who(platform=line.channel, user_id=line.author_id, name=setup.mask(line.author_name))
     remembers = setup.roster.agents[name].spec.memory.enabled
-    return _Talk(memory=memory, where=where, who=who, context=await memory.context(where, who), remembers=remembers)
+    return _Talk(
+        memory=memory, where=where, who=who, context=await memory.identities.context(where, who), remembers=remembers
+    )
 
 
 async def _cut_off(setup: Setup) -> dict[str, int]:
@@ -285,12 +290,12 @@ async def _record(setup: Setup, talk: _Talk, lines: Sequence[Recorded], tally: T
 async def _learn(persons: Mapping[str, _Talk]) -> None:
     """Reads the unread messages of a session for memories."""
     talk = next(iter(persons.values()))
-    await talk.memory.flush(talk.context, "quiet")
+    await talk.memory.learner.flush(talk.context.session.id, "quiet")
 
 
 async def _answered(talk: _Talk, shown: Sequence[Outbound]) -> bool:
     """Returns whether the shown messages are a turn's answer and not a notice that something went wrong."""
-    why = await talk.memory.why(talk.context)
+    why = await talk.memory.browse.why(talk.context)
     return why is not None and why.error is None and why.turn_id in {outbound.turn for outbound in shown}
 
 
@@ -300,7 +305,7 @@ async def _known(talks: _Talks) -> set[str]:
         memory.short_id
         for persons in talks.values()
         for talk in persons.values()
-        for memory in await talk.memory.memories(talk.context, limit=1_000_000)
+        for memory in await talk.memory.browse.memories(talk.context, limit=1_000_000)
     }
 
 

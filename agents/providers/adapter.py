@@ -38,6 +38,7 @@ from agents.llm import (
     Usage,
 )
 from agents.output import Output
+from agents.output_marks import SPELLS_END
 from agents.providers import opaque
 from agents.providers import quirks as signs
 from agents.providers.answer import Assembled, failure_in, part_in
@@ -166,7 +167,7 @@ class Adapter(ABC):
             raise
         finally:
             await response.aclose()
-        if output.began_inside:
+        if output.began_inside and not await asyncio.to_thread(_may_repeat_end, request):
             self._quirks.add("thinking")
         return answer
 
@@ -218,9 +219,9 @@ class Adapter(ABC):
         told = refusal.apart_from([message.content for message in request.messages], model=self._model.model)
         shown = "pictures" not in quirks and any(one.pictures for one in messages)
         if shown and not refusal.overflow and signs.refuses_pictures(status, said):
-            return "pictures", signs.is_blind(status, said)
+            return "pictures", signs.is_blind(status, said) and not told.repeats
         if refusal.overflow and (quirk := signs.limit_from(said, body, quirks, self._model.extra_body)):
-            return quirk, True
+            return quirk, not told.repeats
         if not (refusal.overflow or refusal.is_unpaid(status)):
             asked = {**body, "system": any(one.role == "system" for one in messages), "cache_control": self.caches}
             quirk = signs.learned_from(status, said, asked, quirks, self._model.extra_body)
@@ -509,6 +510,11 @@ def _messages(request: Request, origin: str, quirks: Set[Quirk]) -> list[ChatMes
     if "tools" in quirks:
         messages = without_tools(messages)
     return without_system(messages) if "system" in quirks else messages
+
+
+def _may_repeat_end(request: Request) -> bool:
+    """Returns whether the end of a thought stands in a request, where a person may have written it."""
+    return any(message.pictures or SPELLS_END.search(message.content) for message in request.messages)
 
 
 async def _beside(size: int, read: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:

@@ -40,8 +40,6 @@ _LEAVING = "(Reading what was said, to remember it. Ctrl-C leaves at once; the n
 def chat(config_path: Path | None, person: str, once: str | None) -> None:
     """Chat in the terminal, or line by line through a pipe."""
     config = loaded(config_path)
-    if not config.settings.channels.console.enabled:
-        fail("The terminal chat is off. Set channels.console.enabled to true in config.yaml.", EX_CONFIG)
     # Bytes of another encoding come as lone surrogates, which no database takes.
     if not person.strip() or any("\ud800" <= letter <= "\udfff" for letter in person):
         fail("--as needs a name, in UTF-8.", click.UsageError.exit_code)
@@ -192,8 +190,8 @@ async def _talk(config: Config, channel: ConsoleChannel) -> None:
 
 async def _served(config: Config, config_path: Path | None) -> int:
     from gateway import app
+    from gateway import serve as serving
     from gateway.config.loading import ConfigError, find, load
-    from gateway.ops import serve as serving
     from gateway.ops.reloading import Sources
     from gateway.ops.traces import traced
 

@@ -15,7 +15,7 @@ from agents.foreign import CHANGED, ForeignTool, ToolSource
 from agents.tools import JsonObject, ToolError
 from gateway.commands.call import Call, excerpt
 from gateway.pipeline.questions import is_alone
-from memory.service import Question
+from memory.store.questions import Question
 
 #: Characters shown before and after what has changed of a text.
 _AROUND: Final = 60

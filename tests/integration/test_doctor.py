@@ -58,7 +58,7 @@ async def store(config: Config) -> AsyncIterator[Path]:
     """A store in which Ada has a memory; at the end nobody has it open."""
     path = config.data_dir / "remora.db"
     async with opened(path, Clock(), agents=("assistant",)) as memory:
-        await planted(memory, await memory.context(*private("ada")), "lives in Porto")
+        await planted(memory, await memory.identities.context(*private("ada")), "lives in Porto")
         yield path
 
 

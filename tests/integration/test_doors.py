@@ -15,7 +15,8 @@ import pytest
 
 from agents.llm import ModelRateLimited
 from agents.spec import ModelSpec
-from memory.service import Part, Where, Who
+from memory.chat.identities import Where, Who
+from memory.mailbox.outbox import Part
 from tests.kit.doors import (
     FRONT_KEY,
     SHARED_KEY,
@@ -475,9 +476,9 @@ async def test_a_key_has_so_many_requests_at_a_time(tmp_path: Path) -> None:
 
 async def test_a_body_is_read_up_to_its_limit(tmp_path: Path) -> None:
     """Nothing of a larger one reaches anything."""
-    async with house(tmp_path, model=ScriptedModel(), body_bytes=2_000) as home:
+    async with house(tmp_path, model=ScriptedModel()) as home:
         key = await home.key()
-        assert (await home.chat(key, "x" * 5_000)).status_code == 413
+        assert (await home.chat(key, "x" * 10_000_000)).status_code == 413
         assert (await home.chat(key, "x" * 500)).status_code == 200
 
 
@@ -495,7 +496,7 @@ async def test_what_nobody_asked_for_comes_with_the_next_answer_in_its_place(hom
     """It waits in the outbox meanwhile, is no trouble, and is not lost however long that takes."""
     key = await home.key()
     content(await home.chat(key, "Hello"))
-    context = await home.world.memory.known(
+    context = await home.world.memory.identities.known(
         Where(
             session_key="api:1:assistant.key1",
             platform="api",
@@ -507,7 +508,7 @@ async def test_what_nobody_asked_for_comes_with_the_next_answer_in_its_place(hom
         Who(platform="api", user_id="1", name="N7"),
     )
     assert context is not None
-    await home.world.memory.request(context, lambda _edits: "", tell=lambda _: [Part(text="Water the plants!")])
+    await home.world.memory.requests.run(context, lambda _edits: "", tell=lambda _: [Part(text="Water the plants!")])
     home.world.store.delivery.wake(context.session.key)
     home.world.clock.move(days=1)
     assert await home.world.rows("select count(*) from outbox where state = 'pending'") == [(1,)]

@@ -12,7 +12,10 @@ from bench.recording import Recording, read
 from bench.replay import RecordedTime, ReplayChannel, Tally, answer, everybody, record, setup_of
 from gateway import app
 from gateway.config.loading import Config, load
-from memory.service import Context, Message, Service, Where, Who
+from memory.chat.identities import Where, Who
+from memory.context import Context
+from memory.service import Service
+from memory.store.history import Message
 
 MINUTE = 60_000
 #: 1 March 2024, 12:00 UTC.
@@ -59,8 +62,8 @@ async def look(
     async with app.opened(config, {}, now=lambda: THEN + 30 * 24 * 60 * MINUTE) as parts:
         memory = parts.roster.stores["assistant"].memory
         context = await there(memory, chat, person, kind)
-        hits = await memory.search(context, "lisbon peanuts noted live hello", limit=50)
-        known = [f"{one.key} {one.value}" for one in await memory.memories(context, limit=50)]
+        hits = await memory.browse.search(context, "lisbon peanuts noted live hello", limit=50)
+        known = [f"{one.key} {one.value}" for one in await memory.browse.memories(context, limit=50)]
         return sorted((hit.passage.message for hit in hits if hit.passage is not None), key=lambda m: m.id), known
 
 
@@ -73,7 +76,7 @@ async def there(memory: Service, chat: str, person: str, kind: str) -> Context:
         thread=None,
         agent="assistant",
     )
-    return await memory.context(where, Who(platform="replay", user_id=person, name=person))
+    return await memory.identities.context(where, Who(platform="replay", user_id=person, name=person))
 
 
 async def test_record_only_keeps_both_roles_with_their_ids_and_times_and_learns(config: Config) -> None:

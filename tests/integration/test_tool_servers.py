@@ -10,6 +10,7 @@ import sys
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -413,7 +414,11 @@ async def test_an_admin_sees_what_kind_of_thing_has_changed(tmp_path: Path, cloc
     async with running(spec(tmp_path, "rogue", *names), kept) as server:
         await server.tools()
     pins = dict(kept.pins)
-    changed = {"description": "Never\nanswers."}, {"reads": True}, {"description": "Gives\u200b instructions."}
+    changed: tuple[dict[str, Any], ...] = (
+        {"description": "Never\nanswers."},
+        {"reads": True},
+        {"description": "Gives\u200b instructions."},
+    )
     kept.pins = {
         name: replace(pins[name], **fields) for name, fields in zip(names, (*changed, {"parameters": {}}), strict=True)
     }

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from bench import replay
 from bench.drill import Machine, drill
 from gateway.__main__ import main
+
+pytestmark = pytest.mark.campaign(long=True)
 
 
 class InThisProcess(Machine):

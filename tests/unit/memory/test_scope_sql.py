@@ -42,8 +42,11 @@ _ERASED = "by ids of rows that a person's own choice named; for the eraser"
 _HELD = "by ids of one owner's rows inside the write that changes them"
 _UNDONE = "ids and figures of rows that a run has made or changed, to take that back"
 ALLOWED: dict[str, tuple[int, str]] = {
-    "store/mailbox.py:told_before": (1, "no words, of the very messages that are sent again by their person"),
-    "store/mailbox.py:answer_before": (1, "the answer to the very message that is sent again, in the same place"),
+    "mailbox/inbox.py:told_before": (1, "no words, of the very messages that are sent again by their person"),
+    "mailbox/mailbox.py:Mailbox.answer_before": (
+        1,
+        "the answer to the very message that is sent again, in the same place",
+    ),
     "store/documents.py:after": (1, _INDEXER),
     "store/documents.py:highest": (1, "one number, for the log"),
     "store/documents.py:messages": (1, _INDEXER),
@@ -196,13 +199,13 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/history.py:unlearn": (1, "marks rows by their ids; nothing comes out"),
     "store/history.py:said_by": (1, "what the one who asks said in this session"),
     "store/history.py:messages_of_turn": (1, "a turn's own messages, named by the inbox row that began it"),
-    "store/audit.py:people_of": (1, "who has spoken on an admin's channel: ids, names, counts and times"),
-    "store/audit.py:_serving_person": (1, "ids of agents only, of those that a person has spoken to"),
+    "oversight.py:_people_of": (1, "who has spoken on an admin's channel: ids, names, counts and times"),
+    "oversight.py:_serving_person": (1, "ids of agents only, of those that a person has spoken to"),
     "store/memories.py:_join": (1, "sets aside the parts of a row that holds again; nothing comes out but ids"),
     "store/memories.py:outdate": (1, "marks events to be read again that were behind what ends; nothing comes out"),
     "store/lineage.py:merged_into": (1, "an id, of a row that is then read by scope"),
     "store/memories.py:_taken": (1, "whether a short id is free; nothing of the row comes out"),
-    "store/mailbox.py:asked_by": (1, "the platform's id of the message that a turn's own row answers"),
+    "mailbox/mailbox.py:_asked_by": (1, "the platform's id of the message that a turn's own row answers"),
     "store/memories.py:retract": (1, "dates and ids of the chain of rows being deleted"),
     "store/memories.py:delete": (2, "ids of the chain of rows being deleted"),
     "store/memories.py:made_of": (1, "ids of what goes with rows that are erased"),
@@ -215,8 +218,8 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/chats.py:members": (1, _SESSION),
     "store/people.py:_of_both_sides": (1, "ids of what an unlinked person's own rows were made into"),
     "store/erasure.py:note_said": (2, "names and seconds of messages that are being erased, to be hashed"),
-    "store/held_counts.py:of_speaker": (2, "counts of what the one who asks has said"),
-    "store/opt_outs.py:_spoke_in": (1, "whether somebody has spoken in a chat; only that comes out"),
+    "people/privacy.py:_said": (2, "counts of what the one who asks has said"),
+    "learn/opt_outs.py:_spoke_in": (1, "whether somebody has spoken in a chat; only that comes out"),
     "store/entities.py:withdraw": (1, "whether a name is there; nothing comes out"),
 }
 

@@ -1,0 +1,243 @@
+"""Commits messages to the inbox, applies edits and deletions to them, and holds old messages until asked for.
+
+Invariants: no unmasked text is written anywhere. A committed message is queued by the caller, held for a press, or
+known already. No message can be edited into a command. A message that is deleted before its turn gets no turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import structlog
+
+from channels.base import Button, Channel, Inbound, Place
+from gateway.commands import table
+from gateway.pipeline.delivery import pieces
+from gateway.pipeline.request import Agent, Heard, in_words
+from gateway.pipeline.store import Roster, Store, where_said, who_said
+from gateway.reception.lanes import Lanes
+from gateway.reception.waiting import Waiting
+from gateway.wording.texts import Texts, heard_in
+from memory.errors import StorageError
+from memory.mailbox.inbox import InboxRow
+from memory.mailbox.outbox import Part
+from memory.text.shortened import kept
+
+log = structlog.get_logger(__name__)
+
+#: The data of the button "answer now".
+NOW: Final = "now"
+#: Texts longer than this many characters are masked in a thread, so that a message made of words that announce a secret
+#: does not delay the others.
+_LONG = 400
+#: The most characters that are taken of a name: of a person, a chat, a file.
+_NAME_CHARS = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mask:
+    """Makes a text fit to be kept: `clean` removes forbidden characters, and `redact` masks secrets."""
+
+    clean: Callable[[str], str]
+    redact: Callable[[str], str]
+
+    def __call__(self, text: str) -> str:
+        return self.redact(self.clean(text)) if text else text
+
+
+class Intake:
+    """The handling of a message, its edits and its deletion before its turn."""
+
+    def __init__(
+        self,
+        *,
+        roster: Roster,
+        channels: Mapping[str, Channel],
+        lanes: Lanes[Waiting],
+        mask: Mask,
+        now: Callable[[], int],
+        stale_hours: float,
+        message_chars: int,
+    ) -> None:
+        """Takes the clock `now` (milliseconds UTC) and the `lanes` in which messages wait for their turn.
+
+        A message older than `stale_hours` is held until a person asks for its answer. Of one that has more than
+        `message_chars` characters the beginning and the end are taken.
+        """
+        self._roster = roster
+        self._channels = channels
+        self._lanes = lanes
+        self._mask = mask
+        self._now = now
+        self._message_chars = message_chars
+        self._stale_ms = int(stale_hours * 3_600_000)
+
+    async def take(self, inbound: Inbound, store: Store, texts: Texts) -> Heard | Literal["held", "repeated"]:
+        """Commits a message.
+
+        Returns "held" if the message is too old to be answered unasked, and "repeated" if it was taken before. Raises
+        `StorageError`.
+        """
+        long = sum(map(len, _texts_of(inbound))) > _LONG
+        heard = await asyncio.to_thread(self._masked, inbound) if long else self._masked(inbound)
+        stale = self._is_stale(inbound)
+        key = inbound.place.session_key
+        inbox_id = await store.memory.mailbox.receive(
+            platform=inbound.platform,
+            bot_id=inbound.bot_id,
+            update_key=inbound.update_key,
+            session_key=key,
+            payload=heard.inbound.to_json(),
+            held=_late_notice(self._channels.get(inbound.channel), texts) if stale else None,
+        )
+        if inbox_id is None:
+            log.info("inbound.repeated", session=key)
+            return "repeated"
+        if stale:
+            store.delivery.wake(key)
+            return "held"
+        return replace(heard, inbox_id=inbox_id)
+
+    async def set_aside(self, store: Store, row: InboxRow) -> bool:
+        """Sets aside an inbox row that an earlier run left, if it is not to be answered now. Returns whether it did.
+
+        A row is set aside if it can't be read, or is so old that a person must ask for its answer.
+        """
+        inbound = _parsed(row.payload)
+        if inbound is None:
+            log.error("inbox.unreadable", row=row.id, kept="set aside as dead")
+            await store.memory.mailbox.dead_letter(row.id, error="unreadable")
+            return True
+        if row.turn_id is not None or not self._is_stale(inbound):
+            return False
+        texts = Texts(heard_in(inbound, self._roster.agent_for(inbound).spec.language))
+        await store.memory.mailbox.hold(row, _late_notice(self._channels.get(inbound.channel), texts))
+        store.delivery.wake(row.session_key)
+        return True
+
+    async def release(self, store: Store, pressed: Heard, texts: Texts) -> Sequence[InboxRow]:
+        """Releases the inbox rows held in the place where "answer now" was `pressed`. Returns these rows."""
+        inbound = pressed.inbound
+        (gone, *_) = pieces(self._channels.get(inbound.channel), texts("late.gone"))
+        return await store.memory.mailbox.release(inbound.place.session_key, inbox_id=pressed.inbox_id, gone=gone)
+
+    async def edit(self, waiting: Waiting, served: Agent) -> None:
+        """Applies an edit: before its turn it replaces the message, after the turn it only corrects memory.
+
+        A message can't be edited into a command, because edits have no rights, and can't be edited into an empty one.
+        """
+        heard, store = waiting.heard, waiting.store
+        edit, key = heard.inbound, heard.inbound.place.session_key
+        if table.parse(edit.text) is not None or not edit.text.strip():
+            await store.memory.mailbox.dismiss(heard.inbox_id)
+            return
+
+        def changed(payload: str) -> str | None:
+            said = _parsed(payload)
+            if said is None or said.edited or (said.message_id, said.author_id) != (edit.message_id, edit.author_id):
+                return None
+            return replace(said, text=edit.text, length=edit.length).to_json()
+
+        reworded = await store.memory.mailbox.reword(key, changed)
+        if reworded is not None and (
+            reworded.held or self._lanes.replace(key, _reworded(store, reworded, heard.original))
+        ):
+            await store.memory.mailbox.dismiss(heard.inbox_id)
+            return
+        # The turn is over, or has begun with the original text.
+        await self._lanes.idle(key)
+        where, who = where_said(edit, served.spec), who_said(edit)
+        await store.memory.requests.amend(
+            where, who, heard.inbox_id, platform_ref=edit.message_id, text=edit.text, compose=in_words
+        )
+
+    async def take_back(self, store: Store, place: Place, message_ids: Sequence[str]) -> list[int]:
+        """Takes back deleted messages. Returns the ids of the inbox rows among them that waited.
+
+        Messages that wait for their turn get none. Other messages lose their text and the memories learned from them.
+        """
+        key = place.session_key
+
+        def is_deleted(payload: str) -> bool:
+            said = _parsed(payload)
+            return said is not None and said.pressed is None and said.message_id in message_ids
+
+        gone = await store.memory.mailbox.withdraw(key, is_deleted)
+        self._lanes.take_out(key, lambda waiting: waiting.store is store and waiting.heard.inbox_id in gone)
+        await store.memory.requests.retract(self._channels[place.channel].platform, key, message_ids)
+        return gone
+
+    async def take_back_learned(self, store: Store, place: Place, message_ids: Sequence[str]) -> None:
+        """Removes the memories that a running turn learns from deleted messages, once the turn is over."""
+        key = place.session_key
+        await self._lanes.idle(key)
+        try:
+            await store.memory.requests.retract(self._channels[place.channel].platform, key, message_ids)
+        except StorageError as exc:
+            log.error("deleted.unsaved", session=key, error=str(exc), kept="what was learned from the message")
+
+    def _masked(self, inbound: Inbound) -> Heard:
+        """Returns the message with its secrets masked. The original text stays beside it, in RAM only.
+
+        This is the place that bounds what the rest of the pipeline reads, and what is stored, of a message.
+        """
+        text = kept(inbound.text, self._message_chars, clean=self._mask.clean, redact=self._mask.redact)
+        safe = replace(
+            inbound,
+            text=text.masked,
+            length=text.length,
+            author_name=self._mask(inbound.author_name[:_NAME_CHARS]),
+            attachments=tuple(
+                replace(
+                    one,
+                    name=self._mask(one.name[:_NAME_CHARS]),
+                    media_type=self._mask(one.media_type[:_NAME_CHARS]),
+                    reference=self._mask.clean(one.reference),
+                )
+                for one in inbound.attachments
+            ),
+            chat_title=self._mask(inbound.chat_title[:_NAME_CHARS]),
+            instructions=self._mask(inbound.instructions),
+            earlier=tuple((role, self._mask(said)) for role, said in inbound.earlier),
+        )
+        return Heard(inbox_id=0, inbound=safe, original=text.original if text.original != text.masked else None)
+
+    def _is_stale(self, inbound: Inbound) -> bool:
+        """Returns whether a message is too old to be answered unasked and its channel can show "answer now"."""
+        said = inbound.pressed is None and not inbound.edited
+        channel = self._channels.get(inbound.channel)
+        asked_for = channel is not None and channel.capabilities.buttons
+        return said and asked_for and self._now() - inbound.sent_at > self._stale_ms
+
+
+def _texts_of(inbound: Inbound) -> Iterator[str]:
+    yield from (inbound.text, inbound.instructions, inbound.author_name, inbound.chat_title)
+    yield from (said for _, said in inbound.earlier)
+    yield from (one.name for one in inbound.attachments)
+
+
+def _parsed(payload: str) -> Inbound | None:
+    """Returns a stored message; None if this version can't read it."""
+    try:
+        return Inbound.from_json(payload)
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _reworded(store: Store, row: InboxRow, original: str | None) -> Callable[[Waiting], Waiting | None]:
+    """Returns a function that puts the text of `row` into its waiting message; `original` is the unmasked text."""
+    heard = Heard(inbox_id=row.id, inbound=Inbound.from_json(row.payload), original=original)
+
+    def in_place(waiting: Waiting) -> Waiting | None:
+        same = waiting.store is store and waiting.heard.inbox_id == row.id
+        return replace(waiting, heard=heard) if same else None
+
+    return in_place
+
+
+def _late_notice(channel: Channel | None, texts: Texts) -> Part:
+    (notice, *_) = pieces(channel, texts("late.ask"), buttons=(Button(label=texts("late.button"), data=NOW),))
+    return notice

@@ -1,0 +1,49 @@
+"""The parts of memory that people can ask for by name: tiers, kinds and categories, in every language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from gateway.wording.texts import CATALOGUE
+from memory.filters import Group
+from memory.store.browsing import LISTED, TIERS
+from memory.store.memories import Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedPart(Group):
+    """A part of the memories that a person can ask to list. `name` is its name in buttons."""
+
+    kinds: tuple[Kind, ...]
+    name: str
+
+
+@cache
+def part_of(named: str) -> ListedPart | None:
+    """Returns the part that people call `named` in any language; None if there is none.
+
+    "tier 2", "facts" and 健康 are such names.
+    """
+    return _parts().get(named.casefold().replace(" ", ""))
+
+
+@cache
+def _parts() -> Mapping[str, ListedPart]:
+    """Returns every part under each of its names."""
+    found: dict[str, ListedPart] = {}
+    for tier, kinds in TIERS.items():
+        found[f"tier{tier}"] = found[f"第{'一二三'[tier - 1]}层"] = ListedPart(name=f"tier{tier}", kinds=kinds)
+    for language in CATALOGUE.values():
+        for key, text in language.items():
+            group, _, name = key.partition(".")
+            if group in ("kind", "kinds"):
+                kind = next(one for kinds in TIERS.values() for one in kinds if one == name)
+                part = ListedPart(name=name, kinds=(kind,))
+            elif group == "category":
+                part = ListedPart(name=name, kinds=LISTED, category=name)
+            else:
+                continue
+            found |= {name: part, text.casefold().replace(" ", ""): part}
+    return found

@@ -1,0 +1,173 @@
+"""Every fixed text that a person may be shown, in their language and timezone, with dates as they are written there.
+
+Invariants: all languages have the same keys with the same fields (a test holds this). English and Chinese have every
+text of the part `texts` of their `texts.yaml`; a text that another language lacks is shown in English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cache, lru_cache, partial
+from typing import Any, Final, TypeAlias, get_args
+
+from babel.dates import format_date, format_skeleton
+
+from channels.base import Inbound
+from gateway.reading.attachments import own_words, plain_name
+from gateway.wording.phrases import wording
+from languages import LANGUAGES, Language, part
+from memory.dates import local_time
+from memory.errors import Derived, MemoryFault, NotCurrent, NotWished, NotYours, UnknownFilter, UnreadFilter
+from memory.filters import Name as FilterName
+from memory.text.language import language_of
+
+_ENGLISH: Final[Mapping[str, str]] = wording("en")["texts"]
+
+
+class Deferred(Mapping[str, str]):
+    """A mapping that is made when it is first read."""
+
+    def __init__(self, make: Callable[[], Mapping[str, str]]) -> None:
+        self._made = cache(make)
+
+    def __getitem__(self, key: str) -> str:
+        return self._made()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made())
+
+    def __len__(self) -> int:
+        return len(self._made())
+
+
+def _translated(language: Language) -> Mapping[str, str]:
+    return {**_ENGLISH, **wording(language)["texts"]}
+
+
+#: A file takes up to 20 ms, so each is read when it is first needed.
+CATALOGUE: Final[Mapping[Language, Mapping[str, str]]] = {
+    code: _ENGLISH if code == "en" else Deferred(partial(_translated, code)) for code in LANGUAGES
+}
+
+#: In the class below, `date` is a method.
+_Day: TypeAlias = date
+#: Characters of names that would be Markdown, and their replacements; an underscore between letters is no Markdown.
+_MARKS = str.maketrans("*`~|\\", "＊｀～｜＼")
+_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+#: The fewest words after a command that are a sentence rather than its options.
+_SENTENCE: Final = 4
+#: The ids of memories, which are letters of no language.
+_ID = re.compile(r"\bm_[a-z0-9]+\b")
+
+
+@lru_cache(1_024)
+def _date(day: _Day, language: Language) -> str:
+    return format_date(day, part(language, "language").get("date", "long"), locale=language)
+
+
+def spoken(own: str | None, default: Language) -> Language:
+    """Returns the person's own language ("fr", "zh-CN") if the catalogue has it, else `default`."""
+    code = (own or "").partition("-")[0].lower()
+    return code if code in LANGUAGES else default
+
+
+def written_in(text: str, default: Language) -> Language:
+    """Returns the language `text` is written in; `default` if that is not clear."""
+    return spoken(language_of(own_words(text)), default)
+
+
+def told_by(text: str) -> str | None:
+    """Returns the code of the language a message shows its author to speak; None if it shows none.
+
+    The words of commands are English for everybody: after a command only a sentence tells a language, or letters that
+    English does not have.
+    """
+    if text.lstrip().startswith("/"):
+        text = _ID.sub("", text.partition(" ")[2])
+        if text.isascii() and len(text.split()) < _SENTENCE:
+            return None
+    return language_of(own_words(text))
+
+
+def heard_in(inbound: Inbound, default: Language) -> Language:
+    """Returns the language a message is written in, else that of its author's app, else `default`."""
+    return spoken(told_by(inbound.text), spoken(inbound.language, default))
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The catalogue in one person's language and timezone: `texts("new.done")`."""
+
+    language: Language
+    timezone: str = "UTC"
+
+    def __call__(self, key: str, /, **fields: Any) -> str:
+        return CATALOGUE[self.language][key].format(**fields)
+
+    def refusal(self, short_id: str, error: MemoryFault) -> str:
+        """Returns the reason why nothing was done to the memory called `short_id`."""
+        match error:
+            case NotYours():
+                return self("memory.not_yours", id=short_id)
+            case NotCurrent():
+                return self("correct.replaced", id=short_id)
+            case NotWished():
+                return self("correct.unwished", id=short_id)
+            case Derived():
+                return self("memory.derived", id=short_id, ids=", ".join(error.short_ids))
+            case _:
+                return self("memory.unknown_id", id=short_id)
+
+    def unread(self, error: UnknownFilter | UnreadFilter) -> str:
+        """Returns the reason why a filter was not taken, with the known filters."""
+        if isinstance(error, UnknownFilter):
+            names = ", ".join(f"{name}:" for name in get_args(FilterName))
+            return self("filter.unknown", name=error.name, names=names)
+        if error.name == "category":
+            known = ", ".join(text for key, text in CATALOGUE[self.language].items() if key.startswith("category."))
+            return self("filter.no_category", value=error.value, known=known)
+        return self("filter.no_time", name=error.name, value=error.value)
+
+    def attachment(self, kind: str, name: str) -> str:
+        """Returns the name of an attachment, freed of Markdown; if it has no name, its kind."""
+        return _UNDERSCORE.sub("＿", plain_name(name).translate(_MARKS)) or self(f"attach.{kind}")
+
+    def date(self, moment: int) -> str:
+        """Returns a moment (milliseconds UTC) as a date in the person's timezone."""
+        return _date(local_time(moment, self.timezone).date(), self.language)
+
+    def month(self, moment: int) -> str:
+        """Returns the month of a moment (milliseconds UTC) with its year, in the person's timezone."""
+        day = local_time(moment, self.timezone)
+        return format_skeleton("yMMMM", day, locale=self.language)
+
+    def day(self, moment: int, now: int) -> str:
+        """Returns the day of a moment as told in a sentence: "today", "yesterday" or "on 3 Nov 2026"."""
+        date = self.date(moment)
+        if date == self.date(now):
+            return self("day.today")
+        if date == self.date(now - 86_400_000):
+            return self("day.yesterday")
+        return self("day.on", date=date)
+
+    def weekday(self, day: _Day) -> str:
+        """Returns the name of a day's weekday."""
+        return format_date(day, "EEEE", locale=self.language)
+
+    def day_to_come(self, day: _Day, today: _Day) -> str:
+        """Returns a day with its weekday: "Monday 30 November", in another year than this with the year."""
+        return format_date(day, part(self.language, "language")["days"][day.year != today.year], locale=self.language)
+
+    def moment(self, moment: int) -> str:
+        """Returns a moment (milliseconds UTC) as date and time in the person's timezone."""
+        day = local_time(moment, self.timezone)
+        return f"{self.date(moment)} {day:%H:%M}"
+
+    def span(self, start: int, end: int) -> tuple[str, str]:
+        """Returns two moments as dates, or with their times if both fall on one day."""
+        if self.date(start) != self.date(end):
+            return self.date(start), self.date(end)
+        return self.moment(start), self.moment(end)
