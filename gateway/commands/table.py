@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from channels.base import CommandSpec, Form, Inbound, Option, Suggestion
+from gateway.actions.memory import FORGET
 from gateway.commands import (
     admin,
     doubts,
@@ -35,7 +36,6 @@ from gateway.commands.call import Asking, Call, Command, excerpt
 from gateway.pipeline import questions
 from gateway.pipeline.delivery import RUN
 from gateway.pipeline.policy import code_in
-from gateway.pipeline.toolbox import FORGET
 from gateway.wording.texts import CATALOGUE, Deferred, Texts
 from languages import Language
 from memory.chat.doubts import DOUBT
