@@ -23,9 +23,9 @@ from memory.errors import MemoryFault, NotFound
 from memory.filters import Name as FilterName
 from memory.forgetting.choose import Selection
 from memory.forgetting.forgetting import ForgetPreview
+from memory.people.keyring import KeyScope
 from memory.recall.search import Hit
 from memory.service import Service
-from memory.store.api_keys import KeyScope
 from memory.store.browsing import LISTED, Shelf
 from memory.store.memories import Memory
 from memory.store.questions import Question
