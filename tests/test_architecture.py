@@ -59,7 +59,7 @@ GATEWAY_FLOORS = (
     ("reception",),
     ("commands",),
     ("pipeline",),
-    ("internet",),
+    ("internet", "actions"),
     ("ops",),
     ("config", "wording"),
     ("reading", "intact"),
