@@ -51,15 +51,21 @@ def part(code: str, name: str) -> Any:
 
 
 @cache
-def listed(name: str, table: str = "", plain: Callable[[str], str] = str) -> Mapping[str, re.Pattern[str]]:
-    """Returns the lists of words in a file of every language, or in a table of that file, as expressions by name.
+def words(name: str, table: str = "") -> Mapping[str, str]:
+    """Returns the lists of words in a file of every language, or in a table of that file, by name.
 
-    A list has the words of all languages. `plain` turns them into the form of the texts that are searched.
+    A list has the words of all languages.
     """
     lists: dict[str, list[str]] = {}
     for code in LANGUAGES:
         content = part(code, name)
-        for key, words in (content.get(table, {}) if table else content).items():
-            if isinstance(words, str):
-                lists.setdefault(key, []).append(words)
-    return {key: listed_words(plain("|".join(words))) for key, words in lists.items()}
+        for key, listing in (content.get(table, {}) if table else content).items():
+            if isinstance(listing, str):
+                lists.setdefault(key, []).append(listing)
+    return {key: "|".join(listing) for key, listing in lists.items()}
+
+
+@cache
+def listed(name: str, table: str = "", plain: Callable[[str], str] = str) -> Mapping[str, re.Pattern[str]]:
+    """Returns such lists as expressions. `plain` turns words into the form of the texts that are searched."""
+    return {key: listed_words(plain(listing)) for key, listing in words(name, table).items()}

@@ -18,9 +18,9 @@ from functools import cache, partial
 from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
-from languages import listed
+from languages import listed, words
+from languages.reading import listed_words
 from memory.learn.grounding import telling
-from memory.text.language import common_words
 from memory.text.simplified import simplified
 from memory.text.words import fold
 
@@ -59,8 +59,16 @@ class Reading:
 class Clause:
     """The segments of a clause, each with the turn that it takes from those before it."""
 
-    asks: bool
+    role: Role
     segments: list[tuple[str, Turn]]
+
+    @property
+    def asks(self) -> bool:
+        return self.role == "asks"
+
+    @property
+    def feels(self) -> bool:
+        return has("feels", self.segments[0][0])
 
     @property
     def ends_denied(self) -> bool:
@@ -70,11 +78,11 @@ class Clause:
     def read(self) -> Reading:
         """Returns the contents of the clause."""
         text = " ".join(segment for segment, _ in self.segments)
-        words, pieces = _other_words(text)
+        others, pieces = _other_words(text)
         return Reading(
             text=text,
             mentions=frozenset(mention for segment, turn in self.segments for mention in _mentions(segment, turn)),
-            words=words,
+            words=others,
             pieces=pieces,
             telling=frozenset(telling(text)),
             denied=bool(denials(text)),
@@ -103,8 +111,12 @@ def clauses(plain: str) -> list[Clause]:
         role, last, empty = role_of(segment), parted[-1] if parted else None, is_empty(segment)
         if last is not None and role == "asks" and last.ends_denied and _is_polite_thing(segment):
             role = "thing"
-        if empty and role == "thing" and not denials(segment):
-            continue  # "no, …" and "ok, …"
+        if empty and not denials(segment):
+            if role == "thing":  # "no, …" and "ok, …"
+                continue
+            if last is not None and last.role != "states" and not word("please").sub("", segment).strip(SIGNS):
+                last.role = "asks"
+                continue
         if last is not None and leads:
             # Whatever an empty clause is about, or what is asked under a condition.
             fresh = role == "asks" or japanese or last.segments[-1][1] == "limit"
@@ -112,20 +124,26 @@ def clauses(plain: str) -> list[Clause]:
             last.segments.append((segment, turn))
             # "I hate it when people …" is no wish.
             others = role == "depends" and is_of_others(segment)
-            last.asks = (last.asks or role == "asks") and not others
+            last.role = "states" if others else "asks" if "asks" in (role, last.role) else last.role
             leads = japanese and role == "thing"
-        elif last is not None and role == "asks" and empty:
+        elif (
+            last is not None
+            and role == "asks"
+            and empty
+            and (last.role != "states" or has("feels", last.segments[0][0]))
+        ):
             if leads := bool(denials(segment)):  # "emojis, please don't"
                 last.segments = [(text, "open" if last.asks else "denied") for text, _ in last.segments]
-            last.asks = True
+            last.role = "asks"
         elif last is not None and (role in ("depends", "beside") or (role == "thing" and not _sets_apart(segment))):
             turn = _turn_after(last, role, segment)
             last.segments.append((segment, turn))
         else:
             # "Not formal, but casual" asks for both, "without emojis please" is all there is.
-            asks = role == "asks" or (role == "thing" and last is not None and last.asks) or has("please", segment)
+            takes_over = role == "thing" and last is not None and last.asks
             turn = "limit" if role == "depends" and not empty else "wanted"
-            parted.append(Clause(asks, [(segment, turn)]))
+            asks = takes_over or (role == "beside" and has("please", segment))
+            parted.append(Clause("asks" if asks else role, [(segment, turn)]))
             leads = role == "depends" or (empty and role != "states") or (japanese and role == "thing")
     return parted
 
@@ -136,8 +154,8 @@ def _turn_after(clause: Clause, role: Role, segment: str) -> Turn:
     A denial reaches what depends on it, and all of a list that ends with "or".
     """
     turn, denied = clause.segments[-1][1], clause.ends_denied
-    if role == "beside":
-        return "wanted"
+    if role == "beside":  # "neither … nor"; whatever sets apart what follows denies it by itself
+        return "denied" if denied else "wanted"
     if role == "depends":
         return "denied" if denied and has("infinitive", segment) else "limit"
     if not denied:
@@ -184,18 +202,18 @@ def _order_within(part: str) -> list[int]:
 
 def role_of(segment: str) -> Role:
     """Returns how a segment stands to those beside it."""
-    start = opening(segment)
-    if any(begins(name, segment, at) for name in ("despite", "reasons") for at in (0, start)):
+    start, unspaced = opening(segment), UNSPACED.search(segment) is not None
+    gives_reason = unspaced and ends_with("reasons", segment) and not has("asks", segment)
+    if gives_reason or any(begins(name, segment, at) for name in ("despite", "reasons") for at in (0, start)):
         return "states"
     if begins("beside", segment):
         return "beside"
-    if begins("joins", segment) or (UNSPACED.search(segment) and ends_with("joins", segment)):
-        return "depends"
-    if KANA.search(segment) and ends_with("reasons", segment) and not has("asks", segment):
-        return "states"
-    if _asks(segment, start):
+    depends = begins("joins", segment) or (unspaced and ends_with("joins", segment))
+    if not depends and _asks(segment, start):
         return "asks"
-    return "states" if begins("subjects", segment, start) else "thing"
+    if depends or (begins("regards", segment) and not names_manner(segment)):
+        return "depends"
+    return "states" if begins("subjects", segment, start) or has("finite", segment) else "thing"
 
 
 def _asks(segment: str, start: int) -> bool:
@@ -203,7 +221,8 @@ def _asks(segment: str, start: int) -> bool:
         return not _is_deed(word("answers").sub(" ", segment))
     if _is_deed(segment):
         return False
-    if has("asks", segment) or has("polite", segment) or begins("orders", segment, start):
+    polite = word("please").sub(" ", segment) if begins("subjects", segment, start) else segment
+    if has("asks", polite) or has("polite", segment) or begins("orders", segment, start):
         return True
     if ends_with("ends", segment) or any(place == 0 for place, _ in denials(segment[start:])):
         return True
@@ -232,27 +251,28 @@ def opening(segment: str) -> int:
 
 def names_manner(plain: str, *, but: str = "") -> bool:
     """Returns whether a text speaks of a manner other than `but`."""
-    return any(words.search(plain) for name, words in manner_words().items() if name != but)
+    return any(known.search(plain) for name, known in manner_words().items() if name != but)
 
 
 def is_empty(segment: str) -> bool:
     """Returns whether a segment names nothing that could be wanted."""
-    words, pieces = _other_words(segment)
-    return not (words or pieces or names_manner(segment))
+    others, pieces = _other_words(segment)
+    return not (others or pieces or names_manner(word("feels").sub(" ", segment)))
 
 
 def _other_words(text: str) -> tuple[frozenset[str], tuple[str, ...]]:
     """Returns the words of a text that are no manner and say something, and its pieces of scripts without spaces."""
-    for words in (*manner_words().values(), _empty()):
-        text = words.sub(" ", text)
+    for expression in (word("feels"), *manner_words().values(), _empty()):
+        text = expression.sub(" ", text)
     pieces = tuple(piece for piece in UNSPACED.findall(text) if not _FEW_KANA.fullmatch(piece))
     return frozenset(telling(UNSPACED.sub(" ", text))), pieces
 
 
 def _mentions(segment: str, turn: Turn) -> Iterator[tuple[str, Turn]]:
     denied = denials(segment)
-    for name, words in manner_words().items():
-        for match in words.finditer(segment):
+    segment = word("feels").sub(lambda match: " " * len(match.group()), segment)  # "it would be nice if …"
+    for name, known in manner_words().items():
+        for match in known.finditer(segment):
             yield name, _turn_at(segment, match, denied, turn)
 
 
@@ -277,7 +297,7 @@ def denials(text: str) -> list[tuple[int, int]]:
     """Returns the places of the words that deny something, in their order."""
     text = word("undenied").sub(lambda match: " " * len(match.group()), text)
     lists = [word("denies"), word("stops")] + ([] if KANA.search(text) else [_list("claims")["denied"]])
-    return sorted(match.span() for words in lists for match in words.finditer(text))
+    return sorted(match.span() for known in lists for match in known.finditer(text))
 
 
 # Words --------------------------------------------------------------------------------------------------------------
@@ -291,7 +311,8 @@ def plain_words(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    return " ".join(fold(text).split())
+    # Folding would make "I like" of "I'd like".
+    return " ".join(fold(_WOULD.sub(" would", text)).split())
 
 
 _list = partial(listed, plain=_folded)
@@ -327,10 +348,9 @@ def ends_with(name: str, plain: str) -> bool:
 
 @cache
 def _empty() -> re.Pattern[str]:
-    """Returns the words that say nothing beside a wish, the longer expressions first."""
-    common = "|".join(map(re.escape, common_words()))
-    lists = [word(name).pattern for name in _EMPTY] + [_list("claims")["denied"].pattern]
-    return re.compile("|".join([*lists, rf"(?<!\w)(?:{common})(?!\w)"]), re.IGNORECASE)
+    """Returns the words that say nothing beside a wish."""
+    lists = [*(words("wishes")[name] for name in _EMPTY), words("claims")["denied"]]
+    return listed_words(_folded("|".join(lists)))
 
 
 @cache
@@ -345,12 +365,13 @@ def joint() -> re.Pattern[str]:
 
 
 _EMPTY: Final = (
-    "henceforth", "lasting", "wants", "feels", "offers", "asks", "polite", "able", "orders", "stops", "denies", "frame",
-    "tags", "light",
+    "henceforth", "lasting", "frame", "light", "wants", "feels", "offers", "asks", "polite", "able", "orders", "stops",
+    "denies", "tags",
 )  # fmt: skip
 KANA: Final = re.compile("[\u3040-\u30ff]")
 UNSPACED: Final = re.compile("[\u3040-\u9fff]+")
 SIGNS: Final = " .!?,;:~-"
+_WOULD: Final = re.compile(r"(?<=\w)['’]d\b", re.IGNORECASE)
 _FEW_KANA: Final = re.compile("[\u3040-\u30ff]{1,2}")
 #: The lists of words behind which a verb orders nothing.
 _BEFORE_VERBS: Final = ("subjects", "you", "verbal")

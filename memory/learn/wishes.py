@@ -168,7 +168,8 @@ def _passes_on(plain: str) -> bool:
     if any(not begins("to_me", plain[match.end() :].lstrip(" -")) for match in word("tells").finditer(plain)):
         return True
     head, colon, _ = plain.partition(":")
-    return bool(colon) and has("writes", head) and not has("heeds", head)
+    announces = has("heeds", head) or is_empty(head) or (names_manner(head) and not has("writes", head))
+    return bool(colon) and not announces
 
 
 def _lasts(plain: str, *, standing: bool = True) -> bool:
@@ -190,8 +191,13 @@ def _is_work(plain: str, names: frozenset[str]) -> bool:
         return True
     if _is_question(plain) and not has("polite", plain):
         return not any(manner_words()[name].search(plain) for name in names)
-    asks = any(role_of(segment) == "asks" and not is_empty(segment) for _, segment in segments(plain))
-    return asks and not (has("talk", plain) or names_manner(plain))
+    if has("talk", plain) or names_manner(plain):
+        return False
+    # A thing of some length may be an order with a verb that no list has: "Compare the two phones."
+    return any(
+        not is_empty(segment) and (role == "asks" or (role == "thing" and len(segment[opening(segment) :].split()) > 2))
+        for segment, role in ((segment, role_of(segment)) for _, segment in segments(plain))
+    )
 
 
 def _agreed(text: str, before: str) -> list[Reading]:
