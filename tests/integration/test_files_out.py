@@ -117,7 +117,11 @@ async def test_file_of_unknown_fate_is_kept_for_a_while_only(memory: Service, cl
     assert (await files(memory))[0] == ("unknown", EXPORT.name, EXPORT.data)
     await memory.database.write(lambda tx: mailbox.begin(tx, alone=True, now=week_later + 1))
     assert (await files(memory))[0] == ("dead", "", None)
-    await memory.mailbox.show_again(CHAT, row.id, inbox_id=0, gone=Part(text="It is gone."))
+    asked = await memory.mailbox.receive(
+        platform="telegram", bot_id="1", update_key="again", session_key=CHAT, payload="{}"
+    )
+    assert asked is not None
+    await memory.mailbox.show_again(CHAT, row.id, inbox_id=asked, gone=Part(text="It is gone."))
     assert (await files(memory))[0] == ("dead", "", None)
 
 
