@@ -54,16 +54,23 @@ def _length(text: str) -> int:
 def _until(text: str, lists: Sequence[str]) -> str:
     """Returns a message up to a line that brings another text behind its colon or below it, by lists of words.
 
-    What a person was sent has a colon before it: "Tom just sent: …".
+    What a person was sent, or wants passed on, has a colon before it: "Tom just sent: …", "Tell Tom: …".
     """
     end = 0
     for line in text.splitlines(keepends=True)[:_LINES]:
         asked, colon, _ = line[:_LINE].replace("：", ":").partition(":")
         plain = asked.replace("’", "'")
-        if any(listed("claims")[name].search(plain) for name in lists if colon or name != "sends"):
+        brings = any(listed("claims")[name].search(plain) for name in lists if colon or name != "sends")
+        if brings or (colon and _passes_on(plain)):
             return f"{text[: end + len(asked)]}{colon and HOLE}\n{HOLE}"
         end += len(line)
     return text
+
+
+def _passes_on(plain: str) -> bool:
+    order = _SENTENCE_END.split(plain)[-1]
+    passes = listed("claims")["passes"].match(order)
+    return passes is not None and not listed("claims")["spared"].match(order[passes.end() :].lstrip(" -"))
 
 
 def _without_letters(text: str) -> str:
@@ -120,6 +127,7 @@ _QUOTED: Final = Phrase(
     r"|(?<![\w'])'(?=[^\s'])([^\n]{1,200}?)(?<=[^\s'])'(?!\w)|‘([^’\n]{1,200})’(?!\w)|《([^》\n]{1,60})》",
     re.MULTILINE,
 )
+_SENTENCE_END: Final = re.compile(r"[.!?。！？]\s*")
 _WORD: Final = re.compile(r"\w+")
 _UNSPACED: Final = re.compile("[\u3040-\u9fff]")
 _STRESSED: Final = Phrase(r"\*{1,3}(?=[^\s*])([^*\n]{1,200})(?<=\S)\*{1,3}")

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
@@ -29,6 +29,8 @@ Role: TypeAlias = Literal["asks", "states", "depends", "beside", "thing"]
 
 #: Characters behind a word in which Japanese denies it.
 _DENIED_WITHIN: Final = 14
+#: The segments whose readings are kept: each is looked at several times.
+_SEGMENTS: Final = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,12 +128,7 @@ def clauses(plain: str) -> list[Clause]:
             others = role == "depends" and is_of_others(segment)
             last.role = "states" if others else "asks" if "asks" in (role, last.role) else last.role
             leads = japanese and role == "thing"
-        elif (
-            last is not None
-            and role == "asks"
-            and empty
-            and (last.role != "states" or has("feels", last.segments[0][0]))
-        ):
+        elif last is not None and role == "asks" and empty and (last.role != "states" or last.feels):
             if leads := bool(denials(segment)):  # "emojis, please don't"
                 last.segments = [(text, "open" if last.asks else "denied") for text, _ in last.segments]
             last.role = "asks"
@@ -200,6 +197,7 @@ def _order_within(part: str) -> list[int]:
     return []
 
 
+@lru_cache(_SEGMENTS)
 def role_of(segment: str) -> Role:
     """Returns how a segment stands to those beside it."""
     start, unspaced = opening(segment), UNSPACED.search(segment) is not None
@@ -254,6 +252,7 @@ def names_manner(plain: str, *, but: str = "") -> bool:
     return any(known.search(plain) for name, known in manner_words().items() if name != but)
 
 
+@lru_cache(_SEGMENTS)
 def is_empty(segment: str) -> bool:
     """Returns whether a segment names nothing that could be wanted."""
     others, pieces = _other_words(segment)
