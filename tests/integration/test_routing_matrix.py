@@ -175,7 +175,7 @@ class Telegram(World):
     async def dead(self) -> str:
         await self.platform.say("/dead", user=ROOT)
         await self.platform.wait(chat=ROOT, bot_messages=1)
-        return (await self.platform.texts(ROOT))[-1]
+        return str((await self.platform.texts(ROOT))[-1])
 
 
 class Discord(World):
@@ -260,7 +260,7 @@ class Discord(World):
         # Not among the commands that Discord offers in private chats: typed, it is one.
         await self.platform.say("/dead", user=ROOT)
         await self.platform.wait(channel=self._admin, bot_messages=1)
-        return (await self.platform.texts(self._admin))[-1].replace("\\", "")
+        return str((await self.platform.texts(self._admin))[-1]).replace("\\", "")
 
 
 @asynccontextmanager

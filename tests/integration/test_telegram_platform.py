@@ -50,7 +50,7 @@ class Client:
     """python-telegram-bot's Bot, which speaks in urlencoded forms."""
 
     def __init__(self, url: str, token: str) -> None:
-        waits = dict.fromkeys(("read_timeout", "write_timeout", "connect_timeout", "pool_timeout"), SECONDS)
+        waits: Any = dict.fromkeys(("read_timeout", "write_timeout", "connect_timeout", "pool_timeout"), SECONDS)
         self.requests = [HTTPXRequest(httpx_kwargs={"trust_env": False, "verify": False}, **waits) for _ in range(2)]
         self.bot = telegram.Bot(
             token,
