@@ -32,7 +32,7 @@ from memory.reminders import orders
 from memory.text.secrets.redact import redact
 from memory.text.sentences import parts
 from memory.text.simplified import simplified
-from memory.text.times.days import days_named
+from memory.text.times.spans import days_named
 
 log = structlog.get_logger(__name__)
 

@@ -35,7 +35,6 @@ from memory.chat.summary import SECTIONS as SUMMARY_SECTIONS
 from memory.chat.turns import Outcome, Said, Turn, Turns
 from memory.chat.window import OLD_RESULT, TurnMaterial, WindowSize
 from memory.context import Context, anew, confined
-from memory.dates import local_time
 from memory.errors import StorageError
 from memory.filters import NO_FILTERS, Filter, Filters, Group
 from memory.filters import Name as FilterName
@@ -123,9 +122,10 @@ from memory.store.talks import Conversation, ConversationLine, Entered
 from memory.store.usage import Spent, Taken, Used
 from memory.text.language import language_of, last_language
 from memory.text.shortened import kept
-from memory.text.times.days import days_named
+from memory.text.times.clock import local_time
 from memory.text.times.phrases import is_request as asks_reminder
 from memory.text.times.rules import parse_rule as reminder_rule
+from memory.text.times.spans import days_named
 from memory.text.words import query_terms
 from memory.text.zones import zone_named, zones_like
 from memory.transfer.backups import Backups, Retention

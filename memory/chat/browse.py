@@ -11,7 +11,7 @@ from datetime import date
 from itertools import chain
 from typing import Literal
 
-from memory import dates, profile
+from memory import profile
 from memory.chat.shown import Shown, shown
 from memory.context import Context, confined, in_read, sees
 from memory.errors import NotFound
@@ -23,6 +23,7 @@ from memory.store.browsing import Shelf
 from memory.store.database import Database, Reader
 from memory.store.entities import Entity
 from memory.store.memories import Kind, Memory
+from memory.text.times import clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,7 @@ class Browse:
 
     async def filters(self, context: Context, text: str, *, group_of: GroupOf) -> Filters:
         """Returns the words and filters of a typed text. Raises `UnknownFilter` and `UnreadFilter`."""
-        today = dates.local_date(self._now(), context.timezone)
+        today = clock.local_date(self._now(), context.timezone)
         return await self._database.read(
             lambda reader: filtered.read(reader, confined(reader, context).scope, text, today, group_of=group_of)
         )
@@ -136,7 +137,7 @@ class Browse:
 
         They are those of the page with the number `page` from 1, newest first.
         """
-        scope, end = confined(reader, context).scope, dates.end_of(day, context.timezone)
+        scope, end = confined(reader, context).scope, clock.end_of(day, context.timezone)
         held = browsing.held_at(reader, scope, end - 1)
         return memories.by_ids(reader, scope, held[(page - 1) * limit : page * limit]), len(held)
 

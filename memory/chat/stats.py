@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
-from memory import dates
 from memory.chat.mailbox import Mailbox
 from memory.context import Context, confined, in_read, reads, sees
 from memory.recall.embedding import Embedding, EmbeddingProgress
@@ -33,6 +32,7 @@ from memory.store.extractions import ReadingState
 from memory.store.job_runs import Run
 from memory.store.server import Deployment
 from memory.store.usage import Spent, Taken, Used, UsedQuarter
+from memory.text.times import clock
 
 _DAY_MS = 24 * 3_600_000
 
@@ -242,20 +242,20 @@ class Stats:
 
     async def by_day(self, context: Context, *, days: int) -> list[UsedDay]:
         """Returns the usage of model calls on each of the last `days` days in the person's time zone, today last."""
-        today = dates.local_date(self._now(), context.timezone)
+        today = clock.local_date(self._now(), context.timezone)
         first = today - timedelta(days=days - 1)
-        since = dates.end_of(first - timedelta(days=1), context.timezone)
+        since = clock.end_of(first - timedelta(days=1), context.timezone)
         quarters = await self._database.read(
             lambda reader: usage.by_quarter(reader, context.session.agent_id, since=since)
         )
         found: dict[date, list[UsedQuarter]] = {first + timedelta(days=n): [] for n in range(days)}
         for one in quarters:
-            found.setdefault(dates.local_date(one.at, context.timezone), []).append(one)
+            found.setdefault(clock.local_date(one.at, context.timezone), []).append(one)
         return [_day(day, of) for day, of in sorted(found.items())]
 
     async def spending(self, context: Context, timezone: str) -> Spending:
         """Returns the cost of today's answers; the day is that of the agent's `timezone`."""
-        session, (since, until) = context.session, dates.day_bounds(self._now(), timezone)
+        session, (since, until) = context.session, clock.day_bounds(self._now(), timezone)
 
         def act(reader: Reader) -> Spending:
             people_ids = [one.id for one in people.accounts(reader, context.speaker.id)]
@@ -277,7 +277,7 @@ class Stats:
             held = memories.held(reader, scope)
             window = history.after(reader, session.id, session.window_after, limit=1_000)
             inbound, outbound = mailbox.backlog(reader, session.key)
-            today = dates.midnight(self._now(), context.timezone)
+            today = clock.midnight(self._now(), context.timezone)
             used = usage.used(reader, session.agent_id, session_id=session.id, since=today)
             costs = [one.cost for one in used if one.cost is not None]
             return Status(

@@ -17,7 +17,6 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from memory import dates
 from memory.chat.mailbox import Mailbox
 from memory.context import Context, anew, in_read, in_write
 from memory.learn.agents import Agents
@@ -27,7 +26,7 @@ from memory.store.database import Database, Reader, Transaction
 from memory.store.mailbox import InboxRow, Outgoing, Part
 from memory.store.people import Account
 from memory.store.reminders import Reminder, ReminderTimes
-from memory.text.times import phrases, rules
+from memory.text.times import clock, phrases, rules
 from memory.text.times.phrases import Reading, Unclear
 
 __all__ = ["Firing", "Reading", "Reminders", "Unclear"]
@@ -304,7 +303,7 @@ class Reminders:
 
     async def may_spend(self, agent_id: int, limits: Mapping[str, int | None]) -> bool:
         """Returns whether an agent's work in the background has tokens left for this day, by the agents' `limits`."""
-        today = dates.midnight(self._now(), self._agents.timezone(agent_id))
+        today = clock.midnight(self._now(), self._agents.timezone(agent_id))
 
         def act(reader: Reader) -> bool:
             limit = limits.get(scopes.agent_name(reader, agent_id))

@@ -7,14 +7,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.text.times.days import Days, days_named
+from memory.text.times.spans import days_named
 from tests.kit.tables import each_row
 
 #: A Wednesday.
 NOW = datetime(2026, 11, 25, 12, tzinfo=ZoneInfo("Europe/Berlin"))
 
 
-def on(first: int, last: int | None = None) -> Days:
+def on(first: int, last: int | None = None) -> tuple[date, date]:
     return date(2026, 11, first), date(2026, 11, first if last is None else last)
 
 
@@ -33,7 +33,7 @@ def on(first: int, last: int | None = None) -> Days:
         ("ja", "今週末の予定は？", on(28, 29)),
     ],
 )
-def test_a_day_a_weekend_and_a_week_are_named(language: str, text: str, days: Days) -> None:
+def test_a_day_a_weekend_and_a_week_are_named(language: str, text: str, days: tuple[date, date]) -> None:
     assert days_named(text, language=language, now=NOW) == days
 
 

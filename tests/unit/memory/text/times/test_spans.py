@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.periods import READ_CHARS, Range, moments, ranges
+from memory.text.times.clock import moments
+from memory.text.times.spans import READ_CHARS, spans
 from tests.kit.tables import each_row
 
 SATURDAY = date(2026, 11, 21)
@@ -200,7 +201,7 @@ PIECES = st.sampled_from(
     ])  # fmt: skip
 def test_times_are_read_as_people_mean_them(text: str, words: str, first: str, last: str) -> None:
     """The table is the promise, as asked on a Saturday; no first day means any time before."""
-    (found,) = ranges(text, SATURDAY)
+    (found,) = spans(text, SATURDAY, looks="back")
     assert text[found.start : found.end] == words
     assert (found.first, found.last) == (date.fromisoformat(first) if first else date.min, date.fromisoformat(last))
 
@@ -215,13 +216,13 @@ def test_times_are_read_as_people_mean_them(text: str, words: str, first: str, l
     ])  # fmt: skip
 def test_words_that_only_look_like_a_time_give_none(text: str) -> None:
     """A wrong time would hide the right answer behind it."""
-    assert ranges(text, SATURDAY) == []
+    assert spans(text, SATURDAY, looks="back") == []
 
 
 def test_several_times_are_told_apart() -> None:
     """ "October and Sunday" are two times, no span between them."""
     text = "what happened in October and on Sunday, 还有前天"
-    assert [text[r.start : r.end] for r in ranges(text, SATURDAY)] == ["in October", "on Sunday", "前天"]
+    assert [text[r.start : r.end] for r in spans(text, SATURDAY, looks="back")] == ["in October", "on Sunday", "前天"]
 
 
 @each_row(
@@ -236,14 +237,14 @@ def test_several_times_are_told_apart() -> None:
 )
 def test_without_its_time_a_question_shows_what_else_it_asks(text: str, rest: str) -> None:
     """The spans hold the words that belong to the time and no others, so that a search is not led by them."""
-    for found in reversed(ranges(text, SATURDAY)):
+    for found in reversed(spans(text, SATURDAY, looks="back")):
         text = text[: found.start] + text[found.end :]
     assert text == rest
 
 
 def test_words_for_no_time_in_particular_are_marked() -> None:
     """ "Recently" may be two months ago: nothing should be left out because of it."""
-    assert [r.vague for r in ranges("recently, 前阵子 and yesterday", SATURDAY)] == [True, True, False]
+    assert [r.vague for r in spans("recently, 前阵子 and yesterday", SATURDAY, looks="back")] == [True, True, False]
 
 
 @pytest.mark.parametrize("place", [0, READ_CHARS * 4])
@@ -251,15 +252,15 @@ def test_a_question_is_found_at_either_end_of_a_long_paste(place: int) -> None:
     """People paste a page and ask below it, or ask and paste; the dates in the page are not the question."""
     page = ("x" * 99 + " ") * (READ_CHARS // 25)
     text = page[:place] + " what did I say last week? " + page[place:]
-    assert [text[r.start : r.end] for r in ranges(text, SATURDAY)] == ["last week"]
+    assert [text[r.start : r.end] for r in spans(text, SATURDAY, looks="back")] == ["last week"]
     inside = page + " on 7 May 2023 " + page
-    assert ranges(inside, SATURDAY) == []
+    assert spans(inside, SATURDAY, looks="back") == []
 
 
 @given(today=st.dates(), text=st.one_of(st.text(max_size=200), st.lists(PIECES, max_size=12).map("".join)))
 def test_any_text_gives_ordered_ranges(today: date, text: str) -> None:
     """A question must never fail over its date, at the edges of the calendar neither."""
-    found = ranges(text, today)
+    found = spans(text, today, looks="back")
     assert all(0 <= r.start < r.end <= len(text) and r.first <= r.last for r in found)
     assert all(before.end <= after.start for before, after in pairwise(found))
 
@@ -267,10 +268,10 @@ def test_any_text_gives_ordered_ranges(today: date, text: str) -> None:
 @given(today=DAYS, amount=st.integers(1, 60), unit=st.sampled_from(["day", "week", "month", "year"]))
 def test_the_longer_ago_the_wider(today: date, amount: int, unit: str) -> None:
     """Nobody counts the days of half a year; both languages allow the same, and the day itself is always inside."""
-    (near,) = ranges(f"{amount} {unit}s ago", today)
-    (far,) = ranges(f"{amount + 12} {unit}s ago", today)
+    (near,) = spans(f"{amount} {unit}s ago", today, looks="back")
+    (far,) = spans(f"{amount + 12} {unit}s ago", today, looks="back")
     chinese = {"day": "天", "week": "周", "month": "个月", "year": "年"}[unit]
-    (same,) = ranges(f"{amount}{chinese}前", today)
+    (same,) = spans(f"{amount}{chinese}前", today, looks="back")
     assert (same.first, same.last) == (near.first, near.last)
     assert near.first <= near.last < today
     assert far.first < near.first
@@ -291,7 +292,7 @@ def test_a_full_date_is_that_day_whenever_it_is_asked(today: date, day: date) ->
         f"{day.year}年{day.month}月{day.day}日",
     ]  # fmt: skip
     for text in written:
-        (found,) = ranges(text, today)
+        (found,) = spans(text, today, looks="back")
         assert (found.first, found.last) == (day, day)
 
 
@@ -299,20 +300,19 @@ def test_a_full_date_is_that_day_whenever_it_is_asked(today: date, day: date) ->
 def test_bare_weekdays_and_months_are_the_latest_past_ones(today: date, weekday: int, month: int) -> None:
     """Questions look back; the two languages must agree."""
     name = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"][weekday]
-    (day,) = ranges(f"on {name}", today)
+    (day,) = spans(f"on {name}", today, looks="back")
     assert day.first.weekday() == weekday
     assert today - timedelta(days=7) <= day.first < today
-    (chinese,) = ranges("周" + "一二三四五六日"[weekday], today)
+    (chinese,) = spans("周" + "一二三四五六日"[weekday], today, looks="back")
     assert chinese.first == day.first
-    (whole,) = ranges(f"{month}月", today)
+    (whole,) = spans(f"{month}月", today, looks="back")
     assert whole.first.month == whole.last.month == month
     assert today - timedelta(days=366) < whole.first <= today
 
 
 def test_a_range_becomes_moments_up_to_the_next_midnight() -> None:
     """Both ends in the person's timezone: what was said at half past midnight belongs to the new day."""
-    found = Range(first=date(2026, 11, 20), last=date(2026, 11, 21), start=0, end=0)
-    begin, end = moments(found, "Asia/Shanghai")
+    begin, end = moments(date(2026, 11, 20), date(2026, 11, 21), "Asia/Shanghai")
     zone = ZoneInfo("Asia/Shanghai")
     assert datetime.fromtimestamp(begin / 1000, zone) == datetime(2026, 11, 20, tzinfo=zone)
     assert datetime.fromtimestamp(end / 1000, zone) == datetime(2026, 11, 22, tzinfo=zone)
@@ -329,14 +329,14 @@ def test_a_range_becomes_moments_up_to_the_next_midnight() -> None:
 )
 def test_days_are_as_long_as_the_clocks_make_them(zone: str, day: date, hours: int) -> None:
     """A day of 24 hours would lose or double an hour of messages twice a year."""
-    begin, end = moments(Range(first=day, last=day, start=0, end=0), zone)
+    begin, end = moments(day, day, zone)
     assert (end - begin) / 3_600_000 == hours
 
 
 @given(zone=ZONES, day=st.dates(min_value=date(1950, 1, 1), max_value=date(2100, 1, 1)))
 def test_days_follow_each_other_without_gap(zone: str, day: date) -> None:
     """Every moment belongs to exactly one day, whatever the clocks do."""
-    ends = [moments(Range(first=d, last=d, start=0, end=0), zone) for d in (day, day + timedelta(days=1))]
+    ends = [moments(d, d, zone) for d in (day, day + timedelta(days=1))]
     assert ends[0][1] == ends[1][0]
     assert ends[0][0] < ends[0][1]
 
@@ -344,5 +344,5 @@ def test_days_follow_each_other_without_gap(zone: str, day: date) -> None:
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])
 def test_open_ends_stay_inside_what_a_clock_can_say(zone: str) -> None:
     """ "Before May" reaches back to the first day there is."""
-    begin, end = moments(Range(first=date.min, last=date.max, start=0, end=0), zone)
+    begin, end = moments(date.min, date.max, zone)
     assert begin < 0 < end

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from itertools import product
-from zoneinfo import available_timezones
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory import periods
-from memory.dates import anchor, day_bounds, end_of, local_date, local_time, mentions, month_at, number_zh
-from memory.errors import UnreadFilter
-from memory.filters import read
+from memory.text.times.calendar import number_zh
+from memory.text.times.spans import anchor, spans
 from tests.kit.tables import each_row
 
 SATURDAY = date(2026, 11, 21)
@@ -146,10 +142,10 @@ def test_words_are_kept_in_order(today: date, text: str) -> None:
 def test_weekdays_fall_on_their_day(today: date, weekday: int) -> None:
     """Off-by-one errors hide on Sundays and at month ends, so every day is tried."""
     name = WEEKDAYS[weekday]
-    (following,) = mentions(f"next {name}", today)
-    (past,) = mentions(f"last {name}", today)
-    (coming,) = mentions(f"on {name}", today, ahead=True)
-    (chinese,) = mentions("下周" + "一二三四五六日"[weekday], today)
+    (following,) = spans(f"next {name}", today, looks="ahead")
+    (past,) = spans(f"last {name}", today, looks="ahead")
+    (coming,) = spans(f"on {name}", today, looks="ahead")
+    (chinese,) = spans("下周" + "一二三四五六日"[weekday], today, looks="ahead")
     assert {following.first.weekday(), past.first.weekday(), coming.first.weekday()} == {weekday}
     monday = today - timedelta(days=today.weekday())
     assert monday + timedelta(days=7) <= following.first <= monday + timedelta(days=13)
@@ -160,21 +156,21 @@ def test_weekdays_fall_on_their_day(today: date, weekday: int) -> None:
 @given(today=DAYS, days=st.integers(1, 999))
 def test_days_counted_forward_and_back_meet(today: date, days: int) -> None:
     """The two languages and the two directions must agree about what N days are."""
-    (later,) = mentions(f"in {days} days", today)
-    (chinese,) = mentions(f"{days}天后", today)
+    (later,) = spans(f"in {days} days", today, looks="ahead")
+    (chinese,) = spans(f"{days}天后", today, looks="ahead")
     assert later.first == chinese.first == today + timedelta(days=days)
-    (back,) = mentions(f"{days} days ago", later.first)
+    (back,) = spans(f"{days} days ago", later.first, looks="ahead")
     assert back.first == today
 
 
 @given(today=DAYS)
 def test_months_and_years_are_whole(today: date) -> None:
     """A span that missed its last day would call a plan past while it is still to come."""
-    (following,) = mentions("next month", today)
+    (following,) = spans("next month", today, looks="ahead")
     assert following.first.day == 1
     assert (following.last + timedelta(days=1)).day == 1
     assert (following.first - timedelta(days=1)).month == today.month
-    (year,) = mentions("明年", today)
+    (year,) = spans("明年", today, looks="ahead")
     assert (year.first, year.last) == (date(today.year + 1, 1, 1), date(today.year + 1, 12, 31))
 
 
@@ -199,48 +195,3 @@ def test_other_numerals_are_refused(text: str) -> None:
     """A misread number becomes a false age; refusing lets the caller leave the sentence alone."""
     with pytest.raises(ValueError, match="not a number"):
         number_zh(text)
-
-
-# The ends of the calendar ---------------------------------------------------------------------------------------
-
-EDGES = [date.min, date.min + timedelta(days=1), date(1, 12, 31), date(9999, 1, 1), date(9999, 12, 30), date.max]
-ZONES = ["UTC", "Pacific/Kiritimati", "Etc/GMT+12", "Asia/Shanghai", "America/New_York", "Africa/Monrovia"]
-
-
-def test_the_first_and_last_days_of_the_calendar_end_in_every_timezone() -> None:
-    """A date in an address is anybody's, so none may be an error."""
-    for day, zone in product(EDGES[1:], sorted(available_timezones())):
-        assert end_of(day - timedelta(days=1), zone) < end_of(day, zone), (day, zone)
-    assert month_at(date.max, 0) == (date(9999, 12, 1), date.max, "month")
-
-
-@given(st.integers(-(2**63), 2**63 - 1), st.sampled_from(ZONES))
-def test_every_stored_moment_has_a_date(moment: int, zone: str) -> None:
-    """An import may hold any year; a list must not fail for it."""
-    day = local_date(moment, zone)
-    begins, ends = day_bounds(moment, zone)
-    assert begins < ends and local_time(moment, zone).date() == day
-
-
-@given(
-    st.sampled_from(EDGES) | st.dates(),
-    st.sampled_from(["{}", "since {}", "before {}", "after {}", "the week after {}", "around {}", "from {} to {}",
-                     "two days before {}", "early {}", "seit {}", "{}以来", "{}之前"]),
-    st.sampled_from(EDGES) | st.dates(),
-    st.sampled_from(ZONES),
-    st.sampled_from(["{:%Y-%m-%d}", "{:%Y-%m}", "{:%Y}", "{:%d %B %Y}", "{:%Y}年{:%m}月{:%d}日"]),
-)  # fmt: skip
-def test_no_date_in_words_is_an_error(day: date, form: str, today: date, zone: str, written: str) -> None:
-    """Neither asked about, nor as a filter, on whatever day it is said."""
-    said = form.format(*[written.format(day, day, day)] * 2)
-    for period in periods.ranges(said, today):
-        first, last = periods.moments(period, zone)
-        assert first < last
-    for name in ("since", "until", "on"):
-        try:
-            filters = read(f"{name}:{said}", today)
-        except UnreadFilter:
-            continue
-        for one in filters.given:
-            assert one.period is not None
-            periods.moments(one.period, zone)
