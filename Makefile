@@ -1,7 +1,8 @@
 # make chat   set up .venv when there is none, then chat in the terminal (data under data/)
-# make test   set up .venv with the development tools, and a browser where apt can; then lint, types and all tests
+# make test   set up .venv with the development tools, and a browser where apt can; then lint, types and the tests
+# make campaigns  what tries the same again with kills, attacks and whole matrices; FORM=short is what CI runs of it
 # make test-postgres  the integration tests with their stores on a PostgreSQL server that it starts
-# make check  lint, types and the quick tests, on the environment that is already there: for every commit
+# make check  lint, types and the tests without the journeys, on the environment that is already there: for every commit
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Recipes below never reach out for a newer pip, and keep the screen quiet unless something fails.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: chat venv browser test test-postgres check lint types format bench bench-against bench-recall bench-scale bench-load bench-year soak drill bench-peers real-model crash faults fuzz leaks attack container requirements docs pictures page-pictures clean
+.PHONY: chat venv browser test campaigns test-postgres check lint types format bench bench-against bench-recall bench-scale bench-load bench-year soak drill bench-peers real-model crash faults fuzz leaks attack container requirements docs pictures page-pictures clean
 
 chat: $(VENV)/.runtime
 	@$(BIN)/remora chat
@@ -46,25 +47,32 @@ browser:
 	  echo "No Chromium, so the tests of the page are skipped. On Debian: sudo apt-get install chromium" >&2; \
 	fi
 
+# A file at a time on each core, begun in the order of the folders.
+PYTEST := $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder
+
 test:
 	@$(MAKE) --no-print-directory -j2 venv browser
 	@$(MAKE) --no-print-directory lint
-	@$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder; tests=$$?; \
-	  $(BIN)/python -m pytest -q --postgres -n auto --dist loadfile --no-loadscope-reorder $(ON_POSTGRES); postgres=$$?; \
-	  wait $$types && exit $$((tests + postgres))
+	@$(BIN)/mypy & types=$$!; $(PYTEST) -m "not campaign and not postgres"; tests=$$?; wait $$types && exit $$tests
 
-# Integration tests that `make test` runs on PostgreSQL, too: the way of a message, the work of the night, and reads that
+# The tests marked `campaign`, and some on PostgreSQL. Without FORM=short also the long forms, which take hours.
+campaigns: venv browser
+	@$(PYTEST) -m "campaign or postgres" $$(grep -rlE 'mark\.(campaign|postgres)' tests --include='test_*.py'); marked=$$?; \
+	  $(PYTEST) --postgres $(ON_POSTGRES); exit $$((marked + $$?))
+ifneq ($(FORM),short)
+	@$(MAKE) --no-print-directory crash faults leaks attack test-postgres
+endif
+
+# Integration tests that the short form runs on PostgreSQL: the way of a message, the work of the night, and reads that
 # look past their scope.
 ON_POSTGRES := $(foreach name,delivery jobs enrich privacy,tests/integration/test_$(name).py)
 
 # All integration tests with their stores on a PostgreSQL server of their own.
 test-postgres: venv
-	$(BIN)/python -m pytest -q --postgres -n auto --dist loadfile tests/integration
+	$(PYTEST) --postgres tests/integration
 
-# Files that take long are begun first.
-# Not here: what kills, attacks or starts whole programs takes as long as all the rest.
 check: lint types
-	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder $(foreach slow,attack crash e2e,--ignore tests/$(slow))
+	$(PYTEST) -m "not campaign and not postgres" --ignore tests/journeys
 
 lint:
 	$(BIN)/ruff check .
@@ -146,7 +154,7 @@ $(REAL)/.ready: bench/real-requirements.txt pyproject.toml | $(BIN)/python
 	@$(REAL)/bin/python -m pip --disable-pip-version-check --quiet install -e . -r bench/real-requirements.txt
 	@touch $@
 
-# Kills the bot many times over; the ordinary tests do it a few times. One of six: make crash PLATFORM=telegram,
+# Kills the bot many times over; the short form of the campaigns does it a few times. One of six: PLATFORM=telegram,
 # PLATFORM=discord or PLATFORM=reminders (each prints one line of JSON and takes some 15 minutes), PLATFORM=replicas (the
 # same, with its PostgreSQL server), PLATFORM=terminal, which has the work of the night with it, or PLATFORM=page; KILLS=
 # sets how often.
@@ -175,7 +183,7 @@ leaks: venv
 	REMORA_LEAK_STEPS=$${STEPS:-10000} $(BIN)/python -m pytest -q tests/integration/test_scope_machine.py
 
 # Attacks a running bot by every scenario of tests/attack; some forty minutes. Another checkout, or one scenario:
-# make attack ATTACK="--target ../other --only native" (the ordinary tests try a short form).
+# make attack ATTACK="--target ../other --only native" (the short form of the campaigns tries a bit of each).
 attack: venv
 	@$(BIN)/python -m tests.attack $(ATTACK)
 

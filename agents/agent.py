@@ -66,6 +66,8 @@ _MOST_CALLS = 16
 _TOO_MANY = f"Error: at most {_MOST_CALLS} calls at once. This one was not made."
 #: The most times that a request is made with less after it was refused.
 _LESS = 3
+#: The factor by which the room of a conversation that was refused grows with each answer.
+_WIDER = 1.05
 #: Separates a model's text before its tool calls from its text after them.
 _BREAK = "\n\n"
 #: A NUL as JSON escapes it, after an even number of backslashes that escape each other.
@@ -84,7 +86,8 @@ class Reply:
 
     `shown` is everything the person reads: the model's text before its tool calls, and the answer. `cut` is true if the
     answer ended at a limit of tokens. `spared` is what the model had refused to read; if that is `passing`, it may read
-    it the next time.
+    it the next time. `room` is the most tokens that this conversation's next request may have, if it was refused for
+    something in it.
     """
 
     text: str
@@ -94,6 +97,7 @@ class Reply:
     cut: bool = False
     spared: Spared = ""
     passing: bool = False
+    room: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +105,7 @@ class TurnSteps:
     """The past of a turn: the completions that an earlier attempt got, and the traffic before the first of them.
 
     `keep` keeps each new completion. `refused` is true if the model has refused the turn before this one, and `spared`
-    is what it had to be spared in it.
+    is what it had to be spared in it. `room` is that of the last reply.
     """
 
     stored: Sequence[Completion]
@@ -109,6 +113,7 @@ class TurnSteps:
     traffic: Sequence[ChatMessage] = ()
     refused: bool = False
     spared: Spared = ""
+    room: int | None = None
 
 
 async def run(
@@ -131,7 +136,7 @@ async def run(
     paid: list[Completion] = []
     spoken: list[str] = []
     spent = 0.0
-    asking = _Asking(provider, gauge, refused=steps.refused, spared=steps.spared)
+    asking = _Asking(provider, gauge, refused=steps.refused, spared=steps.spared, room=steps.room)
     results = _Results()
     for n in range(limits.steps):
         # A model that goes round in circles, or has cost enough, is offered no tools until it has answered.
@@ -150,7 +155,8 @@ async def run(
         if completion.text.strip():
             spoken.append(completion.text.lstrip() if spoken else completion.text)
         if not completion.tool_calls or (last and completion.text.strip()):
-            return replace(_reply(completion, spoken, traffic, paid), spared=asking.spared, passing=asking.passing)
+            reply = _reply(completion, spoken, traffic, paid)
+            return replace(reply, spared=asking.spared, passing=asking.passing, room=asking.room)
         if last:
             break
         told = await _results_of(offered, completion.tool_calls, results, redact, n)
@@ -286,11 +292,16 @@ def _identity(wanted: ToolCall) -> tuple[str, str]:
 class _Asking:
     """Asks for the completions of a turn, again with less after a refusal that may be due to what a request holds.
 
-    `spared` is what its requests are made without. With `refused`, the model has refused the turn before as well.
+    `spared` is what its requests are made without, and `room` the most tokens of one if this conversation was refused
+    for something in it: other conversations may fill the model's context. With `refused`, the model has refused the
+    turn before as well.
     """
 
-    def __init__(self, provider: Provider, gauge: Gauge, *, refused: bool, spared: Spared) -> None:
+    def __init__(
+        self, provider: Provider, gauge: Gauge, *, refused: bool, spared: Spared, room: int | None = None
+    ) -> None:
         self.spared: Spared = spared
+        self.room = room
         #: True if what was spared was refused by a failure that may pass.
         self.passing = False
         self._provider = provider
@@ -300,7 +311,7 @@ class _Asking:
     async def completion(self, step: Callable[[int, Spared], Request], on_text: OnText | None) -> Completion:
         """Returns the completion of one step."""
         screen = Screen(on_text)
-        room, spared = self._gauge.room(), self.spared
+        room, spared = self._room(), self.spared
         request = step(room, spared)
         first, refusal, tries = request, None, 0
         while True:
@@ -321,9 +332,16 @@ class _Asking:
                     room, spared = self._less(error, first, tries)
                     request = step(room, spared)
         if refusal is not None:
-            self._answered_with_less(refusal, first, spared)
+            self._answered_with_less(refusal, room, spared)
+        elif self.room is not None:
+            wider = int(self.room * _WIDER)
+            self.room = wider if wider < self._gauge.room() else None
         self._gauge.counted(request, completion)
         return completion
+
+    def _room(self) -> int:
+        whole = self._gauge.room()
+        return whole if self.room is None else min(whole, self.room)
 
     def _is_long(self, request: Request) -> bool:
         return size(request, self._gauge.count) > self._gauge.room() // 2
@@ -340,18 +358,18 @@ class _Asking:
     def _less(self, error: ModelError, first: Request, tries: int) -> tuple[int, Spared]:
         """Returns the room of the next request and what it is made without, after so many tries."""
         if tries == _LESS or error.retryable:  # the chain has asked such a server four times already
-            return self._gauge.room(), "before"
+            return self._room(), "before"
         if isinstance(error, ContextOverflow):
             return self._gauge.room(refused=True), self.spared
         if tries == 1 and self._is_long(first):
             return size(first, self._gauge.count) // 2, self.spared
-        return self._gauge.room(), self.spared or "calls"
+        return self._room(), self.spared or "calls"
 
-    def _answered_with_less(self, refusal: ModelError, first: Request, spared: Spared) -> None:
+    def _answered_with_less(self, refusal: ModelError, room: int, spared: Spared) -> None:
         if isinstance(refusal, ContextOverflow) and spared == self.spared:
             return
         if spared == self.spared:
-            self._gauge.overflowed(first, self._gauge.room(refused=True), str(refusal))
+            self.room = room
         log.warning(
             "model.answered_with_less",
             model=self._provider.name,

@@ -53,6 +53,9 @@ _SHRINK: Final = 0.75
 _CUT: Final = 0.85
 _GROWTH: Final = ((1.05, 1.01), (1.3, 1.1))
 _ALIKE: Final = 0.1
+#: The bounds of a count that may leave out what a cache held: parts of what no cache can hold, and tokens beyond.
+_FRESH: Final = (0.7, 1.3)
+_BESIDE_FRESH: Final = 200
 #: The smallest context that is guessed after refusals, and the factor by which a guess grows with each answer: a
 #: refusal may have been about a picture or a passing limit.
 _LEAST_CONTEXT: Final = 1_024
@@ -161,6 +164,8 @@ class Gauge:
         self._known = list(contexts)  # as configured or told by a server; a guess is smaller
         self._reported: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_REPORTS))
         self._short: defaultdict[str, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=_REPORTS))
+        self._sent: defaultdict[str, deque[tuple[int, ...]]] = defaultdict(lambda: deque(maxlen=_REPORTS))
+        self._most: defaultdict[str, int] = defaultdict(int)  # the most tokens counted in a request
         self._partial: set[str] = set()  # models whose servers count a part of each request
         self._cutting: set[str] = set()  # models whose servers read a part of it
         self._answered = ""
@@ -187,20 +192,34 @@ class Gauge:
             self._reported[self._answered].extend(self._reported.pop("", ()))
         self._contexts = [min(n, int(m * _REGROWN)) for n, m in zip(self._known, self._contexts, strict=True)]
         estimated, read = size(request, self.count), completion.usage.input_tokens
+        fresh = self._fresh(request)
         if estimated < _TELLING or not read or completion.usage.estimated:
             return
         if any(message.pictures for message in request.messages):
             return  # what a picture takes is only guessed
-        if read >= _CUT * estimated:
+        least, most = (share * fresh for share in _FRESH)
+        self._most[self._answered] = max(read, self._most[self._answered])
+        if read + completion.usage.cached_tokens >= _CUT * estimated:
             self._short[self._answered].clear()
+        elif least <= read <= most + _BESIDE_FRESH:
+            return  # it may be a count of what its cache did not hold
         elif self._reads_alike(estimated, read):
             return  # it tells nothing of the ratio
         self._reported[self._answered].append(read / estimated)
 
+    def _fresh(self, request: Request) -> int:
+        """Returns the estimated tokens of a request's messages that its model was not sent before in their place."""
+        before = self._sent[self._answered]
+        marks = tuple(hash((message.role, message.content)) for message in request.messages)
+        same = (takewhile(lambda pair: pair[0] == pair[1], zip(marks, other, strict=False)) for other in before)
+        shared = max((len(tuple(pairs)) for pairs in same), default=0)
+        before.append(marks)
+        return sum(message_size(message, self.count) for message in request.messages[shared:])
+
     def _reads_alike(self, estimated: int, read: int) -> bool:
         """Notes that a server read less than was sent; it may cut requests, or leave out what its cache held.
 
-        Returns whether it has read about as much of the request before.
+        Returns whether it has read about as much of a request before. Numbers that fall are no sign of a cut.
         """
         short, model = self._short[self._answered], self._answered
         short.append((estimated, read))
@@ -211,7 +230,10 @@ class Gauge:
             return False
         alike = tuple(takewhile(lambda report: abs(report[1] - read) <= read * _ALIKE, reversed(short)))
         sent, counted = ([report[place] for report in alike] for place in (0, 1))
-        if any(max(sent) >= more * min(sent) and max(counted) <= same * min(counted) for more, same in _GROWTH):
+        steady = read >= counted[-1] and max(counted) * (1 + _ALIKE) >= self._most[model]
+        if steady and any(
+            max(sent) >= more * min(sent) and max(counted) <= same * min(counted) for more, same in _GROWTH
+        ):
             self._cutting.add(model)
             self._cut(model, max(counted), estimated)
         return len(alike) > 1

@@ -42,8 +42,8 @@ class Member:
 
     @property
     def keys(self) -> tuple[str, str]:
-        """The names under which failures are noted: the model's and its server's."""
-        return self.provider.name, self.address or self.provider.name
+        """The names under which failures are noted: the model's at its server, and the server's."""
+        return f"{self.address} {self.provider.name}", self.address or self.provider.name
 
 
 class Chain:

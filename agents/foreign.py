@@ -19,6 +19,8 @@ from agents.tools import JsonObject
 
 #: The command that installs the client for servers of the Model Context Protocol.
 INSTALL: Final = "pip install 'remora[mcp]'"
+#: The reason for which a tool is off until an admin accepts it.
+CHANGED: Final = "its definition has changed"
 #: The group of entry points by which an installed package offers tools.
 GROUP: Final = "remora.tools"
 

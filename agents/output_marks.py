@@ -21,6 +21,10 @@ CLOSES_THOUGHT = re.compile(
     rf"</{THOUGHT}>|\[/think\]|◁/think▷|<\|end_of_thought\|>|<\|end_thinking\|>|<\|/think\|>|<unused95>"
     r"|<channel\|>"
 )
+#: Such an end in a text that a model reads, written in any way: it may repeat what it reads.
+SPELLS_END = re.compile(
+    rf"(?:/|\bslash\b|\bend)(?:[_\W]|of){{0,8}}{THOUGHT}|unused95|channel\W{{0,4}}\|", re.IGNORECASE
+)
 #: The signs that count inside a thought: marks, and backticks, in which marks mean nothing.
 IN_THOUGHT = re.compile(r"`[^`\n]{0,200}`|(?:<|\[|◁)[^<>\[\]\n◁▷`]{1,60}(?:>|\]|▷)")
 #: The beginning of one of these at the end of a text.

@@ -44,7 +44,6 @@ class Voice:
     name: str
     persona: str
     rules: tuple[str, ...] = ()
-    tool_notes: tuple[str, ...] = ()
     remembers: bool = True
 
 
@@ -201,8 +200,6 @@ def system(voice: Voice) -> str:
     sections = [voice.persona.replace("{name}", voice.name).strip()]
     if voice.rules:
         sections.append("Rules:\n" + _list(voice.rules))
-    if voice.tool_notes:
-        sections.append("Tools:\n" + _list(voice.tool_notes))
     if voice.remembers:
         sections.append(_HOW_MEMORY_WORKS)
     return "\n\n".join(sections)

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import time
-from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
@@ -312,8 +312,9 @@ ClockTime = Annotated[
 class WindowSpec(Section):
     """The size of the window sent to the model. Summary and recall cover older messages."""
 
+    messages: ClassVar[int] = 100
+
     tokens: Whole | None = whole(None, "tokens", 500, 10_000_000)
-    messages: Whole = whole(100, "messages", 1, 10_000)
 
 
 class TurnSpec(Section):
@@ -322,9 +323,10 @@ class TurnSpec(Section):
     When the cost is reached, or one call is left, the model is offered no tools and has to answer.
     """
 
+    call_seconds: ClassVar[float] = 30.0
+
     steps: Whole = whole(25, "model calls", 1, 100)
     cost: Number | None = Field(default=None, gt=0, le=1_000_000, description="an amount greater than 0")
-    call_seconds: Number = seconds(30.0, 600)
 
 
 OwnToolName = Annotated[
@@ -395,14 +397,6 @@ class ServerSpec(Section):
         return (urlsplit(self.url).hostname or "") if self.url else self.command[0].replace("\\", "/").split("/")[-1]
 
 
-class CompactionSpec(Section):
-    """Compaction of the older part of a conversation: at this share of the window, to its last `keep` messages."""
-
-    enabled: bool = True
-    at: Number = Field(default=0.75, ge=0.5, le=0.95, description="a number from 0.5 to 0.95")
-    keep: Whole = whole(10, "messages", 1, 1_000)
-
-
 class SessionSpec(Section):
     """The rule by which a conversation begins anew by itself: after so many silent hours, or at an hour of the day.
 
@@ -416,20 +410,20 @@ class SessionSpec(Section):
 
 
 class MemorySpec(Section):
-    """An agent's memory and how much of it enters a prompt. `enabled: false` keeps history only.
+    """An agent's memory. `enabled: false` keeps history only.
 
-    With `patterns_while_down`, what patterns read is enough while the model can't be reached; otherwise the messages
-    wait for the model, too. With `manner`, the agent learns how each person and group likes to be talked to. With
-    `threads: own`, each thread or topic of a group keeps what is learned in it to itself. `entities` says who finds
-    names of people, places and organizations in what is learned.
+    A prompt holds what the search for the message found and what is always at hand, each within a number of rows and
+    tokens that leaves small models room to answer. With `manner`, the agent learns how each person and group likes to
+    be talked to. With `threads: own`, each thread or topic of a group keeps what is learned in it to itself. `entities`
+    says who finds names of people, places and organizations in what is learned.
     """
 
+    recall_items: ClassVar[int] = 8
+    recall_tokens: ClassVar[int] = 1500
+    known_facts: ClassVar[int] = 50
+    known_tokens: ClassVar[int] = 1500
+
     enabled: bool = True
-    recall_items: Whole = whole(8, "memories", 0, 100)
-    recall_tokens: Whole = whole(1500, "tokens", 0, 100_000)
-    known_facts: Whole = whole(50, "facts", 0, 1000)
-    known_tokens: Whole = whole(1500, "tokens", 0, 100_000)
-    patterns_while_down: bool = False
     manner: bool = True
     threads: Literal["shared", "own"] = "shared"
     entities: Literal["auto", "spacy", "model", "patterns", "none"] = "auto"
@@ -479,11 +473,6 @@ DailyTime = Annotated[
     StringConstraints(strip_whitespace=True, pattern=rf"^({OFF}|{_CLOCK})$"),
     Field(description="a time of day from 00:00 to 23:59, or off", examples=["03:00"]),
 ]
-WeeklyTime = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, pattern=rf"(?i)^({OFF}|({'|'.join(WEEKDAYS)}) {_CLOCK})$"),
-    Field(description="a weekday and a time of day, such as sunday 03:30, or off", examples=["sunday 03:30"]),
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -495,38 +484,46 @@ class JobTime:
 
 
 class JobsSpec(Section):
-    """The times of the night jobs, in the agent's timezone. `tidy` is per database and follows its first agent."""
+    """The times of the night jobs in the agent's timezone: from `night` on, and those of the week on the day `week`.
 
-    enrich: DailyTime = "02:00"
-    compress: DailyTime = "03:00"
-    reflect: WeeklyTime = "sunday 03:30"
-    merge: WeeklyTime = "monday 04:00"
-    compare: DailyTime = "04:15"
-    decay: DailyTime = "04:30"
-    manner: DailyTime = "04:40"
-    tidy: DailyTime = "05:00"
+    `off` leaves the work of the night, or of the week, undone.
+    """
+
+    #: Minutes after the beginning of the night: each job finds the work of those before it done.
+    minutes: ClassVar[Mapping[str, int]] = {
+        "enrich": 0, "compress": 60, "reflect": 90, "merge": 120, "compare": 135, "decay": 150, "manner": 160,
+        "tidy": 180,
+    }  # fmt: skip
+    weekly: ClassVar[frozenset[str]] = frozenset({"reflect", "merge"})
+
+    night: DailyTime = "02:00"
+    week: Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "off"] = "sunday"
 
     @property
     def times(self) -> dict[str, JobTime]:
         """The times of the jobs that are not off, by job name."""
-        times = {}
-        for name in type(self).model_fields:
-            *weekday, clock = str(getattr(self, name)).lower().split()
-            if clock != OFF:
-                times[name] = JobTime(
-                    at=time.fromisoformat(clock), weekday=WEEKDAYS.index(weekday[0]) if weekday else None
-                )
-        return times
+        if self.night == OFF:
+            return {}
+        return {
+            name: self._time(minutes, weekly=name in self.weekly)
+            for name, minutes in self.minutes.items()
+            if name not in self.weekly or self.week != OFF
+        }
+
+    def _time(self, minutes: int, *, weekly: bool) -> JobTime:
+        begin = time.fromisoformat(self.night)
+        days, minute = divmod(begin.hour * 60 + begin.minute + minutes, 24 * 60)
+        weekday = (WEEKDAYS.index(self.week) + days) % 7 if weekly else None
+        return JobTime(at=time(minute // 60, minute % 60), weekday=weekday)
 
 
 class RoutingSpec(Section):
-    """The places where an agent answers. Precedence, highest first: people, threads, chats, channels, `default`."""
+    """The places where an agent answers. Precedence, highest first: people, threads, chats, channels."""
 
     people: tuple[PersonRule, ...] = Field(default_factory=tuple, max_length=10_000)
     threads: tuple[ThreadRule, ...] = Field(default_factory=tuple, max_length=10_000)
     chats: tuple[ChatRule, ...] = Field(default_factory=tuple, max_length=10_000)
     channels: tuple[ChannelRule, ...] = Field(default_factory=tuple, max_length=100)
-    default: bool = False
 
 
 def machine_timezone() -> str:
@@ -542,19 +539,12 @@ def machine_timezone() -> str:
 class StandingSpec(Section):
     """A task that the agent does by itself `at` the times of a cron line, told to `person` in their private chat.
 
-    It is a `text`, or with `heartbeat` what stands in HEARTBEAT.md beside the agent's file at that time.
+    It is a `text`, or without one what stands in HEARTBEAT.md beside the agent's file at that time.
     """
 
     at: Line = Field(examples=["0 8 * * 1-5"])
     person: PersonRule
     text: Line | None = None
-    heartbeat: bool = False
-
-    @model_validator(mode="after")
-    def _says_what(self) -> StandingSpec:
-        if (self.text is None) == (not self.heartbeat):
-            raise refused("needs either a text or heartbeat: true", "write one of them", at="text")
-        return self
 
 
 class AgentSpec(Section):
@@ -568,7 +558,6 @@ class AgentSpec(Section):
         description="a text of 1 to 20000 characters",
     )
     rules: tuple[Line, ...] = Field(default_factory=tuple, max_length=100)
-    tool_notes: tuple[Line, ...] = Field(default_factory=tuple, max_length=100)
     models: tuple[ModelSpec, ...] = Field(default_factory=tuple, max_length=10)
     tools: tuple[Literal[ToolName, WebToolName], ...] = Field(default_factory=lambda: get_args(ToolName), max_length=20)
     mcp: tuple[ServerSpec, ...] = Field(default_factory=tuple, max_length=20)
@@ -584,7 +573,6 @@ class AgentSpec(Section):
     )
     turn: TurnSpec = Field(default_factory=TurnSpec)
     window: WindowSpec = Field(default_factory=WindowSpec)
-    compaction: CompactionSpec = Field(default_factory=CompactionSpec)
     session: SessionSpec = Field(default_factory=SessionSpec)
     memory: MemorySpec = Field(default_factory=MemorySpec)
     background: BackgroundSpec = Field(default_factory=BackgroundSpec)

@@ -1,4 +1,4 @@
-"""Turns conversation sets of several shapes into lines for `remora replay`, with their questions where they have any.
+"""Turns conversation sets of several shapes into lines for `python -m bench.replay`, with their questions.
 
 Invariants: pure but for reading the given files; every message keeps a time, and times follow the order in which a
 set tells them; what can't be used is counted by its reason, never dropped in silence.

@@ -32,10 +32,10 @@ class Machine:
         folder.mkdir()
         (folder / "config.yaml").write_text(_CONFIG)
 
-    def run(self, *command: str, typed: str = "") -> str:
-        """Runs a command of Remora's and returns what it prints. Raises `RuntimeError` if it fails."""
+    def run(self, *command: str, typed: str = "", module: str = "gateway") -> str:
+        """Runs a command of Remora's and returns its output. Raises `RuntimeError` if it fails."""
         done = subprocess.run(
-            [sys.executable, "-m", "gateway", *command, "--config", str(self.folder / "config.yaml")],
+            [sys.executable, "-m", module, *command, "--config", str(self.folder / "config.yaml")],
             input=typed, capture_output=True, text=True, cwd=self.folder, check=False,
             env={**os.environ, "HOME": str(self.folder), "PYTHONPATH": str(Path(__file__).parents[1])},
         )  # fmt: skip
@@ -60,7 +60,7 @@ def drill(folder: Path, messages: int, machine: type[Machine] = Machine) -> dict
     first, elsewhere = machine(folder / "first"), folder / "elsewhere"
     recording = folder / "talk.jsonl"
     recording.write_text("\n".join(_said(n) for n in range(messages)))
-    first.run("replay", str(recording), "--record-only")
+    first.run(str(recording), "--record-only", module="bench.replay")
     first.chat("I live in Lisbon", "I like jazz")
     with timed("backup"):
         first.run("backup")

@@ -28,7 +28,7 @@ from channels.base import Capabilities, Channel, Inbound, Outbound, Place
 from gateway import app
 from gateway.config import loading
 from gateway.ops import telemetry
-from gateway.pipeline.router import Router
+from gateway.reception.router import Router
 from tests.kit import faultserver
 from tests.kit.faultserver import FaultServer
 

@@ -24,7 +24,8 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from memory.service import FollowUp, Part
+from memory.mailbox.outbox import Part
+from memory.reminders.followups import FollowUp
 from tests.kit.fakes import Clock
 from tests.kit.stores import opened
 from tests.kit.talk import private, say
@@ -81,14 +82,14 @@ async def played(lines: Sequence[Line]) -> dict[str, list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         async with opened(Path(folder) / "remora.db", clock) as memory:
             for line in lines:
-                await memory.privacy.follow_up(await memory.context(*private(line["id"])), "10-20")
+                await memory.privacy.follow_up(await memory.identities.context(*private(line["id"])), "10-20")
             at = _ms(begin.isoformat())
             while _day(at) <= end:
                 while said and said[0][0] <= at:
                     moment, person, text = said.pop(0)
                     clock.set(moment)
                     await say(memory, private(person), text, clock=clock)
-                    await memory.flush(await memory.context(*private(person)), "bench")
+                    await memory.learner.flush((await memory.identities.context(*private(person))).session.id, "bench")
                 clock.set(at)
                 for identity_id in await memory.follow_ups.wanted():
                     if (due := await memory.follow_ups.due(identity_id)) is not None:

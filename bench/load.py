@@ -32,7 +32,7 @@ from gateway import app
 from gateway.config import loading
 from gateway.ops import telemetry
 from gateway.pipeline.policy import Rules
-from gateway.pipeline.router import Router
+from gateway.reception.router import Router
 from memory.service import Service
 
 #: The model's answer, whatever it is asked; any other text that is shown is the product's own.
@@ -157,7 +157,7 @@ class Bench:
             f"memory: {{exit_seconds: 0}}\nlimits: {{concurrent_turns: {SLOTS}}}\nrecall: {{mode: {self.mode}}}\n",
             "utf-8",
         )
-        (agents / "assistant.yaml").write_text(self._agent("assistant", model) + "routing: {default: true}\n", "utf-8")
+        (agents / "assistant.yaml").write_text(self._agent("assistant", model), "utf-8")
         if hangs_for:
             people = ", ".join(f"'load:{person.id}'" for person in hangs_for)
             (agents / "stuck.yaml").write_text(

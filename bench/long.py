@@ -37,7 +37,7 @@ from agents.tokens import count_tokens
 from bench import prompt
 from bench.prompt import Screen
 from gateway import app
-from gateway.pipeline.router import Router
+from gateway.reception.router import Router
 from memory.chat import summary
 from memory.service import Service
 
@@ -186,7 +186,7 @@ async def played(folder: Path, context: int, messages: int, plants: int) -> Mapp
             for fact in facts:
                 await say(router, memory, fact.asked)
                 found.append(_holds(server.chats[-1][0].decode(), fact))
-            kept = (await memory.context(*prompt.whereabouts())).session.summary or ""
+            kept = (await memory.identities.context(*prompt.whereabouts())).session.summary or ""
     return {
         "context": context,
         "messages": messages,

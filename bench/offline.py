@@ -32,9 +32,10 @@ from agents.offline.speech import speech
 from channels.base import Capabilities, Channel, Inbound, Outbound
 from gateway import app
 from gateway.config.loading import Config, load
-from gateway.pipeline.router import Router
+from gateway.reception.router import Router
 from languages import LANGUAGES
-from memory.service import Service, Where, Who
+from memory.chat.identities import Where, Who
+from memory.service import Service
 from memory.text.sentences import parts
 from memory.text.simplified import simplified
 
@@ -93,12 +94,12 @@ class Talk:
 
     async def is_asked(self) -> bool:
         """Returns whether a question to the person is open."""
-        return await self.memory.question(_HERE, _ME) is not None
+        return await self.memory.questions.at(_HERE, _ME) is not None
 
     async def held(self) -> tuple[str, ...]:
         """Returns the person's current memories."""
-        context = await self.memory.context(_HERE, _ME)
-        return tuple(f"{one.key}: {one.value}" for one in await self.memory.memories(context, limit=1_000))
+        context = await self.memory.identities.context(_HERE, _ME)
+        return tuple(f"{one.key}: {one.value}" for one in await self.memory.browse.memories(context, limit=1_000))
 
 
 _ME = Who(platform="console", user_id="me", name="")

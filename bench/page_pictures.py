@@ -64,7 +64,7 @@ def _replay(folder: Path) -> None:
         for number, (time, text) in enumerate(TOLD)
     ]
     subprocess.run(
-        [sys.executable, "-m", "gateway", "replay", "--record-only", "--config", str(folder / "config.yaml"), "-"],
+        [sys.executable, "-m", "bench.replay", "--record-only", "--config", str(folder / "config.yaml"), "-"],
         input="\n".join(lines).encode(),
         env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"], "HOME": str(folder)},
         check=True,

@@ -128,8 +128,8 @@ async def played(folder: Path, pairs: Sequence[Pair], models: str) -> dict[str, 
     (folder / "agents" / "assistant.yaml").write_text(f"name: assistant\ntimezone: UTC\n{models}", "utf-8")
     path = folder / "config.yaml"
     path.write_text(
-        "limits: {person_messages_per_minute: 600, person_burst: 600}\n"
-        "memory: {quiet_seconds: 86400, extract_tokens: 100000, extract_messages: 1000, exit_seconds: 0}\n",
+        "limits: {person_messages_per_minute: 1800}\n"
+        "memory: {quiet_seconds: 86400, extract_messages: 1000, exit_seconds: 0}\n",
         "utf-8",
     )
     config, screen = loading.load(path, {}, folder / "data"), Screen()

@@ -34,11 +34,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import structlog
 
+from bench import recording
 from bench.convert import Asked, Dataset, load
 from bench.recall import Scored, contexts_of, figures, mark, named, sources_of
+from bench.replay import RecordedTime, record, setup_of
 from gateway import app
-from gateway.cli import recording
-from gateway.cli.replay import RecordedTime, record
 from gateway.config.loading import load as load_config
 from memory.recall.embedders.local import Local, LocalTokens
 
@@ -80,7 +80,7 @@ async def measure(dataset: Dataset, folder: Path) -> dict[str, dict[str, Any]]:
     lines = recording.read("\n".join(json.dumps(row, ensure_ascii=False) for row in dataset.rows).encode())
     clock = RecordedTime(lines.lines[0].time)
     async with app.opened(config, {}, now=clock) as parts:
-        setup = app.replaying(config, parts)
+        setup = setup_of(config, parts)
         await record(setup, lines, clock, lambda _count: None)
         memory = next(iter(setup.roster.stores.values())).memory
         await memory.indexed()
@@ -90,7 +90,7 @@ async def measure(dataset: Dataset, folder: Path) -> dict[str, dict[str, Any]]:
         async def remora(asked: Asked) -> tuple[list[str], float]:
             clock.at = int(asked.at.timestamp() * 1_000)
             start = time.perf_counter()
-            hits = await memory.search(contexts[asked.chat, asked.asker], asked.text, limit=K)
+            hits = await memory.browse.search(contexts[asked.chat, asked.asker], asked.text, limit=K)
             return named(hits, sources), time.perf_counter() - start
 
         sides = [Side(name="remora", find=remora), Side(name="mem0", find=mem0)]

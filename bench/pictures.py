@@ -205,7 +205,7 @@ def _told(folder: Path) -> Path:
     recording = folder / "told.jsonl"
     recording.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     subprocess.run(
-        [sys.executable, "-m", "gateway", "replay", "--config", config, recording, "--record-only"],
+        [sys.executable, "-m", "bench.replay", "--config", config, recording, "--record-only"],
         check=True,
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},

@@ -32,7 +32,7 @@ from agents.tokens import count_tokens
 from channels.base import Capabilities, Channel, Inbound, Outbound
 from gateway import app
 from gateway.config import loading
-from memory.service import Where, Who
+from memory.chat.identities import Where, Who
 
 CONTEXTS = (2_048, 4_096, 8_192, 128_000)
 _START = 1_668_505_500_000  # 15 November 2022, 9:45 UTC
@@ -169,8 +169,8 @@ async def played(folder: Path, context: int, turns: int, ratio: float) -> Mappin
                 await router.settled(inbound.place)
                 moment[0] += (18 * 60 if n % 12 == 11 else 3) * _MINUTE
                 if n % _READ_EVERY == _READ_EVERY - 1:
-                    await memory.flush(await memory.context(*whereabouts()), "bench")
-            facts = (await memory.stats.stats(await memory.context(*whereabouts()))).kinds.get("fact", 0)
+                    await memory.learner.flush((await memory.identities.context(*whereabouts())).session.id, "bench")
+            facts = (await memory.stats.stats(await memory.identities.context(*whereabouts()))).kinds.get("fact", 0)
     return {
         "context": context,
         "turns": turns,
@@ -271,8 +271,8 @@ def configured(folder: Path, base_url: str, context: int) -> loading.Config:
     )
     path = folder / "config.yaml"
     path.write_text(
-        "limits: {person_messages_per_minute: 600, person_burst: 600}\nembedding: {provider: none}\n"
-        "memory: {quiet_seconds: 86400, extract_tokens: 100000, extract_messages: 1000, exit_seconds: 0}\n",
+        "limits: {person_messages_per_minute: 1800}\nembedding: {provider: none}\n"
+        "memory: {quiet_seconds: 86400, extract_messages: 1000, exit_seconds: 0}\n",
         "utf-8",
     )
     return loading.load(path, {}, folder / "data")

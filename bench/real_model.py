@@ -130,8 +130,10 @@ async def talked(folder: Path, model: Path, context: int, turns: int, screen: Sc
                     await router.settled(said.place)
                     print(f"\r{context}: turn {n} of {turns}", end="", file=sys.stderr, flush=True)
                     if n % _READ_EVERY == 0 or n == turns:
-                        await memory.flush(await memory.context(*whereabouts()), "bench")
-                kinds = (await memory.stats.stats(await memory.context(*whereabouts()))).kinds
+                        await memory.learner.flush(
+                            (await memory.identities.context(*whereabouts())).session.id, "bench"
+                        )
+                kinds = (await memory.stats.stats(await memory.identities.context(*whereabouts()))).kinds
     failures = [event["code"] for event in logged if event["event"] == "turn.failed"]
     return {
         "context": context,
@@ -151,14 +153,14 @@ def _configured(folder: Path, base_url: str, context: int) -> loading.Config:
     (folder / "agents" / "assistant.yaml").write_text(
         f"name: assistant\ntimezone: UTC\nmodels: [{{provider: openai, model: m, base_url: '{base_url}',"
         f" context: {context}, max_tokens: {_ANSWER}, timeout: 600}}]\n"
-        f"background: {{timeout: {_READING}}}\nmemory: {{patterns_while_down: true}}\n",
+        f"background: {{timeout: {_READING}}}\n",
         "utf-8",
     )
     path = folder / "config.yaml"
     path.write_text(
-        "limits: {person_messages_per_minute: 600, person_burst: 600, turn_seconds: 900}\n"
+        "limits: {person_messages_per_minute: 1800, turn_seconds: 900}\n"
         "embedding: {provider: none}\n"
-        "memory: {quiet_seconds: 86400, extract_tokens: 100000, extract_messages: 1000, exit_seconds: 0}\n",
+        "memory: {quiet_seconds: 86400, extract_messages: 1000, exit_seconds: 0}\n",
         "utf-8",
     )
     return loading.load(path, {}, folder / "data")

@@ -1,7 +1,7 @@
 """Measures whether the messages that hold an answer are found: evidence recall of the shipped search path.
 
-Invariants: messages enter by the door that `remora replay --record-only` uses, and questions go through
-`Service.search` as one participant of the chat; a hit counts the messages it names, in order, once; k never reaches
+Invariants: messages enter by the door that `bench.replay --record-only` uses, and questions go through
+`Browse.search` as one participant of the chat; a hit counts the messages it names, in order, once; k never reaches
 the size of the smallest chat. No language model, no randomness.
 
     python -m bench.recall FILE_OR_FOLDER...           the shipped modes and the plain FTS5 floor
@@ -37,14 +37,17 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from bench import recording
 from bench.convert import Asked, Dataset, load
+from bench.replay import RecordedTime, record, setup_of
 from gateway import app
-from gateway.cli import recording
-from gateway.cli.replay import RecordedTime, record
 from gateway.config.loading import Config
 from gateway.config.loading import load as load_config
+from memory.chat.identities import Where, Who
+from memory.context import Context
 from memory.recall.rank import CLASSIC, HYBRID, Weights
-from memory.service import Context, Hit, Service, Where, Who
+from memory.recall.search import Hit
+from memory.service import Service
 from tests.kit import postgres
 
 KS: Final = (5, 10, 20)
@@ -130,7 +133,7 @@ class Side:
         self.clock.at = int(one.at.timestamp() * 1000)
         began = time.monotonic()
         context = self.contexts[one.chat, one.asker]
-        hits = await self.memory.search(context, one.text, limit=max(self.ks), weights=weights)
+        hits = await self.memory.browse.search(context, one.text, limit=max(self.ks), weights=weights)
         self.seconds += time.monotonic() - began
         found = named(hits, self.sources)
         self.first.append(found[: max(self.ks)])
@@ -149,7 +152,7 @@ async def stored(dataset: Dataset, config: Config, ks: Sequence[int], engine: st
     began = time.monotonic()
     name = f"{dataset.name}, {engine}"
     async with app.opened(config, {}, now=clock) as parts:
-        setup = app.replaying(config, parts)
+        setup = setup_of(config, parts)
         tally = await record(setup, lines, clock, _progress(name, "stored", len(lines.lines)))
         memory = next(iter(setup.roster.stores.values())).memory
         _say(f"{name}: {tally.messages} messages stored in {time.monotonic() - began:.1f} s, indexing")
@@ -382,7 +385,9 @@ async def contexts_of(memory: Service, dataset: Dataset) -> dict[tuple[str, str]
             agent="assistant",
         )
         name = next((str(row["author_name"]) for row in dataset.rows if row["author_id"] == asker), asker)
-        contexts[chat, asker] = await memory.context(where, Who(platform=line.channel, user_id=asker, name=name))
+        contexts[chat, asker] = await memory.identities.context(
+            where, Who(platform=line.channel, user_id=asker, name=name)
+        )
     return contexts
 
 

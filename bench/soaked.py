@@ -25,7 +25,7 @@ from bench.load import resident_mb
 from gateway import app
 from gateway.config import loading
 from gateway.ops import telemetry
-from gateway.ops.serve import serve
+from gateway.serve import serve
 
 #: Seconds that the bot has to begin, and to end.
 _PATIENCE = 60.0

@@ -47,7 +47,7 @@ from gateway import app
 
 if TYPE_CHECKING:
     from gateway.config.loading import Config
-    from gateway.pipeline.router import Router
+    from gateway.reception.router import Router
     from tests.kit.postgres import Server
 
 #: Where the configuration is loaded, now and in version 0.1.
@@ -112,7 +112,7 @@ class Setup:
         path.write_text(f"{url}{limits}recall: {{mode: {self.mode}}}\n", "utf-8")
         if self.model:
             model = f"{{provider: openai, model: answer-0, base_url: '{self.model}', key: sk-1}}"
-            agent = f"name: assistant\nmodels: [{model}]\nrouting: {{default: true}}\n"
+            agent = f"name: assistant\nmodels: [{model}]\n"
             (agents / "assistant.yaml").write_text(agent, "utf-8")
         loading: Any = import_module(_LOADERS[0] if _is_there(_LOADERS[0]) else _LOADERS[1])
         config: Config = loading.load(path, {}, self.folder)

@@ -26,7 +26,8 @@ from playwright.async_api import Browser
 from channels.base import Place
 from gateway import app
 from gateway.config.loading import load
-from memory.service import Edits, Where, Who
+from memory.chat.edits import Edits
+from memory.chat.identities import Where, Who
 from memory.store.database import Transaction
 from tests.kit.browser import chromium
 from tests.kit.served import Served
@@ -80,7 +81,7 @@ async def fill(folder: Path, count: int) -> None:
             session_key=place.session_key, platform="console", chat=PERSON, chat_kind="private", thread=None,
             agent=parts.roster.default,
         )  # fmt: skip
-        context = await memory.context(where, Who(platform="console", user_id=PERSON, name=PERSON))
+        context = await memory.identities.context(where, Who(platform="console", user_id=PERSON, name=PERSON))
         inbox = await memory.mailbox.receive(
             platform="console", bot_id="bench", update_key="1", session_key=place.session_key, payload="{}"
         )
@@ -110,10 +111,10 @@ async def fill(folder: Path, count: int) -> None:
                 " join memories m on m.short_id like o.short_id || 'x%' on conflict do nothing",
             )
 
-        await memory.answer(context, inbox, keep)
+        await memory.requests.answer(context, inbox, keep)
         await memory.database.write(multiply)
         # Once for the indexes, which are brought up to date by a search.
-        await memory.search(context, "sailing", limit=1)
+        await memory.browse.search(context, "sailing", limit=1)
 
 
 async def painted(browser: Browser, page: Page, guest: Guest) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """A simulated year: twenty people and five groups talk day by day, the jobs run night by night, and then it is asked.
 
 Invariants: the clock is injected and only ever moves forward, nothing is left to chance but what `--seed` decides; what
-is said enters by the product's own write path, and what is asked goes through `Service.search` as somebody who may ask;
+is said enters by the product's own write path, and what is asked goes through `Browse.search` as somebody who may ask;
 what people said is kept for learning and never found again, so that only memories can answer.
 
     python -m bench.year FILE...                    a year of 20 people; FILEs give the small talk (`bench.convert`)
@@ -62,22 +62,19 @@ from bench.year_facts import FACTS, GROUPS, LANGUAGES, PEOPLE, Fact
 from bench.year_mind import LOSSY, REPEAT, Mind, language, values
 from gateway.ops import schedule
 from memory import keys
+from memory.chat.identities import Where, Who
+from memory.context import Context
 from memory.jobs import loss
+from memory.learn.agents import AgentMemory
+from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel
 from memory.recall.embedders.local import Local
-from memory.service import (
-    AgentMemory,
-    Context,
-    Embedders,
-    Hit,
-    Runtime,
-    SearchSetup,
-    Service,
-    Triggers,
-    Utterance,
-    Where,
-    Who,
-)
+from memory.recall.embedding import Embedders
+from memory.recall.search import Hit
+from memory.runtime import Runtime
+from memory.service import Service
+from memory.setup import SearchSetup
+from memory.store.history import Utterance
 from memory.strength import ARCHIVE_BELOW, strength
 from memory.text.likeness import differs_in_substance, jaccard
 from memory.text.words import tokens
@@ -232,7 +229,7 @@ class Year:
                 if not self._faded(fact):
                     context = await self._context(service, self._asker(fact), fact.place)
                     for question, answers in ((fact.question, answered), (fact.again, again)):
-                        hits = await service.search(context, question, limit=_LOOKED_AT)
+                        hits = await service.browse.search(context, question, limit=_LOOKED_AT)
                         answers.append(mark(fact, question, hits))
             return answered, again, left_out
         finally:
@@ -307,7 +304,9 @@ class Year:
                 await service.turns.record(where, who, utterances)
             if nth < 0.8 * len(places):
                 self._clock.at += 2 * _MINUTE
-                await service.flush(await self._context(service, tellings[-1].person, place), "quiet")
+                await service.learner.flush(
+                    (await self._context(service, tellings[-1].person, place)).session.id, "quiet"
+                )
 
     async def _night(self, service: Service, day: int) -> None:
         """The jobs of the night after a day, each when it is due; where the machine slept, all of them at nine."""
@@ -364,7 +363,7 @@ class Year:
         return list(said.items())
 
     async def _context(self, service: Service, person: str, place: str) -> Context:
-        return await service.context(*_place(place, person))
+        return await service.identities.context(*_place(place, person))
 
     def _asker(self, fact: Fact) -> str:
         """Returns who asks for a fact: in private who told it, in a group the next member."""

@@ -30,7 +30,7 @@ def main() -> None:
 
 
 for command in (
-    init.init, chat.chat, chat.serve, chat.web, chat.replay, status.status, status.check, doctor.doctor,
+    init.init, chat.chat, chat.serve, chat.web, status.status, status.check, doctor.doctor,
     channels.channels, jobs.jobs, keys.keys, mcp.mcp, backups.backup, backups.restore, backups.erase_again,
     moves.move, transfers.import_, transfers.export,
 ):  # fmt: skip

@@ -36,7 +36,6 @@ from channels.api import API, ApiChannel
 from channels.base import Channel, Inbound, Place
 from channels.ids import FORMATS
 from gateway.api.places import agent_in
-from gateway.cli.replay import Setup
 from gateway.config.loading import WEB_PREFIX, Config, ConfigError
 from gateway.config.settings import BotSettings, DiscordSettings, EmbeddingSettings, RerankSettings, Settings
 from gateway.config.strict_yaml import Problem
@@ -48,27 +47,33 @@ from gateway.ops.background import beside
 from gateway.ops.learned import remembered
 from gateway.ops.night_clock import Worker, timetables
 from gateway.ops.reloading import Reload
-from gateway.ops.reminder_clock import ReminderClock
 from gateway.ops.rights import close_to_others
 from gateway.ops.standing import StandingTask, standing
-from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.delivery import Delivery
-from gateway.pipeline.dispatch import Speakers
-from gateway.pipeline.intake import Mask
 from gateway.pipeline.limits import Buckets
 from gateway.pipeline.policy import OPERATOR, Policy, Rules, new_code
+from gateway.pipeline.reminder_clock import ReminderClock
 from gateway.pipeline.request import Agent, Limits
-from gateway.pipeline.router import Flow, Router
-from gateway.pipeline.sharing import Sharing
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner, spent_on
+from gateway.reading.attachments import Attachments
+from gateway.reception.dispatch import Speakers
+from gateway.reception.intake import Mask
+from gateway.reception.router import Flow, Router
+from gateway.reception.sharing import Sharing
+from memory.jobs.housekeeping import Keeping
+from memory.learn.agents import AgentMemory, Rotation
+from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
 from memory.recall.embed import EmbeddingFault
 from memory.recall.embedders.local import Local
 from memory.recall.embedders.remote import EmbeddingServer, Remote
+from memory.recall.embedding import Embedders
 from memory.recall.rank import CLASSIC
 from memory.recall.rerank import Reranker
-from memory.service import AgentMemory, Embedders, Keeping, Rotation, Runtime, SearchSetup, Service, Triggers
+from memory.runtime import Runtime
+from memory.service import Service
+from memory.setup import SearchSetup
 from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.driver import Driver
 from memory.text.guard import clean
@@ -324,7 +329,7 @@ async def answering(
         ):
             yield router
     finally:
-        taken_for_dead = any(store.memory.peers.lost.is_set() for store in roster.each_store)
+        taken_for_dead = any(store.memory.mailbox.peers.lost.is_set() for store in roster.each_store)
         await router.drain(seconds=0.0 if taken_for_dead else _STOP_SECONDS)
 
 
@@ -354,11 +359,6 @@ def rules(config: Config) -> dict[str, Rules]:
         )
         for bot in config.settings.channels.bots
     }
-
-
-def everybody(names: Iterable[str]) -> dict[str, Rules]:
-    """Returns rules that admit everyone on these channels, as the replay of a recording needs."""
-    return {name: Rules(open_to_all=True) for name in names}
 
 
 def channels(config: Config, *, now: Callable[[], int] = now) -> dict[str, Channel]:
@@ -423,16 +423,6 @@ def doors(
     operations = Operations(parts.roster, channels, mask=MASK, now=now, new_id=lambda: secrets.token_hex(12))
     tools = ToolDoor(operations, version=version, body_bytes=settings.api.body_bytes)
     return Doors(settings.api, callers, completions, operations, tools, monotonic=time.monotonic, now=now)
-
-
-def replaying(config: Config, parts: Opened) -> Setup:
-    """Returns the setup of a replay. Each text is masked as in the pipeline."""
-    return Setup(
-        roster=parts.roster,
-        mask=MASK,
-        count_tokens=count_tokens,
-        quiet_ms=int(config.settings.memory.quiet_seconds * 1000),
-    )
 
 
 def api_address(config: Config) -> str:
@@ -540,7 +530,6 @@ def _embedders(settings: EmbeddingSettings, client: httpx.AsyncClient) -> Embedd
                             base_url=settings.base_url,
                             key=settings.key.get_secret_value() if settings.key is not None else None,
                             model=settings.model,
-                            dimension=settings.dimension,
                             seconds=settings.timeout,
                             batch=settings.batch,
                         ),
@@ -779,6 +768,5 @@ def _background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None
         complete=complete,
         room=room,
         tokens_per_day=spec.background.tokens_per_day,
-        patterns_while_down=spec.memory.patterns_while_down,
         seconds=spec.background.timeout,
     )

@@ -20,12 +20,12 @@ import structlog
 from agents.offline.speech import speech
 from channels.base import Channel
 from gateway import app
-from gateway.commands import phrases, plain
-from gateway.commands.catalogue import CATALOGUE
-from gateway.commands.texts import Texts
+from gateway.commands import plain
 from gateway.config.loading import Config
 from gateway.config.settings import BotSettings
 from gateway.ops.background import beside
+from gateway.wording import phrases
+from gateway.wording.texts import CATALOGUE, Texts
 from languages import Language
 from memory.learn.offline import patterns
 from memory.reminders import orders
@@ -51,7 +51,7 @@ _SAYINGS: Final[Mapping[Language, str]] = {
 
 def import_for(config: Config) -> None:
     """Imports what serving `config` needs, also what is imported late because few need it."""
-    import_module("gateway.ops.serve")
+    import_module("gateway.serve")
     for platform in {bot.platform for bot in config.settings.channels.bots}:
         import_module(f"channels.{platform}")
     if config.page_agents:

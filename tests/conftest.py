@@ -21,7 +21,8 @@ import pytest
 import structlog
 from hypothesis import settings
 
-from memory.service import Context, Service
+from memory.context import Context
+from memory.service import Service
 from memory.text.secrets.redact import redact
 from tests.kit import postgres, stalls, stores
 from tests.kit.fakes import Clock, counting_ids
@@ -168,4 +169,4 @@ async def memory(tmp_path: Path, clock: Clock, ids: Callable[[], str]) -> AsyncI
 
 @pytest.fixture
 async def ada(memory: Service) -> Context:
-    return await memory.context(*private("ada"))
+    return await memory.identities.context(*private("ada"))

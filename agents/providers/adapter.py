@@ -22,6 +22,7 @@ import httpx
 import structlog
 
 from agents.budget import size
+from agents.json_values import MOST_VALUES, values
 from agents.llm import (
     BadCompletion,
     ChatMessage,
@@ -37,6 +38,7 @@ from agents.llm import (
     Usage,
 )
 from agents.output import Output
+from agents.output_marks import SPELLS_END
 from agents.providers import opaque
 from agents.providers import quirks as signs
 from agents.providers.answer import Assembled, failure_in, part_in
@@ -45,7 +47,6 @@ from agents.providers.events import BOM, Events, is_data, is_stream
 from agents.providers.quirks import Learned, Quirk
 from agents.providers.roles import alternating, without_system, without_tools
 from agents.spec import ModelSpec
-from agents.toolservers import relay
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -166,7 +167,7 @@ class Adapter(ABC):
             raise
         finally:
             await response.aclose()
-        if output.began_inside:
+        if output.began_inside and not await asyncio.to_thread(_may_repeat_end, request):
             self._quirks.add("thinking")
         return answer
 
@@ -446,7 +447,7 @@ class Adapter(ABC):
     def _object(self, raw: bytes | bytearray) -> dict[str, Any] | None:
         """Returns the JSON object in an event or body, None if there is none. One with a heap of values is too long."""
         # The parser keeps the interpreter to itself, so a thread does not help with these.
-        if relay.values(raw) > relay.MOST_VALUES:
+        if values(raw) > MOST_VALUES:
             raise self._too_long()
         return part_in(raw)
 
@@ -509,6 +510,11 @@ def _messages(request: Request, origin: str, quirks: Set[Quirk]) -> list[ChatMes
     if "tools" in quirks:
         messages = without_tools(messages)
     return without_system(messages) if "system" in quirks else messages
+
+
+def _may_repeat_end(request: Request) -> bool:
+    """Returns whether the end of a thought stands in a request, where a person may have written it."""
+    return any(message.pictures or SPELLS_END.search(message.content) for message in request.messages)
 
 
 async def _beside(size: int, read: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence, Set
-from typing import Any
+from typing import Any, Final
 
 from agents.llm import ChatMessage, Picture, Request, ToolSpec, Usage
 from agents.providers.adapter import UNSEEN, Adapter
 from agents.providers.answer import Assembled, token_count
 from agents.providers.quirks import Quirk, most_tokens
+
+#: The names of servers for the tokens of a request that their cache held: OpenAI's and Kimi's, DeepSeek's, Anthropic's.
+_CACHED: Final = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
 
 
 class OpenAIProvider(Adapter):
@@ -149,8 +152,13 @@ def _usage(raw: Mapping[str, Any]) -> Usage | None:
     read, written = token_count(raw.get("prompt_tokens")), token_count(raw.get("completion_tokens"))
     if read is None or written is None:
         return None
-    details = raw.get("prompt_tokens_details")
-    cached = token_count(details.get("cached_tokens")) if isinstance(details, dict) else None
-    if cached is None:
-        cached = token_count(raw.get("prompt_cache_hit_tokens"))  # DeepSeek's name for it
-    return Usage(input_tokens=read, output_tokens=written, cached_tokens=cached or 0)
+    details = [raw.get("prompt_tokens_details"), raw.get("input_tokens_details"), raw]
+    named = [token_count(part.get(name)) for part in details if isinstance(part, dict) for name in _CACHED]
+    cached = max(filter(None, named), default=0)
+    missed = token_count(raw.get("prompt_cache_miss_tokens"))
+    made = token_count(raw.get("cache_creation_input_tokens")) or 0
+    # Some count what their cache held in, as OpenAI does, others apart, as Anthropic does.
+    whole = read + cached + made
+    if read < cached or missed == read or token_count(raw.get("total_tokens")) == whole + written:
+        read = whole
+    return Usage(input_tokens=read, output_tokens=written, cached_tokens=cached)

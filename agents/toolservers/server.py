@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import structlog
 
-from agents.foreign import INSTALL, ChangedTools, ForeignTool, installed
+from agents.foreign import CHANGED, INSTALL, ChangedTools, ForeignTool, installed
 from agents.spec import ServerSpec
 from agents.tools import JsonObject, ToolError
 from agents.toolservers import definitions
@@ -142,7 +142,7 @@ class ToolServer:
         if name not in self._seen:
             return "the server has no such tool any more"
         now = self._seen[name]
-        return "" if now.digest == one.digest else now.flaw or "its definition has changed"
+        return "" if now.digest == one.digest else now.flaw or CHANGED
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> str:
         connection = await self._running()
@@ -251,11 +251,14 @@ class ToolServer:
         for name in self._spec.tools:
             one = self._pinned.get(name)
             if one is not None and (off := self._off(name, one)):
+                fix = (
+                    f"/tools accept {self.name}" if off == CHANGED else "mend the server, or take the tool off the list"
+                )
                 now = listed[name].description[:_SHOWN] if name in listed else ""
-                log.warning("tool.off", server=self.name, tool=name, why=off, now=now, fix=f"/tools accept {self.name}")
+                log.warning("tool.off", server=self.name, tool=name, why=off, now=now, fix=fix)
 
     async def _changed_tools(self) -> Mapping[str, Definition]:
-        """Returns the changed tools that may be accepted, at least one and as many as a person reads at once."""
+        """Returns the changed tools that may be accepted, as many as a person reads at once."""
         await self._running()
         assert self._seen is not None
         taken: dict[str, Definition] = {}

@@ -5,12 +5,13 @@ The SDK is an extra of the installation and takes seconds to load, so it is impo
 Invariants: a call is sent once and never again. A program on this machine gets of our environment only what programs
 need to start. A server is given no way to ask anything of us: no model, no files, no questions to people. A server's
 schema of results never reaches the SDK, nor do its endless lists. A message that reaches the SDK has at most
-`relay.MOST_VALUES` values and `relay.LONGEST` bytes, since the SDK reads it on the event loop.
+`MOST_VALUES` values and `relay.LONGEST` bytes, since the SDK reads it on the event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,10 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import structlog
+from pydantic import ValidationError
+
+from agents.json_values import MOST_VALUES, values
 from agents.spec import ServerSpec
 from agents.tools import ToolError
 from agents.toolservers import definitions, relay, results
@@ -29,16 +34,18 @@ from agents.toolservers.addresses import resolved_forbidden
 from agents.toolservers.definitions import Definition
 from agents.toolservers.relay import Allowance
 
+log = structlog.get_logger(__name__)
+
 #: Seconds that a call which is given up gets to end.
 _CANCEL_SECONDS: Final = 2.0
 #: The part of the messages allowed at once that a request of the server's, or a response over HTTP, counts for: each
 #: is a task of the SDK's, and some wait for an answer to their answer.
 _REQUEST: Final = relay.MESSAGES[0] / 100
 _RESPONSE: Final = relay.MESSAGES[0] / 500
-#: The ends of an event of a stream: an empty line, whichever way lines end.
-_EVENT_ENDS: Final = (b"\n\n", b"\r\r", b"\n\r")
 #: The most pages of a list of tools that are read; a server whose list never ends is given up.
 _MOST_PAGES: Final = 20
+#: The numbers of dropped lines at which the operator is told.
+_LOGGED: Final = (1, 100)
 #: Codes of JSON-RPC by which a server says that it did nothing: unknown method, unfit arguments.
 _NOT_DONE: Final = (-32601, -32602)
 
@@ -93,6 +100,8 @@ class Connection:
         if calling.cancelled() or (error is not None and not isinstance(error, MCPError)):
             raise OutcomeUnknown(f"{self.server} answered in a way that can't be read. {_UNKNOWN}")
         if isinstance(error, MCPError):
+            if error.code == relay.UNREAD:
+                raise ToolError(f"The tool was carried out; {results.capped(error.message)}. {_LESS}")
             if error.code in _NOT_DONE:
                 raise ToolError(f"{self.server} refuses: {results.capped(error.message)}")
             raise OutcomeUnknown(f"{self.server}: {results.capped(error.message)}. {_UNKNOWN}")
@@ -103,6 +112,7 @@ class Connection:
 
 
 _UNKNOWN: Final = "It is unknown whether the call was carried out. It is not repeated: tell the person so."
+_LESS: Final = "The same call would end the same way: tell the person so, or ask for less."
 
 
 @asynccontextmanager
@@ -121,7 +131,7 @@ async def connected(spec: ServerSpec, on_changed: Callable[[], None]) -> AsyncIt
 
     ended = asyncio.Event()
     messages = Allowance(*relay.MESSAGES)
-    transport = _watched(await _transport(spec, messages), spec.tools, ended, messages)
+    transport = _watched(await _transport(spec, messages), spec, ended, messages)
     async with Client(transport, message_handler=heard, cache=None) as client:
         yield Connection(spec.name, client, ended)
 
@@ -149,21 +159,25 @@ async def _remote(url: str, headers: Mapping[str, str], messages: Allowance) -> 
     class Bounded(httpx2.AsyncByteStream):
         """A response's body in whole messages that may be read. For others stands an error to the `request`."""
 
-        def __init__(self, inner: Any, request: bytes, *, events: bool) -> None:
+        def __init__(self, inner: Any, request: bytes, *, events: bool, length: int | None) -> None:
             self._inner = inner
-            self._request = request
+            self._asked = relay.kind_and_id(request)[1]
             self._events = events
+            self._length = length
+            self._ended = False
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             held = bytearray()
             async for chunk in self._inner:
                 if not size.take(len(chunk)):
                     raise httpx2.ReadError("more bytes than anybody reads")
-                held += chunk
+                fresh = max(0, len(held) - 1)
+                held += self._one_line_end(chunk) if self._events else chunk
                 if len(held) > relay.LONGEST:
-                    yield self._refusal()
+                    size.take((relay.SKIPPED - 1) * len(held))
+                    yield self._refusal(relay.too_large(self._length))
                     return
-                if self._events and (end := _event_end(held, len(held) - len(chunk))):
+                if self._events and (end := held.rfind(b"\n\n", fresh) + 2) > 1:
                     yield self._readable(bytes(held[:end]))
                     del held[:end]
             yield self._readable(bytes(held))
@@ -171,15 +185,24 @@ async def _remote(url: str, headers: Mapping[str, str], messages: Allowance) -> 
         async def aclose(self) -> None:
             await self._inner.aclose()
 
-        def _readable(self, message: bytes) -> bytes:
-            count = relay.values(message)
-            if not heap.take(min(count, relay.MOST_VALUES)):
-                raise httpx2.ReadError("more values than anybody reads")
-            return self._refusal() if count > relay.MOST_VALUES else message
+        def _one_line_end(self, chunk: bytes) -> bytes:
+            r"""Returns a chunk with \n for \r\n and \r. After a \r the SDK would wait for the next chunk to begin."""
+            rest = chunk[1:] if self._ended and chunk.startswith(b"\n") else chunk
+            self._ended = chunk.endswith(b"\r")
+            return rest.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
-        def _refusal(self) -> bytes:
-            error = relay.refusal(self._request)
-            return b"data: " + error + b"\n" if error and self._events else error
+        def _readable(self, message: bytes) -> bytes:
+            count = values(message)
+            if count > MOST_VALUES:
+                return self._refusal(relay.too_many(count))
+            if not heap.take(count):
+                raise httpx2.ReadError("more values than anybody reads")
+            return message
+
+        def _refusal(self, why: str) -> bytes:
+            if not self._asked:
+                return b""
+            return (b"data: %b\n" if self._events else b"%b") % relay.error(self._asked, why)
 
     async def bound(response: Any) -> None:
         if not messages.take(_RESPONSE):
@@ -193,7 +216,8 @@ async def _remote(url: str, headers: Mapping[str, str], messages: Allowance) -> 
         # JSON and events are UTF-8. A character set of the server's choice would hide the marks that are counted.
         kind = response.headers["Content-Type"] = response.headers.get("Content-Type", "").partition(";")[0]
         is_stream = kind.strip().lower() == "text/event-stream"
-        response.stream = Bounded(response.stream, response.request.content, events=is_stream)
+        length = int(response.headers.get("Content-Length", "0") or 0) or None
+        response.stream = Bounded(response.stream, response.request.content, events=is_stream, length=length)
 
     async def hasten(request: Any) -> None:
         if request.method == "DELETE":
@@ -207,12 +231,6 @@ async def _remote(url: str, headers: Mapping[str, str], messages: Allowance) -> 
     )
     async with http, streamable_http_client(url, http_client=http, max_sse_event_size=relay.LONGEST) as io:
         yield io
-
-
-def _event_end(held: bytearray, fresh: int) -> int:
-    """Returns where the last whole event ends, or 0 if none has ended since the byte `fresh`."""
-    last = max(held.rfind(end, max(0, fresh - 1)) for end in _EVENT_ENDS)
-    return last + 2 if last >= 0 else 0
 
 
 @asynccontextmanager
@@ -237,22 +255,23 @@ async def _program(spec: ServerSpec) -> AsyncIterator[Any]:
 
 @asynccontextmanager
 async def _watched(
-    transport: AbstractAsyncContextManager[Any], named: Sequence[str], ended: asyncio.Event, messages: Allowance
+    transport: AbstractAsyncContextManager[Any], spec: ServerSpec, ended: asyncio.Event, messages: Allowance
 ) -> AsyncIterator[Any]:
     """Yields a transport that sets `ended` when the server's messages end, or are more than `messages` allows."""
     try:
         async with transport as (read, write):
-            yield _Watched(read, named, ended, messages), write
+            yield _Watched(read, spec, ended, messages), write
     finally:
         ended.set()
 
 
 class _Watched:
-    """A stream of messages that notes its end, and ends when it floods."""
+    """A stream of messages that notes its end, and ends when it floods. What is no message is dropped and counted."""
 
-    def __init__(self, inner: Any, named: Sequence[str], ended: asyncio.Event, messages: Allowance) -> None:
+    def __init__(self, inner: Any, spec: ServerSpec, ended: asyncio.Event, messages: Allowance) -> None:
         self._inner = inner
-        self._named = named
+        self._spec = spec
+        self._noise = 0
         self._ended = ended
         self._messages = messages
 
@@ -269,12 +288,35 @@ class _Watched:
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         async for item in self._inner:
+            if isinstance(item, Exception):
+                item = self._unreadable(item)  # noqa: PLW2901
             message = getattr(item, "message", None)
             if not self._messages.take(_REQUEST if hasattr(message, "method") and hasattr(message, "id") else 1):
                 break
-            _reduce(getattr(message, "result", None), self._named)
+            if item is None:
+                continue
+            _reduce(getattr(message, "result", None), self._spec.tools)
             yield item
         self._ended.set()
+
+    def _unreadable(self, problem: Exception) -> Any:
+        """Returns the error in place of an answer that the SDK can't read. Counts what is no answer, and returns None.
+
+        The words of neither are logged: they may be anybody's.
+        """
+        from mcp.shared.message import SessionMessage
+        from mcp.types import jsonrpc_message_adapter
+
+        if isinstance(problem, ValidationError):
+            given = problem.errors(include_url=False)[0]["input"]
+            answer = (given if isinstance(given, str) else json.dumps(given, default=str)).encode("utf-8", "replace")
+            if refusal := relay.refusal(answer, "its answer can't be read"):
+                return SessionMessage(jsonrpc_message_adapter.validate_json(refusal))
+        self._noise += 1
+        if self._noise in _LOGGED:
+            fix = "have it write to standard output nothing but messages of the protocol"
+            log.warning("toolserver.noise", server=self._spec.name, dropped=self._noise, fix=fix)
+        return None
 
 
 def _reduce(result: object, named: Sequence[str]) -> None:
@@ -292,8 +334,9 @@ def _reduce(result: object, named: Sequence[str]) -> None:
         for tool in known.values():
             tool.pop("outputSchema", None)
             tool.pop("_meta", None)
-    elif "content" in result:
+    elif "capabilities" not in result and result.get("resultType", "complete") == "complete":
         text = results.text_of(result)
         for key in [key for key, value in result.items() if isinstance(value, (dict, list))]:
             del result[key]
-        result["content"] = [{"type": "text", "text": text}]
+        result |= {"content": [{"type": "text", "text": text}], "isError": bool(result.get("isError"))}
+        result.pop("structuredContent", None)

@@ -20,13 +20,18 @@ from gateway.api.places import digest
 from gateway.config.settings import FrontEndSettings
 from gateway.pipeline.policy import Policy
 from gateway.pipeline.store import Roster, Store
-from memory.service import KEY_SCOPES, KeyHolder, KeyScope, Who
+from memory.chat.identities import Who
+from memory.chat.keyring import SCOPES as KEY_SCOPES
+from memory.chat.keyring import KeyHolder
+from memory.store.api_keys import KeyScope
 
 #: Seconds by which the clock of a front end may differ.
 _CLOCKS: Final = 60
 _LONGEST_NAME: Final = 200
 _LONGEST_SECRET: Final = 1_000
 _JWT_HEADER: Final = "x-openwebui-user-jwt"
+#: As whom Open WebUI signs.
+ISSUER: Final = "open-webui"
 #: Headers in which front ends name a person, in plain words.
 _NAMES: Final = ("x-openwebui-user-id", "x-librechat-user-id", "x-user-id")
 _CONVERSATIONS: Final = ("x-openwebui-chat-id", "x-librechat-conversation-id", "x-conversation-id")
@@ -170,7 +175,7 @@ class Callers:
             own = hmac.digest(front_end.jwt_secret.get_secret_value().encode(), signed.encode(), "sha256")
             fits = head.get("alg") == "HS256" and hmac.compare_digest(own, _decoded(signature))
             expires = float(body["exp"]) if fits else 0.0
-            current = fits and body.get("iss") == front_end.issuer and expires + _CLOCKS > self._now() / 1000
+            current = fits and body.get("iss") == ISSUER and expires + _CLOCKS > self._now() / 1000
             if not current or not isinstance(body.get("sub"), str):
                 raise ValueError
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):

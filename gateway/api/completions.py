@@ -29,13 +29,16 @@ from gateway.api.front_ends import is_task, own_words
 from gateway.api.places import conversation, conversation_in, digest, said, thread_of
 from gateway.api.tellings import telling
 from gateway.api.wire import ApiAnswer, Asked, total
-from gateway.commands import phrases
-from gateway.commands.texts import Texts, spoken
 from gateway.pipeline.allowance import refusal
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, where_said
 from gateway.pipeline.turn import spent_on
-from memory.service import Context, Hit, Spent, excerpt
+from gateway.wording import phrases
+from gateway.wording.texts import Texts, spoken
+from memory.context import Context
+from memory.recall.recall import excerpt
+from memory.recall.search import Hit
+from memory.store.usage import Spent
 
 #: The ending of the models that answer with the client's own history.
 RECALL: Final = "-recall"
@@ -231,7 +234,7 @@ class Completions:
         """Returns the context in which a program reads memory, in its person's conversation with an agent."""
         inbound = said(caller.user_id, caller.name, thread_of(served.spec.name, named))
         where = where_said(inbound, served.spec)
-        return await self._roster.stores[served.spec.name].memory.context(where, caller.who)
+        return await self._roster.stores[served.spec.name].memory.identities.context(where, caller.who)
 
     async def _with_memory(
         self, asked: Asked, served: Agent, context: Context, texts: Texts
@@ -254,8 +257,8 @@ class Completions:
             return
         words, _ = own_words(next((one.content for one in reversed(asked.messages) if one.role == "user"), ""))
         query = words[:_LONGEST_QUERY]
-        hits = await memory.search(context, query, limit=spec.recall_items) if query.strip() else []
-        known = await memory.memories(context, limit=spec.known_facts)
+        hits = await memory.browse.search(context, query, limit=spec.recall_items) if query.strip() else []
+        known = await memory.browse.memories(context, limit=spec.known_facts)
         told = [Hit(score=1.0, memory=one) for one in known]
         seen: set[str] = set()
         for found, room in ((hits, spec.recall_tokens), (told, spec.known_tokens)):

@@ -25,12 +25,12 @@ from gateway.api.operations import Operations
 from gateway.api.tools import PATH as TOOLS
 from gateway.api.tools import ToolDoor
 from gateway.api.wire import JSON, Answering, ApiAnswer, Asked, Form, asked, failed
-from gateway.commands.texts import Texts
 from gateway.config.settings import ApiSettings
 from gateway.ops.connections import ALWAYS
 from gateway.ops.http import Admission, crashed, in_words
 from gateway.ops.origins import asks_us, comes_from
 from gateway.pipeline.limits import Buckets
+from gateway.wording.texts import Texts
 from memory.errors import StorageError
 
 log = structlog.get_logger(__name__)

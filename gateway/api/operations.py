@@ -19,31 +19,29 @@ from channels.base import Channel, Inbound, Place
 from gateway.api.callers import ApiRefusal, Caller
 from gateway.api.places import said, thread_of
 from gateway.api.wire import JSON
-from gateway.commands import phrases
 from gateway.commands.forget import CHOICES, PRESET
-from gateway.commands.parts import part_of
-from gateway.commands.texts import Texts, spoken
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.questions import buttons
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said
 from gateway.pipeline.toolbox import FORGET
+from gateway.wording import phrases
+from gateway.wording.parts import part_of
+from gateway.wording.texts import Texts, spoken
+from memory.chat.edits import Edits
+from memory.chat.shown import Shown
+from memory.context import Context
 from memory.errors import MemoryFault, NotFound, StorageError, UnknownFilter, UnreadFilter
-from memory.service import (
-    LISTED,
-    Context,
-    Edits,
-    Hit,
-    How,
-    KeyScope,
-    Memory,
-    Part,
-    Question,
-    Selection,
-    Service,
-    Shown,
-    excerpt,
-)
+from memory.forgetting.choose import Selection
+from memory.forgetting.plan import How
+from memory.mailbox.outbox import Part
+from memory.recall.recall import excerpt
+from memory.recall.search import Hit
+from memory.service import Service
+from memory.store.api_keys import KeyScope
+from memory.store.browsing import LISTED
+from memory.store.memories import Memory
+from memory.store.questions import Question
 
 #: The conversation that holds the sources of memories which programs write.
 _DESK: Final = "memory"
@@ -188,7 +186,7 @@ class Operations:
         )
         served, store = self._roster.agents[name], self._roster.stores[name]
         inbound = self._inbound(caller, served, "")
-        context = await store.memory.context(where_said(inbound, served.spec), caller.who)
+        context = await store.memory.identities.context(where_said(inbound, served.spec), caller.who)
         texts = Texts(spoken(context.speaker.language, "en"), context.timezone)
         return MemoryRequest(caller=caller, served=served, store=store, context=context, texts=texts)
 
@@ -199,7 +197,7 @@ class Operations:
     # Reading ----------------------------------------------------------------------------------------------------
 
     async def search(self, asking: MemoryRequest, given: SearchMemory) -> JSON:
-        hits = await asking.memory.search(asking.context, given.query, limit=given.limit)
+        hits = await asking.memory.browse.search(asking.context, given.query, limit=given.limit)
         return {"results": [_found(asking, hit, given.query) for hit in hits]}
 
     async def list_(self, asking: MemoryRequest, given: ListMemories) -> JSON:
@@ -286,7 +284,7 @@ class Operations:
         platform, user_id = (
             (holder.account.platform, holder.account.user_id) if holder else (API, asking.caller.user_id)
         )
-        theirs = await asking.memory.whose(platform, user_id, private=True)
+        theirs = await asking.memory.identities.whose(platform, user_id, private=True)
         if theirs is None:
             raise ApiRefusal(409, "no_chat", "The person has no private chat in which they could be asked.")
         texts = Texts(spoken(theirs.speaker.language, asking.served.spec.language), theirs.timezone)
@@ -304,13 +302,13 @@ class Operations:
             through = texts("keys.asks", label=asking.caller.through)
             return pieces(channel, f"{through}\n{text}", buttons=buttons(question, texts, alone=True))
 
-        await asking.memory.request(theirs, act, tell=ask)
+        await asking.memory.requests.run(theirs, act, tell=ask)
         asking.store.delivery.wake(theirs.session.key)
         return {"asked": True, "note": "Nothing is forgotten yet. The person is asked in their own chat, and decides."}
 
     async def _write(self, asking: MemoryRequest, act: Callable[[Edits], T], *, said: str = "") -> T:
         name = asking.texts("keys.through", name=asking.caller.name, label=asking.caller.through)
-        return await asking.memory.request(asking.context, act, said=said, author=name)
+        return await asking.memory.requests.run(asking.context, act, said=said, author=name)
 
 
 _HOW: Final[Mapping[str, How]] = {"words": "words", "memory": "memory"}

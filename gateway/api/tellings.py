@@ -22,7 +22,7 @@ from gateway.api.callers import conversation_named
 from gateway.api.front_ends import own_words
 from gateway.api.places import agent_in, digest, thread_of
 from gateway.api.wire import Asked
-from memory.service import Mailbox
+from memory.mailbox.mailbox import Mailbox
 
 #: Milliseconds for which the same request, sent again, counts as a repetition if nobody knows whether it was answered.
 _REPEATED_MS: Final = 10 * 60_000

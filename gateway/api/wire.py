@@ -15,8 +15,8 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from agents.llm import ChatMessage, Picture, Role, ToolCall, ToolSpec
 from gateway.api.callers import ApiRefusal
-from gateway.pipeline.attachments import picture_type
-from memory.service import Spent
+from gateway.reading.attachments import picture_type
+from memory.store.usage import Spent
 
 JSON: TypeAlias = dict[str, Any]
 Form: TypeAlias = Literal["chat", "response"]

@@ -23,11 +23,12 @@ from agents.spec import AGENT_NAME
 from channels.base import Channel, ChannelError, Inbound
 from gateway import app
 from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_TEMPFAIL, fail
+from gateway.cli.pairing import PAIRING_SECONDS, pair
 from gateway.cli.start import set_up_logs
 from gateway.config import setup
 from gateway.config.loading import CONFIG_NAME, Config, ConfigError, data_here, find, home_folder, is_reference, load
 from gateway.config.settings import DISCORD_TOKEN, TELEGRAM_TOKEN, BotSettings, discord_number
-from gateway.pipeline import policy
+from gateway.pipeline.policy import new_code
 
 #: Takes a pairing code and returns the lines that ask for it to be sent.
 _Pairing: TypeAlias = Callable[[str], tuple[str, ...]]
@@ -255,13 +256,13 @@ _MEET: Mapping[setup.Platform, Callable[[str, str], _Pairing]] = {"telegram": _m
 async def _paired(config: Config, channel: str, pairing: _Pairing) -> Inbound | None:
     set_up_logs(config)
     bot: Channel = app.channels(_asking(config))[channel]
-    code = policy.new_code(secrets.choice)
-    minutes = setup.PAIRING_SECONDS / 60
+    code = new_code(secrets.choice)
+    minutes = PAIRING_SECONDS / 60
     click.echo()
     for line in pairing(code):
         click.echo(line)
     click.echo(f"Waiting {minutes:g} minutes for the code. Press Ctrl-C to stop.")
-    return await setup.pair(
+    return await pair(
         bot,
         code=code,
         language=config.agents[config.default_agent].language,

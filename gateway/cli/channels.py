@@ -28,8 +28,7 @@ def list_channels(config_path: Path | None) -> None:
     from gateway.pipeline import policy
 
     config = loaded(config_path)
-    console = config.settings.channels.console
-    click.echo(f"console: the terminal, {'used by `remora chat`' if console.enabled else 'off'}")
+    click.echo("console: the terminal, used by `remora chat`")
     for bot in config.settings.channels.bots:
         places = f"{len(bot.groups)} groups"
         if isinstance(bot, DiscordSettings):

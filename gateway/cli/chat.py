@@ -1,4 +1,4 @@
-"""`remora chat`, `serve` and `replay`: the bot at work, in the terminal, on the platforms or over a recording.
+"""`remora chat`, `serve` and `web`: the bot at work, in the terminal or on the platforms, and the way to its page.
 
 Invariant: whatever interrupts a command, no message that it has taken is lost; the same command goes on with them.
 """
@@ -9,25 +9,22 @@ import asyncio
 import os
 import secrets
 import sys
-import time
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import click
 
 from channels.base import ChannelError
 from channels.ids import FORMATS
-from gateway.cli.bar import progress
-from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_NOT_RUNNING, EX_SOFTWARE, ending, fail
+from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, EX_NOT_RUNNING, EX_SOFTWARE, ending, fail
 from gateway.cli.start import CONFIG, loaded, set_up_logs, tell_errors
 from gateway.pipeline.policy import OPERATOR
 
 if TYPE_CHECKING:
     from channels.console import ConsoleChannel
-    from gateway.cli.recording import Recording
     from gateway.config.loading import Config
 
 
@@ -43,8 +40,6 @@ _LEAVING = "(Reading what was said, to remember it. Ctrl-C leaves at once; the n
 def chat(config_path: Path | None, person: str, once: str | None) -> None:
     """Chat in the terminal, or line by line through a pipe."""
     config = loaded(config_path)
-    if not config.settings.channels.console.enabled:
-        fail("The terminal chat is off. Set channels.console.enabled to true in config.yaml.", EX_CONFIG)
     # Bytes of another encoding come as lone surrogates, which no database takes.
     if not person.strip() or any("\ud800" <= letter <= "\udfff" for letter in person):
         fail("--as needs a name, in UTF-8.", click.UsageError.exit_code)
@@ -101,28 +96,6 @@ def web(config_path: Path | None, person: str) -> None:
         fail(f"The code can't be written to {config.data_dir} ({exc.strerror}).", EX_CANTCREAT)
     click.echo(f"{config.settings.page_url}/in#{code}")
     click.echo("Open it within ten minutes; it works once.", err=True)
-
-
-@click.command()
-@CONFIG
-@click.argument("file", type=click.File("rb"))
-@click.option("--record-only", is_flag=True, help="Store and learn, but don't answer or call a chat model.")
-def replay(config_path: Path | None, file: BinaryIO, record_only: bool) -> None:
-    """Play a recorded conversation (JSON lines, see docs/replay.md) into memory, at the times it was held."""
-    from gateway.cli import recording
-
-    config = loaded(config_path)
-    try:
-        recorded = recording.read(file.read())
-    except recording.BadRecording as exc:
-        fail(f"{exc}\nNothing from {file.name} was stored.", EX_DATAERR)
-    if recorded.unknown:
-        click.echo(f"Ignoring unknown fields: {', '.join(recorded.unknown)}.", err=True)
-    with ending(stopped="Stopped. Run the same command to continue."):
-        try:
-            asyncio.run(_replay(config, recorded, record_only))
-        except ChannelError as exc:
-            fail(f"{exc} Run the same command to continue.", EX_SOFTWARE)
 
 
 async def _chat(config: Config, person: str, once: str | None) -> None:
@@ -217,8 +190,8 @@ async def _talk(config: Config, channel: ConsoleChannel) -> None:
 
 async def _served(config: Config, config_path: Path | None) -> int:
     from gateway import app
+    from gateway import serve as serving
     from gateway.config.loading import ConfigError, find, load
-    from gateway.ops import serve as serving
     from gateway.ops.reloading import Sources
     from gateway.ops.traces import traced
 
@@ -238,31 +211,3 @@ async def _served(config: Config, config_path: Path | None) -> int:
 def _tell_operator(text: str) -> None:
     with suppress(OSError):  # the terminal may have been closed
         click.echo(text, err=True)
-
-
-async def _replay(config: Config, recorded: Recording, record_only: bool) -> None:
-    from gateway import app
-    from gateway.cli import replay as replaying
-
-    set_up_logs(config)
-    began = time.monotonic()
-    clock = replaying.RecordedTime(recorded.lines[0].time)
-    channels = {name: replaying.ReplayChannel(name) for name in recorded.channels}
-    async with app.opened(config, channels, now=clock) as parts:
-        setup = app.replaying(config, parts)
-        with progress(len(recorded.lines), "Replaying", "messages") as advance:
-            if record_only:
-                tally = await replaying.record(setup, recorded, clock, advance)
-            else:
-                async with app.answering(
-                    config, channels, parts, now=clock, admission=app.everybody(channels)
-                ) as router:
-                    tally = await replaying.answer(setup, recorded, clock, advance, host=router, channels=channels)
-    done = "recorded" if record_only else "answered"
-    click.echo(
-        f"{tally.messages} messages {done} ({tally.repeated} already there, {tally.left_out} left out), "
-        f"{len(tally.sessions)} sessions, {len(tally.people)} people, {tally.memories} memories learned, "
-        f"{tally.failures} failures, {time.monotonic() - began:.1f} seconds."
-    )
-    if tally.failures:
-        sys.exit(EX_SOFTWARE)

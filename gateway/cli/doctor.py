@@ -1,6 +1,6 @@
 """`remora doctor`: examines the installation and says for each part that it is well, or what to do.
 
-Invariants: nothing changes except the history of the golden set, which is only added to. Exits with 0 when green or
+Invariants: nothing changes. Exits with 0 when green or
 yellow, 1 when red, 78 when the configuration can't be read.
 """
 
@@ -10,7 +10,6 @@ import asyncio
 import json
 import sys
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,25 +23,20 @@ if TYPE_CHECKING:
     from gateway.config.loading import Config
 
 _MARKS = {"ok": "ok", "warning": "!!", "trouble": "XX"}
-#: The most earlier results, and the most missed questions, of the golden set that are shown.
-_SHOWN = 5
 
 
 @click.command()
 @CONFIG
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--no-network", is_flag=True, help="Ask no model and no platform.")
-@click.option(
-    "--golden", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Ask these questions of memory."
-)
-def doctor(config_path: Path | None, as_json: bool, no_network: bool, golden: Path | None) -> None:
+def doctor(config_path: Path | None, as_json: bool, no_network: bool) -> None:
     """Examine this installation: each line is ok, or says what to do. Exits with 1 if something is in trouble."""
     config = loaded(config_path)
     with ending(stopped="Stopped. Nothing was changed."):
-        asyncio.run(_examined(config, as_json=as_json, outside=not no_network, golden=golden))
+        asyncio.run(_examined(config, as_json=as_json, outside=not no_network))
 
 
-async def _examined(config: Config, *, as_json: bool, outside: bool, golden: Path | None) -> None:
+async def _examined(config: Config, *, as_json: bool, outside: bool) -> None:
     from gateway.cli import examination
 
     findings: list[Diagnosis] = []
@@ -55,8 +49,6 @@ async def _examined(config: Config, *, as_json: bool, outside: bool, golden: Pat
     async for finding in examination.examine(config, outside=outside):
         found(finding)
     found(await examination.probe())
-    if golden is not None:
-        found(await _golden(config, golden))
     status = examination.status(findings)
     if as_json:
         click.echo(json.dumps({"status": status, "findings": [asdict(one) for one in findings]}, ensure_ascii=False))
@@ -77,24 +69,3 @@ def told(finding: Diagnosis) -> str:
     """Returns a finding as it is printed."""
     line = f"{_MARKS[finding.state]}  {finding.about}: {finding.text}"
     return f"{line}\n      {finding.fix}" if finding.fix else line
-
-
-async def _golden(config: Config, file: Path) -> Diagnosis:
-    """Returns the result of the golden set beside those before; a file that can't be used ends the command."""
-    from gateway import app
-    from gateway.cli import golden
-    from gateway.cli.examination import Diagnosis
-
-    scored = await golden.score(config, golden.read(file))
-    *before, _ = golden.keep(config, scored, now=app.now())
-    text = f"recall@5 {scored.recall:.2f} of {scored.asked} questions"
-    if before:
-        earlier = ", ".join(
-            f"{recall:.2f} on {datetime.fromtimestamp(at / 1000).astimezone():%Y-%m-%d}"
-            for at, recall in before[-_SHOWN:]
-        )
-        text += f"; before: {earlier}"
-    if not scored.missed:
-        return Diagnosis("golden set", "ok", text)
-    text += f". Not found: {'; '.join(scored.missed[:_SHOWN])}"
-    return Diagnosis("golden set", "warning", text, "`/memory search` in the chat shows what comes first.")

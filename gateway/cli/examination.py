@@ -20,17 +20,17 @@ from agents.spec import ModelSpec
 from channels.base import ChannelError
 from gateway import app
 from gateway.cli import offer
-from gateway.cli.backup_files import Stores
 from gateway.cli.status import without_names
 from gateway.commands.jobs import outcome
-from gateway.commands.texts import Texts
 from gateway.config.loading import Config, misplaced
 from gateway.config.settings import BotSettings
 from gateway.ops import health
+from gateway.ops.databases import Stores
 from gateway.ops.rights import open_to_others
+from gateway.wording.texts import Texts
 from memory.errors import SchemaTooNew, StorageError, StoreDamaged
 from memory.jobs.runner import latest_in
-from memory.service import Deployment, ServerState, Standby
+from memory.store.server import Deployment, ServerState, Standby
 from memory.transfer import backups
 
 State = Literal["ok", "warning", "trouble"]

@@ -18,9 +18,10 @@ from channels.base import Place
 from channels.ids import FORMATS
 from gateway.cli.exits import Unusable
 from gateway.config.loading import Config
-from gateway.pipeline.plain_text import decoded
+from gateway.reading.plain_text import decoded
+from memory.context import Context
 from memory.errors import NotFound
-from memory.service import Context, Service
+from memory.service import Service
 from memory.transfer.transfers import (
     Brought,
     Exported,
@@ -91,7 +92,9 @@ def agent_named(config: Config, agent: str | None) -> str:
 
 async def asker(memory: Service, owner: Owner, named: str) -> Context:
     """Returns the context of an owner, given as `named`. Raises `Unusable` if they have never talked to the agent."""
-    context = await memory.whose(owner.platform, owner.reference, private=owner.kind == "person", thread=owner.thread)
+    context = await memory.identities.whose(
+        owner.platform, owner.reference, private=owner.kind == "person", thread=owner.thread
+    )
     if context is None:
         raise Unusable(f"{named} has never talked to an agent that uses {owner.agent}'s database.")
     return context

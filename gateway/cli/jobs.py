@@ -23,8 +23,10 @@ from gateway.cli.start import AGENT, CONFIG, loaded, opened, set_up_logs
 if TYPE_CHECKING:
     from gateway.config.loading import Config
     from gateway.ops.night_clock import Worker
+    from memory.context import Context
     from memory.jobs.runner import Change, Run
-    from memory.service import Context, Memory, Service
+    from memory.service import Service
+    from memory.store.memories import Memory
 
 _PERSON = click.option("--person", metavar="PLATFORM:USER", help="A person's memories, as telegram:123456.")
 _CHAT = click.option("--chat", metavar="CHANNEL:CHAT", help="Or a group's memories, as telegram:-1001234567890.")
@@ -109,8 +111,8 @@ def _at_work() -> Iterator[None]:
 async def _list(config: Config) -> None:
     from gateway import app
     from gateway.commands.jobs import NAMES, outcome
-    from gateway.commands.texts import Texts
     from gateway.ops.night_clock import planned, timetables
+    from gateway.wording.texts import Texts
     from memory.jobs.runner import latest_in
 
     set_up_logs(config)
@@ -134,7 +136,7 @@ async def _list(config: Config) -> None:
 async def _run(config: Config, job: str, agent: str | None) -> None:
     from gateway.cli import importing
     from gateway.commands.jobs import outcome
-    from gateway.commands.texts import Texts
+    from gateway.wording.texts import Texts
 
     name = importing.agent_named(config, agent)
     async with opened(config) as roster:
@@ -208,7 +210,7 @@ async def _whose(
 
 
 def _known(worker: Worker, agent: str, job: str) -> None:
-    from gateway.commands.texts import Texts
+    from gateway.wording.texts import Texts
 
     if job not in worker.jobs:
         raise Unusable(f"There is no job {job}. The jobs are: {', '.join(worker.jobs)}.")

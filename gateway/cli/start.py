@@ -40,9 +40,12 @@ def loaded(config_path: Path | None) -> Config:
 
     home = Path.home()
     try:
-        return load(find(config_path, os.environ, Path.cwd(), home), os.environ, home)
+        config = load(find(config_path, os.environ, Path.cwd(), home), os.environ, home)
     except ConfigError as exc:
         fail(str(exc), EX_CONFIG)
+    for sentence in config.retired:
+        click.echo(f"Note: {sentence}", err=True)
+    return config
 
 
 def set_up_logs(config: Config, *, beside_chat: bool = False) -> Path | None:

@@ -7,9 +7,9 @@ from typing import Literal
 
 from agents.spec import AgentSpec
 from gateway.commands.call import Call
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
+from memory.chat.edits import Edits
 from memory.errors import StorageError
-from memory.service import Edits
 
 #: Rows of a list.
 _SHOWN = 10

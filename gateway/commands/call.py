@@ -14,21 +14,24 @@ from typing import TypeAlias
 
 from channels.base import Button, Channel, File, Inbound, Option, Place
 from channels.ids import IdFormat
-from gateway.commands import phrases
-from gateway.commands.catalogue import CATALOGUE
-from gateway.commands.texts import Texts
 from gateway.ops.night_clock import Worker
 from gateway.ops.reloading import Reload
-from gateway.pipeline.delivery import pieces
+from gateway.pipeline.delivery import RUN, pieces
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster
+from gateway.wording import phrases
+from gateway.wording.texts import CATALOGUE, Texts
+from memory.chat.edits import Edits
+from memory.context import Context
 from memory.errors import MemoryFault
-from memory.service import Access, Context, Edits, Memory, Message, Part, Service
+from memory.mailbox.outbox import Part
+from memory.people.access import Access
+from memory.service import Service
+from memory.store.history import Message
+from memory.store.memories import Memory
 
 #: Characters shown of a source message or of the words a person typed.
 EXCERPT = 120
-#: Prefix of the data of a button that runs a command, as if the person who presses it had typed that command.
-RUN = "run:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,11 +123,11 @@ class Call:
         if notice is not None:
             # If the person can't be reached in private, no part of the answer is made.
             around = pieces(self.channel, notice)
-            await self.memory.answer(
+            await self.memory.requests.answer(
                 self.context, self.inbox_id, shown if to else lambda _: (), edits=edits, to=to, around=around
             )
         else:
-            await self.memory.answer(self.context, self.inbox_id, shown, edits=edits)
+            await self.memory.requests.answer(self.context, self.inbox_id, shown, edits=edits)
         if to is not None:
             self.wake(to)
 
@@ -141,7 +144,7 @@ class Call:
         if can.hidden:
             return None, self.texts("private.hidden")
         private = Place(channel=self.inbound.channel, chat=self.inbound.author_id).session_key
-        if can.direct and await self.memory.is_there(private):
+        if can.direct and await self.memory.identities.is_there(private):
             return private, self.texts("private.sent")
         return None, self.texts("private.first")
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import cast
 
 from gateway.commands.call import Call
+from memory.chat.edits import Edits
 from memory.errors import NotCurrent
-from memory.service import DoubtAnswer, Edits, Question
+from memory.store.comparisons import DoubtAnswer
+from memory.store.questions import Question
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:

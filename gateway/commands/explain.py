@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.commands import memory
 from gateway.commands.call import Command, examples
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
 
 
 def explained(texts: Texts, command: Command, action: str) -> str:

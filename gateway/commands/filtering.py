@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from gateway.commands.call import Call, excerpt
-from gateway.commands.parts import part_of
+from gateway.wording.parts import part_of
 from memory.errors import UnknownFilter, UnreadFilter
-from memory.service import Filters
+from memory.filters import Filters
 
 
 async def understood(call: Call, text: str) -> Filters | None:

@@ -11,11 +11,16 @@ import json
 
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.commands.filtering import none_met, understood
-from gateway.commands.texts import Texts
 from gateway.pipeline.questions import buttons, is_alone
 from gateway.pipeline.toolbox import FORGET
+from gateway.wording.texts import Texts
+from memory.chat.edits import Edits
 from memory.errors import Derived, NotFound, NotYours
-from memory.service import Edits, Filters, ForgetPreview, How, Question, Receipt, Selection
+from memory.filters import Filters
+from memory.forgetting.choose import Selection
+from memory.forgetting.forgetting import ForgetPreview, Receipt
+from memory.forgetting.plan import How
+from memory.store.questions import Question
 
 #: The purpose of the question whether earlier exports are to be removed; its payload has their inode numbers.
 EXPORTS = "exports"

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 
 from agents.spec import JobsSpec
 from gateway.commands.call import Call, excerpt
-from gateway.commands.catalogue import CATALOGUE
-from gateway.commands.texts import Texts
 from gateway.ops.night_clock import TIDY, Worker
+from gateway.wording.texts import CATALOGUE, Texts
 from memory.jobs.runner import RunProgress
 from memory.service import Service
 
 #: The names of all jobs, for completion.
-NAMES = tuple(JobsSpec.model_fields)
+NAMES = tuple(JobsSpec.minutes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

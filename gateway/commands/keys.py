@@ -9,8 +9,11 @@ from __future__ import annotations
 import re
 
 from gateway.commands.call import Call, excerpt
-from gateway.commands.texts import Texts
-from memory.service import KEY_SCOPES, MOST_KEYS, ApiKey, Edits, KeyScope
+from gateway.wording.texts import Texts
+from memory.chat.edits import Edits
+from memory.chat.keyring import MOST_KEYS
+from memory.chat.keyring import SCOPES as KEY_SCOPES
+from memory.store.api_keys import ApiKey, KeyScope
 
 #: The permissions of a key before its label: "read,write Claude Code".
 _SCOPED = re.compile(rf"((?:{'|'.join(KEY_SCOPES)})(?:,(?:{'|'.join(KEY_SCOPES)}))*)\s+(.+)", re.DOTALL)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gateway.commands import jobs, lines
 from gateway.commands.call import Call
-from memory.service import Edits, Status
+from memory.chat.edits import Edits
+from memory.chat.stats import Status
 
 #: Failures of reading that have a text of their own; all others get "failure.other".
 _FAILURES = frozenset({"model_failed", "TimeoutError", "unreadable_answer"})

@@ -1,6 +1,6 @@
 """Memories, and the messages they come from, as a person reads them: a line in a list, or a memory in full.
 
-Invariant: a message is linked only where `Edits.show` or `Service.why` gives its address, which is where the person
+Invariant: a message is linked only where `Edits.show` or `Browse.why` gives its address, which is where the person
 who asks can see it.
 """
 
@@ -11,7 +11,10 @@ from collections.abc import Sequence
 from channels.base import Place
 from gateway.commands.call import Call, excerpt
 from gateway.commands.jobs import job_name
-from memory.service import Memory, Message, Shown, Source
+from memory.chat.shown import Shown
+from memory.store.history import Message
+from memory.store.lineage import Source
+from memory.store.memories import Memory
 
 #: Characters shown of a memory in a list, and of a memory shown alone.
 _LINE = 75

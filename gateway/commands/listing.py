@@ -9,8 +9,14 @@ from typing import Final
 from gateway.commands import learning, lines, pages
 from gateway.commands.call import Call, excerpt
 from gateway.commands.filtering import none_met, understood
-from gateway.commands.parts import ListedPart, part_of
-from memory.service import LISTED, NO_FILTERS, TIERS, Filter, Filters, Hit, Kind, Memory, ScorePart, query_terms, shares
+from gateway.wording.parts import ListedPart, part_of
+from memory.filters import NO_FILTERS, Filter, Filters
+from memory.recall.recall import shares
+from memory.recall.search import Hit
+from memory.score import ScorePart
+from memory.store.browsing import LISTED, TIERS
+from memory.store.memories import Kind, Memory
+from memory.text.words import query_terms
 
 #: Hits a search fetches to divide into pages.
 _SEARCHED = 5 * pages.SIZE
@@ -153,7 +159,7 @@ async def search_page(call: Call, query: str, page: int = 1) -> None:
 
 
 async def _hits(call: Call, asked: Filters) -> list[Hit]:
-    hits = await call.memory.search(call.context, asked.words, limit=_SEARCHED, filters=asked)
+    hits = await call.memory.browse.search(call.context, asked.words, limit=_SEARCHED, filters=asked)
     terms = query_terms(asked.words)
     # Messages count only if they hold words of the query: to judge other words of the same meaning takes a model.
     return [hit for hit in hits if hit.memory is not None or not hit.parts or shares(hit, terms) > 0]

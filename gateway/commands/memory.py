@@ -15,8 +15,9 @@ from channels.base import Button, File
 from gateway.commands import learning, lines, listing, night, pages, why
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.pipeline.delivery import shows
+from memory.chat.edits import Edits
 from memory.errors import MemoryFault, NotCurrent, NotFound
-from memory.service import Edits, Memory
+from memory.store.memories import Memory
 
 #: The id of a memory, as it is shown.
 _ID = re.compile(r"m_[a-z0-9]{4,12}")

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from gateway.commands.call import Call, excerpt
-from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.jobs import figures, job_name
 from gateway.commands.lines import ids_of
+from gateway.wording.texts import CATALOGUE
 from memory.errors import MemoryFault, NotFound, StorageError
 from memory.jobs.runner import Change, NoUndo, OwnerResult, Run
-from memory.service import Memory
+from memory.store.memories import Memory
 
 #: Runs shown in a list, changes shown of one run, and characters shown of one memory in both.
 _RUNS: Final = 10

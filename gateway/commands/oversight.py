@@ -16,8 +16,13 @@ from gateway.commands.lines import came
 from gateway.commands.pages import beyond, turning_by
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.questions import buttons, is_alone
+from memory.chat.shown import Shown
 from memory.errors import NotFound
-from memory.service import LookAction, Memory, Overseer, Part, Question, Shown
+from memory.mailbox.outbox import Part
+from memory.people.oversight import Overseer
+from memory.store.audit import Action as LookAction
+from memory.store.memories import Memory
+from memory.store.questions import Question
 
 #: The purpose of the question before something is forgotten; its payload is {"memory": id, "of": platform id}.
 FORGET = "oversight"

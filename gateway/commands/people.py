@@ -14,12 +14,14 @@ from dataclasses import replace
 
 from channels.base import Button, Place
 from gateway.commands.call import Asking, Call, excerpt
-from gateway.commands.catalogue import CATALOGUE
-from gateway.commands.texts import Texts, spoken
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.policy import code_in
 from gateway.pipeline.questions import buttons, is_alone
-from memory.service import Account, Edits, Linking, Note, Part, Party, Question
+from gateway.wording.texts import CATALOGUE, Texts, spoken
+from memory.chat.edits import Edits
+from memory.mailbox.outbox import Part
+from memory.people.privacy import Account, Linking, Note, Party
+from memory.store.questions import Question
 
 #: Purposes of questions: to the person who gave a code, to the person who made it, and before an account is taken out.
 JOIN, LINK, UNLINK = "join", "link", "unlink"

@@ -14,7 +14,7 @@ from channels.base import Button
 from gateway.commands.call import Asking, Call
 from gateway.commands.forget import forget, offered
 from gateway.commands.session import undo
-from memory.service import to_forget
+from memory.learn.offline.changes import to_forget
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,12 @@ from gateway.commands.forget import left_on_server
 from gateway.commands.people import numbered
 from gateway.internet.tools import NAMES as WEB_TOOLS
 from gateway.pipeline.questions import buttons, is_alone
-from memory.service import FOLLOW_UP_HOURS, AuditEntry, Edits, Kept, Question, Receipt, Selection
+from memory.chat.edits import Edits
+from memory.forgetting.choose import Selection
+from memory.forgetting.forgetting import Receipt
+from memory.people.privacy import AuditEntry, Kept
+from memory.reminders.followups import HOURS as FOLLOW_UP_HOURS
+from memory.store.questions import Question
 
 #: Purpose of the question before all data of a person is erased.
 DELETE = "delete_me"

@@ -11,9 +11,13 @@ from typing import Final
 
 from gateway.commands.call import Call, excerpt
 from gateway.commands.memory import keep
-from gateway.commands.texts import Texts, spoken
+from gateway.wording.texts import Texts, spoken
 from languages import LANGUAGES, Language, part
-from memory.service import MANNER_LEAST, MANNER_LIMIT, Edits, FilledSlot, zone_named, zones_like
+from memory.chat.browse import FilledSlot
+from memory.chat.edits import Edits
+from memory.jobs.style import LEAST as MANNER_LEAST
+from memory.jobs.style import LIMIT as MANNER_LIMIT
+from memory.text.zones import zone_named, zones_like
 
 #: Words that reset a setting.
 _AUTO = frozenset({"auto", "none", "off", "-", "自动"})

@@ -6,8 +6,8 @@ import sys
 from typing import Final
 
 from gateway.commands.call import Command
-from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.table import TABLE
+from gateway.wording.texts import CATALOGUE
 
 _HEAD: Final = """\
 # Commands

@@ -9,9 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from gateway.commands import reminder_lines
 from gateway.commands.call import Call
-from memory.service import Action, Order, Reading, Reminder, Unclear, is_beside, reminder_orders, reworded
+from gateway.wording import reminder_lines
+from memory.reminders.orders import Action, Order, is_beside, reworded
+from memory.reminders.orders import read as reminder_orders
+from memory.reminders.reminders import Reading, Unclear
+from memory.reminders.reminding import Reminder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,25 +13,20 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
-from gateway.commands import pages, reminder_lines, reminder_orders
+from gateway.commands import pages, reminder_orders
 from gateway.commands.call import Asking, Call, excerpt
-from gateway.commands.reminder_lines import PRESS
 from gateway.pipeline.questions import buttons, typed
+from gateway.wording import reminder_lines
+from gateway.wording.reminder_lines import PRESS
+from memory.chat.edits import Edits
 from memory.errors import NotFound, TooManyReminders
-from memory.service import (
-    LONGEST_REMINDER,
-    MOST_REMINDERS,
-    Edits,
-    Question,
-    Reading,
-    Reminder,
-    ReminderKind,
-    ReminderTimes,
-    Unclear,
-    asks_reminder,
-    due_of,
-    takes_back,
-)
+from memory.reminders.orders import takes_back
+from memory.reminders.reminders import Reading, Unclear, due_of
+from memory.reminders.reminding import LONGEST as LONGEST_REMINDER
+from memory.reminders.reminding import MOST as MOST_REMINDERS
+from memory.reminders.reminding import Reminder, ReminderKind, ReminderTimes
+from memory.store.questions import Question
+from memory.text.times.phrases import is_request as asks_reminder
 
 USAGE: Final = (
     "/remind [<text with a time>|cancel <n>|cancel all|change <n> <time>|snooze <n> [time]|done <n>|private <text>"

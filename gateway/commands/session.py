@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from gateway.commands import jobs, keys, learning
 from gateway.commands.call import Call, excerpt
-from gateway.commands.texts import Texts
 from gateway.commands.why import NO_MODEL
 from gateway.pipeline import allowance
-from memory.service import SUMMARY_SECTIONS, Edits, Status, Used
+from gateway.wording.texts import Texts
+from memory.chat.edits import Edits
+from memory.chat.stats import Status
+from memory.chat.summary import SECTIONS as SUMMARY_SECTIONS
+from memory.store.usage import Used
 
 #: Longest task, in characters: it stands in every prompt.
 _TASK = 300
@@ -34,7 +37,7 @@ async def new(call: Call) -> None:
         return call.texts("new.done")
 
     await call.do(act)
-    call.memory.learn_soon(call.context, "session ended")
+    call.memory.learner.soon(call.context.session.id, "session ended")
 
 
 async def retry(call: Call) -> None:

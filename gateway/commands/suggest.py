@@ -13,8 +13,13 @@ from gateway.commands import memory as memory_command
 from gateway.commands import profile
 from gateway.commands.call import EXCERPT, excerpt
 from gateway.commands.jobs import job_name
-from gateway.commands.texts import Texts
-from memory.service import LISTED, Context, Memory, Service, query_terms, zones_like
+from gateway.wording.texts import Texts
+from memory.context import Context
+from memory.service import Service
+from memory.store.browsing import LISTED
+from memory.store.memories import Memory
+from memory.text.words import query_terms
+from memory.text.zones import zones_like
 
 #: Characters shown of a memory to choose.
 _LABEL = 100

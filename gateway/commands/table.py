@@ -31,14 +31,19 @@ from gateway.commands import (
     tools,
     web,
 )
-from gateway.commands.call import RUN, Asking, Call, Command, excerpt
-from gateway.commands.catalogue import CATALOGUE, Deferred
-from gateway.commands.texts import Texts
+from gateway.commands.call import Asking, Call, Command, excerpt
 from gateway.pipeline import questions
+from gateway.pipeline.delivery import RUN
 from gateway.pipeline.policy import code_in
 from gateway.pipeline.toolbox import FORGET
+from gateway.wording.texts import CATALOGUE, Deferred, Texts
 from languages import Language
-from memory.service import CALL, DOUBT, Context, Edits, Question, Service
+from memory.chat.doubts import DOUBT
+from memory.chat.edits import Edits
+from memory.chat.outside_calls import CALL
+from memory.context import Context
+from memory.service import Service
+from memory.store.questions import Question
 
 __all__ = [
     "TABLE",

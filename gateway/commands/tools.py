@@ -11,11 +11,11 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from agents.foreign import ForeignTool, ToolSource
+from agents.foreign import CHANGED, ForeignTool, ToolSource
 from agents.tools import JsonObject, ToolError
 from gateway.commands.call import Call, excerpt
 from gateway.pipeline.questions import is_alone
-from memory.service import Question
+from memory.store.questions import Question
 
 #: Characters shown before and after what has changed of a text.
 _AROUND: Final = 60
@@ -54,7 +54,7 @@ def _told(call: Call, source: ToolSource, found: Sequence[ForeignTool]) -> list[
             lines.append(texts("tools.off", name=tool.name, why=why))
         else:
             lines.append(texts("tools.reads" if tool.reads else "tools.asks", name=tool.name))
-    if call.admin and any(tool.off for tool in found):
+    if call.admin and any(tool.off == CHANGED for tool in found):
         lines.append(texts("tools.accept", origin=source.name))
     return lines
 
@@ -86,15 +86,18 @@ async def _accept(call: Call, name: str, code: str = "") -> None:
 
 def _change(call: Call, was: ForeignTool, now: ForeignTool) -> list[str]:
     """Returns the parts of a tool that have changed, whole: what is not shown must not be taken."""
-    lines = [f"  {now.name}"]
-    for texts in ((was.description, now.description), (_schema(was), _schema(now))):
-        if texts[0] != texts[1]:
-            before, after = _differing(*texts)
-            lines.append(call.texts("tools.was", text=excerpt(before, len(before)) or "–"))
-            lines.append(call.texts("tools.now", text=excerpt(after, len(after)) or "–"))
-    if was.reads != now.reads:
-        lines.append(call.texts("tools.reads" if now.reads else "tools.asks", name=now.name))
-    return lines
+    texts, lines = call.texts, list[str]()
+    asks = [texts("tools.reads" if tool.reads else "tools.asks", name=tool.name).strip() for tool in (was, now)]
+    for part, before, after in (
+        ("tools.description", was.description, now.description),
+        ("tools.schema", _schema(was), _schema(now)),
+        ("tools.asking", *asks),
+    ):
+        if before != after:
+            lines.append(texts(part, name=now.name))
+            for key, text in zip(("tools.was", "tools.now"), _differing(before, after), strict=True):
+                lines.append(texts(key, text=text.replace("\n", "⏎") or "–"))
+    return lines or [texts("tools.unseen", name=now.name)]
 
 
 def _schema(tool: ForeignTool) -> str:
@@ -102,12 +105,12 @@ def _schema(tool: ForeignTool) -> str:
     return json.dumps(tool.arguments.parameters, ensure_ascii=False, sort_keys=True)
 
 
-def _differing(was: str, now: str) -> tuple[str, str]:
+def _differing(was: str, now: str) -> list[str]:
     """Returns both texts without what they begin and end with alike, but for some characters around the difference."""
     head = _alike(was, now)
     tail = _alike(was[head:][::-1], now[head:][::-1])
     start, end = max(0, head - _AROUND), max(0, tail - _AROUND)
-    return was[start : len(was) - end], now[start : len(now) - end]
+    return ["…" * (start > 0) + text[start : len(text) - end] + "…" * (end > 0) for text in (was, now)]
 
 
 def _alike(one: str, other: str) -> int:

@@ -11,7 +11,13 @@ from dataclasses import replace
 
 from gateway.commands import lines
 from gateway.commands.call import Call, excerpt
-from memory.service import SCORE_FACTORS, Memory, Message, RecalledEntry, ScorePart, Spent, Why
+from memory.chat.why import Why
+from memory.score import FACTORS as SCORE_FACTORS
+from memory.score import ScorePart
+from memory.store.history import Message
+from memory.store.memories import Memory
+from memory.store.recalls import RecalledEntry
+from memory.store.usage import Spent
 
 #: The words that ask for everything.
 _ALL = frozenset({"all", "全部"})
@@ -30,7 +36,7 @@ async def explain(call: Call) -> None:
     """Shows what entered the last reply here, or the reply that the command answers."""
     texts = call.texts
     asked = call.inbound.reply_to if call.inbound.pressed is None else None
-    why = await call.memory.why(call.context, message=asked)
+    why = await call.memory.browse.why(call.context, message=asked)
     if why is None:
         await call.say(texts("why.none" if asked is None else "why.no_answer"))
         return

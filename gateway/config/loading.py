@@ -10,19 +10,19 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
 from dotenv.parser import parse_stream
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from agents import foreign, skills
-from agents.spec import AGENT_NAME, REFUSED, AgentSpec
+from agents.spec import AGENT_NAME, REFUSED, AgentSpec, JobsSpec
 from channels.base import Place
 from gateway.config.settings import BotSettings, Settings, TelegramSettings, is_loopback
 from gateway.config.strict_yaml import (
@@ -42,6 +42,42 @@ CONFIG_NAME = "config.yaml"
 WEB_PREFIX = "web-"
 #: Words that commands and the terminal already use where an agent's name could stand.
 RESERVED_AGENT_NAMES = frozenset({"all", "console", "default", "list", "none"})
+#: Options of config.yaml that no longer exist, by their paths, and what holds in their place. Files that still have
+#: them work on.
+RETIRED: Final = {
+    "channels.console": "`remora chat` is always there.",
+    "api.front_ends.*.issuer": "It is open-webui.",
+    "api.body_bytes": "It is 10 MB.",
+    "limits.message_chars": "It is 32,000.",
+    "limits.person_burst": "It is a third of person_messages_per_minute.",
+    "attachments.fetch_seconds": "It is 20 seconds.",
+    "attachments.text_tokens": "It is 8,000 tokens.",
+    "attachments.pictures": "It is 4.",
+    "transcriber.timeout": "It is 60 seconds.",
+    "internet.ports": "Pages are fetched on 80 and 443.",
+    "memory.extract_tokens": "It is 2,000 tokens.",
+    "memory.left_chat_days": "It is 30 days.",
+    "embedding.dimension": "It is the model's own.",
+    "embedding.timeout": "It is 30 seconds.",
+    "embedding.batch": "It is 64 texts.",
+    "rerank.top_n": "It is 8.",
+    "rerank.timeout": "It is 1.5 seconds.",
+}
+#: The same of the agents' files.
+RETIRED_OF_AGENTS: Final = {
+    "tool_notes": "Write it under rules.",
+    "window.messages": "It is 100 messages.",
+    "turn.call_seconds": "It is 30 seconds.",
+    "compaction": "Conversations are summed up at three quarters of the window.",
+    "memory.recall_items": "It is 8.",
+    "memory.recall_tokens": "It is 1,500 tokens.",
+    "memory.known_facts": "It is 50.",
+    "memory.known_tokens": "It is 1,500 tokens.",
+    "memory.patterns_while_down": "Messages wait for the model.",
+    **{f"jobs.{name}": "See jobs.night and jobs.week." for name in JobsSpec.minutes},
+    "routing.default": "Write default_agent into config.yaml.",
+    "tasks.*.heartbeat": "A task without a text reads HEARTBEAT.md.",
+}
 
 
 class ConfigError(Exception):
@@ -57,8 +93,8 @@ class Config:
     """The whole configuration, checked as a whole; all paths are absolute.
 
     `source` is None when there is no config.yaml and all settings are defaults. `default_agent` names the agent that
-    answers where no rule says otherwise: the agent with `routing.default`, else the one in the settings. `page_agents`
-    are the agents with a web page; there are none if it isn't served.
+    answers where no rule says otherwise. `page_agents` are the agents with a web page; there are none if it isn't
+    served. `retired` has a sentence for each option in the files that no longer exists.
     """
 
     source: Path | None
@@ -71,6 +107,7 @@ class Config:
     default_agent: str
     agents: dict[str, AgentSpec]
     page_agents: tuple[str, ...]
+    retired: tuple[str, ...]
 
 
 def reference() -> Path:
@@ -184,6 +221,7 @@ def load(path: Path | None, env: Mapping[str, str], home: Path) -> Config:
         default_agent=default_agent,
         agents={agent.name: agent.spec for agent in agents if agent.spec is not None},
         page_agents=(settings.web.agents or (default_agent,)) if settings.has_page else (),
+        retired=tuple(loader.retired),
     )
 
 
@@ -219,6 +257,7 @@ class _Loader:
         self._env_file = folder / ".env"
         self._main: _Read | None = None
         self.problems: list[Problem] = []
+        self.retired: list[str] = []
         self._variables = {**self._dotenv(), **env}
 
     def settings(self, path: Path | None) -> Settings:
@@ -230,6 +269,7 @@ class _Loader:
         data = self._main.document.data
         if data is None:
             return Settings()
+        self._drop_retired(self._main, RETIRED)
         settings = self._validated(Settings, self._main)
         if settings is None:
             # Top-level options do not depend on each other, so the correct ones hold without the faulty ones.
@@ -314,7 +354,7 @@ class _Loader:
         """Reports standing tasks whose times can't be read."""
         if not any(agent.spec is not None and agent.spec.tasks for agent in agents):
             return  # memory takes long to load, and few files have tasks
-        from memory.service import reminder_rule
+        from memory.text.times.rules import parse_rule as reminder_rule
 
         for agent in agents:
             for number, task in enumerate(agent.spec.tasks if agent.spec is not None else ()):
@@ -404,14 +444,6 @@ class _Loader:
         if not self._sound("default_agent") or not agents:
             return name
         written = "default_agent" in settings.model_fields_set
-        claiming = next((a for a in agents if a.spec is not None and a.spec.routing.default), None)
-        if claiming is not None and not written:
-            return claiming.name
-        if claiming is not None and claiming.name != name:
-            message = f"but the agent {claiming.name} has routing.default: true in {claiming.read.file.name}"
-            fix = f"write default_agent: {claiming.name}, or remove routing.default there"
-            self._report(self._main, ("default_agent",), message, fix)
-            return name
         known = sorted({agent.name for agent in agents})
         if name not in known:
             meant = nearest(name, known) or known[0]
@@ -457,6 +489,7 @@ class _Loader:
 
     def _agent(self, raw: bytes, file: Path) -> _Agent:
         read = self._parse(raw, file)
+        self._drop_retired(read, RETIRED_OF_AGENTS)
         spec = self._validated(AgentSpec, read)
         if spec is not None:
             return _Agent(read=read, spec=spec, name=spec.name)
@@ -468,6 +501,17 @@ class _Loader:
         document = parse(raw, file=file, variables=self._variables, env_file=self._env_file)
         self.problems.extend(document.problems)
         return _Read(file=file, document=document)
+
+    def _drop_retired(self, read: _Read, retired: Mapping[str, str]) -> None:
+        """Removes the options that no longer exist from a file's data, and notes a sentence for each."""
+        for option, instead in retired.items():
+            *sections, name = option.split(".")
+            for section, path in _sections(read.document.data, sections, ()):
+                if name in section:
+                    del section[name]
+                    line = read.document.line((*path, name))
+                    place = f"{read.file}, line {line}: {key_text((*path, name))}"
+                    self.retired.append(f"{place} is no longer an option. {instead} Remove the line.")
 
     def _validated(self, model: type[_Part], read: _Read) -> _Part | None:
         """Returns the file as a value of `model`, or None with its problems noted."""
@@ -563,6 +607,18 @@ class _Loader:
             return None
 
 
+def _sections(data: Any, names: Sequence[str], path: KeyPath) -> Iterator[tuple[dict[str, Any], KeyPath]]:
+    """Yields the sections at these names with their paths; `*` stands for each item of a list."""
+    if not names:
+        if isinstance(data, dict):
+            yield data, path
+    elif names[0] == "*":
+        for number, item in enumerate(data if isinstance(data, list) else ()):
+            yield from _sections(item, names[1:], (*path, number))
+    elif isinstance(data, dict) and names[0] in data:
+        yield from _sections(data[names[0]], names[1:], (*path, names[0]))
+
+
 def _bots(settings: Settings) -> Iterable[tuple[BotSettings, KeyPath]]:
     """Yields every bot with its path in config.yaml."""
     for platform in ("telegram", "discord"):
@@ -577,8 +633,6 @@ def _rules(agent: _Agent) -> Iterable[tuple[KeyPath, str, str]]:
     for kind in _ROUTES:
         for i, rule in enumerate(getattr(agent.spec.routing, kind)):
             yield ("routing", kind, i), kind, rule
-    if agent.spec.routing.default:
-        yield ("routing", "default"), "default", "true"
 
 
 def _canonical(kind: str, rule: str) -> str:

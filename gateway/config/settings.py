@@ -44,12 +44,6 @@ class LogSettings(Section):
     )
 
 
-class ConsoleSettings(Section):
-    """The chat in the terminal."""
-
-    enabled: bool = True
-
-
 def _number(pattern: str) -> Callable[[Any], str]:
     """Returns a validator for a platform's id: exact digits, so that no two texts mean the same person."""
     canonical = re.compile(pattern)
@@ -243,7 +237,6 @@ def discord_number(token: str) -> str:
 class ChannelsSettings(Section):
     """The chat platforms."""
 
-    console: ConsoleSettings = Field(default_factory=ConsoleSettings)
     telegram: tuple[TelegramSettings, ...] = Field(default_factory=tuple, max_length=100)
     discord: tuple[DiscordSettings, ...] = Field(default_factory=tuple, max_length=100)
 
@@ -299,13 +292,12 @@ class WebSettings(Section):
 class FrontEndSettings(Section):
     """A front end for many people, such as Open WebUI, that says in each request who asks.
 
-    With `jwt_secret` it signs that (HS256, as `issuer`). With `shared` whatever name it gives is believed.
+    With `jwt_secret` it signs that (HS256, as open-webui). With `shared` whatever name it gives is believed.
     """
 
     name: str = Field(pattern=AGENT_NAME, description=AGENT_NAME_RULE, examples=["open-webui"])
     key: SecretStr = Field(description="the key that the front end shows", examples=["${FRONT_END_KEY}"])
     jwt_secret: SecretStr | None = Field(default=None, max_length=1000)
-    issuer: str = Field(default="open-webui", min_length=1, max_length=200, description="the issuer it signs as")
     shared: bool = False
 
     @field_validator("key", "jwt_secret")
@@ -333,6 +325,8 @@ class ApiSettings(Section):
     of them at the same time, with bodies of at most `body_bytes` bytes.
     """
 
+    body_bytes: ClassVar[int] = 10_000_000
+
     enabled: bool = False
     url: str | None = Field(
         default=None,
@@ -344,7 +338,6 @@ class ApiSettings(Section):
     front_ends: tuple[FrontEndSettings, ...] = Field(default_factory=tuple, max_length=20)
     requests_per_minute: Whole = whole(60, "requests", 1, 100_000)
     concurrent: Whole = whole(4, "requests", 1, 100)
-    body_bytes: Whole = whole(10_000_000, "bytes", 1_000, 50_000_000)
 
     def host(self) -> str:
         """Returns the host in `url`, without its port; "" without a `url`."""
@@ -354,22 +347,27 @@ class ApiSettings(Section):
 class LimitSettings(Section):
     """Bounds on turns and messages.
 
-    `concurrent_turns` applies to each agent. `message_chars` is the number of characters of one message that are kept
-    and that the model sees (the head and tail of a longer message). `queue` is the number of messages of one session
-    that may wait. A person may send `person_burst` messages at once and `person_messages_per_minute` in the long run.
+    `concurrent_turns` applies to each agent. `queue` is the number of messages of one session that may wait. A person
+    may send `person_messages_per_minute` in the long run, and a third of them at once. Of a message longer than
+    `message_chars` characters, its head and tail are kept and shown to the model.
     Messages that waited longer than `stale_hours` for the bot to start are answered only on request. An answer that
     takes longer than `placeholder_seconds` is shown as it grows.
     """
 
+    message_chars: ClassVar[int] = 32_000
+
     concurrent_turns: Whole = whole(8, "turns", 1, 1000)
     turn_seconds: Number = seconds(180.0, 3600)
     burst_seconds: Number = seconds(1.0, 60, zero=True)
-    message_chars: Whole = whole(32_000, "characters", 200, 200_000)
     queue: Whole = whole(50, "messages", 1, 10_000)
     person_messages_per_minute: Whole = whole(30, "messages", 1, 10_000)
-    person_burst: Whole = whole(10, "messages", 1, 1000)
     stale_hours: Number = Field(default=2.0, gt=0, le=168, description="a number of hours greater than 0, at most 168")
     placeholder_seconds: Number = seconds(1.5, 60, zero=True)
+
+    @property
+    def person_burst(self) -> int:
+        """The messages that one person may send at once."""
+        return max(1, self.person_messages_per_minute // 3)
 
 
 class AttachmentSettings(Section):
@@ -379,17 +377,19 @@ class AttachmentSettings(Section):
     A prompt holds at most `text_tokens` tokens of their text, and the model sees the last `pictures` of a session.
     """
 
-    # Telegram gives bots files of at most 20 MB, and all files are held in memory while they are read.
-
-    max_bytes: Whole = whole(10_000_000, "bytes", 0, 20_000_000)
-    fetch_seconds: Number = seconds(20.0, 600)
-    text_tokens: Whole = whole(8000, "tokens", 0, 200_000)
+    fetch_seconds: ClassVar[float] = 20.0
+    text_tokens: ClassVar[int] = 8000
     # Each request carries these pictures, of up to 5 MB each.
-    pictures: Whole = whole(4, "pictures", 0, 10)
+    pictures: ClassVar[int] = 4
+
+    # Telegram gives bots files of at most 20 MB, and all files are held in memory while they are read.
+    max_bytes: Whole = whole(10_000_000, "bytes", 0, 20_000_000)
 
 
 class TranscriberSettings(Section):
-    """A server that transcribes voice messages through OpenAI's API (/audio/transcriptions)."""
+    """A server that transcribes voice messages through OpenAI's API (/audio/transcriptions) in `timeout` seconds."""
+
+    timeout: ClassVar[float] = 60.0
 
     base_url: str = Field(
         max_length=1000,
@@ -401,7 +401,6 @@ class TranscriberSettings(Section):
         min_length=1, max_length=200, description="the model's name on its server", examples=["whisper-1"]
     )
     key: SecretStr | None = Field(default=None, max_length=1000)
-    timeout: Number = seconds(60.0, 600)
     language: str | None = Field(
         default=None, pattern=r"^[a-z]{2,3}$", description="a language's code of two or three letters", examples=["de"]
     )
@@ -411,8 +410,10 @@ class InternetSettings(Section):
     """The way to the web of agents whose files name the tools fetch_url and web_search.
 
     `search` is the address of a SearXNG server, which may be on this machine or its network. Pages are fetched on
-    these `ports` alone.
+    these `ports` alone, because other services listen on others.
     """
+
+    ports: ClassVar[tuple[int, ...]] = (80, 443)
 
     search: str | None = Field(
         default=None,
@@ -421,27 +422,27 @@ class InternetSettings(Section):
         description="the address of a SearXNG server, before /search",
         examples=["http://localhost:8888"],
     )
-    ports: tuple[Annotated[Whole, Field(ge=1, le=65_535, description="a port from 1 to 65535")], ...] = Field(
-        default=(80, 443), min_length=1, max_length=20
-    )
 
 
 class MemorySettings(Section):
-    """The moments when messages are read for memories: after a quiet gap, at a number of tokens or messages, at exit.
+    """The moments when messages are read for memories: after a quiet gap, at a number of messages or tokens, at exit.
 
     With `admins_read`, a channel's admins see what is remembered about its people and groups; without it they can only
     count and forget memories. Messages older than `transcript_days` lose their text (null: never), but what was learned
-    from them stays. What was said and learned in a chat is erased `left_chat_days` after the bot has left it. Exports
-    beside the databases are removed after `export_days` (null: never).
+    from them stays. What was said and learned in a chat is erased `left_chat_days` after the bot has left it: time
+    enough to notice that it was removed by mistake. Exports beside the databases are removed after `export_days` (null:
+    never).
     """
 
+    #: More would not fit beside the prompt of a small model.
+    extract_tokens: ClassVar[int] = 2000
+    left_chat_days: ClassVar[int] = 30
+
     quiet_seconds: Number = seconds(60.0, 86_400, zero=True)
-    extract_tokens: Whole = whole(2000, "tokens", 100, 100_000)
     extract_messages: Whole = whole(30, "messages", 1, 1000)
     exit_seconds: Number = seconds(20.0, 600, zero=True)
     admins_read: bool = True
     transcript_days: Whole | None = whole(None, "days", 1, 36_500)
-    left_chat_days: Whole = whole(30, "days", 1, 36_500)
     export_days: Whole | None = whole(None, "days", 1, 36_500)
 
 
@@ -455,16 +456,17 @@ class EmbeddingSettings(Section):
     """The embedding models for search by meaning.
 
     `local` uses two models on this machine: a multilingual one, and an English one that tells words apart. `small`
-    and `english` use only one of the two. The other choices are a server with OpenAI's or Ollama's API, or none.
+    and `english` use only one of the two. The other choices are a server with OpenAI's or Ollama's API, or none. A
+    server is sent `batch` texts at a time and has `timeout` seconds.
     """
+
+    timeout: ClassVar[float] = 30.0
+    batch: ClassVar[int] = 64
 
     provider: Literal["local", "small", "english", "openai", "ollama", "none"] = "local"
     base_url: str = Field(default="", max_length=1000, description="the server's address", examples=[_OLLAMA])
     key: SecretStr | None = Field(default=None, max_length=1000)
     model: str = Field(default="", max_length=200, description="the model's name on its server")
-    dimension: Whole | None = Field(default=None, ge=8, le=8192, description="the number of values in a vector")
-    timeout: Number = seconds(30.0, 600)
-    batch: Whole = whole(64, "texts", 1, 2048)
 
     @model_validator(mode="after")
     def _a_server_is_named(self) -> EmbeddingSettings:
@@ -477,13 +479,17 @@ class EmbeddingSettings(Section):
 
 
 class RerankSettings(Section):
-    """A server that reranks the best few findings, through the API of Jina, Cohere and others."""
+    """A server that reranks the `top_n` best findings, through the API of Jina, Cohere and others.
+
+    After `timeout` seconds the order stays as it is, so that nobody waits for it.
+    """
+
+    top_n: ClassVar[int] = 8
+    timeout: ClassVar[float] = 1.5
 
     base_url: str = Field(min_length=1, max_length=1000, description="the server's address, before /rerank")
     model: str = Field(min_length=1, max_length=200, description="the model's name on its server")
     key: SecretStr | None = Field(default=None, max_length=1000)
-    top_n: Whole = whole(8, "findings", 2, 100)
-    timeout: Number = seconds(1.5, 60)
 
 
 class BackupSettings(Section):

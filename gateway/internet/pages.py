@@ -15,8 +15,8 @@ from typing import Final
 
 from gateway.internet.addresses import NotFetched
 from gateway.internet.reach import Fetched
-from gateway.pipeline import attachments, plain_text
-from gateway.pipeline.apart import read_apart
+from gateway.reading import attachments, plain_text
+from gateway.reading.apart import read_apart
 
 _AT_ONCE: Final = 2
 #: The most characters kept of a page, and seconds for reading it.

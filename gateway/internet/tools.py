@@ -23,7 +23,7 @@ from gateway.internet.addresses import NotFetched, is_named
 from gateway.internet.pages import Pages
 from gateway.internet.reach import SECONDS, PublicWeb
 from gateway.internet.search import SearxSearch
-from memory.service import Message
+from memory.store.history import Message
 
 #: The tools' names, as an agent's file has them.
 FETCH: Final = "fetch_url"

@@ -20,7 +20,6 @@ import structlog
 from aiohttp import HttpVersion11, web
 
 from channels.base import ChannelError, Hook
-from gateway.commands.texts import Texts
 from gateway.config.settings import is_loopback
 from gateway.ops.connections import (
     ALWAYS,
@@ -35,6 +34,7 @@ from gateway.ops.connections import (
 )
 from gateway.ops.health import PATH, Report, address
 from gateway.ops.origins import asks_us
+from gateway.wording.texts import Texts
 from memory.loops import places
 
 log = structlog.get_logger(__name__)

@@ -84,7 +84,7 @@ def timetables(specs: Mapping[str, AgentSpec]) -> tuple[Timetable, ...]:
     for n, (name, spec) in enumerate(specs.items()):
         has = frozenset(
             job
-            for job in JobsSpec.model_fields
+            for job in JobsSpec.minutes
             if (n == 0 if job == TIDY else spec.memory.enabled and (job != "manner" or spec.memory.manner))
         )
         jobs = tuple(
@@ -163,7 +163,7 @@ class Worker:
         If several processes use the store, one of them does this at a time.
         """
         await sleep(_SETTLED)
-        self._memory.peers.on("job", self._asked_elsewhere)
+        self._memory.mailbox.peers.on("job", self._asked_elsewhere)
         await self._memory.loops.run(
             _LOOP,
             self._look,
@@ -176,7 +176,7 @@ class Worker:
     @asynccontextmanager
     async def _duty(self) -> AsyncIterator[None]:
         """Does the work of the night while the block runs, as no other process does."""
-        peers = self._memory.peers
+        peers = self._memory.mailbox.peers
         async with AsyncExitStack() as stack:
             async with beside([] if peers.is_alone else [self._hand_on()]):
                 await stack.enter_async_context(peers.duty("night"))
@@ -191,7 +191,7 @@ class Worker:
 
     async def _hand_on(self) -> None:
         """Hands the runs that are asked for here to the process that does the work of the night."""
-        tell = self._memory.peers.tell
+        tell = self._memory.mailbox.peers.tell
         while True:
             await self._woken.wait()
             self._woken.clear()

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import structlog
 
-from gateway.cli.backup_files import Stores
 from gateway.config.loading import Config
+from gateway.ops.databases import Stores
 from gateway.ops.learned import FILE
 
 log = structlog.get_logger(__name__)

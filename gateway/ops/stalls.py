@@ -27,7 +27,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import structlog
 
-from gateway.pipeline.tally import Durations
+from gateway.ops.tally import Durations
 
 log = structlog.get_logger(__name__)
 

@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 
 from agents.spec import AgentSpec, StandingSpec
-from memory.service import reminder_rule
+from memory.text.times.rules import parse_rule as reminder_rule
 
 log = structlog.get_logger(__name__)
 

@@ -17,13 +17,18 @@ from aiohttp import web
 
 from channels.base import Place, rows
 from channels.web import PageItem
-from gateway.commands import phrases
-from gateway.commands.parts import part_of
 from gateway.config.loading import WEB_PREFIX
 from gateway.page.site import Refused, Visit
 from gateway.page.visitors import FORMS
+from gateway.wording import phrases
+from gateway.wording.parts import part_of
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
-from memory.service import LISTED, TIERS, Filters, Memory, Source, query_terms, shares
+from memory.filters import Filters
+from memory.recall.recall import shares
+from memory.store.browsing import LISTED, TIERS
+from memory.store.lineage import Source
+from memory.store.memories import Memory
+from memory.text.words import query_terms
 
 #: The most memories of a page, hits of a search, and named answers that a memory entered.
 PAGE: Final = 40
@@ -131,7 +136,7 @@ async def _found(visit: Visit, query: str, page: int, state: Literal["", "pinned
 
 async def _searched(visit: Visit, filters: Filters) -> dict[str, Any]:
     visitor = visit.visitor
-    hits = await visitor.store.memory.search(visitor.context, filters.words, limit=_HITS, filters=filters)
+    hits = await visitor.store.memory.browse.search(visitor.context, filters.words, limit=_HITS, filters=filters)
     terms = query_terms(filters.words)
     found = [hit.memory for hit in hits if hit.memory is not None]
     said = [hit.passage.message for hit in hits if hit.passage is not None and shares(hit, terms) > 0]

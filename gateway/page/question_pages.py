@@ -23,7 +23,12 @@ from gateway.page.visitors import FORMS
 from gateway.pipeline.questions import answering
 from gateway.pipeline.store import where_said, who_said
 from gateway.pipeline.toolbox import FORGET
-from memory.service import CALL, DOUBT, Context, ForgetPreview, OpenQuestion, Question, Selection
+from memory.chat.doubts import DOUBT
+from memory.chat.outside_calls import CALL
+from memory.context import Context
+from memory.forgetting.choose import Selection
+from memory.forgetting.forgetting import ForgetPreview
+from memory.store.questions import OpenQuestion, Question
 
 #: The most memories shown with a question.
 _SHOWN: Final = 30
@@ -42,7 +47,9 @@ async def questions(visit: Visit) -> web.StreamResponse:
     """Lists the questions that wait for the visitor."""
     texts, memory, shown = visit.texts, visit.visitor.store.memory, []
     for found, said in await _waiting(visit):
-        known = await memory.known(where_said(said, visit.visitors.roster.agent_for(said).spec), who_said(said))
+        known = await memory.identities.known(
+            where_said(said, visit.visitors.roster.agent_for(said).spec), who_said(said)
+        )
         if known is None:
             continue
         question = found.question
@@ -82,7 +89,7 @@ async def answer(visit: Visit) -> web.StreamResponse:
 async def _waiting(visit: Visit) -> list[tuple[OpenQuestion, Inbound]]:
     """Returns the questions that can be answered here, each with a message from the person asked, in its own chat."""
     visitor, visitors, found = visit.visitor, visit.visitors, []
-    for one in await visitor.store.memory.open_questions(visitor.context):
+    for one in await visitor.store.memory.questions.open_to_any(visitor.context):
         place = Place.from_session_key(one.session_key)
         channel = visitors.buttons_of(place.channel)
         if channel is None or one.question.purpose not in _ABOUT:

@@ -20,8 +20,8 @@ from gateway.page import (
 )
 from gateway.page.site import Route, Site
 from gateway.page.visitors import Visitors
-from gateway.pipeline.router import Router
 from gateway.pipeline.store import Roster
+from gateway.reception.router import Router
 
 ROUTES: Final = (
     Route(method="GET", pattern="/", handler=me_pages.home, open=True),

@@ -22,8 +22,6 @@ from aiohttp import web
 from markupsafe import Markup
 
 from channels.base import Attachment, NotTaken
-from gateway.commands.catalogue import CATALOGUE
-from gateway.commands.texts import Texts, spoken
 from gateway.config.loading import Config
 from gateway.ops.connections import ALWAYS, STRANGER
 from gateway.ops.health import Report
@@ -32,6 +30,7 @@ from gateway.ops.origins import asks_us, authority_of, comes_from
 from gateway.page import markdown
 from gateway.page.forms import BadForm, sent
 from gateway.page.visitors import Visitor, Visitors
+from gateway.wording.texts import CATALOGUE, Texts, spoken
 from languages import Language
 from memory.errors import StorageError
 

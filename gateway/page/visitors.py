@@ -25,9 +25,10 @@ from channels.base import Channel, Inbound, Place
 from channels.web import PageItem, WebChannel
 from gateway.config.loading import WEB_PREFIX, Config
 from gateway.pipeline.request import Agent
-from gateway.pipeline.router import Router
 from gateway.pipeline.store import Roster, Store, where_said, who_said
-from memory.service import Context, SignedIn, Visits
+from gateway.reception.router import Router
+from memory.context import Context
+from memory.people.visits import SignedIn, Visits
 
 #: The thread in which the forms of memory pages speak, apart from all conversations.
 FORMS: Final = "forms"
@@ -174,7 +175,9 @@ class Visitors:
         served = self.roster.agents[name]
         where, speaker = where_said(said, served.spec), who_said(said)
         # Known since the sign-in, unless another agent serves the page now.
-        context = await store.memory.known(where, speaker) or await store.memory.context(where, speaker)
+        context = await store.memory.identities.known(where, speaker) or await store.memory.identities.context(
+            where, speaker
+        )
         lists = self._router.is_admin(replace(said, as_admin=True))
         return Visitor(
             session=session, token=token, name=called, agent=agent, channel=channel, store=store, served=served,

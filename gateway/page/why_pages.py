@@ -10,11 +10,15 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from gateway.commands import phrases
 from gateway.commands.why import telling_parts
 from gateway.page.memory_pages import told
 from gateway.page.site import Refused, Visit
-from memory.service import SCORE_FACTORS, Memory, Message, RecalledEntry, Why
+from gateway.wording import phrases
+from memory.chat.why import Why
+from memory.score import FACTORS as SCORE_FACTORS
+from memory.store.history import Message
+from memory.store.memories import Memory
+from memory.store.recalls import RecalledEntry
 
 #: The ways in which something came into an answer, with their headings.
 _PLACES: Final = (("recalled", "why.found"), ("known", "why.known"), ("unused", "why.unused"))
@@ -23,7 +27,7 @@ _PLACES: Final = (("recalled", "why.found"), ("known", "why.known"), ("unused", 
 async def why(visit: Visit) -> web.StreamResponse:
     """Shows what entered one answer."""
     turn, visitor = visit.number(visit.path["turn"], "page.no_answer"), visit.visitor
-    found = await visitor.store.memory.why(visitor.context, turn_id=turn)
+    found = await visitor.store.memory.browse.why(visitor.context, turn_id=turn)
     if found is None:
         raise Refused(404, "page.no_answer")
     said = await visitor.store.memory.browse.turn_lines(visitor.context, turn)

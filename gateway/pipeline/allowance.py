@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agents.spec import AllowanceSpec, PortionOfDay
-from gateway.commands.texts import Texts
-from memory.service import Spending, Taken
+from gateway.wording.texts import Texts
+from memory.chat.stats import Spending
+from memory.store.usage import Taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

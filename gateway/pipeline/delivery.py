@@ -27,12 +27,13 @@ from channels.base import (
     Outbound,
     Place,
 )
-from gateway.commands.texts import Texts, written_in
-from gateway.pipeline.tally import WorkTally
+from gateway.ops.tally import WorkTally
+from gateway.wording.texts import Texts, written_in
 from languages import Language
 from memory.errors import meets_everybody
 from memory.loops import reason_of
-from memory.service import Mailbox, OutboxRow, Part
+from memory.mailbox.mailbox import Mailbox
+from memory.mailbox.outbox import OutboxRow, Part
 
 log = structlog.get_logger(__name__)
 
@@ -46,6 +47,8 @@ _LIFETIME_MS = 6 * 3_600_000
 _YIELD_SECONDS = 0.1
 #: Prefix of the data of the button under an offer, before the row's id.
 AGAIN = "again:"
+#: Prefix of the data of a button that runs a command, as if the person who presses it had typed that command.
+RUN = "run:"
 
 
 def shows(channel: Channel | None, file: File) -> bool:

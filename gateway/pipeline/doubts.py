@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from channels.base import Channel
-from gateway.commands import phrases
-from gateway.commands.texts import Texts
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.questions import UNCLEAR, buttons
-from memory.service import Context, Memory, Service
+from gateway.wording import phrases
+from gateway.wording.texts import Texts
+from memory.context import Context
+from memory.service import Service
+from memory.store.memories import Memory
 
 #: Characters shown of a memory.
 _LINE = 200

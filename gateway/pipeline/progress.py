@@ -15,7 +15,8 @@ import structlog
 
 from channels.base import Channel, ChannelError, Outbound, Place
 from memory.errors import StorageError
-from memory.service import Mailbox, OutboxRow
+from memory.mailbox.mailbox import Mailbox
+from memory.mailbox.outbox import OutboxRow
 
 log = structlog.get_logger(__name__)
 

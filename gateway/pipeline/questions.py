@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from channels.base import Button
-from gateway.commands.catalogue import CATALOGUE
-from gateway.commands.texts import Texts
-from memory.service import Question
+from gateway.wording.texts import CATALOGUE, Texts
+from memory.store.questions import Question
 
 #: Prefix of the data of a question's button, before the question's id and the choice.
 _ANSWER = "answer:"

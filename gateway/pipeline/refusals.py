@@ -10,7 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Final
 
-from agents.agent import Spared
+from agents.agent import Reply, Spared
 
 #: The most conversations that are remembered, those last that were refused last.
 _MOST: Final = 1_000
@@ -21,12 +21,14 @@ class Sparing:
     """The parts of a conversation that a model refuses.
 
     `last` is true if it has refused its last turn. `spared` is what its requests are made without, and `since` is the
-    message before which nothing is read to it any more. `doubted` is true if the last failure may have been an outage.
+    message before which nothing is read to it any more. `room` is the most tokens of a request, if longer ones were
+    refused. `doubted` is true if the last failure may have been an outage.
     """
 
     last: bool = False
     spared: Spared = ""
     since: int | None = None
+    room: int | None = None
     doubted: bool = False
 
 
@@ -44,20 +46,20 @@ class Refusals:
         if of_request:
             self._put(session_key, replace(self.of(session_key), last=True))
 
-    def answered(self, session_key: str, spared: Spared, message_id: int, *, passing: bool = False) -> None:
-        """Notes that a turn beginning with this message was answered once something was `spared`.
+    def answered(self, session_key: str, reply: Reply, message_id: int) -> None:
+        """Notes that a turn beginning with this message was answered, perhaps once something was spared.
 
         After a failure that may pass, the next turn is read whole once more.
         """
         known = self.of(session_key)
-        if spared == "before":
+        if reply.spared == "before":
             # Later turns are read from this one on, with their calls.
-            outage = passing and not known.doubted
+            outage = reply.passing and not known.doubted
             self._put(session_key, Sparing(last=True, since=None if outage else message_id, doubted=outage))
-        elif spared:
-            self._put(session_key, replace(known, last=False, spared=spared))
-        elif known != Sparing():
-            self._put(session_key, replace(known, last=False, doubted=False))
+        elif reply.spared:
+            self._put(session_key, replace(known, last=False, spared=reply.spared, room=reply.room))
+        elif known != Sparing() or reply.room is not None:
+            self._put(session_key, replace(known, last=False, doubted=False, room=reply.room))
 
     def _put(self, session_key: str, sparing: Sparing) -> None:
         self._of[session_key] = sparing

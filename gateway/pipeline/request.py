@@ -35,28 +35,23 @@ from agents.prompt import MemoryLine, Prompt, Tail, Uttered, Voice
 from agents.skills import Skill
 from agents.spec import AgentSpec
 from channels.base import Inbound
-from gateway.commands import phrases, reminder_lines
-from gateway.commands.texts import Texts
-from gateway.pipeline.attachments import inline, label, own_words
 from gateway.pipeline.observed import Overheard
+from gateway.reading.attachments import inline, label, own_words
+from gateway.wording import phrases, reminder_lines
+from gateway.wording.texts import Texts
 from languages import LANGUAGES, part
-from memory.service import (
-    OLD_RESULT,
-    Attached,
-    Bounds,
-    Memory,
-    Message,
-    Recall,
-    Recalled,
-    Reminder,
-    Revision,
-    Turn,
-    TurnMaterial,
-    WindowSize,
-    cues,
-    days_named,
-    discloses,
-)
+from memory.chat.compaction import Bounds
+from memory.chat.turns import Turn
+from memory.chat.window import OLD_RESULT, TurnMaterial, WindowSize
+from memory.learn.offline.patterns import discloses
+from memory.learn.revise import Revision
+from memory.recall.cues import cues
+from memory.recall.recall import Recall, Recalled
+from memory.reminders.reminding import Reminder
+from memory.store.attachments import Attached
+from memory.store.history import Message
+from memory.store.memories import Memory
+from memory.text.times.spans import days_named
 
 #: The sentence that tells the model which of the pictures beside a message are not new.
 _SEEN_AGAIN: Final = "the last {} of the pictures beside this message came with earlier ones and are shown again"
@@ -78,6 +73,10 @@ _NUDGE: Final = (
     "what was said of late may be worth keeping; if it was asked to be kept, or will matter in a month, call"
     " remember_fact"
 )
+#: The share of a full window at which its older part is summed up, early enough that the next turns fit, and the
+#: messages that stay as they are.
+_COMPACT_AT: Final = 0.75
+_KEPT_MESSAGES: Final = 10
 _SUMMED_UP: Final = "what was said before is summed up above; go on naturally, and do not ask for it again"
 _OPEN_QUESTION: Final = (
     "a question to the person is open, with buttons under it: they alone answer it, and nothing is done yet"
@@ -120,7 +119,6 @@ class Agent:
             name=self.spec.name,
             persona=self.spec.persona,
             rules=self.spec.rules,
-            tool_notes=self.spec.tool_notes,
             remembers=self.spec.memory.enabled,
         )
 
@@ -141,15 +139,14 @@ class Agent:
     @property
     def compacts(self) -> bool:
         """Returns whether its older conversation is summed up; without a model nothing would read the summary."""
-        return self.spec.compaction.enabled and not self.offline
+        return not self.offline
 
     def bounds(self, shares: Allotment) -> Bounds:
         """Returns the bounds that say when and how far this agent's windows are compacted."""
-        compaction = self.spec.compaction
         return Bounds(
             size=WindowSize(tokens=shares.window, messages=self.spec.window.messages),
-            at=compaction.at,
-            keep=compaction.keep,
+            at=_COMPACT_AT,
+            keep=_KEPT_MESSAGES,
             tokens=prompt.summary_room(shares),
             all_said=not self.spec.memory.enabled,
         )

@@ -16,7 +16,8 @@ from gateway.ops.night_clock import Worker
 from gateway.pipeline.delivery import Delivery
 from gateway.pipeline.request import Agent
 from gateway.pipeline.turn import TurnRunner
-from memory.service import Service, Where, Who
+from memory.chat.identities import Where, Who
+from memory.service import Service
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ class Roster:
         """Reads the chosen agents anew from every store."""
         chosen: dict[str, str] = {}
         for store in self.each_store:
-            chosen |= await store.memory.chosen_agents()
+            chosen |= await store.memory.identities.chosen_agents()
         self.chosen = chosen
 
     @property

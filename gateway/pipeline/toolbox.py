@@ -22,31 +22,28 @@ from pydantic import BaseModel, Field
 from agents.foreign import ForeignTool
 from agents.marks import is_outside
 from agents.tools import CALL_SECONDS, Run, Tool, ToolError
-from gateway.commands import phrases, reminder_lines
-from gateway.commands.parts import part_of
-from gateway.commands.texts import Texts
 from gateway.internet.tools import FETCH, FetchArguments, WebTools
 from gateway.pipeline.questions import DO
+from gateway.wording import phrases, reminder_lines
+from gateway.wording.parts import part_of
+from gateway.wording.texts import Texts
+from memory.chat.edits import Edits
+from memory.chat.outside_calls import CALL
+from memory.chat.turns import Turn
 from memory.errors import MemoryFault, NotFound, TooManyReminders, UnreadFilter
-from memory.service import (
-    CALL,
-    LISTED,
-    LONGEST_REMINDER,
-    Edits,
-    Entity,
-    FilterName,
-    Filters,
-    Hit,
-    Memory,
-    Message,
-    Reading,
-    Reminder,
-    Selection,
-    Service,
-    Turn,
-    due_of,
-    excerpt,
-)
+from memory.filters import Filters
+from memory.filters import Name as FilterName
+from memory.forgetting.choose import Selection
+from memory.recall.recall import excerpt
+from memory.recall.search import Hit
+from memory.reminders.reminders import Reading, due_of
+from memory.reminders.reminding import LONGEST as LONGEST_REMINDER
+from memory.reminders.reminding import Reminder
+from memory.service import Service
+from memory.store.browsing import LISTED
+from memory.store.entities import Entity
+from memory.store.history import Message
+from memory.store.memories import Memory
 
 #: The purpose of the stored question about forgetting a memory.
 FORGET = "forget"
@@ -284,7 +281,7 @@ class Toolbox:
     async def search_memory(self, n: int, i: int, arguments: SearchArguments) -> str:
         asked, context = await self._asked(arguments), self.turn.context
         if asked.words:
-            hits = await self.memory.search(context, asked.words, limit=_FOUND, filters=asked)
+            hits = await self.memory.browse.search(context, asked.words, limit=_FOUND, filters=asked)
         else:
             shelf = await self.memory.browse.shelf(context, LISTED, filters=asked, limit=_FOUND, page=1)
             hits = [Hit(score=1.0, memory=memory) for memory in shelf.memories]

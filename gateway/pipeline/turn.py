@@ -20,10 +20,9 @@ from agents.foreign import ForeignTool
 from agents.llm import ChatMessage, Completion, ModelError, OnText, ToolCall, calls_from_json, calls_to_json
 from agents.tools import Tool
 from channels.base import Button, Channel
-from gateway.commands import reminder_lines
-from gateway.commands.texts import Texts, spoken, told_by, written_in
 from gateway.internet.tools import NAMES as WEB_TOOLS
 from gateway.internet.tools import Web, WebTools, left_out, naming
+from gateway.ops.tally import WorkTally
 from gateway.pipeline import doubts
 from gateway.pipeline.allowance import refusal
 from gateway.pipeline.delivery import pieces
@@ -32,30 +31,25 @@ from gateway.pipeline.progress import Progress
 from gateway.pipeline.questions import DO, buttons
 from gateway.pipeline.refusals import Refusals
 from gateway.pipeline.request import Agent, Heard, Limits, TurnRequest, in_words, obstacle, rests_on
-from gateway.pipeline.tally import WorkTally
 from gateway.pipeline.toolbox import Toolbox
+from gateway.wording import reminder_lines
+from gateway.wording.texts import Texts, spoken, told_by, written_in
 from languages import Language
-from memory.service import (
-    CALL,
-    Afterwards,
-    Attached,
-    Bounds,
-    Budget,
-    Message,
-    Outcome,
-    Reminder,
-    Revision,
-    Runtime,
-    Said,
-    Service,
-    Spent,
-    Turn,
-    TurnMaterial,
-    Utterance,
-    Where,
-    Who,
-    last_language,
-)
+from memory.chat.compaction import Bounds
+from memory.chat.identities import Where, Who
+from memory.chat.outside_calls import CALL
+from memory.chat.turns import Outcome, Said, Turn
+from memory.chat.window import TurnMaterial
+from memory.learn.revise import Revision
+from memory.recall.recall import Budget
+from memory.reminders.reminding import Reminder
+from memory.runtime import Runtime
+from memory.service import Service
+from memory.store.attachments import Attached
+from memory.store.extractions import Afterwards
+from memory.store.history import Message, Utterance
+from memory.store.usage import Spent
+from memory.text.language import last_language
 
 log = structlog.get_logger(__name__)
 
@@ -502,12 +496,13 @@ class TurnRunner:
                 traffic=before,
                 refused=refused.last,
                 spared=refused.spared,
+                room=refused.room,
             ),
             gauge=served.gauge,
             redact=course.mask,
             on_text=course.on_text,
         )
-        self._refusals.answered(session_key, reply.spared, turn.said[0].id, passing=reply.passing)
+        self._refusals.answered(session_key, reply, turn.said[0].id)
         # A tool's question must reach the person even if the model doesn't repeat it.
         # Text streamed to a terminal is already shown, and a terminal fetches no addresses.
         appended = channel is not None and channel.capabilities.stream == "append"
@@ -527,7 +522,7 @@ class TurnRunner:
             shown += "\n\n" + texts("answer.without_history")
         if turn.first and channel is not None and channel.capabilities.introduces:
             shown += "\n\n" + texts(await self._introduction(turn, heard))
-        question = await self._memory.open_question(turn.context) if toolbox.asked else None
+        question = await self._memory.questions.open_to(turn.context) if toolbox.asked else None
         if question is not None and question.purpose == CALL and channel and not channel.capabilities.buttons:
             shown += "\n" + texts("call.type", do=texts("do"), no=texts("no"))
         outcome = Outcome(

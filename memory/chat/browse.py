@@ -13,13 +13,16 @@ from typing import Literal
 
 from memory import profile
 from memory.chat.shown import Shown, shown
-from memory.context import Context, confined, in_read, sees
+from memory.chat.why import why
+from memory.context import Context, anew, confined, in_read, reads, sees
 from memory.errors import NotFound
 from memory.filters import NO_FILTERS, Filters, GroupOf
+from memory.recall.rank import Weights
+from memory.recall.search import Hit, Search
 from memory.scope import Scope
 from memory.store import browsing, entities, fading, filtered, lineage, memories
 from memory.store import talks as talk
-from memory.store.browsing import Shelf
+from memory.store.browsing import LISTED, Shelf
 from memory.store.database import Database, Reader
 from memory.store.entities import Entity
 from memory.store.memories import Kind, Memory
@@ -58,6 +61,11 @@ def _offered(
     return list({memory.id: memory for memory in chain(*begun, found)}.values())[:limit]
 
 
+def _memories(reader: Reader, scope: Scope, *, limit: int) -> list[Memory]:
+    """Returns live facts, styles, events and reflections, the most important first."""
+    return memories.current(reader, scope, LISTED, limit=limit)
+
+
 def _one(reader: Reader, scope: Scope, short_id: str) -> Memory | None:
     """Returns the memory with this id, current or not; None both for an unknown id and for another owner's."""
     try:
@@ -85,9 +93,28 @@ def _entity(reader: Reader, scope: Scope, name: str, *, limit: int = 20) -> Abou
 class Browse:
     """The operations of `Service.browse`."""
 
-    def __init__(self, database: Database, now: Callable[[], int]) -> None:
+    def __init__(self, database: Database, search: Search, *, now: Callable[[], int]) -> None:
         self._database = database
+        self._search = search
         self._now = now
+
+    async def search(
+        self,
+        context: Context,
+        query: str,
+        *,
+        limit: int,
+        weights: Weights | None = None,
+        filters: Filters = NO_FILTERS,
+    ) -> list[Hit]:
+        """Returns the memories and passages that answer `query` best, with `filters` only those that meet them all.
+
+        Pass `weights` other than the store's only for measurements.
+        """
+        context = await self._database.read(lambda reader: anew(reader, context))
+        return await self._search.find(
+            context.scope, query, timezone=context.timezone, limit=limit, weights=weights, filters=filters
+        )
 
     async def filters(self, context: Context, text: str, *, group_of: GroupOf) -> Filters:
         """Returns the words and filters of a typed text. Raises `UnknownFilter` and `UnreadFilter`."""
@@ -141,6 +168,7 @@ class Browse:
         held = browsing.held_at(reader, scope, end - 1)
         return memories.by_ids(reader, scope, held[(page - 1) * limit : page * limit]), len(held)
 
+    why = reads(why)
     offered = sees(_offered)
     talks = sees(talk.talks)
     lines = sees(talk.lines)
@@ -151,5 +179,6 @@ class Browse:
     entities = sees(entities.everybody)
     one = sees(_one)
     some = sees(memories.by_ids)
+    memories = sees(_memories)
     profile = sees(_profile)
     entity = sees(_entity)

@@ -19,7 +19,6 @@ from weakref import WeakValueDictionary
 import structlog
 
 from memory.chat import summary
-from memory.chat.mailbox import Mailbox
 from memory.chat.summary import Summary
 from memory.chat.window import WindowSize, costs
 from memory.context import Context
@@ -29,13 +28,14 @@ from memory.learn.answer import Unreadable
 from memory.learn.learner import Learner
 from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed, RequestTooLong
 from memory.loops import Loops
+from memory.mailbox.mailbox import Mailbox
+from memory.mailbox.outbox import Outgoing, Part
 from memory.runtime import Runtime
 from memory.store import chats, history, usage
 from memory.store.chats import Session
 from memory.store.database import Database, Reader, Transaction
 from memory.store.extractions import Afterwards
 from memory.store.history import Message
-from memory.store.mailbox import Outgoing, Part
 
 log = structlog.get_logger(__name__)
 

@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, get_args
 
-from memory.chat.mailbox import Mailbox
 from memory.context import Context, anew
 from memory.forgetting import choose
+from memory.mailbox.mailbox import Mailbox
+from memory.mailbox.outbox import Outgoing, Part
 from memory.scope import Scope
 from memory.store import comparisons, memories, questions
 from memory.store.comparisons import DoubtAnswer, FactPair
 from memory.store.database import Database, Reader, Transaction
-from memory.store.mailbox import Outgoing, Part
 from memory.store.memories import Memory
 from memory.store.questions import Question
 

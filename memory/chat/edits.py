@@ -15,7 +15,6 @@ from memory import keys
 from memory.chat import doubts, retry
 from memory.chat.doubts import FactDoubt
 from memory.chat.keyring import Keyring
-from memory.chat.reminding import Reminding
 from memory.chat.retry import UndoneTurn
 from memory.chat.shown import Shown, shown
 from memory.context import Context
@@ -24,7 +23,9 @@ from memory.forgetting import blanking, choose, erase
 from memory.forgetting.choose import Asker
 from memory.jobs import style
 from memory.learn import extract, keep
+from memory.mailbox import outbox
 from memory.recall.cues import cues
+from memory.reminders.reminding import Reminding
 from memory.store import (
     attachments,
     chats,
@@ -33,7 +34,6 @@ from memory.store import (
     extractions,
     history,
     lineage,
-    mailbox,
     memories,
     people,
     questions,
@@ -57,7 +57,7 @@ Compose: TypeAlias = Callable[[str, Sequence[Attached]], str]
 
 
 class Edits:
-    """The edits that `Service.answer` and `Turns.act` hand to a request; never kept beyond it."""
+    """The edits that `EditRequests.answer` and `Turns.act` hand to a request; never kept beyond it."""
 
     def __init__(
         self,
@@ -315,18 +315,18 @@ class Edits:
 
     def purge_dead(self, channel: str) -> int:
         """Deletes undelivered messages of a channel (as in session keys). Returns their number."""
-        return mailbox.purge(self._tx, channel)
+        return outbox.purge(self._tx, channel)
 
     def retry_dead(self, channel: str, outbox_id: int) -> str | None:
         """Queues an undelivered message of a channel once more. Returns its session's key.
 
         Returns None if there is no such message, or none of its words are left.
         """
-        return mailbox.revive(self._tx, self._now, channel, outbox_id)
+        return outbox.revive(self._tx, self._now, channel, outbox_id)
 
     def drop_dead(self, channel: str, outbox_id: int) -> bool:
         """Deletes one undelivered message of a channel. Returns False if there is none."""
-        return mailbox.drop_dead(self._tx, channel, outbox_id)
+        return outbox.drop_dead(self._tx, channel, outbox_id)
 
     def settle(self, question: Question, answer: str | None) -> bool:
         """Closes a question with the choice taken. Returns False if that was done already."""

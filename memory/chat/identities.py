@@ -1,7 +1,7 @@
 """Maps a speaker and a place, in the platform's terms, to the `Context` that confines their reads.
 
-Invariants: Only `enter` creates the rows of people and places, when they are first heard of, and moves a session to the
-agent that serves it now. `known` changes nothing.
+Invariants: Only `enter`, and `context` by it, creates the rows of people and places, when they are first heard of, and
+moves a session to the agent that serves it now. The other methods change nothing.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from memory.context import Context
+from memory.context import Context, in_read, reads
 from memory.learn.agents import Agents
 from memory.store import chats, people
 from memory.store.chats import ChatKind
-from memory.store.database import Keys, Reader, Transaction, of_chat, of_lane, of_person
+from memory.store.database import Database, Keys, Reader, Transaction, of_chat, of_lane, of_person
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +48,18 @@ def entered(where: Where, who: Who) -> Keys:
 
 
 class Identities:
-    """The people who speak to the agents of one store."""
+    """The people who speak to the agents of one store, and the places where they do."""
 
-    def __init__(self, agents: Agents, *, now: Callable[[], int]) -> None:
+    def __init__(self, database: Database, agents: Agents, *, now: Callable[[], int]) -> None:
+        self._database = database
         self._agents = agents
         self._now = now
+
+    chosen_agents = reads(chats.chosen_agents)
+
+    async def context(self, where: Where, who: Who) -> Context:
+        """Does what `enter` does, in a transaction of its own."""
+        return await self._database.write(lambda tx: self.enter(tx, where, who), keys=entered(where, who))
 
     def enter(self, tx: Transaction, where: Where, who: Who) -> Context:
         """Returns the context of a speaker in a place. Creates rows for people and places seen for the first time."""
@@ -67,6 +74,7 @@ class Identities:
             chats.keep_threads(tx, session, own=where.own_threads)
         return self._context(tx, session, speaker)
 
+    @in_read
     def known(self, reader: Reader, where: Where, who: Who) -> Context | None:
         """Returns the context of a known speaker in a known place, or None."""
         speaker = people.known_speaker(reader, platform=who.platform, user_id=who.user_id)
@@ -75,25 +83,32 @@ class Identities:
             return None
         return self._context(reader, session, speaker)
 
-    def person(self, reader: Reader, platform: str, user_id: str) -> Context | None:
-        """Returns the context of a person in their private chat, or None without one.
+    @in_read
+    def whose(
+        self, reader: Reader, platform: str, reference: str, *, private: bool, thread: str | None = None
+    ) -> Context | None:
+        """Returns the context of a person in their private chat, or of the last speaker in a group or a thread of it.
 
-        `user_id` is the platform's id of the person.
+        `reference` is the platform's id of the person or group. Returns None without such a chat, or if nobody spoke
+        there.
         """
-        speaker = people.known_speaker(reader, platform=platform, user_id=user_id)
-        session = None if speaker is None else chats.private_session(reader, speaker.id)
-        return None if speaker is None or session is None else self._context(reader, session, speaker)
-
-    def group(self, reader: Reader, platform: str, reference: str, thread: str | None) -> Context | None:
-        """Returns the context of the last speaker in a group, or in a thread of it, or None if nobody spoke there.
-
-        `reference` is the platform's id of the group.
-        """
-        session = chats.group_session(reader, platform=platform, reference=reference, thread=thread)
-        last = None if session is None else chats.last_speaker(reader, session.id)
-        if session is None or last is None:
+        speaker_id: int | None
+        if private:
+            speaker = people.known_speaker(reader, platform=platform, user_id=reference)
+            speaker_id = None if speaker is None else speaker.id
+            session = None if speaker is None else chats.private_session(reader, speaker.id)
+        else:
+            session = chats.group_session(reader, platform=platform, reference=reference, thread=thread)
+            speaker_id = None if session is None else chats.last_speaker(reader, session.id)
+        if session is None or speaker_id is None:
             return None
-        return self._context(reader, session, people.speaker_by_id(reader, last))
+        return self._context(reader, session, people.speaker_by_id(reader, speaker_id))
+
+    @in_read
+    def is_there(self, reader: Reader, session_key: str) -> bool:
+        """Returns whether there is a session with this key whose chat the bot has not left."""
+        session = chats.session_by_key(reader, session_key)
+        return session is not None and chats.is_present(reader, session)
 
     def _context(self, reader: Reader, session: chats.Session, speaker: people.Speaker) -> Context:
         return Context(

@@ -13,8 +13,9 @@ from typing import Final
 
 from memory.forgetting import blanking, erase
 from memory.keys import normalise_value
+from memory.mailbox import inbox
 from memory.scope import Scope
-from memory.store import erasure, history, lineage, mailbox, memories, questions, recalls
+from memory.store import erasure, history, lineage, memories, questions, recalls
 from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction
 from memory.store.memories import Memory
@@ -96,7 +97,7 @@ def again(
     history.drop_steps(tx, [found[0]["turn_id"]])
     turn_id, _ = history.begin_turn(tx, session, now=now)
     history.move(tx, said, turn_id)
-    mailbox.claim(tx, [inbox_id], turn_id)
+    inbox.claim(tx, [inbox_id], turn_id)
     return turn_id
 
 

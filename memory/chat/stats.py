@@ -10,23 +10,12 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
-from memory.chat.mailbox import Mailbox
 from memory.context import Context, confined, in_read, reads, sees
+from memory.mailbox import outbox
+from memory.mailbox.mailbox import Mailbox
 from memory.recall.embedding import Embedding, EmbeddingProgress
 from memory.scope import Scope
-from memory.store import (
-    extractions,
-    figures,
-    history,
-    job_runs,
-    mailbox,
-    memories,
-    passages,
-    people,
-    refusals,
-    replicas,
-    usage,
-)
+from memory.store import extractions, figures, history, job_runs, memories, passages, people, refusals, replicas, usage
 from memory.store.database import Database, Reader, Transaction
 from memory.store.extractions import ReadingState
 from memory.store.job_runs import Run
@@ -276,7 +265,7 @@ class Stats:
             scope = confined(reader, context).scope
             held = memories.held(reader, scope)
             window = history.after(reader, session.id, session.window_after, limit=1_000)
-            inbound, outbound = mailbox.backlog(reader, session.key)
+            inbound, outbound = outbox.backlog(reader, session.key)
             today = clock.midnight(self._now(), context.timezone)
             used = usage.used(reader, session.agent_id, session_id=session.id, since=today)
             costs = [one.cost for one in used if one.cost is not None]

@@ -15,7 +15,6 @@ from typing import Final
 from memory.chat import retry, window
 from memory.chat.edits import Edits
 from memory.chat.identities import Identities, Where, Who, entered
-from memory.chat.mailbox import Mailbox
 from memory.chat.retry import AtHand
 from memory.chat.window import TurnMaterial, WindowSize
 from memory.context import Context, anew, confined, in_read, in_write
@@ -25,16 +24,18 @@ from memory.learn.agents import Agents
 from memory.learn.learner import Learner
 from memory.learn.offline.intents import guessed, named
 from memory.learn.revise import Revision
+from memory.mailbox import inbox
+from memory.mailbox.mailbox import Mailbox
+from memory.mailbox.outbox import Outgoing, Part
 from memory.recall.gate import should_search
 from memory.recall.recall import Budget, Recall
 from memory.recall.search import Hit, Search
 from memory.runtime import Runtime
 from memory.scope import Scope
-from memory.store import attachments, chats, extractions, history, mailbox, people, questions, usage
+from memory.store import attachments, chats, extractions, history, people, questions, usage
 from memory.store.database import Database, Reader, Transaction, of_lane
 from memory.store.extractions import Afterwards, Unread
 from memory.store.history import Message, Utterance
-from memory.store.mailbox import Outgoing, Part
 from memory.store.usage import Spent
 
 #: The number of a session's messages in which the speaker's last words are looked for.
@@ -135,7 +136,7 @@ class Turns:
         now = self._now()
         context = self._identities.enter(tx, where, who)
         turn_id, answered_before = history.begin_turn(tx, context.session, now=now)
-        claimed = mailbox.claim(tx, [message.inbox_id for message in heard], turn_id)
+        claimed = inbox.claim(tx, [message.inbox_id for message in heard], turn_id)
         said = [message for message in heard if message.inbox_id in claimed]
         if not said:
             raise Withdrawn("its messages were withdrawn before it began")
@@ -187,7 +188,7 @@ class Turns:
             steps=tuple(history.steps(tx, turn_id)),
             attempts=history.retry_turn(tx, turn_id),
             first=not history.answered_before(tx, context.session.chat_id),
-            is_task=mailbox.is_task(tx, inbox_ids[0]),
+            is_task=inbox.is_task(tx, inbox_ids[0]),
         )
 
     @in_write
@@ -352,7 +353,7 @@ class Turns:
             self._mailbox.post(tx, answer)
             if view is not None and any(one.data for beside in view.attached.values() for one in beside):
                 attachments.fade(tx, session.id, session.window_after, keep_pictures=outcome.pictures)
-            mailbox.answered(tx, turn.inbox_ids, error=outcome.error, now=now)
+            inbox.end(tx, turn.inbox_ids, error=outcome.error, now=now)
             if ending is not None:
                 ending(tx)
             return extractions.afterwards(tx, session.id)
@@ -406,7 +407,7 @@ class Turns:
                 owner_id=owner_id,
                 now=now,
             )
-            mailbox.answered(tx, inbox_ids, error=None, now=now)
+            inbox.end(tx, inbox_ids, error=None, now=now)
             return session.id, extractions.unread(tx, session.id)
 
         self._learner.heard(*await self._database.write(act))

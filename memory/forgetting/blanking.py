@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from memory.forgetting.plan import Plan, telling_texts
 from memory.forgetting.quotes import Quotes
-from memory.store import forgettable, history, mailbox
+from memory.mailbox import outbox
+from memory.store import forgettable, history
 from memory.store.database import Reader, Transaction
 
 
@@ -106,7 +107,7 @@ def _clear_traffic(tx: Transaction, turn_ids: Sequence[int], *, now: int) -> boo
 def _clear_turns(tx: Transaction, turn_ids: Sequence[int]) -> None:
     """Deletes the data that ended turns kept beside history, and the messages that they have yet to show."""
     ended = _ended(tx, turn_ids)
-    mailbox.drop_of_turns(tx, ended)
+    outbox.drop_of_turns(tx, ended)
     history.drop_steps(tx, ended)
 
 

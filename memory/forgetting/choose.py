@@ -16,27 +16,16 @@ from typing import Final, Literal, TypeAlias, get_args
 from memory import filters
 from memory.errors import Derived, NotYours
 from memory.filters import Filters
+from memory.mailbox import outbox
 from memory.recall.cues import cues
+from memory.reminders import reminding
+from memory.reminders.reminding import Reminder
 from memory.scope import Scope
-from memory.store import (
-    entities,
-    filtered,
-    forgettable,
-    history,
-    lineage,
-    mailbox,
-    memories,
-    passages,
-    people,
-    recalls,
-    reminders,
-    scopes,
-)
+from memory.store import entities, filtered, forgettable, history, lineage, memories, passages, people, recalls, scopes
 from memory.store.chats import Session
 from memory.store.database import Reader
 from memory.store.forgettable import Reach
 from memory.store.memories import Memory
-from memory.store.reminders import Reminder
 from memory.text import words as tokenised
 from memory.text.times import clock
 from memory.text.times.spans import Span, spans
@@ -220,21 +209,21 @@ def chosen(reader: Reader, asker: Asker, selection: Selection) -> Chosen:
 
 def _chosen_reminders(reader: Reader, asker: Asker, selection: Selection) -> list[Reminder]:
     """Returns the reminders that a selection names now: the person's own or, with all of a place, all of it."""
-    within = reminders.reach(asker.scope, asker.session)
+    within = reminding.reach(asker.scope, asker.session)
     match selection.what:
         case "memories":
-            return [one for one in reminders.of_reach(reader, within) if one.id in selection.reminder_ids]
+            return [one for one in reminding.of_reach(reader, within) if one.id in selection.reminder_ids]
         case "range":
-            found = reminders.of_reach(reader, within)
+            found = reminding.of_reach(reader, within)
             return [one for one in found if selection.first <= one.created_at < selection.last]
         case "here":
-            every = reminders.of_session(reader, asker.session.id)
+            every = reminding.of_session(reader, asker.session.id)
         case "all":
             if asker.scope.private:
-                return reminders.of_reach(reader, within)
-            every = reminders.of_chat(reader, asker.session.chat_id)
+                return reminding.of_reach(reader, within)
+            every = reminding.of_chat(reader, asker.session.chat_id)
         case "me":
-            return reminders.of_reach(reader, reminders.ReminderReach(identities(reader, asker), None))
+            return reminding.of_reach(reader, reminding.ReminderReach(identities(reader, asker), None))
     return [one for one in every if asker.may_all or one.identity_id in asker.selves]
 
 
@@ -292,7 +281,7 @@ def _replied_to(reader: Reader, asker: Asker, platform_ref: str) -> Selection | 
     ]
     if said:
         return _with_memories(reader, asker, [message.id for message in said])
-    turn_id = mailbox.turn_shown(reader, asker.session.key, platform_ref)
+    turn_id = outbox.turn_shown(reader, asker.session.key, platform_ref)
     if turn_id is None:
         return None
     turn = history.messages_of_turn(reader, turn_id)
@@ -383,7 +372,7 @@ def _reminders_naming(reader: Reader, asker: Asker, asked: Filters) -> list[int]
     tests = [filtered.naming(reader, asker.scope, name) for name in names]
     return [
         one.id
-        for one in reminders.of_reach(reader, reminders.reach(asker.scope, asker.session))
+        for one in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
         if all(is_named(one.text) for is_named in tests) and terms <= set(tokenised.tokens(one.text))
     ]
 
@@ -449,14 +438,14 @@ def _holding(
         matching = matching or [one for one, share in zip(taught, shares, strict=True) if share == most > 0]
     matching = list({memory.id: memory for memory in matching}.values())
     selection = _with_versions(reader, asker.scope, matching[:_MOST])
-    reminding = _reminders_holding(reader, asker, phrase, terms)
-    if not (selection or holding or reminding):
+    reminder_ids = _reminders_holding(reader, asker, phrase, terms)
+    if not (selection or holding or reminder_ids):
         return None
     return Selection(
         what="memories",
         memory_ids=() if selection is None else selection.memory_ids,
         message_ids=tuple(holding[:_MOST_MESSAGES]),
-        reminder_ids=tuple(reminding),
+        reminder_ids=tuple(reminder_ids),
         more=len(matching[_MOST:]) + len(holding[_MOST_MESSAGES:]),
     )
 
@@ -519,7 +508,7 @@ def _reminders_holding(reader: Reader, asker: Asker, phrase: str, terms: Set[str
     """Returns the person's reminders whose words hold the phrase, or all the terms."""
     return [
         one.id
-        for one in reminders.of_reach(reader, reminders.reach(asker.scope, asker.session))
+        for one in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
         if (len(phrase) >= _PHRASE // 2 and phrase in one.text.casefold())
         or (terms and terms <= set(tokenised.tokens(one.text)))
     ]

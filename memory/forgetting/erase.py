@@ -18,6 +18,8 @@ from memory.forgetting.blanking import Sought, blank, clear_traffic, running_tur
 from memory.forgetting.choose import Asker
 from memory.forgetting.plan import Plan
 from memory.forgetting.quotes import Quotes
+from memory.mailbox import inbox, outbox
+from memory.reminders import reminding
 from memory.scope import Scope
 from memory.store import (
     api_keys,
@@ -29,12 +31,10 @@ from memory.store import (
     forgettable,
     history,
     links,
-    mailbox,
     memories,
     people,
     questions,
     recalls,
-    reminders,
 )
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Memory
@@ -93,7 +93,7 @@ def carry_out(
         history.hide(tx, blanked[_AT_ONCE:], now=now)
         blank(tx, blanked[:_AT_ONCE], now=now)
     _drop_memories(tx, asker.scope, going, now=now, new_id=new_id)
-    reminders.drop(tx, [one.id for one in going.reminders])
+    reminding.drop(tx, [one.id for one in going.reminders])
     identities = choose.identities(tx, asker) if going.what == "me" else []
     _clear_person(tx, identities)
     what = {
@@ -179,7 +179,7 @@ def replay(tx: Transaction, what: str, *, erased_at: int, now: int) -> None:
     derived = told.get("derived", told["memories"])
     memories.take_apart(tx, held, forgotten=set(held).difference(derived))
     _clear_person(tx, told["identities"])
-    reminders.drop_made_until(tx, told.get("reminders", ()), erased_at)
+    reminding.drop_made_until(tx, told.get("reminders", ()), erased_at)
     chats.drop_snapshots(tx)
 
 
@@ -218,7 +218,7 @@ def _clear_mail(
     whole, partly = set(_whole_sessions(tx, asker, going)), set(_partly(tx, asker, going))
     ended = [
         row["id"]
-        for row in mailbox.unanswered_in(tx, {*session_ids, *whole, *partly}, _selves(tx, asker, going))
+        for row in inbox.unanswered_in(tx, {*session_ids, *whole, *partly}, _selves(tx, asker, going))
         if row["session_id"] in whole
         or (row["own"] and row["session_id"] in partly)
         or (
@@ -226,12 +226,12 @@ def _clear_mail(
             and quotes.stand_in(f"{row['text']} {row['files']}", whole_words=True)
         )
     ]
-    mailbox.answered(tx, ended, error=_ERASED, now=now)
-    mailbox.blank(tx, ended)
-    for row in mailbox.unsent_in(tx, [*session_ids, *whole]):
+    inbox.end(tx, ended, error=_ERASED, now=now)
+    inbox.blank(tx, ended)
+    for row in outbox.unsent_in(tx, [*session_ids, *whole]):
         shown = f"{row['text']} {(row['file'] or b'').decode(errors='ignore')}"
         if row["session_id"] in whole or quotes.stand_in(shown, whole_words=True):
-            mailbox.drop(tx, [row["id"]])
+            outbox.drop(tx, [row["id"]])
 
 
 def _whole_sessions(reader: Reader, asker: Asker, going: Plan) -> list[int]:
@@ -287,7 +287,7 @@ def _clear_person(tx: Transaction, identity_ids: Sequence[int]) -> None:
     private = forgettable.sessions_of(tx, [], identity_ids)
     history.unname_authors(tx, identity_ids)
     people.unname(tx, identity_ids)
-    mailbox.unname(tx, identity_ids)
+    inbox.unname(tx, identity_ids)
     questions.drop_unanswered(tx, identity_ids)
     links.drop_codes_of(tx, identity_ids)
     api_keys.drop_of(tx, identity_ids)

@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from memory.atomic import alone_with, replace_file
 from memory.forgetting import erase
-from memory.store import chats, erasure, history, mailbox, memories, people
+from memory.mailbox import inbox, outbox
+from memory.store import chats, erasure, history, memories, people
 from memory.store.database import Reader, Transaction
 from memory.store.sealing import Seal
 
@@ -178,8 +179,8 @@ def _clear_unnamed(tx: Transaction, *, until: int) -> None:
 
     An erasure finds these by their words, which are not known any more.
     """
-    mailbox.blank(tx, mailbox.failed(tx, before=until + 1))
-    mailbox.empty_dead(tx, before=until + 1)
+    inbox.blank(tx, inbox.failed(tx, before=until + 1))
+    outbox.empty_dead(tx, before=until + 1)
     chats.drop_old_summaries(tx, until=until)
 
 

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, TypeAlias, get_args
 
+from memory.mailbox import inbox, outbox
 from memory.recall import index
+from memory.reminders import reminding
 from memory.store import (
     chats,
     documents,
@@ -24,11 +26,9 @@ from memory.store import (
     history,
     job_runs,
     leaving,
-    mailbox,
     memories,
     people,
     recalls,
-    reminders,
     scopes,
 )
 from memory.store.database import Database, Reader, Row, Transaction
@@ -114,7 +114,7 @@ def contents(reader: Reader, chat: Left, *, before: int) -> list[Batch]:
     batches: list[Batch] = []
     batches += _batches(chat, "messages", leaving.messages(reader, chat.chat_id))
     batches += _batches(chat, "turns", leaving.turns(reader, chat.chat_id))
-    batches += _batches(chat, "reminders", [one.id for one in reminders.of_chat(reader, chat.chat_id)])
+    batches += _batches(chat, "reminders", [one.id for one in reminding.of_chat(reader, chat.chat_id)])
     for owner_id in scopes.owners_of_chat(reader, chat.chat_id):
         batches += _learned(reader, chat, owner_id)
     for person in leaving.alone_here(reader, chat.chat_id, before=before):
@@ -154,12 +154,12 @@ def erase(tx: Transaction, batch: Batch, *, now: int) -> int:
             people.unname_silent(tx, batch.ids)
             documents.changed_names(tx, batch.ids)
         case "reminders":
-            reminders.drop(tx, batch.ids)
+            reminding.drop(tx, batch.ids)
         case "inbox":
-            mailbox.answered(tx, batch.ids, error=_LEFT, now=now)
-            mailbox.blank(tx, batch.ids)
+            inbox.end(tx, batch.ids, error=_LEFT, now=now)
+            inbox.blank(tx, batch.ids)
         case "outbox":
-            mailbox.drop(tx, batch.ids)
+            outbox.drop(tx, batch.ids)
     return len(batch.ids)
 
 

@@ -17,10 +17,11 @@ from memory import keys
 from memory.forgetting import choose
 from memory.forgetting.choose import Asker, Selection, What
 from memory.forgetting.quotes import Quotes, is_telling
-from memory.store import forgettable, history, lineage, memories, recalls, reminders
+from memory.reminders import reminding
+from memory.reminders.reminding import Reminder
+from memory.store import forgettable, history, lineage, memories, recalls
 from memory.store.database import Reader, Row
 from memory.store.memories import Memory
-from memory.store.reminders import Reminder
 
 #: "words": with the source messages' words. "memory": without; these stay in history, but nothing is learned from them.
 How: TypeAlias = Literal["words", "memory"]
@@ -121,7 +122,7 @@ def _reminders(
     quotes = Quotes([text for text in said if is_telling(text)])
     others = [
         one
-        for one in reminders.of_reach(reader, reminders.reach(asker.scope, asker.session))
+        for one in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
         if one not in chosen
         and (
             quotes.stand_in(one.text, whole_words=True)

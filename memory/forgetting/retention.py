@@ -13,8 +13,9 @@ from functools import partial
 from typing import Final
 
 from memory.forgetting import blanking
+from memory.mailbox import inbox, outbox
 from memory.recall import index
-from memory.store import chats, erasure, forgettable, history, mailbox
+from memory.store import chats, erasure, forgettable, history
 from memory.store.database import Database, Reader, Transaction
 
 #: Message ids that one read looks through, in some 20 ms.
@@ -54,9 +55,9 @@ def _blank(tx: Transaction, *, message_ids: Sequence[int], now: int) -> None:
 
 def _clear_beside(tx: Transaction, *, before: int, now: int) -> None:
     """Erases mail that never became part of history, and summaries of sessions whose words are all gone."""
-    failed = mailbox.failed(tx, before=before)
-    mailbox.blank(tx, failed)
-    unsent = mailbox.drop_undelivered(tx, before=before)
+    failed = inbox.failed(tx, before=before)
+    inbox.blank(tx, failed)
+    unsent = outbox.drop_undelivered(tx, before=before)
     summed_up = chats.drop_spent_summaries(tx, before=before)
     if failed or unsent or summed_up:
         erasure.note_reworded(tx, now=now)

@@ -15,13 +15,14 @@ from typing import Final
 import structlog
 
 from memory.errors import StorageError, StoreBusy
-from memory.forgetting import retention
+from memory.forgetting import left_chats, retention
 from memory.forgetting.forgetting import Forgetting
 from memory.forgetting.left_chats import Erased
-from memory.store import erasure, job_runs, reminders, vectors
-from memory.store.database import Database, Transaction
+from memory.reminders import reminding
+from memory.store import erasure, job_runs, vectors
+from memory.store.database import Database, Durability, Transaction
 from memory.transfer import exported_files
-from memory.transfer.backups import Backups
+from memory.transfer.backups import Backups, Retention
 
 log = structlog.get_logger(__name__)
 
@@ -30,6 +31,24 @@ _DAY_MS: Final = 24 * 3_600_000
 _RUN_DAYS: Final = 400
 #: Days for which a reminder that was shown can be put off or said to be done.
 _SHOWN_DAYS: Final = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keeping:
+    """The retention settings of a store, and whether admins may read it.
+
+    Backups go where `retention` says, otherwise to a folder named backups beside the store. With `transcript_days`,
+    `housekeeping` erases words that were said that many days ago, and with `export_days` removes exports beside the
+    store that are as old. Messages and memories of a chat are erased `left_chat_days` after the bot has left it. With
+    `admins_read`, admins see the words of memories. With the `durability` "power-loss" a commit survives a power cut.
+    """
+
+    durability: Durability = "process"
+    retention: Retention | None = None
+    transcript_days: int | None = None
+    left_chat_days: int = 30
+    export_days: int | None = None
+    admins_read: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,23 +66,15 @@ class Housekeeping:
         self,
         database: Database,
         *,
+        keeping: Keeping,
         forgetting: Forgetting,
         backups: Backups,
-        erase_left: Callable[[], Awaitable[Erased]],
-        transcript_days: int | None,
-        export_days: int | None,
         now: Callable[[], int],
     ) -> None:
-        """Messages said more than `transcript_days` ago lose their words; with None no message does because of age.
-
-        Exports beside the store that are older than `export_days` are removed; with None none is.
-        """
         self._database = database
+        self._keeping = keeping
         self._forgetting = forgetting
         self._backups = backups
-        self._erase_left = erase_left
-        self._transcript_days = transcript_days
-        self._export_days = export_days
         self._now = now
 
     async def tidy(self) -> Mapping[str, int]:
@@ -98,17 +109,25 @@ class Housekeeping:
             raise failure
         return done
 
+    async def erase_left(self) -> Erased:
+        """Erases the messages and memories of chats that the bot left long enough ago.
+
+        If stopped half-way, it continues the next time. A chat to which the bot came back keeps the remaining rows.
+        """
+        now = self._now()
+        return await left_chats.erase_left(self._database, before=now - self._keeping.left_chat_days * _DAY_MS, now=now)
+
     async def _left(self) -> Mapping[str, int]:
-        erased = await self._erase_left()
+        erased = await self.erase_left()
         if erased.chats:
             log.warning("left.erased", store=self._database.path.name, chats=erased.chats, memories=erased.memories)
         return {"chats": erased.chats, "messages": erased.messages, "memories": erased.memories}
 
     async def _old_words(self) -> Mapping[str, int]:
-        if self._transcript_days is None:
+        if self._keeping.transcript_days is None:
             return {}
         now = self._now()
-        before = now - self._transcript_days * _DAY_MS
+        before = now - self._keeping.transcript_days * _DAY_MS
         return {"messages": await retention.erase_words(self._database, before=before, now=now)}
 
     async def _own_notes(self) -> Mapping[str, int]:
@@ -117,7 +136,7 @@ class Housekeeping:
         def act(tx: Transaction) -> int:
             vectors.evict(tx, now=now)
             erasure.drop_notes(tx, before=now - _DAY_MS)
-            reminders.drop_old(tx, unasked_before=now - _DAY_MS, shown_before=now - _SHOWN_DAYS * _DAY_MS)
+            reminding.drop_old(tx, unasked_before=now - _DAY_MS, shown_before=now - _SHOWN_DAYS * _DAY_MS)
             return job_runs.drop_old(tx, before=now - _RUN_DAYS * _DAY_MS)
 
         return {"runs": await self._database.write(act)}
@@ -131,9 +150,12 @@ class Housekeeping:
         return {}
 
     async def _old_exports(self) -> Mapping[str, int]:
-        if self._export_days is None:
+        if self._keeping.export_days is None:
             return {}
-        folder, before = self._database.path.parent / exported_files.FOLDER, self._now() - self._export_days * _DAY_MS
+        folder, before = (
+            self._database.path.parent / exported_files.FOLDER,
+            self._now() - self._keeping.export_days * _DAY_MS,
+        )
         return {"exports": await asyncio.to_thread(exported_files.drop_old, folder, before=before)}
 
     async def _old_backups(self) -> Mapping[str, int]:

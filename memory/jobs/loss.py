@@ -18,6 +18,7 @@ from typing import Final
 from memory import keys
 from memory.text.likeness import Term, differs_in_substance, jaccard, opposes, said, surface
 from memory.text.things import are_of_a_kind, kinds_of, names_the_same, thing
+from memory.text.things import unclear as things_unclear
 from memory.text.words import UNIT, listed, stop_tokens, tokens
 
 #: An answer that would lose more than this share of the distinct facts it names is refused as a whole (DESIGN 5.7).
@@ -97,13 +98,22 @@ def alike(facts: Mapping[int, Statement]) -> list[tuple[int, ...]]:
     """Groups facts that say the same, by id, the fullest of each group first.
 
     In a group, one key tells all others, they add nothing to values that are statements by themselves, or all name one
-    thing.
+    thing. A fact that may name either of two things joins neither.
     """
+    alone = unclear(facts)
     words = {fact_id: frozenset(tokens(fact.value)) for fact_id, fact in facts.items()}
     things = {fact_id: thing(fact.key, fact.value) for fact_id, fact in facts.items()}
     groups: list[list[int]] = []
-    for fact_id in sorted(facts, key=lambda one: (-len(words[one]), -len(facts[one].value), one)):
-        for group in groups:
+
+    def fullest(fact_id: int) -> tuple[int, int, int]:
+        named = things[fact_id]
+        told = (
+            words[fact_id] if named is None or not named.is_name else named.names
+        )  # "has a friend named" tells nothing
+        return (-len(told), -len(facts[fact_id].value), fact_id)
+
+    for fact_id in sorted(facts, key=fullest):
+        for group in () if fact_id in alone else (group for group in groups if group[0] not in alone):
             # A cheap check first: even "can't swim" and "can not swim" have a quarter of their words in common.
             full, other = words[group[0]], words[fact_id]
             near = 4 * len(full & other) >= len(full | other)
@@ -124,6 +134,22 @@ def alike(facts: Mapping[int, Statement]) -> list[tuple[int, ...]]:
         else:
             groups.append([fact_id])
     return [tuple(group) for group in groups]
+
+
+def unclear(facts: Mapping[int, Statement]) -> set[int]:
+    """Returns the ids of the facts that may name either of two things that others name, so that none may join them."""
+    things = {fact_id: thing(fact.key, fact.value) for fact_id, fact in facts.items()}
+    either = things_unclear({fact_id: each for fact_id, each in things.items() if each is not None})
+    sharing: dict[str, dict[str, list[int]]] = {}
+    for fact_id, fact in facts.items():
+        if fact.key in keys.RELATIONS:
+            sharing.setdefault(keys.normalise_value(fact.value), {}).setdefault(fact.key, []).append(fact_id)
+    for under in sharing.values():
+        for key, ids in under.items():  # the child Leo, of a son and a daughter of that name
+            near = [other for other in under if keys.most_telling([key, other])]
+            if any(keys.most_telling(pair) is None for pair in combinations(near, 2)):
+                either.update(ids)
+    return either
 
 
 def joined_key(facts: Sequence[Statement]) -> str:

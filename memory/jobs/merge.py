@@ -82,8 +82,9 @@ def _work(reader: Reader, scope: Scope, night: Night) -> list[Step]:
         for record in job_runs.undone(reader, _NAME, scope.writes_to)
         for memory_id in Journal.from_json(record).changed
     }
+    left_alone |= _unclear(reader, scope)
     spent = night_work.spent_events(reader, scope, by=night.now - _EVENTS_STAY_MS)
-    spent = [one for one in spent if one not in left_alone]
+    spent = [event_id for event_id in spent if event_id not in left_alone]
     steps = [
         Step(carry_out=partial(_archive_events, scope=scope, night=night, event_ids=spent[start : start + _AT_ONCE]))
         for start in range(0, len(spent), _AT_ONCE)
@@ -102,6 +103,14 @@ def _work(reader: Reader, scope: Scope, night: Night) -> list[Step]:
     # Rows that the model has merged by then are gone.
     steps += [_joining(rows, scope, night) for rows in repeated if rows not in named]
     return steps
+
+
+def _unclear(reader: Reader, scope: Scope) -> set[int]:
+    """Returns the owner's facts that may name either of two things, whether or not these may be merged themselves."""
+    about: dict[tuple[object, ...], dict[int, Statement]] = {}
+    for memory in memories.current(reader, scope, ("fact",), limit=known.LOOKED_THROUGH):
+        about.setdefault(known.about(memory), {})[memory.id] = _statement(memory)
+    return {fact_id for facts in about.values() for fact_id in loss.unclear(facts)}
 
 
 def _joining(rows: Rows, scope: Scope, night: Night) -> Step:
@@ -148,8 +157,10 @@ def _due(reader: Reader, scope: Scope, night: Night, left_alone: set[int]) -> li
         rows = sorted(group, key=lambda memory: (memory.key, memory.id))
         seen = -1 if anew else last
         if len(rows) <= _SHOWN and not anew:
-            # If a run broke off, the rows it made show which groups were done; large ones may be half done.
-            seen = max([seen, *(told[one.id]["created_at"] for one in rows if told[one.id]["merged"])])
+            # If a run broke off, the rows it made of the group show that it was done; large ones may be half done.
+            # Wordings of one name become one before any group is looked at.
+            made = [row.id for row in rows if told[row.id]["merged"] and thing(row.key, row.value) is None]
+            seen = max([seen, *(told[memory_id]["created_at"] for memory_id in made)])
         for part in _parts(rows, night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS)):
             fresh = [one for one in part if not told[one.id]["merged"] and told[one.id]["created_at"] > seen]
             if fresh and len(part) > 1:

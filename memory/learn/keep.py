@@ -24,13 +24,15 @@ from memory.store.entities import Named
 from memory.store.memories import Draft, Memory
 from memory.text.guard import injection_flags
 from memory.text.likeness import differs_in_substance, jaccard, said, surface
-from memory.text.things import names_the_same, thing
+from memory.text.things import Thing, names_the_same, thing, unclear
 from memory.text.words import tokens
 
 #: Rows at least this much alike, word for word, say the same, unless they differ in substance (DESIGN 5.3).
 _ALIKE = 0.75
 #: The fewest distinct words, or characters and their pairs, with which a value says something without its key.
 _STATEMENT = 4
+#: The most facts among which another thing of the same name is looked for, the weightiest first.
+_LOOKED_THROUGH = 2_000
 
 
 def touched(scope: Scope) -> Keys:
@@ -150,13 +152,38 @@ def same(memory: Memory, draft: Draft) -> bool:
         return False
     if _equal(memory, draft):
         return True
-    if draft.kind == "fact" and names_the_same(thing(memory.key, memory.value), thing(draft.key, draft.value)):
-        return True
+    if draft.kind == "fact":
+        known, named = thing(memory.key, memory.value), thing(draft.key, draft.value)
+        if names_the_same(known, named) and _kinds(named) <= _kinds(known):
+            return True
     if memory.category != draft.category or keys.is_single_valued(draft.key) or keys.is_single_valued(memory.key):
         return False
     if memory.key != draft.key and not _key_adds_nothing(memory, draft):
         return False
     return jaccard(memory.value, draft.value) >= _ALIKE and not differs_in_substance(memory.value, draft.value)
+
+
+def _kinds(named: Thing | None) -> frozenset[str]:
+    return named.kinds if named is not None else frozenset()
+
+
+def _says_it(tx: Transaction, scope: Scope, memory: Memory, draft: Draft) -> bool:
+    return same(memory, draft) and not _is_unclear(tx, scope, draft, memory)
+
+
+def _is_unclear(tx: Transaction, scope: Scope, draft: Draft, memory: Memory) -> bool:
+    """Returns whether a draft or the memory may name either of two things that are known by that name."""
+    if draft.kind != "fact" or thing(draft.key, draft.value) is None:
+        return False
+    facts = memories.current(tx, scope, ("fact",), limit=_LOOKED_THROUGH)
+    beside = [
+        fact
+        for fact in facts
+        if (fact.owner_id, fact.subject_id, fact.subject) == (draft.owner_id, draft.subject_id, draft.subject)
+        and _one_subject(fact, draft)
+    ]
+    named = {0: thing(draft.key, draft.value), **{fact.id: thing(fact.key, fact.value) for fact in beside}}
+    return not unclear({place: each for place, each in named.items() if each is not None}).isdisjoint({0, memory.id})
 
 
 def _is_wished(tx: Transaction, draft: Draft, source_ids: Sequence[int], names: Sequence[Named], *, now: int) -> bool:
@@ -195,7 +222,11 @@ def _place(
     replaced = {memory.id for memory in named}
     for memory in present:
         alike = _equal(memory, draft) if memory.id in replaced else same(memory, draft)
-        if memory.valid_until is None and alike:
+        if (
+            memory.valid_until is None
+            and alike
+            and (_equal(memory, draft) or not _is_unclear(tx, scope, draft, memory))
+        ):
             # If a memory was merged, the merged row counts as told again: the part must not come back beside it.
             holds = lineage.merged_into(tx, scope, memory)
             # A message that is read a second time does not count as told again.

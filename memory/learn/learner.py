@@ -352,17 +352,7 @@ class Learner:
             plain = await self._write(
                 work.session_id, partial(self._kept_by_patterns, work=work), partial(_scopes, work=work)
             )
-            try:
-                work, stretch, answer = await self._asked(work, agent_id, model)
-            except (ModelFailed, TimeoutError) as exc:
-                if not model.patterns_while_down:
-                    raise
-                log.warning("learn.model_down", work=work.id, error=str(exc), instead="patterns")
-                return await self._write(
-                    work.session_id,
-                    lambda tx: self._by_patterns(tx, extractions.anew(tx, work)),
-                    lambda reader: _scopes(reader, extractions.anew(reader, work)),
-                )
+            work, stretch, answer = await self._asked(work, agent_id, model)
             if stretch is None or answer is None:
                 await self._write(
                     work.session_id, lambda tx: extractions.done(tx, work.id, found=plain, now=self._now())

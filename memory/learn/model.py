@@ -82,15 +82,13 @@ class BackgroundModel:
     """The model that reads for one agent in the background.
 
     `tokens_per_day` limits the tokens it reads and writes in one day of the agent's timezone; None means no limit.
-    With `patterns_while_down`, the facts that patterns read are enough while it gives no answer; without, it reads the
-    messages later. One answer may take `seconds`.
+    One answer may take `seconds`.
     `room` tells how much material it can read at once, which may be less after it has refused a request as too long.
     """
 
     complete: Complete
     room: Room = ample
     tokens_per_day: int | None = None
-    patterns_while_down: bool = False
     seconds: float = 90.0
 
     async def ask(

@@ -11,19 +11,20 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from memory.chat.mailbox import Mailbox
 from memory.chat.shown import Shown
 from memory.context import Context, reads
 from memory.errors import NotFound
 from memory.forgetting.choose import Asker, Selection
 from memory.forgetting.forgetting import Forgetting, Receipt
 from memory.forgetting.plan import Plan
+from memory.mailbox import inbox
+from memory.mailbox.mailbox import Mailbox
+from memory.mailbox.outbox import Outgoing, Part
 from memory.recall.search import Search
 from memory.scope import Scope
-from memory.store import audit, lineage, mailbox, memories, questions
+from memory.store import audit, lineage, memories, questions
 from memory.store.audit import Action, AdminView, RankedMemory
 from memory.store.database import Database, Reader, Transaction
-from memory.store.mailbox import Outgoing, Part
 from memory.store.memories import Memory
 from memory.store.questions import Question
 
@@ -183,7 +184,7 @@ class Oversight:
             self._mailbox.post(
                 tx, Outgoing(session_key=context.session.key, pieces=pieces, inbox_id=inbox_id, edits=edits)
             )
-            mailbox.answered(tx, [inbox_id], error=None, now=self._now())
+            inbox.end(tx, [inbox_id], error=None, now=self._now())
 
         await self._database.write(answered)
 

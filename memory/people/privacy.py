@@ -12,27 +12,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from memory.chat.mailbox import Mailbox
 from memory.context import Context, anew, confined, in_read, writes
+from memory.mailbox import inbox
+from memory.mailbox.mailbox import Mailbox
+from memory.mailbox.outbox import Outgoing, Part
 from memory.recall import index
-from memory.store import (
-    audit,
-    chats,
-    held_counts,
-    links,
-    mailbox,
-    memories,
-    opt_outs,
-    people,
-    questions,
-    reminders,
-    scopes,
-)
+from memory.reminders import reminding
+from memory.store import audit, chats, held_counts, links, memories, opt_outs, people, questions, scopes
 from memory.store.audit import AuditEntry
 from memory.store.database import Database, Reader, Transaction
 from memory.store.held_counts import HeldCounts
 from memory.store.links import Given
-from memory.store.mailbox import Outgoing, Part
 from memory.store.people import Account, Speaker
 from memory.store.questions import Question
 
@@ -168,7 +158,7 @@ class Privacy:
                 else:
                     said = Outgoing(session_key=note.to, pieces=note.pieces)
                 self._mailbox.post(tx, said)
-            mailbox.answered(tx, [inbox_id], error=None, now=self._now())
+            inbox.end(tx, [inbox_id], error=None, now=self._now())
 
         await self._database.write(acted)
         # Memories derived from both sides must not stay in the index until the next search.
@@ -284,7 +274,7 @@ def _kept(reader: Reader, context: Context, looks_shown: int, looks_before: int)
         looks=tuple(audit.of_owners(reader, owners, looks_shown, before=looks_before)),
         all_looks=audit.count(reader, owners),
         accounts=tuple(accounts),
-        reminders=len(reminders.of_reach(reader, reminders.reach(scope, session))),
+        reminders=len(reminding.of_reach(reader, reminding.reach(scope, session))),
     )
 
 

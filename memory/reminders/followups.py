@@ -14,16 +14,16 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from memory.chat.mailbox import Mailbox
 from memory.context import in_read, in_write
 from memory.learn.agents import Agents
+from memory.mailbox.mailbox import Mailbox
+from memory.mailbox.outbox import Outgoing, Part
 from memory.reminders import occasions
 from memory.reminders.occasions import Occasion
 from memory.store import chats, history, memories, people
 from memory.store.chats import Session
 from memory.store.database import Database, Reader, Transaction
 from memory.store.history import Message, Utterance
-from memory.store.mailbox import Outgoing, Part
 from memory.store.memories import Memory
 from memory.store.people import Account
 

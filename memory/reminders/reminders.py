@@ -17,15 +17,18 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from memory.chat.mailbox import Mailbox
 from memory.context import Context, anew, in_read, in_write
 from memory.learn.agents import Agents
-from memory.store import chats, extractions, mailbox, people, reminders, scopes
+from memory.mailbox import inbox, outbox
+from memory.mailbox.inbox import InboxRow
+from memory.mailbox.mailbox import Mailbox
+from memory.mailbox.outbox import Outgoing, Part
+from memory.reminders import reminding
+from memory.reminders.reminding import Reminder, ReminderTimes
+from memory.store import chats, extractions, people, scopes
 from memory.store.chats import Session
 from memory.store.database import Database, Reader, Transaction
-from memory.store.mailbox import InboxRow, Outgoing, Part
 from memory.store.people import Account
-from memory.store.reminders import Reminder, ReminderTimes
 from memory.text.times import clock, phrases, rules
 from memory.text.times.phrases import Reading, Unclear
 
@@ -185,24 +188,24 @@ class Reminders:
 
     async def is_shown(self, session_key: str, platform_ref: str) -> bool:
         """Returns whether a message shown in a session is about a reminder of any person."""
-        found = await self._database.read(lambda reader: mailbox.reminder_shown(reader, session_key, platform_ref))
+        found = await self._database.read(lambda reader: outbox.reminder_shown(reader, session_key, platform_ref))
         return found is not None
 
     @in_read
     def meant(self, reader: Reader, context: Context, platform_ref: str) -> Reminder | None:
         """Returns the reminder of the speaker that a message shown here is about; None if it is about none."""
-        found = mailbox.reminder_shown(reader, context.session.key, platform_ref)
+        found = outbox.reminder_shown(reader, context.session.key, platform_ref)
         return next((one for one in _reachable(reader, context) if one.id == found), None)
 
     @in_read
     def last_shown(self, reader: Reader, context: Context) -> Reminder | None:
         """Returns the speaker's reminder that the last message shown here is about; None if it is about none."""
-        found = mailbox.last_reminder(reader, context.session.key)
+        found = outbox.last_reminder(reader, context.session.key)
         return next((one for one in _reachable(reader, context) if one.id == found), None)
 
     async def next_due(self, *, besides: Collection[int] = ()) -> Reminder | None:
         """Returns the reminder that is due first, whether its time has come or not, leaving out those of these ids."""
-        return await self._database.read(lambda reader: reminders.next_due(reader, besides=besides))
+        return await self._database.read(lambda reader: reminding.next_due(reader, besides=besides))
 
     async def whose(self, reminder: Reminder) -> tuple[Account, Session]:
         """Returns the person of a reminder, and the session in which it is to be shown."""
@@ -215,7 +218,7 @@ class Reminders:
 
         Returns the key of the session in whose queue it is. Returns None if the reminder is not due any more.
         """
-        now, still = self._now(), reminders.of_id(tx, reminder.id)
+        now, still = self._now(), reminding.of_id(tx, reminder.id)
         if still is None or still.next_at is None or still.next_at > now:
             return None
         firing = _firing(tx, still, now)
@@ -231,7 +234,7 @@ class Reminders:
 
         That is one transaction. Returns None if the task is not due any more.
         """
-        now, still = self._now(), reminders.of_id(tx, reminder.id)
+        now, still = self._now(), reminding.of_id(tx, reminder.id)
         if still is None or still.next_at is None or still.next_at > now:
             return None
         firing = _firing(tx, still, now)
@@ -270,12 +273,12 @@ class Reminders:
     @in_write
     def put_off(self, tx: Transaction, reminder: Reminder) -> None:
         """Leaves a task out until its next time; one that has none is tried again an hour later."""
-        now, still = self._now(), reminders.of_id(tx, reminder.id)
+        now, still = self._now(), reminding.of_id(tx, reminder.id)
         if still is None or still.next_at is None or still.next_at > now:
             return
         next_at = _firing(tx, still, now).next_at
         again = None if next_at is not None else now + _AGAIN_MS
-        reminders.shown(tx, still.id, due_at=next_at, snoozed_to=again, now=now)
+        reminding.shown(tx, still.id, due_at=next_at, snoozed_to=again, now=now)
 
     def task_ending(
         self, reminder_id: int, *, error: str | None, told: Callable[[Reminder], Sequence[Part]]
@@ -287,14 +290,14 @@ class Reminders:
         """
 
         def act(tx: Transaction) -> None:
-            task = reminders.of_id(tx, reminder_id)
+            task = reminding.of_id(tx, reminder_id)
             if task is None:
                 return
-            if reminders.end_task(tx, reminder_id, failed=error not in (None, "allowance")) < _FAILURES:
+            if reminding.end_task(tx, reminder_id, failed=error not in (None, "allowance")) < _FAILURES:
                 if task.next_at is None and error not in (None, "stopped"):
-                    reminders.snooze(tx, task.id, self._now() + _AGAIN_MS)
+                    reminding.snooze(tx, task.id, self._now() + _AGAIN_MS)
                 return
-            reminders.shown(tx, task.id, due_at=None, snoozed_to=None, now=self._now())
+            reminding.shown(tx, task.id, due_at=None, snoozed_to=None, now=self._now())
             _, session = _whose(tx, task)
             parts = [replace(part, reminder_id=task.id) for part in told(task)]
             self._mailbox.post(tx, Outgoing(session_key=session.key, pieces=parts, kind="notice"))
@@ -339,21 +342,21 @@ def due_of(reading: Reading) -> ReminderTimes:
 
 def _move_on(tx: Transaction, reminder: Reminder, firing: Firing) -> None:
     later = reminder.snoozed_to if reminder.snoozed_to is not None and reminder.snoozed_to > firing.now else None
-    reminders.shown(tx, reminder.id, due_at=firing.next_at, snoozed_to=later, now=firing.now)
+    reminding.shown(tx, reminder.id, due_at=firing.next_at, snoozed_to=later, now=firing.now)
 
 
 def _reachable(reader: Reader, context: Context) -> list[Reminder]:
-    return reminders.of_reach(reader, reminders.reach(anew(reader, context).scope, context.session))
+    return reminding.of_reach(reader, reminding.reach(anew(reader, context).scope, context.session))
 
 
 def _take_in(
     tx: Transaction, whose: Account, session: Session, update_key: str, payload: str, *, now: int
 ) -> InboxRow | None:
     """Takes in a task as a message of its person. Returns None if it was taken in before."""
-    inbox_id = mailbox.receive(
+    inbox_id = inbox.receive(
         tx,
         platform=whose.platform,
-        bot_id=mailbox.TASK,
+        bot_id=inbox.TASK,
         update_key=update_key,
         session_key=session.key,
         payload=payload,

@@ -11,7 +11,7 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from memory.store import attachments, chats, documents, erasure, mailbox
+from memory.store import attachments, chats, documents, erasure
 from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction
 
@@ -387,7 +387,10 @@ def abandon_turns(tx: Transaction, inbox_ids: Sequence[int], *, error: str, now:
 
     Deletes the words of their models and tools: they are never resumed, and not searched when something is forgotten.
     """
-    ended = fail_turns(tx, mailbox.turns_of(tx, inbox_ids), error=error, now=now)
+    begun = tx.ids(
+        "select turn_id from inbox where turn_id is not null and id in (select value from json_each(?))", (inbox_ids,)
+    )
+    ended = fail_turns(tx, begun, error=error, now=now)
     drop_steps(tx, ended)
     return ended
 

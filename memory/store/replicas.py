@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from hashlib import sha256
 
-from memory.store import mailbox
 from memory.store.database import Reader, Transaction
 from memory.store.peers import Peer
 
@@ -73,7 +72,11 @@ def hold(tx: Transaction, session_key: str, replica: str) -> str:
             (session_key, replica),
         )
         if row is not None:
-            mailbox.doubt(tx, session_key)
+            tx.run(
+                "update outbox set state = 'unknown' where state in ('pending', 'sending', 'unknown')"
+                " and state = 'sending' and session_key = ?",
+                (session_key,),
+            )
             return replica
         if (other := holder(tx, session_key)) is not None:
             return other

@@ -1,17 +1,17 @@
 """Recognises statements that name a thing a person has, and two wordings that name the same one.
 
 Invariants: pure; time grows linearly with the text. Two statements name the same thing if they give it the same name
-and the same kind, one of them says nothing else, and neither denies it or tells of the past. Whose thing it is, the
-caller knows.
+and the same kind, one of them says nothing else, and neither denies it or tells of the past. A statement that may name
+either of two things is unclear. Whose thing it is, the caller knows.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise, takewhile
+from itertools import combinations, takewhile
 from typing import Any, Final
 
 from languages.reading import listed_words, shipped
@@ -71,11 +71,18 @@ def thing(key: str, value: str) -> Thing | None:
     )
     if _KIND in said:
         # "My sister lent Anna a bike" names no sister.
-        beside = [{one, other} for one, other in pairwise(said) if _KIND in (one, other)]
-        names = frozenset(name for name in names if any(name in pair for pair in beside)) if beside else names
+        places = [place for place, word in enumerate(said) if word == _KIND]
+        runs = [_run(beside, names) for place in places for beside in (said[place + 1 :], said[:place][::-1])]
+        names = frozenset().union(*runs)
     else:  # "Anna works with Tom" names Anna
         names = frozenset(takewhile(names.__contains__, said))
     return Thing(kinds=kinds, families=families, names=names, words=words) if names else None
+
+
+def _run(said: Sequence[str], names: frozenset[str]) -> frozenset[str]:
+    """Returns the names with which some words begin; in a script without spaces only one of them is a name."""
+    run = list(takewhile(names.__contains__, said))
+    return frozenset(run[:1] if run and _UNSPACED.search(run[0]) else run)
 
 
 def kinds_of(text: str) -> frozenset[str]:
@@ -97,6 +104,34 @@ def names_the_same(full: Thing | None, other: Thing | None) -> bool:
 def are_of_a_kind(one: Thing, other: Thing) -> bool:
     """Returns whether nothing that is said of two things tells their kinds apart."""
     return one.families == other.families and (not one.kinds or not other.kinds or one.kinds == other.kinds)
+
+
+def unclear(things: Mapping[int, Thing]) -> set[int]:
+    """Returns the ids of the statements that may name either of two things: "Anna", of Anna Schmidt and Anna Müller."""
+    alike: dict[Thing, list[int]] = {}
+    for place, each in things.items():
+        alike.setdefault(replace(each, words=each.names), []).append(place)
+    sharing: dict[str, list[Thing]] = {}
+    for each in alike:
+        for name in each.names:
+            sharing.setdefault(name, []).append(each)
+    near: dict[Thing, list[Thing]] = {each: [] for each in alike}
+    for short in alike:
+        # Among those with its rarest name: all of a common name compared with each other would take long.
+        for full in min((sharing[name] for name in short.names), key=len):
+            if short.names <= full.names and are_of_a_kind(short, full):
+                near[short].append(full)
+                near[full].append(short)
+    return {
+        place
+        for each, places in alike.items()
+        if any(not _may_be_one(*pair) for pair in combinations(near[each], 2))
+        for place in places
+    }
+
+
+def _may_be_one(thing: Thing, other: Thing) -> bool:
+    return are_of_a_kind(thing, other) and (thing.names <= other.names or other.names <= thing.names)
 
 
 def _families_of(kinds: frozenset[str], *texts: str) -> frozenset[str]:

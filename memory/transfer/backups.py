@@ -57,9 +57,9 @@ class Retention:
 class Backups:
     """The backups of one open store. Call `begin` when the store is open."""
 
-    def __init__(self, database: Database, *, retention: Retention, now: Callable[[], int]) -> None:
+    def __init__(self, database: Database, *, retention: Retention | None, now: Callable[[], int]) -> None:
         self._database = database
-        self._retention = retention
+        self._retention = retention or Retention(folder=database.path.parent / "backups")
         self._now = now
         self._making = asyncio.Lock()
         self._listing = asyncio.Lock()

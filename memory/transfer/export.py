@@ -11,10 +11,11 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from memory.reminders import reminding
+from memory.reminders.reminding import Reminder
 from memory.scope import Scope
-from memory.store import chats, exports, people, reminders, scopes
+from memory.store import chats, exports, people, scopes
 from memory.store.database import Reader, Row
-from memory.store.reminders import Reminder
 from memory.transfer.formats import remora
 from memory.transfer.formats.material import Person
 
@@ -50,7 +51,7 @@ def export(reader: Reader, scope: Scope, *, shared: bool, transcript: bool, now:
     of = _of(reader, scope, shared=shared)
     # A group's reminders belong to the people who asked for them.
     held = (
-        reminders.of_reach(reader, reminders.ReminderReach(scope.speakers, None))
+        reminding.of_reach(reader, reminding.ReminderReach(scope.speakers, None))
         if scope.private and not shared
         else []
     )

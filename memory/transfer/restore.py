@@ -22,7 +22,9 @@ import structlog
 from memory.errors import StorageError, StoreUnwritable
 from memory.forgetting import ledger
 from memory.forgetting.ledger import LedgerEntry, Replayed
+from memory.mailbox import inbox, outbox
 from memory.recall import index
+from memory.reminders import reminding
 from memory.store import (
     access,
     api_keys,
@@ -32,10 +34,8 @@ from memory.store import (
     files,
     history,
     links,
-    mailbox,
     people,
     questions,
-    reminders,
     sealing,
     web_sessions,
 )
@@ -186,13 +186,13 @@ def _told(reader: Reader) -> _Since:
     return _Since(
         entries=tuple(ledger.entry_of(reader, row["erased_at"], row["what"]) for row in erasure.on_request(reader)),
         unlisted=tuple(unlisted),
-        waiting=frozenset(_update(row) for row in mailbox.open_inbox(reader) if row["state"] == "pending"),
-        unsent={(row["id"], row["created_at"]): row for row in mailbox.open_outbox(reader)},
+        waiting=frozenset(_update(row) for row in inbox.open_rows(reader) if row["state"] == "pending"),
+        unsent={(row["id"], row["created_at"]): row for row in outbox.open_rows(reader)},
         kept_by_channels=tuple(channel_state.all_kept(reader)),
         access=tuple(access.decided(reader)),
         opted_out=tuple(people.opted_out(reader)),
         silent_chats=tuple(chats.silent_chats(reader)),
-        reminders=tuple(reminders.moved_on(reader)),
+        reminders=tuple(reminding.moved_on(reader)),
         follow_ups=tuple(people.follow_ups_since(reader)),
         person_of={(row["platform"], row["user_id"]): row["person_id"] for row in people.all_identities(reader)},
     )
@@ -222,7 +222,7 @@ def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, in
         access.take_over(tx, since.access)
         people.take_over_opt_outs(tx, since.opted_out)
         chats.take_over_silence(tx, since.silent_chats)
-        reminders.take_over(tx, since.reminders)
+        reminding.take_over(tx, since.reminders)
         people.take_over_follow_ups(tx, since.follow_ups)
         unlinked = _unlink(tx, since)
     chats.drop_snapshots(tx)
@@ -230,19 +230,17 @@ def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, in
 
 
 def _end_mail(tx: Transaction, since: _Since, *, now: int) -> tuple[int, int]:
-    over = [
-        row["id"] for row in mailbox.open_inbox(tx) if row["state"] == "claimed" or _update(row) not in since.waiting
-    ]
+    over = [row["id"] for row in inbox.open_rows(tx) if row["state"] == "claimed" or _update(row) not in since.waiting]
     history.abandon_turns(tx, over, error=_RESTORED, now=now)
-    mailbox.answered(tx, over, error=_RESTORED, now=now)
+    inbox.end(tx, over, error=_RESTORED, now=now)
     ended = 0
-    for row in mailbox.open_outbox(tx):
+    for row in outbox.open_rows(tx):
         open_there = since.unsent.get((row["id"], row["created_at"]))
         if open_there is not None:
-            mailbox.put_back(tx, open_there)
+            outbox.put_back(tx, open_there)
         else:
             ended += 1
-            mailbox.mark_dead(tx, row["id"], _RESTORED)
+            outbox.mark_dead(tx, row["id"], _RESTORED)
     return len(over), ended
 
 

@@ -44,9 +44,7 @@ async def mentions(attack: Attack) -> None:
 
 
 #: A placeholder comes early, so that what is shown of a growing answer is seen, too.
-_SLOW = (
-    "{burst_seconds: 0, placeholder_seconds: 0.2, person_messages_per_minute: 10000, person_burst: 1000, queue: 500}"
-)
+_SLOW = "{burst_seconds: 0, placeholder_seconds: 0.2, person_messages_per_minute: 10000, queue: 500}"
 
 
 async def _answer(bot: Bot, written: str, chat: int | None) -> list[JSON]:

@@ -12,7 +12,7 @@ from tests.attack.frame import ADA, ADMIN, BEN, GROUP, Attack, Bot, scenario
 from tests.attack.model import Says
 from tests.platforms.chat_model import JSON, is_extraction, last_words
 
-_QUIET = "{exit_seconds: 2, quiet_seconds: 0.3, extract_tokens: 100000, extract_messages: 1000}"
+_QUIET = "{exit_seconds: 2, quiet_seconds: 0.3, extract_messages: 1000}"
 #: Bytes of the small disk.
 _SIZE = 80_000_000
 

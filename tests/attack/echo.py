@@ -56,7 +56,7 @@ _SAID = (
 
 @scenario("echo")
 async def echo(attack: Attack) -> None:
-    limits = "{burst_seconds: 0, placeholder_seconds: 0.1, person_messages_per_minute: 10000, person_burst: 1000, queue: 500}"
+    limits = "{burst_seconds: 0, placeholder_seconds: 0.1, person_messages_per_minute: 10000, queue: 500}"
     async with attack.bot(limits=limits, log="{level: debug, format: json, file: remora.log}") as bot:
         bot.model.pause, bot.model.piece = 0.02, 5
         said: dict[str, tuple[str, ...]] = {}

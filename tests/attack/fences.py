@@ -52,9 +52,7 @@ class Marks:
 
 @scenario("fences")
 async def fences(attack: Attack) -> None:
-    async with attack.bot(
-        memory="{exit_seconds: 0, quiet_seconds: 0.2, extract_tokens: 100000, extract_messages: 1000}"
-    ) as bot:
+    async with attack.bot(memory="{exit_seconds: 0, quiet_seconds: 0.2, extract_messages: 1000}") as bot:
         bot.model.script = lambda body: None if is_extraction(body) else Says(text="Ok.")
         for person, name in _NAMES.items():
             await bot.ask("good morning", user=person, chat=GROUP, name=name)

@@ -13,7 +13,7 @@ from tests.attack.frame import ADA, ADMIN, BEN, EVE, GROUP, Attack, Bot, scenari
 from tests.attack.model import Says, words
 from tests.platforms.chat_model import JSON, is_extraction
 
-_QUIET = "{exit_seconds: 0, quiet_seconds: 0.2, extract_tokens: 100000, extract_messages: 1000}"
+_QUIET = "{exit_seconds: 0, quiet_seconds: 0.2, extract_messages: 1000}"
 _CODE = re.compile(r"\b[A-Z0-9]{4}-[A-Z0-9]{4}\b")
 _LETTERS = "CDFGHJKMNPQRTVWX23456789"
 _CHANCE = Random(4)

@@ -9,7 +9,7 @@ from tests.attack.frame import ADA, ADMIN, Attack, Bot, scenario
 from tests.attack.model import Says, words
 from tests.platforms.chat_model import is_extraction
 
-_QUIET = "{exit_seconds: 5, quiet_seconds: 0.2, extract_tokens: 100000, extract_messages: 1000}"
+_QUIET = "{exit_seconds: 5, quiet_seconds: 0.2, extract_messages: 1000}"
 
 
 @scenario("permissions")

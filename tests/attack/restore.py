@@ -14,7 +14,7 @@ from tests.attack.model import words
 
 _PERSON = ("--person", f"telegram:{ADA}")
 _WORDS = (f"marzipan{n:03}q" for n in count(1))
-_QUIET = "{exit_seconds: 5, quiet_seconds: 0.2, extract_tokens: 100000, extract_messages: 1000}"
+_QUIET = "{exit_seconds: 5, quiet_seconds: 0.2, extract_messages: 1000}"
 #: The texts behind /forget by which somebody gets rid of a word, and the notes in which the word may stand.
 _FORGETS = ("{word}", "words: {word}", "topic:likes", "today", "here", "all")
 _NOTES = (

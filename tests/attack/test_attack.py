@@ -7,6 +7,8 @@ import pytest
 from tests.attack import __main__  # noqa: F401 - it enters the scenarios
 from tests.attack.frame import SCENARIOS, Attack
 
+pytestmark = pytest.mark.campaign
+
 
 @pytest.mark.parametrize("name", SCENARIOS)
 async def test_nothing_is_breached(name: str) -> None:

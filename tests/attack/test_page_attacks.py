@@ -21,6 +21,8 @@ from tests.kit.served import ANN, BOB, TELEGRAM_TOKEN, Served
 from tests.kit.visit import Guest, Page, paged
 from tests.platforms.telegram import serving as serving_telegram
 
+pytestmark = pytest.mark.campaign
+
 #: The values for the parts of routes; memories and turns are filled in.
 PARTS = {"thread": "main", "run": "1", "row": "1", "version": "x"}
 FORM = {

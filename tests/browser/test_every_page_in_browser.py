@@ -16,6 +16,7 @@ from tests.kit.patience import until
 from tests.kit.visit import USED, Guest, Page
 
 pytestmark = [
+    pytest.mark.campaign,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.skipif(found() is None, reason=MISSING),
 ]

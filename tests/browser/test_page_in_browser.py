@@ -19,6 +19,7 @@ from tests.kit.visit import USED, Guest, Page
 
 # One loop for all, as they share a browser and a served page.
 pytestmark = [
+    pytest.mark.campaign,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.skipif(found() is None, reason=MISSING),
 ]

@@ -19,6 +19,7 @@ from tests.kit.served import Served, spawned
 from tests.kit.visit import Guest, Page
 
 pytestmark = [
+    pytest.mark.campaign,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.skipif(found() is None, reason=MISSING),
 ]

@@ -11,6 +11,8 @@ import pytest
 from tests.kit.doors import FRONT_KEY, SHARED_KEY, House, content, house, signed
 from tests.kit.fakes import NOON, ScriptedModel
 
+pytestmark = pytest.mark.campaign
+
 CHAT = {"model": "assistant", "messages": [{"role": "user", "content": "/remember Quaxolia is mine"}]}
 RPC = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_memories", "arguments": {}}}
 ACCEPT = {"Accept": "application/json, text/event-stream"}

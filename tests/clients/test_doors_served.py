@@ -13,13 +13,14 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import httpx
+import pytest
 import structlog
 from click.testing import CliRunner
 
 from gateway import app
 from gateway.cli.keys import keys
 from gateway.config.loading import load
-from memory.service import Where, Who
+from memory.chat.identities import Where, Who
 from tests.kit.patience import SECONDS
 from tests.kit.served import Served, spawned
 
@@ -91,6 +92,7 @@ async def stories() -> AsyncIterator[tuple[str, asyncio.Event, list[str]]]:
         server.close()
 
 
+@pytest.mark.campaign
 async def test_an_answer_that_is_cut_by_kill_9_is_had_by_asking_again(tmp_path: Path) -> None:
     """The message is told once, and the next start goes on with it before or after the program asks again."""
     port = free_port()
@@ -133,7 +135,7 @@ def test_the_command_line_makes_lists_and_ends_keys(tmp_path: Path) -> None:
                 session_key="telegram:7:-", platform="telegram", chat="7", chat_kind="private", thread=None,
                 agent="assistant",
             )  # fmt: skip
-            await parts.roster.stores["assistant"].memory.context(
+            await parts.roster.stores["assistant"].memory.identities.context(
                 where, Who(platform="telegram", user_id="7", name="Ada")
             )
             told = await asyncio.to_thread(remora, "list")

@@ -16,7 +16,7 @@ from channels.base import CommandSpec
 from channels.discord import payloads
 from channels.telegram import menu
 from gateway.commands import table
-from gateway.commands.catalogue import CATALOGUE
+from gateway.wording.texts import CATALOGUE
 from languages import Language
 
 LANGUAGES = sorted(CATALOGUE)

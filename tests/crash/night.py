@@ -22,8 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from memory.jobs import compress, decay, enrich, merge, reflect, style  # noqa: F401 - all before the forks
+from memory.learn.agents import AgentMemory
+from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
-from memory.service import AgentMemory, Service, Triggers
+from memory.service import Service
 from memory.store.sqlite.driver import Driver
 from memory.store.usage import Spent
 from tests.kit.fakes import DAY, NOON, Clock, runtime

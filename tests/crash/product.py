@@ -100,7 +100,7 @@ def _tell() -> None:
 
 
 async def _serve(config: Config, driver: Driver | None) -> None:
-    """Does what `gateway.ops.serve` does, without its health page. On SIGUSR2 it says on stderr what it waits for."""
+    """Does what `gateway.serve` does, without its health page. On SIGUSR2 it says on stderr what it waits for."""
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, _tell)
     serving = app.channels(config)
     async with app.running(config, serving, driver=driver) as router, asyncio.TaskGroup() as group:

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.crash.discord_world import POINTS, world
+
+pytestmark = pytest.mark.campaign
 
 
 async def test_killed_at_every_named_point_of_discord_it_loses_and_doubles_nothing(tmp_path: Path) -> None:

@@ -23,8 +23,11 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal
 
+import pytest
+
+from memory.context import Context
 from memory.jobs.compress import EVENTS
-from memory.service import Context, Service
+from memory.service import Service
 from memory.store import memories
 from memory.store.database import Transaction
 from memory.store.memories import Draft
@@ -32,6 +35,8 @@ from tests.crash.night import TOGETHER, fact_of, open_store, work
 from tests.kit.fakes import NOON
 from tests.kit.patience import SECONDS
 from tests.kit.talk import group, private
+
+pytestmark = pytest.mark.campaign
 
 ROOT = Path(__file__).parents[2]
 KILLS = int(os.environ.get("REMORA_KILLS", "12"))
@@ -218,7 +223,7 @@ async def _prepare(path: Path) -> None:
     service = await open_store(path, life=-3_600)
     chance = random.Random(5)
     for place in PLACES:
-        context = await service.context(*place)
+        context = await service.identities.context(*place)
         drafts = [_draft(context, "event", event) for event in _events(chance)]
         drafts += [
             _draft(context, "fact", _words(chance), f"topic-{n}") for n in range(TOPICS) for _ in range(TOGETHER)

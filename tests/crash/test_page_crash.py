@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.kit.patience import SECONDS, limit, until
 from tests.kit.served import Served, spawned
 from tests.kit.visit import Guest, Page, words
+
+pytestmark = pytest.mark.campaign
 
 KILLS = int(os.environ.get("REMORA_KILLS", "1"))
 PEOPLE = 10

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.crash.reminders_world import POINTS, world
+
+pytestmark = pytest.mark.campaign
 
 
 async def test_killed_at_every_named_point_each_reminder_comes_once(tmp_path: Path) -> None:

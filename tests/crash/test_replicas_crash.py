@@ -11,7 +11,7 @@ import pytest
 
 from tests.kit import postgres
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.campaign]
 if postgres.is_installed():
     from tests.crash.replicas_world import Chaos, ReplicasTally, Waits, world
 

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.crash.telegram_world import POINTS, world
 from tests.crash.world import Tally
+
+pytestmark = pytest.mark.campaign
 
 
 async def test_killed_at_every_named_point_it_loses_and_doubles_nothing(tmp_path: Path) -> None:

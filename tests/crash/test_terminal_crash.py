@@ -15,7 +15,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.kit.patience import SECONDS
+
+pytestmark = pytest.mark.campaign
 
 ROOT = Path(__file__).parents[2]
 KILLS = int(os.environ.get("REMORA_KILLS", "5"))

@@ -351,7 +351,7 @@ class World(ABC, Generic[P]):
             f"log: {{level: info, format: json, file: {log}}}\n"
             "memory: {quiet_seconds: 0.4}\n"
             "limits: {burst_seconds: 0, placeholder_seconds: 0.5, concurrent_turns: 32, queue: 10000,"
-            " person_messages_per_minute: 10000, person_burst: 1000}\n"
+            " person_messages_per_minute: 10000}\n"
             f"{more}channels:\n  {channel}\n"
         )
 

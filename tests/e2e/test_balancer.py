@@ -21,6 +21,8 @@ from tests.kit.patience import SECONDS, until
 from tests.kit.served import ANN, ROOT, TELEGRAM_TOKEN, spawned
 from tests.platforms.telegram import serving
 
+pytestmark = pytest.mark.campaign
+
 CONF = (ROOT / "docs" / "balancer.conf").read_text("utf-8")
 #: The servers of the balancer, named as the services of compose.
 SERVER = re.compile(r"server (\S+):8765 (.*) resolve;")

@@ -17,6 +17,8 @@ from llmock.pytest_plugin import LLMock
 from tests.kit.patience import SECONDS, wait_until
 from tests.kit.program import ran
 
+pytestmark = pytest.mark.campaign
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -12,6 +12,8 @@ import pytest
 
 from tests.kit.program import ran
 
+pytestmark = pytest.mark.campaign
+
 SECRET = "sk-ant-" + "a1B2" * 8
 
 

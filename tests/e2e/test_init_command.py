@@ -15,9 +15,13 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+import pytest
+
 from gateway.config.loading import load
 from tests.kit.ollama import ANSWER, FakeOllama, running
 from tests.kit.patience import limit, until
+
+pytestmark = pytest.mark.campaign
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,7 +11,7 @@ import pytest
 from tests.kit import postgres
 from tests.kit.program import ran
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.campaign]
 ON_FILES: Final = "data_dir: data\nembedding: {provider: none}\nmemory: {exit_seconds: 5}\n"
 WORK: Final = "name: work\ndatabase: work.db\nrouting: {chats: ['console:ada']}\n"
 

@@ -13,6 +13,8 @@ import pytest
 from tests.kit.served import TELEGRAM_TOKEN, Machine, ended
 from tests.platforms.telegram import serving
 
+pytestmark = pytest.mark.campaign
+
 OTHER = "987654321:" + "Zz9-_" * 7
 
 

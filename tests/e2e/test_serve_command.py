@@ -26,6 +26,8 @@ from tests.platforms.discord import Control as Discord
 from tests.platforms.discord import serving as serving_discord
 from tests.platforms.telegram import serving
 
+pytestmark = pytest.mark.campaign
+
 
 @pytest.fixture
 async def machine(tmp_path: Path) -> AsyncIterator[Machine]:

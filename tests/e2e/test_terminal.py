@@ -20,6 +20,8 @@ from llmock.pytest_plugin import LLMock
 
 from tests.kit.patience import wait_until
 
+pytestmark = pytest.mark.campaign
+
 ROOT = Path(__file__).parents[2]
 CTRL_C, CTRL_D, ENTER = "\x03", "\x04", "\r"
 PROMPT = "you>"

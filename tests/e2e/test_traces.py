@@ -18,6 +18,8 @@ from agents.spans import span
 from gateway.ops.traces import traced
 from tests.kit.patience import SECONDS
 
+pytestmark = pytest.mark.campaign
+
 ROOT = Path(__file__).parents[2]
 CALL = {"id": "c1", "type": "function", "function": {"name": "search_memory", "arguments": '{"query": "Zanzibar"}'}}
 ANSWERS: list[dict[str, Any]] = [
@@ -54,7 +56,7 @@ async def chatted(home: Path, address: str) -> str:
     (home / "agents").mkdir()
     (home / "config.yaml").write_text("embedding: {provider: none}\nmemory: {exit_seconds: 0}\n")
     model = {"provider": "openai", "model": "kept", "base_url": f"{address}/v1"}
-    agent = {"name": "assistant", "models": [model], "memory": {"patterns_while_down": True}}
+    agent = {"name": "assistant", "models": [model]}
     (home / "agents" / "assistant.yaml").write_text(json.dumps(agent))
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "gateway", "chat", "--as", "Philomena", "--once", "Where is my Zanzibar trip?"),

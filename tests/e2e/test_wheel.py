@@ -15,6 +15,8 @@ import pytest
 
 from tests.kit.patience import SECONDS
 
+pytestmark = pytest.mark.campaign
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("gateway", "channels", "memory", "agents")
 

@@ -20,7 +20,7 @@ def desk(tmp_path: Path, clock: Clock) -> Desk:
 
 async def learn(desk: Desk) -> None:
     memory = desk.memory
-    await memory.flush(await desk.context("ada"), "test")
+    await memory.learner.flush((await desk.context("ada")).session.id, "test")
 
 
 async def test_a_message_is_answered_anew_and_the_old_answer_leaves_the_conversation(desk: Desk) -> None:

@@ -92,10 +92,10 @@ async def test_threads_keep_their_own_memory_where_the_agent_says_so(tmp_path: P
     """Facts that the group knew stay known; facts that one thread learns are not known in the next."""
     async with opened(tmp_path / "remora.db", clock) as memory:
         for own, text in ((False, "the roof leaks"), (True, "the door is blue")):
-            here = await memory.context(*group("room", "ada", thread="1", own_threads=own))
+            here = await memory.identities.context(*group("room", "ada", thread="1", own_threads=own))
             await remember(memory, here, text)
         known = [
-            await facts(memory, await memory.context(*group("room", "ada", thread=thread, own_threads=True)))
+            await facts(memory, await memory.identities.context(*group("room", "ada", thread=thread, own_threads=True)))
             for thread in ("1", "2")
         ]
     assert known == [[("note", "the door is blue"), ("note", "the roof leaks")], [("note", "the roof leaks")]]

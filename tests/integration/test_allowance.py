@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from agents.llm import Completion, Usage
 from agents.spec import AllowanceSpec, PortionOfDay
-from gateway.commands.texts import Texts
 from gateway.pipeline import allowance
 from gateway.pipeline.policy import Rules
-from memory.service import Spending, Taken
+from gateway.wording.texts import Texts
+from memory.chat.stats import Spending
+from memory.store.usage import Taken
 from tests.kit.bench import Bench, Screen
 from tests.kit.fakes import NOON, Clock, ScriptedModel
 from tests.kit.stores import link

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.commands.keys import asked_for
 from gateway.pipeline.policy import Rules
-from memory.service import Selection
+from memory.forgetting.choose import Selection
 from memory.store import people
 from tests.kit.pipeline import World, pipeline
 
@@ -116,7 +116,7 @@ async def test_keys_go_with_their_person(tmp_path: Path) -> None:
     """Erasing all of a person's data ends their keys, and leaves those of others."""
     async with pipeline(tmp_path, rules=RULES, api=URL) as world:
         hers, his = await made(world, "hers"), await made(world, "his", author="8")
-        context = await world.memory.whose("telegram", "7", private=True)
+        context = await world.memory.identities.whose("telegram", "7", private=True)
         assert context is not None
         await world.say("/privacy delete", author="7")
         await world.say("yes", author="7")
@@ -139,10 +139,10 @@ async def test_keys_are_made_in_private_and_only_where_they_can_be_used(tmp_path
 async def test_a_person_has_so_many_keys_at_most(tmp_path: Path) -> None:
     """Whoever has a chat open for a minute can't make keys without end."""
     async with pipeline(tmp_path, rules=RULES, api=URL) as world:
-        context = await world.memory.whose("telegram", "7", private=True)
+        context = await world.memory.identities.whose("telegram", "7", private=True)
         assert context is None
         await world.say("hello", author="7")
-        context = await world.memory.whose("telegram", "7", private=True)
+        context = await world.memory.identities.whose("telegram", "7", private=True)
         assert context is not None
         for _ in range(20):
             assert await world.memory.keys.make(context, "one more", ("chat",)) is not None

@@ -26,7 +26,7 @@ from tests.platforms.telegram import serving as serving_telegram
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(64))
 JPEG = b"\xff\xd8\xff" + bytes(range(64))
 FENCE = re.compile(r"<file ([0-9a-f]{32})>\n(.*?)\n</file \1>", re.DOTALL)
-LIMITS = "{burst_seconds: 0, placeholder_seconds: 60, person_burst: 1000, stale_hours: 168}"
+LIMITS = "{burst_seconds: 0, placeholder_seconds: 60, person_messages_per_minute: 3000, stale_hours: 168}"
 
 
 @dataclass
@@ -292,6 +292,7 @@ async def test_an_album_is_one_message_in_its_order(desk: Desk) -> None:
     assert len(desk.mind.asked) == 2
 
 
+@pytest.mark.campaign
 async def test_a_kill_before_the_file_came_is_made_good_even_after_its_address_has_expired(desk: Desk) -> None:
     """The message was taken, so all of it was: the next start fetches, and on Discord asks for a fresh address."""
     served = desk.served()

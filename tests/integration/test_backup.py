@@ -16,12 +16,16 @@ from pathlib import Path
 
 import pytest
 
+from memory.chat.edits import Edits
+from memory.context import Context
 from memory.errors import SchemaTooNew, StorageError, StoreDamaged, StoreInUse, StoreUnwritable
+from memory.forgetting.choose import Selection
+from memory.forgetting.forgetting import Receipt
+from memory.mailbox.outbox import Outgoing, Part
 from memory.recall import index
-from memory.service import Context, Edits, Part, Receipt, Selection, Service
+from memory.service import Service
 from memory.store import history
 from memory.store.database import Transaction
-from memory.store.mailbox import Outgoing
 from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.driver import Driver
@@ -41,7 +45,7 @@ ROOT = Path(__file__).parents[2]
 async def told(memory: Service, text: str, clock: Clock, *, answer: str = "ok", person: str = "ada") -> Context:
     """One thing said in private, and learned from."""
     turn = await say(memory, private(person), text, ref=counting(), clock=clock, answer=answer)
-    await memory.flush(turn.context, "test")
+    await memory.learner.flush(turn.context.session.id, "test")
     clock.move(minutes=1)
     return turn.context
 
@@ -53,7 +57,7 @@ async def forget(memory: Service, context: Context, words: str, clock: Clock) ->
     inbox_id = await received(memory, context.session.key)
     receipt = await memory.forgetting.forget(context, inbox_id, None, preview.selection, "words")
     assert receipt is not None
-    await memory.answer(context, inbox_id, lambda edits: [Part(text="gone")])
+    await memory.requests.answer(context, inbox_id, lambda edits: [Part(text="gone")])
     clock.move(minutes=1)
     return receipt
 
@@ -136,7 +140,7 @@ async def test_a_backup_made_before_the_index_is_merged_holds_no_word_that_went(
             assert found[0] == 30
     await bring_back(made.path, tmp_path / "remora.db", clock)
     async with opened(tmp_path / "remora.db", clock) as memory:
-        assert await memory.search(turns[0].context, "moon", limit=3)
+        assert await memory.browse.search(turns[0].context, "moon", limit=3)
 
 
 async def test_backups_are_dropped_when_the_receipt_said_so(memory: Service, clock: Clock, tmp_path: Path) -> None:
@@ -211,7 +215,7 @@ async def test_a_restored_store_knows_what_it_knew(tmp_path: Path, clock: Clock)
     assert done.contents.rows["messages"] == made.messages == 2
     assert done.kept is not None and count(done.kept, "select count(*) from messages") == 4
     async with opened(path, clock) as memory:
-        ada = await memory.context(*private("ada"))
+        ada = await memory.identities.context(*private("ada"))
         assert await facts(memory, ada) == [("home", "Porto")]
         await told(memory, "I like coffee.", clock)
         assert await facts(memory, ada) == [("home", "Porto"), ("likes", "coffee")]
@@ -230,7 +234,7 @@ async def test_a_store_that_is_gone_comes_back(tmp_path: Path, clock: Clock) -> 
     assert done.kept is None
     assert files(tmp_path / "b") == ["remora.db"]
     async with opened(tmp_path / "b" / "remora.db", clock) as memory:
-        assert await facts(memory, await memory.context(*private("ada"))) == [("home", "Porto")]
+        assert await facts(memory, await memory.identities.context(*private("ada"))) == [("home", "Porto")]
 
 
 @pytest.mark.parametrize("replaced", ["there", "gone", "damaged"])
@@ -259,8 +263,8 @@ async def test_what_was_forgotten_after_the_backup_stays_forgotten(tmp_path: Pat
     for file in tmp_path.glob("remora.db*"):
         assert b"quaxolia" not in file.read_bytes().lower(), file
     async with opened(path, clock) as memory:
-        assert await facts(memory, await memory.context(*private("ada"))) == []
-        assert await facts(memory, await memory.context(*private("bob"))) == [("home", "Porto")]
+        assert await facts(memory, await memory.identities.context(*private("ada"))) == []
+        assert await facts(memory, await memory.identities.context(*private("bob"))) == [("home", "Porto")]
         assert await rows(memory, "select text from messages where role = 'user' order by id") == [
             ("",), ("I live in Porto.",),
         ]  # fmt: skip
@@ -308,7 +312,7 @@ async def test_what_was_edited_away_does_not_come_back(tmp_path: Path, clock: Cl
         clock.move(minutes=1)
         ((reference,),) = await rows(memory, "select platform_ref from messages where role = 'user'")
         edit = await received(memory, where.session_key)
-        assert await memory.amend(
+        assert await memory.requests.amend(
             where, who, edit, platform_ref=str(reference), text="Never mind.", compose=lambda text, _attached: text
         )
         assert await rows(memory, "select count(*) from erasures where listed_at is null") == [(0,)]
@@ -317,10 +321,10 @@ async def test_what_was_edited_away_does_not_come_back(tmp_path: Path, clock: Cl
     assert (await bring_back(made.path, path, clock)).erased.erasings == 1
     assert b"quaxolia" not in path.read_bytes().lower()
     async with opened(path, clock) as memory:
-        assert await facts(memory, await memory.context(where, who)) == []
+        assert await facts(memory, await memory.identities.context(where, who)) == []
         # They may say so again at any time.
         await told(memory, "I live in Quaxolia.", clock)
-        assert await facts(memory, await memory.context(where, who)) == [("home", "Quaxolia")]
+        assert await facts(memory, await memory.identities.context(where, who)) == [("home", "Quaxolia")]
     path.unlink()
     assert (await bring_back(later.path, path, clock)).erased.erasings == 0
     async with opened(path, clock) as memory:
@@ -350,7 +354,7 @@ async def test_what_was_forgotten_is_erased_once_and_nothing_younger(tmp_path: P
     done = await bring_back(second.path, path, clock)
     assert (done.erased.erasings, done.erased.messages, done.erased.memories) == (1, 0, 0)
     async with opened(path, clock) as memory:
-        assert await facts(memory, await memory.context(*private("bob"))) == [("home", "Porto")]
+        assert await facts(memory, await memory.identities.context(*private("bob"))) == [("home", "Porto")]
         assert await rows(memory, "select name from identities") == [("bob",)]
 
 
@@ -368,7 +372,7 @@ async def test_a_forgotten_fact_is_not_learned_from_an_import_after_a_restore(tm
     async with opened(path, clock) as memory:
         clock.at -= 3 * 60_000  # an old message, brought in now
         turn = await say(memory, private("ada"), "I live in Porto.", ref="old", clock=clock)
-        await memory.flush(turn.context, "test")
+        await memory.learner.flush(turn.context.session.id, "test")
         assert await facts(memory, turn.context) == [("likes", "tea")]
 
 
@@ -398,10 +402,10 @@ async def test_an_export_brings_back_no_forgotten_words_however_old_the_store(
         if how == "forgotten":
             await forget(memory, ada, "Quaxolia", clock)
         elif how == "undone":
-            await memory.answer(ada, await received(memory, ada.session.key), _undone)
+            await memory.requests.answer(ada, await received(memory, ada.session.key), _undone)
         else:
             ((reference,),) = await rows(memory, "select platform_ref from messages where text like '%Quaxolia%'")
-            assert await memory.retract("console", ada.session.key, [str(reference)]) == 1
+            assert await memory.requests.retract("console", ada.session.key, [str(reference)]) == 1
         await memory.backups.list_erased()
     for name in chain:
         await bring_back(made[name], path, clock)
@@ -413,8 +417,8 @@ async def test_an_export_brings_back_no_forgotten_words_however_old_the_store(
                 learn=True,
                 digest=name,
             )
-            ada = await memory.context(*private("ada"))
-            await memory.flush(ada, "test")
+            ada = await memory.identities.context(*private("ada"))
+            await memory.learner.flush(ada.session.id, "test")
             assert await rows(memory, "select text from messages where text like '%Quaxolia%'") == []
             assert [value for key, value in await facts(memory, ada) if key == "home"] == []
             assert await rows(memory, "select count(*) from messages where text = 'I like tea.'") == [(1,)]
@@ -426,7 +430,7 @@ async def imported(memory: Service, clock: Clock, text: str) -> list[str]:
     now = clock.at
     clock.at -= DAY
     turn = await say(memory, private("ada"), text, ref=counting(), clock=clock)
-    await memory.flush(turn.context, "test")
+    await memory.learner.flush(turn.context.session.id, "test")
     clock.at = now
     return [value for key, value in await facts(memory, turn.context) if key == "home"]
 
@@ -612,7 +616,7 @@ async def test_erasings_are_listed_as_ids_only_and_none_is_left_out(tmp_path: Pa
 
 async def open_mail(memory: Service, clock: Clock) -> Context:
     """An answer that waits to be sent, and a message that waits to be answered."""
-    ada = await memory.context(*private("ada"))
+    ada = await memory.identities.context(*private("ada"))
     await act(memory, ada, lambda edits: None)
     await memory.mailbox.receive(
         platform="console", bot_id="local", update_key="late", session_key=ada.session.key, payload='{"text": "hi"}'
@@ -636,7 +640,7 @@ async def test_what_was_sent_and_answered_since_is_not_sent_and_answered_again(t
         assert row is not None
         await memory.mailbox.sent(row, "77")
         (late,) = await memory.mailbox.unanswered()
-        await memory.answer(ada, late.id, lambda edits: [Part(text="hello")])
+        await memory.requests.answer(ada, late.id, lambda edits: [Part(text="hello")])
     done = await bring_back(made.path, path, clock)
     assert (done.inbox_ended, done.outbox_ended) == (1, 1)
     async with opened(path, clock) as memory:
@@ -682,8 +686,8 @@ async def test_what_people_and_admins_decided_since_holds(tmp_path: Path, clock:
     """Who was shut out, who wants nothing learned, who is no longer one person: a backup must not undo that."""
     path = tmp_path / "remora.db"
     async with opened(path, clock) as memory:
-        ada, bob = [await memory.context(*private(person)) for person in ("ada", "bob")]
-        await memory.context(*group("club", "ada"))
+        ada, bob = [await memory.identities.context(*private(person)) for person in ("ada", "bob")]
+        await memory.identities.context(*group("club", "ada"))
         await link(memory, ada, bob)
         await memory.access.allow("console", "person", "eve", by="1")
         await memory.access.allow("console", "person", "mia", by="1")
@@ -794,7 +798,7 @@ async def test_damage_to_an_index_alone_spoils_no_backup(tmp_path: Path, clock: 
     await bring_back(made.path, path, clock)
     async with opened(path, clock) as memory:
         assert memory.database.damage is None
-        assert await facts(memory, await memory.context(*private("ada"))) == [("home", "Porto")]
+        assert await facts(memory, await memory.identities.context(*private("ada"))) == [("home", "Porto")]
 
 
 async def test_a_store_in_use_is_not_replaced(memory: Service, clock: Clock, tmp_path: Path) -> None:
@@ -834,6 +838,7 @@ asyncio.run(backups.restore(Path(sys.argv[1]), Path(sys.argv[2]), now=int(sys.ar
 
 
 @pytest.mark.parametrize("stage", ["copying", "preparing", "erasing", "keeping", "replacing", "done"])
+@pytest.mark.campaign
 async def test_killed_at_any_moment_it_leaves_the_old_store_or_the_new_one(
     tmp_path: Path, clock: Clock, stage: str
 ) -> None:
@@ -858,13 +863,13 @@ async def test_killed_at_any_moment_it_leaves_the_old_store_or_the_new_one(
     new = stage == "done"
     async with opened(path, clock) as memory:
         assert memory.database.damage is None
-        likes = [value for _, value in await facts(memory, await memory.context(*private("ada")))]
+        likes = [value for _, value in await facts(memory, await memory.identities.context(*private("ada")))]
         assert sorted(likes) == (["tea"] if new else ["coffee", "tea"])
     assert b"quaxolia" not in path.read_bytes().lower()
     clock.move(minutes=1)
     await bring_back(made.path, path, clock)
     async with opened(path, clock) as memory:
-        assert [value for _, value in await facts(memory, await memory.context(*private("ada")))] == ["tea"]
+        assert [value for _, value in await facts(memory, await memory.identities.context(*private("ada")))] == ["tea"]
     left = [name for name in files(tmp_path) if not name.startswith("remora.db.before-restore-")]
     assert left == ["remora.db", "remora.db.erased", "remora.db.key"]
     for file in tmp_path.glob("remora.db*"):
@@ -888,7 +893,7 @@ async def test_a_log_that_can_not_be_emptied_is_kept_with_its_store(tmp_path: Pa
     assert count(done.kept, "select count(*) from store_settings where name = 'late'") == 1
     async with opened(path, clock) as memory:
         assert await rows(memory, "select * from store_settings where name = 'late'") == []
-        assert await facts(memory, await memory.context(*private("ada"))) == [("home", "Porto")]
+        assert await facts(memory, await memory.identities.context(*private("ada"))) == [("home", "Porto")]
 
 
 async def test_where_backups_are_and_how_long_is_configured(tmp_path: Path, clock: Clock) -> None:

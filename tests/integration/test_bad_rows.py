@@ -12,11 +12,11 @@ import pytest
 from agents.spec import AgentSpec, StandingSpec
 from channels.base import Place
 from gateway.ops.health import Report
-from gateway.ops.reminder_clock import ReminderClock
-from gateway.ops.serve import with_loops
 from gateway.ops.stalls import Stalls
 from gateway.ops.standing import standing
 from gateway.pipeline.policy import Rules
+from gateway.pipeline.reminder_clock import ReminderClock
+from gateway.serve import with_loops
 from memory.errors import StoreBusy, StoreUnwritable
 from memory.store.peers import Alone, Held
 from tests.kit.fakes import DAY, NOON, ScriptedModel

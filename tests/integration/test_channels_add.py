@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from channels.base import Capabilities, Channel, ChannelRefused, ChannelUnavailable, Health, Host, Inbound, Outbound
+from gateway.cli import pairing
 from gateway.config import setup
 from gateway.config.loading import ConfigError, load
 from gateway.config.settings import DiscordSettings, TelegramSettings
@@ -101,8 +102,8 @@ def test_the_person_is_written_beside_the_token(tmp_path: Path) -> None:
         "data_dir: store   # here\n\n\n# the end\n",
         "channels:\n",
         "channels: {}\n",
-        "channels:\n  console:\n    enabled: false   # never\nlimits:\n  # queue: 5\n",
-        "channels:\n  telegram:\n  console:\n",
+        "channels:\n  discord: []   # never\nlimits:\n  # queue: 5\n",
+        "channels:\n  telegram:\n  discord:\n",
         "channels: {telegram: []}   # none\n",
         "log: {level: info, file: null}\nrerank: ~\nlimits: {queue: 7, turn_seconds: 1e2}\n",
         "data_dir: 'no'\nagents_dir: \"0123\"   # a text\ndefault_agent:   assistant\n",
@@ -117,7 +118,7 @@ def test_what_else_stands_in_the_config_stays(tmp_path: Path, before: str) -> No
     new = load(file, {}, tmp_path).settings
     assert [bot.id for bot in new.channels.telegram] == ["telegram"]
     assert new.model_copy(update={"channels": old.channels}) == old
-    assert new.channels.console == old.channels.console
+    assert new.channels.discord == old.channels.discord
     for comment in (line[line.index("#") :] for line in before.splitlines() if "#" in line):
         assert comment in file.read_text()
     assert "file: null" not in before or "file: null" in file.read_text()
@@ -307,7 +308,7 @@ async def paired(wire: Wire, *, seconds: float = 0.2, say: Callable[[str], None]
         await asyncio.sleep(0)
 
     async with limit():
-        first = await setup.pair(wire, code=CODE, language="en", say=say, seconds=seconds, sleep=sleep)
+        first = await pairing.pair(wire, code=CODE, language="en", say=say, seconds=seconds, sleep=sleep)
     return None if first is None else first.author_id
 
 
@@ -354,7 +355,7 @@ async def test_three_wrong_codes_shut_a_person_out_and_nobody_else() -> None:
 
 async def test_many_who_guess_together_end_the_code() -> None:
     """With an account for every three guesses nobody gets near it: whoever sets the bot up begins again."""
-    guesses = [said("CDFG-2346", person=str(100 + n // 3)) for n in range(setup.GUESSES)]
+    guesses = [said("CDFG-2346", person=str(100 + n // 3)) for n in range(pairing.GUESSES)]
     assert await paired(Wire(*guesses[1:], said(CODE)), seconds=10) == "7"
     assert await paired(Wire(*guesses, said(CODE))) is None
 

@@ -12,12 +12,15 @@ from channels.base import Button, Capabilities, Channel, Inbound, Outbound, Plac
 from channels.ids import NUMERIC
 from gateway.commands import pages, table
 from gateway.commands.table import Call
-from gateway.commands.texts import Texts
 from gateway.pipeline.questions import buttons, is_alone
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster
 from gateway.pipeline.toolbox import FORGET
-from memory.service import Context, Edits, OutboxRow, Part, Service
+from gateway.wording.texts import Texts
+from memory.chat.edits import Edits
+from memory.context import Context
+from memory.mailbox.outbox import OutboxRow, Part
+from memory.service import Service
 from tests.kit.fakes import Clock, ScriptedModel
 from tests.kit.talk import group, private
 
@@ -88,7 +91,7 @@ async def says(
     assert inbox_id is not None
     name, arguments = table.parse(text) or ("", "")
     made = call(memory, context, inbox_id, inbound, channel or Phone(), arguments)
-    question = await memory.open_question(context)
+    question = await memory.questions.open_to(context)
     if pressed is None:
         command = table.find(name)
         assert command is not None
@@ -109,7 +112,7 @@ async def remember(memory: Service, context: Context, *texts: str) -> None:
 
 async def ids(memory: Service, context: Context) -> dict[str, str]:
     """Every visible memory's value with its id."""
-    return {one.value: one.short_id for one in await memory.memories(context, limit=1_000)}
+    return {one.value: one.short_id for one in await memory.browse.memories(context, limit=1_000)}
 
 
 async def offered(
@@ -149,8 +152,11 @@ async def test_completions_are_few_and_short(memory: Service, ada: Context) -> N
 
 async def test_completions_come_from_what_this_person_may_act_on(memory: Service, ada: Context) -> None:
     """Nothing of another's private chats, ever; in a group all of its memory to look at, one's own to change."""
-    bob = await memory.context(*private("bob"))
-    ada_there, bob_there = await memory.context(*group("club", "ada")), await memory.context(*group("club", "bob"))
+    bob = await memory.identities.context(*private("bob"))
+    ada_there, bob_there = (
+        await memory.identities.context(*group("club", "ada")),
+        await memory.identities.context(*group("club", "bob")),
+    )
     await remember(memory, ada, "I like tea")
     await remember(memory, ada_there, "I like chess")
     await remember(memory, bob_there, "I like go")
@@ -194,7 +200,7 @@ async def test_only_ids_are_completed(memory: Service, ada: Context, name: str, 
 async def test_an_id_is_completed_however_much_there_is(memory: Service, ada: Context) -> None:
     """The memory that matters least is the one that somebody most often wants gone."""
     await remember(memory, ada, "the needle")
-    needle = (await memory.memories(ada, limit=1))[0]
+    needle = (await memory.browse.memories(ada, limit=1))[0]
     await memory.database.write(
         lambda tx: tx.run(
             "with recursive n(i) as (values (1) union all select i + 1 from n where i < 3000) insert into memories"
@@ -264,9 +270,9 @@ async def test_a_command_without_its_text_opens_a_form(memory: Service, ada: Con
 
 async def test_no_form_opens_where_the_command_itself_has_the_answer(memory: Service, ada: Context) -> None:
     """Whether an id is unknown or somebody else's can't be told from it."""
-    bob_there = await memory.context(*group("club", "bob"))
-    ada_there = await memory.context(*group("club", "ada"))
-    bob = await memory.context(*private("bob"))
+    bob_there = await memory.identities.context(*group("club", "bob"))
+    ada_there = await memory.identities.context(*group("club", "ada"))
+    bob = await memory.identities.context(*private("bob"))
     await remember(memory, bob, "I like beer")
     await remember(memory, bob_there, "I like go")
     beer, go = (await ids(memory, bob))["beer"], (await ids(memory, ada_there))["go"]
@@ -349,8 +355,11 @@ async def test_a_search_too_long_for_a_button_has_one_page(memory: Service, ada:
 async def test_a_page_shows_what_the_one_who_pressed_may_read(memory: Service, ada: Context) -> None:
     """A button's data is known to everybody; what it shows depends on who presses it, and where."""
     await remember(memory, ada, *(f"secret {n}" for n in range(11)))
-    ada_there, bob_there = await memory.context(*group("club", "ada")), await memory.context(*group("club", "bob"))
-    bob = await memory.context(*private("bob"))
+    ada_there, bob_there = (
+        await memory.identities.context(*group("club", "ada")),
+        await memory.identities.context(*group("club", "bob")),
+    )
+    bob = await memory.identities.context(*private("bob"))
     await remember(memory, ada_there, *(f"I like game {n}" for n in range(11)))
     [hers] = await says(memory, ada_there, pressed="page:list:1")
     [his] = await says(memory, bob_there, pressed="page:list:1")
@@ -394,7 +403,7 @@ async def test_the_answer_to_a_command_takes_its_questions_place(memory: Service
 async def test_an_answer_leaves_a_message_in_which_more_is_said(memory: Service, ada: Context) -> None:
     """A model's reply may end in a question; replacing it would take the reply away."""
     await remember(memory, ada, "I like tea")
-    tea = (await memory.memories(ada, limit=1))[0]
+    tea = (await memory.browse.memories(ada, limit=1))[0]
     asked: list[Button] = []
     number = await memory.mailbox.receive(
         platform="console", bot_id="local", update_key="asks", session_key=ada.session.key, payload="{}"
@@ -406,6 +415,6 @@ async def test_an_answer_leaves_a_message_in_which_more_is_said(memory: Service,
         asked.extend(buttons(question, ENGLISH))
         return []
 
-    await memory.answer(ada, number, ask)
+    await memory.requests.answer(ada, number, ask)
     [done] = await says(memory, ada, pressed=asked[1].data)
     assert done.edits is None and done.text == ENGLISH("forget.kept")

@@ -12,10 +12,16 @@ from typing import Any
 import pytest
 
 from memory.chat import summary
+from memory.chat.compaction import Bounds, Compacted
+from memory.chat.window import WindowSize
+from memory.forgetting.plan import How
 from memory.forgetting.retention import erase_words
+from memory.learn.agents import AgentMemory, Rotation
 from memory.learn.ask import INSTRUCTIONS as READING
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestTooLong
-from memory.service import AgentMemory, Bounds, Compacted, How, Part, Rotation, Service, Spent, WindowSize
+from memory.mailbox.outbox import Part
+from memory.service import Service
+from memory.store.usage import Spent
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import carried_out, forgotten
 from tests.kit.stores import AGENTS, opened, rows
@@ -75,7 +81,7 @@ async def checked(memory: Service, place: Place = ADA, bounds: Bounds = BOUNDS) 
         told.append(done)
         return [Part(text=f"summed up {done.messages}")]
 
-    memory.compaction.soon(await memory.context(*place), bounds, notice=notice, posted=lambda: None)
+    memory.compaction.soon(await memory.identities.context(*place), bounds, notice=notice, posted=lambda: None)
     await memory.compaction.settled()
     return told[-1:]  # with --twice it is told of twice
 
@@ -94,7 +100,7 @@ async def window(memory: Service, clock: Clock, place: Place = ADA) -> list[str]
 
 
 async def standing(memory: Service, place: Place = ADA) -> tuple[str | None, str | None]:
-    session = (await memory.context(*place)).session
+    session = (await memory.identities.context(*place)).session
     return session.summary, session.active_task
 
 
@@ -200,7 +206,7 @@ async def test_of_a_large_window_a_quarter_stays_unless_somebody_asked(tmp_path:
         await talked(memory, clock, 19)
         (done,) = await checked(memory, bounds=bounds)
         assert (done.messages, done.kept) == (26, 12)
-        by_hand = await memory.compaction.now(await memory.context(*ADA), bounds)
+        by_hand = await memory.compaction.now(await memory.identities.context(*ADA), bounds)
         assert by_hand is not None and by_hand.kept == 4
 
 
@@ -234,7 +240,7 @@ async def test_a_task_that_a_person_has_set_is_theirs(tmp_path: Path, clock: Clo
     """A model knows less of what people want than they do."""
     model = Model({"facts": ["boat a"], "task": "repair boats"}, {"facts": ["boat b"], "task": ""})
     async with remembering(tmp_path, clock, model) as memory:
-        context = await memory.context(*ADA)
+        context = await memory.identities.context(*ADA)
         await act(memory, context, lambda edits: edits.set_task("sell the boats"))
         for n in range(2):
             await talked(memory, clock, 5, first=5 * n)
@@ -247,7 +253,7 @@ async def test_a_new_conversation_begins_without_the_summary(tmp_path: Path, clo
     async with remembering(tmp_path, clock, Model()) as memory:
         await talked(memory, clock, 5)
         await checked(memory)
-        context = await memory.context(*ADA)
+        context = await memory.identities.context(*ADA)
         await act(memory, context, lambda edits: edits.start_window())
         assert await standing(memory) == (None, None) and await window(memory, clock) == []
         await forgotten(memory, context, "boat 1")
@@ -266,7 +272,7 @@ async def test_what_is_forgotten_vanishes_from_the_summary_which_is_made_anew(
         await talked(memory, clock, 5)
         await checked(memory)
         assert "whales" in str(await standing(memory))
-        context = await memory.context(*ADA)
+        context = await memory.identities.context(*ADA)
         preview = await memory.forgetting.preview(context, "Porto")
         assert preview is not None
         await carried_out(memory, context, preview.selection, how=how)
@@ -284,7 +290,7 @@ async def test_a_summary_of_words_that_are_edited_or_deleted_on_the_platform_goe
         await talked(memory, clock, 5)
         await checked(memory)
         where, who = ADA
-        assert await memory.amend(
+        assert await memory.requests.amend(
             where, who, await received(memory, where.session_key), platform_ref="first", text="I like whales",
             compose=lambda text, _: text,
         )  # fmt: skip
@@ -292,7 +298,7 @@ async def test_a_summary_of_words_that_are_edited_or_deleted_on_the_platform_goe
         await talked(memory, clock, 3, first=5)
         await checked(memory)
         assert await standing(memory) != (None, None)
-        await memory.retract("console", where.session_key, ["first"])
+        await memory.requests.retract("console", where.session_key, ["first"])
         assert await standing(memory) == (None, None)
 
 
@@ -310,7 +316,7 @@ async def test_words_forgotten_while_a_model_sums_them_up_are_not_kept(tmp_path:
         await talked(memory, clock, 5)
         checking = asyncio.create_task(checked(memory))
         await asked.wait()
-        await memory.retract("console", ADA[0].session_key, ["first"])
+        await memory.requests.retract("console", ADA[0].session_key, ["first"])
         go_on.set()
         await checking
         assert await standing(memory) == (None, None)
@@ -344,7 +350,7 @@ async def test_what_is_said_off_the_record_is_in_no_summary(tmp_path: Path, cloc
     """It leaves the window as it always did."""
     model = Model()
     async with remembering(tmp_path, clock, model) as memory:
-        context = await memory.context(*ADA)
+        context = await memory.identities.context(*ADA)
         await act(memory, context, lambda edits: edits.set_learning(False))
         await talked(memory, clock, 5)
         assert await checked(memory) == []
@@ -358,7 +364,7 @@ async def test_where_nothing_is_remembered_at_all_a_conversation_is_still_summed
     """`memory: {enabled: false}` keeps the conversation, and this is the conversation."""
     bounds = Bounds(size=BOUNDS.size, at=0.75, keep=4, tokens=200, all_said=True)
     async with remembering(tmp_path, clock, Model()) as memory:
-        context = await memory.context(*ADA)
+        context = await memory.identities.context(*ADA)
         await act(memory, context, lambda edits: edits.set_learning(False))
         await talked(memory, clock, 5)
         assert len(await checked(memory, bounds=bounds)) == 1
@@ -389,7 +395,7 @@ async def test_a_compaction_that_the_end_of_the_process_cuts_off_is_done_by_the_
 
     async with remembering(tmp_path, clock, Model(never)) as memory:
         await talked(memory, clock, 5)
-        memory.compaction.soon(await memory.context(*ADA), BOUNDS, notice=lambda _: [], posted=lambda: None)
+        memory.compaction.soon(await memory.identities.context(*ADA), BOUNDS, notice=lambda _: [], posted=lambda: None)
         await asked.wait()
     async with remembering(tmp_path, clock, Model()) as memory:
         assert await standing(memory) == (None, None)
@@ -420,7 +426,7 @@ async def test_words_that_expire_take_the_summary_with_them(tmp_path: Path, cloc
 async def test_a_person_off_the_record_has_nothing_summed_up_on_request(tmp_path: Path, clock: Clock) -> None:
     """The window stays as it is, because nothing would stand in for what leaves it."""
     async with remembering(tmp_path, clock, Model()) as memory:
-        context = await memory.context(*ADA)
+        context = await memory.identities.context(*ADA)
         await act(memory, context, lambda edits: edits.set_learning(False))
         await talked(memory, clock, 4)
         assert await memory.compaction.now(context, BOUNDS) is None

@@ -12,16 +12,24 @@ import pytest
 from numpy.typing import NDArray
 
 from gateway.pipeline.policy import Rules
+from memory.chat.doubts import FactDoubt
+from memory.context import Context
 from memory.errors import NotCurrent
 from memory.jobs.runner import Jobs
 from memory.jobs.table import TABLE
 from memory.learn import keep
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest, RequestRefused
+from memory.mailbox.outbox import Part
 from memory.recall.embed import Embedder
-from memory.service import Context, Draft, Embedders, FactDoubt, Part, Question, SearchSetup, Service, Spent
+from memory.recall.embedding import Embedders
+from memory.service import Service
+from memory.setup import SearchSetup
 from memory.store import comparisons
 from memory.store.comparisons import FactPair
 from memory.store.database import Transaction
+from memory.store.memories import Draft
+from memory.store.questions import Question
+from memory.store.usage import Spent
 from tests.kit import stores
 from tests.kit.canaries import Letters
 from tests.kit.fakes import Clock
@@ -109,7 +117,7 @@ async def night(memory: Service, clock: Clock) -> dict[str, int]:
 
 
 async def live(memory: Service, context: Context) -> list[str]:
-    return sorted(one.value for one in await memory.memories(context, limit=100))
+    return sorted(one.value for one in await memory.browse.memories(context, limit=100))
 
 
 async def asked(memory: Service, context: Context) -> list[tuple[FactDoubt, Question]]:
@@ -165,7 +173,7 @@ async def test_what_a_person_made_sure_of_is_asked_about_and_not_ended(
     world: Service, clock: Clock, judge: Judge, sure: str
 ) -> None:
     ada = await told(world, clock, ("allergy", "nuts"))
-    (nuts,) = await world.memories(ada, limit=10)
+    (nuts,) = await world.browse.memories(ada, limit=10)
     if sure == "pin":
         await act(world, ada, lambda edits: edits.pin(nuts.short_id, pinned=True))
     else:
@@ -226,7 +234,7 @@ async def test_the_person_is_asked_once_and_their_word_decides(
     decided = await act(world, ada, lambda edits: edits.decide(question, taken))
     assert decided == (doubt, True)
     assert await live(world, ada) == left
-    assert all(one.confirmed for one in await world.memories(ada, limit=10))
+    assert all(one.confirmed for one in await world.browse.memories(ada, limit=10))
     assert await rows(world, "select answer from comparisons") == [(taken,)]
 
 
@@ -247,13 +255,13 @@ async def test_a_doubt_waits_until_its_question_is_queued(tmp_path: Path, clock:
         with pytest.raises(OSError, match="ends here"):
             await memory.doubts.ask(ada, "unclear", fails)
     async with opened() as memory:
-        ada = await memory.context(*ADA)
+        ada = await memory.identities.context(*ADA)
         ((_, question),) = await asked(memory, ada)
         assert await rows(memory, "select count(*) from outbox where text = 'Which one?'") == [(1,)]
     async with opened() as memory:
-        ada = await memory.context(*ADA)
+        ada = await memory.identities.context(*ADA)
         assert await asked(memory, ada) == []
-        nuts = next(one for one in await memory.memories(ada, limit=10) if one.value == "nuts")
+        nuts = next(one for one in await memory.browse.memories(ada, limit=10) if one.value == "nuts")
         await act(memory, ada, lambda edits: edits.correct(nuts.short_id, "peanuts"))
 
         def changed(edits: Any) -> str:
@@ -271,7 +279,7 @@ async def test_a_model_that_doubts_everything_keeps_nobody_busy(world: Service, 
             judge.says(older, newer, "contradict")
     await told(world, clock, *(("food", value) for value in values))
     assert await night(world, clock) == {"compared": 10, "doubts": 10}
-    ada = await world.context(*ADA)
+    ada = await world.identities.context(*ADA)
     for _ in range(3):
         assert await asked(world, ada)
         clock.move(minutes=19 * 60)

@@ -11,16 +11,22 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from memory.chat.identities import Where, Who
+from memory.chat.turns import Turn
 from memory.forgetting import retention
+from memory.forgetting.choose import Selection
+from memory.forgetting.plan import How
 from memory.jobs import compress
+from memory.learn.agents import AgentMemory
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused
-from memory.service import AgentMemory, How, Memory, Selection, Service, Turn, Where, Who
+from memory.service import Service
 from memory.store import memories
+from memory.store.memories import Memory
 from memory.store.usage import Spent
 from tests.kit import stores
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import carried_out, forgotten, forgotten_alone, traces
-from tests.kit.stores import planted, remembered, rows, wrote
+from tests.kit.stores import planted, profile_of, remembered, rows, wrote
 from tests.kit.talk import act, exchange, group, private, say
 
 Place: TypeAlias = tuple[Where, Who]
@@ -112,7 +118,7 @@ async def store(tmp_path: Path, clock: Clock, model: Nightly) -> AsyncIterator[S
 async def tell(store: Service, place: Place, text: str, clock: Clock) -> Turn:
     """Something is said and read for memories."""
     turn = await say(store, place, text, clock=clock)
-    await store.flush(turn.context, "test")
+    await store.learner.flush(turn.context.session.id, "test")
     clock.move(minutes=5)
     return turn
 
@@ -130,7 +136,7 @@ def day(clock: Clock) -> str:
 
 
 async def kept(store: Service, place: Place, kind: str = "fact") -> list[Memory]:
-    found = await store.memories(await store.context(*place), limit=1_000)
+    found = await store.browse.memories(await store.identities.context(*place), limit=1_000)
     return sorted((memory for memory in found if memory.kind == kind), key=lambda memory: memory.id)
 
 
@@ -168,7 +174,7 @@ async def test_a_fact_feeds_the_profile_like_any_other(store: Service, clock: Cl
     await tell(store, ADA, "spent the evening with the new telescope", clock)
     model.says("telescope", "stargazing")
     await night(store, clock)
-    slots = await store.profile(await store.context(*ADA))
+    slots = await profile_of(store, await store.identities.context(*ADA))
     assert ["stargazing" in slot.value for slot in slots if slot.key == "interests"] == [True]
 
 
@@ -208,7 +214,7 @@ async def test_what_was_not_yet_read_is_read_first(store: Service, clock: Clock,
 
 async def test_many_events_are_gone_through_in_pieces(store: Service, clock: Clock, model: Nightly) -> None:
     """No question is too long for a small model."""
-    ada = await store.context(*ADA)
+    ada = await store.identities.context(*ADA)
     for n in range(90):
         await planted(store, ada, f"walk number {n}", kind="event", key="event", category="happening")
     await tell(store, ADA, "came home", clock)
@@ -254,7 +260,7 @@ async def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path, clock:
     model.says("walk", "walks by the river")
     async with opened(path, clock, model) as store:
         await tell(store, ADA, "came home", clock)
-        ada = await store.context(*ADA)
+        ada = await store.identities.context(*ADA)
         for n in range(60):
             await planted(store, ada, f"walk number {n}", kind="event", key="event", category="happening")
         clock.move(days=1)
@@ -445,7 +451,7 @@ async def test_an_event_of_which_a_source_was_forgotten_is_shown_to_nobody(
     store: Service, clock: Clock, model: Nightly
 ) -> None:
     """Or what somebody had forgotten would come back in other words."""
-    ada = await store.context(*ADA)
+    ada = await store.identities.context(*ADA)
     told = [await tell(store, ADA, text, clock) for text in ("saw the doctor about migraines", "bought a kite")]
     doctor, kite = [turn.said[0].id for turn in told]
     for one in await kept(store, ADA, "event"):
@@ -505,10 +511,10 @@ async def test_a_slot_of_the_profile_may_be_left_empty(store: Service, clock: Cl
     await tell(store, ADA, "gave up chess", clock)
     model.says("chess", "no chess any more", key="decision", category="decision", replaces=chess.short_id)
     await night(store, clock)
-    assert [slot.key for slot in await store.profile(turn.context)] == []
+    assert [slot.key for slot in await profile_of(store, turn.context)] == []
     (item,) = await store.jobs.mine(turn.context, limit=5)
     await store.jobs.undo(turn.context, item.run.id)
-    assert [slot.value for slot in await store.profile(turn.context)] == ["favourite-board-game chess"]
+    assert [slot.value for slot in await profile_of(store, turn.context)] == ["favourite-board-game chess"]
     assert set(before["memories"]) <= set((await remembered(store))["memories"])
 
 
@@ -608,7 +614,7 @@ async def test_a_run_that_is_taken_back_while_at_work_stays_taken_back(
     store: Service, clock: Clock, model: Nightly
 ) -> None:
     """The answer that still comes is paid and kept nowhere, and the next night leaves alone what was taken back."""
-    ada = await store.context(*ADA)
+    ada = await store.identities.context(*ADA)
     for n in range(compress.EVENTS + 1):
         await planted(store, ada, f"walk number {n}", kind="event", key="event", category="happening")
     await tell(store, ADA, "came home", clock)
@@ -704,7 +710,7 @@ async def test_without_a_model_events_wait_and_that_is_said_once(tmp_path: Path,
         assert await night(store, clock) == {"no_model": 2}
         assert await night(store, clock) == {}
         assert await remembered(store) == before
-        assert await store.jobs.mine(await store.context(*ADA), limit=5) == []
+        assert await store.jobs.mine(await store.identities.context(*ADA), limit=5) == []
     model.says("cello", "the cello")
     async with opened(path, clock, model) as store:
         assert await night(store, clock) == {"facts": 1, "events": 2}
@@ -834,7 +840,7 @@ async def test_what_was_made_of_a_corrected_event_ends_with_it(store: Service, c
     (fact,) = await kept(store, ADA)
     _, new = await act(store, turn.context, lambda edits: edits.correct(event.short_id, "moved into a flat in Porto"))
     assert await values(store, ADA) == []
-    assert [slot.value for slot in await store.profile(turn.context)] == []
+    assert [slot.value for slot in await profile_of(store, turn.context)] == []
     shown = await act(store, turn.context, lambda edits: edits.show(fact.short_id))
     assert shown.memory.superseded_by == new.id and clock.just_now(shown.memory.valid_until or 0)
     assert [one.value for one in shown.versions] == ["lives in a flat in Lisbon"]

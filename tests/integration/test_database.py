@@ -35,6 +35,7 @@ async def _opened(path: Path, driver: drivers.Driver | None = None) -> SqliteDat
     return await SqliteDatabase.open(path, now=1, driver=driver)
 
 
+@pytest.mark.campaign
 async def test_rows_written_before_a_sigkill_in_mid_transaction_are_kept(tmp_path: Path) -> None:
     """A killed process loses its open transaction and nothing else."""
     path = tmp_path / "remora.db"

@@ -7,16 +7,17 @@ from datetime import UTC, datetime
 import pytest
 
 from memory import keys
+from memory.context import Context
 from memory.jobs.base import Night, Step
 from memory.jobs.decay import JOB
 from memory.learn import keep
-from memory.service import Context, Service
+from memory.service import Service
 from memory.store import fading, memories, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.job_runs import Run
 from memory.store.memories import Kind
 from tests.kit.fakes import Clock
-from tests.kit.stores import draft, planted, remembered
+from tests.kit.stores import draft, planted, profile_of, remembered
 from tests.kit.talk import act, group, met, private
 
 #: The first whole day, counted from when it was told, on which a row of a category is set aside; the day before, not.
@@ -171,13 +172,13 @@ async def test_taking_it_back_leaves_every_byte_as_it_was_and_it_is_not_done_aga
             keep.keep(tx, ada.scope, said, source_ids=[], now=clock(), new_id=memory.new_id)
 
     await memory.database.write(learn)
-    slots = {slot.key: slot.value for slot in await memory.profile(ada)}
+    slots = {slot.key: slot.value for slot in await profile_of(memory, ada)}
     assert slots["goals"] == "run a marathon" and "tides" in slots["interests"]
     clock.move(days=261)
     before = await remembered(memory)
     run = await sweep(memory, clock)
     assert run.counts == {"archived": 3}
-    slots = {slot.key: slot.value for slot in await memory.profile(ada)}
+    slots = {slot.key: slot.value for slot in await profile_of(memory, ada)}
     assert "goals" not in slots and slots["interests"] == "interest chess" and slots["likes"] == "jazz"
     undone = await memory.jobs.undo(ada, run.id)
     assert undone.left == 0 and await remembered(memory) == before
@@ -199,7 +200,7 @@ async def test_what_is_told_again_comes_back(memory: Service, clock: Clock) -> N
         return keep.keep(tx, ada.scope, said, source_ids=[], now=clock(), new_id=memory.new_id)
 
     assert await memory.database.write(again) == plan
-    assert [slot.value for slot in await memory.profile(ada)] == ["learn to sail"]
+    assert [slot.value for slot in await profile_of(memory, ada)] == ["learn to sail"]
     clock.move(days=259)
     await sweep(memory, clock)
     assert "learn to sail" in await standing(memory)
@@ -214,7 +215,7 @@ async def test_what_is_pinned_confirmed_or_corrected_comes_back_for_good(
     await planted(memory, ada, "learn to sail", category="plan", key="goal")
     clock.move(days=260)
     await sweep(memory, clock)
-    [found] = [hit.memory for hit in await memory.search(ada, "sail", limit=5) if hit.memory is not None]
+    [found] = [hit.memory for hit in await memory.browse.search(ada, "sail", limit=5) if hit.memory is not None]
     assert found.archived_at is not None and clock.just_now(found.archived_at)
     if what == "pin":
         await act(memory, ada, lambda edits: edits.pin(found.short_id, pinned=True))
@@ -223,8 +224,8 @@ async def test_what_is_pinned_confirmed_or_corrected_comes_back_for_good(
     else:
         await act(memory, ada, lambda edits: edits.correct(found.short_id, "learn to sail well"))
     expected = "learn to sail well" if what == "correct" else "learn to sail"
-    assert [m.value for m in await memory.memories(ada, limit=5)] == [expected]
-    assert [slot.value for slot in await memory.profile(ada)] == [expected]
+    assert [m.value for m in await memory.browse.memories(ada, limit=5)] == [expected]
+    assert [slot.value for slot in await profile_of(memory, ada)] == [expected]
     clock.move(days=10 * 365)
     assert (await sweep(memory, clock)).counts == {}
 

@@ -25,7 +25,7 @@ from channels.base import (
 )
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.progress import Progress
-from gateway.pipeline.router import Router
+from gateway.reception.router import Router
 from memory.service import Service
 from memory.store.database import Database
 from tests.kit.bench import Desk, Phone, SlowModel
@@ -334,11 +334,11 @@ async def test_an_edit_after_its_turn_corrects_memory_and_asks_for_no_answer(des
         await desk.router.on_inbound(said)
         await desk.router.settled(said.place)
         memory = desk.memory
-        await memory.flush(await desk.context("ada"), "test")
+        await memory.learner.flush((await desk.context("ada")).session.id, "test")
         assert await desk.rows("select value from memories where kind = 'fact'") == [("Lisbon",)]
         await desk.router.on_inbound(edited(said, "I live in Porto", "e1"))
         await desk.router.settled(said.place)
-        await memory.flush(await desk.context("ada"), "test")
+        await memory.learner.flush((await desk.context("ada")).session.id, "test")
         assert await desk.rows("select value from memories where kind = 'fact'") == [("Porto",)]
         assert await desk.rows("select text from messages where role = 'user'") == [("I live in Porto",)]
     assert len(desk.screen.sent) == 1
@@ -583,7 +583,7 @@ async def test_words_edited_away_take_their_memory_with_them_and_leave_what_foll
             said.append(desk.inbound(f"I live in {city}"))
             await desk.router.on_inbound(said[-1])
             await desk.router.settled(said[-1].place)
-            await memory.flush(await desk.context("ada"), "test")
+            await memory.learner.flush((await desk.context("ada")).session.id, "test")
         await desk.router.on_inbound(edited(said[1], "Never mind.", "e1"))
         await desk.router.settled(said[1].place)
         live = await desk.rows("select value from memories where kind = 'fact' and valid_until is null")

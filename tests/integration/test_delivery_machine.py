@@ -19,6 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
@@ -33,6 +34,8 @@ from memory.store.database import Reader
 from memory.text import words
 from tests.kit.fakes import Clock
 from tests.kit.lives import ADA, BOB, CLUB, SENDS, Life, Lives, Mains, Parrot, Phone, lies_open, rows
+
+pytestmark = pytest.mark.campaign
 
 T = TypeVar("T")
 #: Steps of one run from an empty store.

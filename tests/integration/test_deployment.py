@@ -15,9 +15,10 @@ from channels.base import Health
 from gateway.cli import examination
 from gateway.config.loading import load
 from gateway.ops import health
-from gateway.ops.serve import cut_off, judge
 from gateway.pipeline.policy import Rules
-from memory.service import ServerState, Service, Standby
+from gateway.serve import cut_off, judge
+from memory.service import Service
+from memory.store.server import ServerState, Standby
 from tests.kit import postgres
 from tests.kit.fakes import Clock
 from tests.kit.patience import SECONDS, until
@@ -51,7 +52,7 @@ def own_server() -> Iterator[postgres.Server]:
 async def answering(path: Path, url: str) -> AsyncIterator[Service]:
     """A process that has the store open and answers."""
     async with opened(path, Clock(), database_url=url) as memory:
-        await memory.peers.begin()
+        await memory.mailbox.peers.begin()
         yield memory
 
 
@@ -157,7 +158,7 @@ async def test_a_process_that_was_taken_for_dead_says_so(tmp_path: Path) -> None
         assert cut_off(memory) == ""
         with psycopg.connect(url) as connection:
             connection.execute(b"delete from remora.replicas")
-        await until(memory.peers.lost.is_set)
+        await until(memory.mailbox.peers.lost.is_set)
         health = await memory.stats.health([])
         assert cut_off(memory).startswith(LOST)
         assert health.deployment is not None and health.deployment.is_lost

@@ -13,6 +13,8 @@ from tests.kit.patience import until
 from tests.kit.served import ADA, BEN, Clock, Served
 from tests.platforms.discord import Control, reached, serving
 
+pytestmark = pytest.mark.campaign
+
 #: Direct chats by the names that places have here, with those who write there.
 DIRECT = {"ada": ADA, "ben": BEN}
 #: Where people go on whatever happens.

@@ -779,6 +779,7 @@ async def test_bots_of_one_platform_do_not_meet() -> None:
     ("at", "shown", "unanswered"),
     [("before effect", [], 1), ("after effect", ["one"], 1), ("after answer", ["one"], 0)],
 )
+@pytest.mark.campaign
 async def test_a_process_is_killed_at_a_named_point_of_its_send(
     platform: Control, at: Any, shown: list[str], unanswered: int
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 from collections.abc import AsyncIterator
@@ -14,9 +13,8 @@ from click.testing import CliRunner
 
 from gateway import app
 from gateway.__main__ import main
-from gateway.cli import examination, golden
+from gateway.cli import examination
 from gateway.cli.examination import Diagnosis
-from gateway.cli.exits import Unusable
 from gateway.config.loading import Config, load
 from gateway.config.settings import EmbeddingSettings
 from gateway.ops import http
@@ -26,7 +24,6 @@ from memory.store.database import Transaction
 from memory.store.sqlite import driver as drivers
 from tests.kit import ollama
 from tests.kit.fakes import NOON, Clock
-from tests.kit.patience import SECONDS
 from tests.kit.stores import address, opened, planted, wrote
 from tests.kit.talk import private
 from tests.platforms.telegram import serving as telegram_serving
@@ -61,7 +58,7 @@ async def store(config: Config) -> AsyncIterator[Path]:
     """A store in which Ada has a memory; at the end nobody has it open."""
     path = config.data_dir / "remora.db"
     async with opened(path, Clock(), agents=("assistant",)) as memory:
-        await planted(memory, await memory.context(*private("ada")), "lives in Porto")
+        await planted(memory, await memory.identities.context(*private("ada")), "lives in Porto")
         yield path
 
 
@@ -260,47 +257,3 @@ def test_a_broken_configuration_is_told_with_code_78(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("data_dirr: x\n")
     done = CliRunner().invoke(main, ["doctor", "--config", str(tmp_path / "config.yaml")])
     assert done.exit_code == 78 and "data_dirr" in done.stderr
-
-
-@pytest.mark.sqlite("copies its file")
-async def test_a_golden_set_is_scored_beside_the_open_store(tmp_path: Path) -> None:
-    """Results are kept as figures, and no question is answered from the store itself."""
-    config = configured(tmp_path)
-    file = tmp_path / "golden.yaml"
-    file.write_text(
-        "- {ask: where does Ada live, find: [porto], person: 'console:ada'}\n"
-        "- {ask: which car does Ada drive, find: [fiat], person: 'console:ada'}\n"
-    )
-    async with store(config):
-        scored = await golden.score(config, golden.read(file))
-    assert (scored.asked, scored.recall, scored.missed) == (2, 0.5, ("which car does Ada drive",))
-    golden.keep(config, scored, now=NOON - DAY)
-    assert golden.keep(config, scored, now=NOON) == [(NOON - DAY, 0.5), (NOON, 0.5)]
-    assert "Ada" not in (config.data_dir / golden.HISTORY).read_text()
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("- {ask: x, find: [y]}", "person: PLATFORM:USER or chat"),
-        ("- {ask: x, find: [], person: 'console:ada'}", "at least one text"),
-        ("- {asks: x}", "0.ask"),
-        ("[]", "no question"),
-        ("- [", "Can't read"),
-    ],
-)
-def test_a_golden_set_that_can_not_be_used_says_where(tmp_path: Path, text: str, told: str) -> None:
-    file = tmp_path / "golden.yaml"
-    file.write_text(text)
-    with pytest.raises(Unusable, match=told):
-        golden.read(file)
-
-
-@pytest.mark.sqlite("copies its file")
-async def test_a_golden_set_of_a_stranger_is_refused(tmp_path: Path) -> None:
-    config = configured(tmp_path)
-    file = tmp_path / "golden.yaml"
-    file.write_text("- {ask: where does he live, find: [porto], person: 'console:nobody'}\n")
-    async with store(config):
-        with pytest.raises(Unusable, match="console:nobody has never talked"):
-            await asyncio.wait_for(golden.score(config, golden.read(file)), SECONDS)

@@ -33,7 +33,7 @@ async def sound(home: Home) -> AsyncIterator[str]:
     (home / "agents").mkdir()
     (home / "config.yaml").write_text("data_dir: data\nhttp: {port: 1}\nembedding: {provider: none}\n")
     async with opened(home / "data" / "remora.db", Clock(), agents=("assistant",)) as memory:
-        await planted(memory, await memory.context(*private("ada")), "lives in Porto")
+        await planted(memory, await memory.identities.context(*private("ada")), "lives in Porto")
     for file in (home / "data").iterdir():
         file.chmod(0o600)
     backed_up(home, NOON - DAY / 24)

@@ -15,7 +15,8 @@ import pytest
 
 from agents.llm import ModelRateLimited
 from agents.spec import ModelSpec
-from memory.service import Part, Where, Who
+from memory.chat.identities import Where, Who
+from memory.mailbox.outbox import Part
 from tests.kit.doors import (
     FRONT_KEY,
     SHARED_KEY,
@@ -495,7 +496,7 @@ async def test_what_nobody_asked_for_comes_with_the_next_answer_in_its_place(hom
     """It waits in the outbox meanwhile, is no trouble, and is not lost however long that takes."""
     key = await home.key()
     content(await home.chat(key, "Hello"))
-    context = await home.world.memory.known(
+    context = await home.world.memory.identities.known(
         Where(
             session_key="api:1:assistant.key1",
             platform="api",
@@ -507,7 +508,7 @@ async def test_what_nobody_asked_for_comes_with_the_next_answer_in_its_place(hom
         Who(platform="api", user_id="1", name="N7"),
     )
     assert context is not None
-    await home.world.memory.request(context, lambda _edits: "", tell=lambda _: [Part(text="Water the plants!")])
+    await home.world.memory.requests.run(context, lambda _edits: "", tell=lambda _: [Part(text="Water the plants!")])
     home.world.store.delivery.wake(context.session.key)
     home.world.clock.move(days=1)
     assert await home.world.rows("select count(*) from outbox where state = 'pending'") == [(1,)]

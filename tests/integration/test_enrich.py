@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from memory.context import Context
 from memory.errors import NotFound
 from memory.jobs import enrich
 from memory.jobs.base import Night
@@ -16,7 +17,7 @@ from memory.jobs.runner import Jobs
 from memory.learn.answer import Unreadable
 from memory.learn.entities import Reads, by_spacy
 from memory.learn.model import BackgroundModel, BudgetSpent, ModelRequest, RequestRefused
-from memory.service import Context, Service
+from memory.service import Service
 from memory.store import entities
 from memory.store.entities import Named
 from memory.store.job_runs import Run
@@ -159,7 +160,7 @@ async def test_so_many_a_day_of_all_people_together_the_newest_first(
     memory: Service, ada: Context, clock: Clock
 ) -> None:
     """DESIGN 5.3: 50 a night, whoever has most to tell, and however often it is run."""
-    bob, club = await memory.context(*private("bob")), await memory.context(*group("club", "ada"))
+    bob, club = await memory.identities.context(*private("bob")), await memory.identities.context(*group("club", "ada"))
     for n in range(40):
         for who in (ada, bob, club):
             await planted(memory, who, f"saw Place{n:02d} there")
@@ -175,7 +176,7 @@ async def test_so_many_a_day_of_all_people_together_the_newest_first(
 
 async def test_each_agent_reads_for_its_own_people(memory: Service, ada: Context, clock: Clock) -> None:
     """Where agents share a store nobody's memories are read twice, nor by an agent they don't talk to."""
-    bob = await memory.context(*private("bob", agent="other"))
+    bob = await memory.identities.context(*private("bob", agent="other"))
     await planted(memory, ada, "works for Siemens")
     await planted(memory, bob, "works for Bosch")
     trained = Trained()

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from memory.context import Context
 from memory.errors import NotFound
 from memory.scope import Scope
-from memory.service import Context, Service
+from memory.service import Service
 from memory.store import entities, memories
 from memory.store.database import Transaction
 from memory.store.entities import Entity, Named
@@ -148,8 +149,8 @@ async def test_a_longer_name_hides_the_shorter_one_inside_it(memory: Service, ad
 
 async def test_entities_never_cross_owners(memory: Service, ada: Context) -> None:
     """That somebody knows a name at all is private."""
-    bob = await memory.context(*private("bob"))
-    club = await memory.context(*group("club", "ada"))
+    bob = await memory.identities.context(*private("bob"))
+    club = await memory.identities.context(*group("club", "ada"))
     memory_id = await keep(memory, ada, "Mary Chen", MARY)
     for other in (bob, club):
         assert await known(memory, other, "Mary Chen") is None
@@ -165,7 +166,7 @@ async def test_entities_never_cross_owners(memory: Service, ada: Context) -> Non
 
 async def test_what_another_agent_keeps_to_itself_is_not_counted(memory: Service, ada: Context) -> None:
     """Agents share owners, but a row that stays with one agent names nobody to the other."""
-    other = await memory.context(*private("ada", agent="other"))
+    other = await memory.identities.context(*private("ada", agent="other"))
     await keep(memory, other, "Mary Chen", MARY, agent_id=other.scope.agent_id)
     assert await known(memory, other, "Mary Chen") is not None
     assert await known(memory, ada, "Mary Chen") is None
@@ -174,7 +175,7 @@ async def test_what_another_agent_keeps_to_itself_is_not_counted(memory: Service
 
 async def test_two_owners_of_one_scope_know_a_name_as_one(memory: Service, ada: Context) -> None:
     """Linked identities are one person, who does not think in accounts."""
-    bob = await memory.context(*private("bob"))
+    bob = await memory.identities.context(*private("bob"))
     ids = [await keep(memory, context, "Mary Chen", MARY) for context in (ada, bob)]
     both = Scope(
         agent_id=ada.scope.agent_id, owners=(*ada.scope.owners, *bob.scope.owners), own=ada.scope.own,
@@ -201,7 +202,7 @@ async def test_merged_entities_answer_to_both_names_and_stay_merged(memory: Serv
 
 async def test_merging_reaches_no_other_owner(memory: Service, ada: Context) -> None:
     """Another owner's entity looks exactly like an unknown one."""
-    bob = await memory.context(*private("bob"))
+    bob = await memory.identities.context(*private("bob"))
     await keep(memory, ada, "Mary Chen", MARY)
     await keep(memory, bob, "Mary Chen", MARY)
     mine, theirs = await known(memory, ada, "Mary Chen"), await known(memory, bob, "Mary Chen")

@@ -16,11 +16,15 @@ from click.testing import CliRunner
 
 from gateway.__main__ import main
 from gateway.commands.forget import left_on_server
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
 from memory.errors import StoreBehind
 from memory.forgetting import ledger
+from memory.forgetting.choose import Selection
+from memory.forgetting.forgetting import Receipt
 from memory.forgetting.ledger import LedgerEntry
-from memory.service import AgentMemory, Keeping, Receipt, Selection, Service
+from memory.jobs.housekeeping import Keeping
+from memory.learn.agents import AgentMemory
+from memory.service import Service
 from memory.store import sealing
 from memory.store.sealing import Seal
 from memory.transfer.backups import Retention

@@ -266,7 +266,7 @@ async def world(folder: Path) -> AsyncIterator[World]:
             model_url=mind.base_url,
             memory="{exit_seconds: 0, quiet_seconds: 0.1}",
             log="{level: debug, format: json, file: log.json}",
-            limits="{burst_seconds: 0, person_burst: 1000, placeholder_seconds: 60, stale_hours: 168}",
+            limits="{burst_seconds: 0, person_messages_per_minute: 3000, placeholder_seconds: 60, stale_hours: 168}",
             transcriber=f"{{model: whisper-1, base_url: '{mind.base_url}'}}",
         )
         config = folder / "config.yaml"
@@ -349,6 +349,7 @@ def _id_in(text: str) -> str:
 
 
 @pytest.mark.stands("it looks for words in all files itself")
+@pytest.mark.campaign
 async def test_what_is_forgotten_stands_in_no_file_any_more(tmp_path: Path) -> None:
     """By every way there is, on both platforms, beside another reader, in new backups and exports, after a restore."""
     async with world(tmp_path) as there:
@@ -493,6 +494,7 @@ async def lives(folder: Path) -> AsyncIterator[Callable[[str], Awaitable[str]]]:
         await process.wait()
 
 
+@pytest.mark.campaign
 async def test_killed_between_the_erasing_and_the_receipt_the_receipt_comes_once(tmp_path: Path) -> None:
     """kill -9 as the erasing is committed, or just before: nothing is left, and that is told, once."""
     async with world(tmp_path) as there, lives(tmp_path) as product:

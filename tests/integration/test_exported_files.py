@@ -12,7 +12,7 @@ import pytest
 
 from channels.base import Place
 from channels.console import ConsoleChannel, Streams
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
 from memory.transfer.exported_files import of_person
 from memory.transfer.formats import remora
 from tests.kit.bench import Handset, Talk

@@ -19,10 +19,10 @@ from channels.console import ConsoleChannel, Streams
 from channels.discord import DiscordChannel
 from channels.telegram import TelegramChannel, TelegramRateLimited
 from gateway.pipeline.delivery import Delivery, pieces, shows
-from memory.service import Part, Service
-from memory.store import mailbox
+from memory.mailbox import mailbox, outbox
+from memory.mailbox.outbox import Outgoing, Part
+from memory.service import Service
 from memory.store.database import Transaction
-from memory.store.mailbox import Outgoing
 from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.migrate import migrations
 from tests.kit.discord_bot import Host, bot, place, registered, row, running
@@ -102,7 +102,7 @@ async def test_file_of_a_row_that_is_given_up_is_gone(memory: Service) -> None:
     await memory.mailbox.fail_and_notify(first, "too_large", Part(text="sorry"))
     await memory.mailbox.give_up("telegram:1:-", "blocked")
     assert (await files(memory))[:3] == [("dead", "", None), ("dead", "", None), ("pending", EXPORT.name, EXPORT.data)]
-    assert await memory.database.write(lambda tx: mailbox.purge(tx, "telegram")) == 2
+    assert await memory.database.write(lambda tx: outbox.purge(tx, "telegram")) == 2
 
 
 async def test_file_of_unknown_fate_is_kept_for_a_while_only(memory: Service, clock: Clock) -> None:
@@ -112,12 +112,13 @@ async def test_file_of_unknown_fate_is_kept_for_a_while_only(memory: Service, cl
     assert row is not None
     await memory.mailbox.offer(row, Part(text="Again?"))
     (first, *_) = await memory.database.read(lambda reader: reader.all("select created_at from outbox order by id"))
-    before = first["created_at"]
-    await memory.database.write(lambda tx: mailbox.expire_held(tx, before=before, now=before))
+    week_later = first["created_at"] + 7 * 24 * 3_600_000
+    await memory.database.write(lambda tx: mailbox.begin(tx, alone=True, now=week_later))
     assert (await files(memory))[0] == ("unknown", EXPORT.name, EXPORT.data)
-    await memory.database.write(lambda tx: mailbox.expire_held(tx, before=before + 1, now=before + 1))
+    await memory.database.write(lambda tx: mailbox.begin(tx, alone=True, now=week_later + 1))
     assert (await files(memory))[0] == ("dead", "", None)
-    assert not await memory.database.write(lambda tx: mailbox.repost(tx, row.id, now=before))
+    await memory.mailbox.show_again(CHAT, row.id, inbox_id=0, gone=Part(text="It is gone."))
+    assert (await files(memory))[0] == ("dead", "", None)
 
 
 async def test_rows_of_before_there_were_files_are_sent(tmp_path: Path) -> None:
@@ -132,7 +133,7 @@ async def test_rows_of_before_there_were_files_are_sent(tmp_path: Path) -> None:
     )
     await old.close()
     new = await SqliteDatabase.open(path, now=2)
-    row = await new.write(lambda tx: mailbox.take(tx, 2, CHAT))
+    row = await new.write(lambda tx: outbox.take(tx, 2, CHAT))
     await new.close()
     assert row is not None
     assert (row.text, row.file_name, row.file) == ("hello", "", None)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
 from memory.store.memories import Draft, insert
 from tests.kit.bench import Handset, Talk
 from tests.kit.fakes import Clock
@@ -23,7 +23,7 @@ def talk(tmp_path: Path, clock: Clock) -> Talk:
 
 async def filed(talk: Talk, value: str, *, category: str = "project", topic: str = "", subject: str = "") -> str:
     """Tells a fact as a model would file it, and returns its id."""
-    context = await talk.memory.context(*private("ada"))
+    context = await talk.memory.identities.context(*private("ada"))
     now = talk.clock()
     draft = Draft(
         kind="fact", owner_id=context.scope.writes_to, category=category, key="note", value=value, topic=topic,
@@ -145,7 +145,7 @@ async def test_whoever_is_forgotten_by_name_is_known_nowhere_any_more(talk: Talk
     async with talk.running():
         for text in MIRIAM:
             await talk.ask(text)
-        await talk.memory.flush(await talk.context(), "test")
+        await talk.memory.learner.flush((await talk.context()).session.id, "test")
         await talk.kept("Miriam has the spare key")
         await talk.memory.indexed()
         talk.model.answers = ["Give Miriam my love."]
@@ -157,7 +157,7 @@ async def test_whoever_is_forgotten_by_name_is_known_nowhere_any_more(talk: Talk
         assert let_go() in await talk.ask("yes")
         said = [str(row[0]) for row in await talk.rows("select text from messages where role = 'user' and text <> ''")]
         assert said == [*MIRIAM[4:], "I am off now"]
-        assert await talk.memory.search(await talk.context(), "who is Miriam?", limit=5) == []
+        assert await talk.memory.browse.search(await talk.context(), "who is Miriam?", limit=5) == []
         assert "Porto" not in await talk.ask("/memory search who is Miriam?")
         await talk.ask("what did I tell you?")
         shown = str(talk.model.requests[-1])

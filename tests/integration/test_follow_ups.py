@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from channels.base import Place as At
-from gateway.ops.reminder_clock import ReminderClock
 from gateway.pipeline.policy import Rules
-from memory.service import Where, Who
+from gateway.pipeline.reminder_clock import ReminderClock
+from memory.chat.identities import Where, Who
 from memory.store import people
 from memory.transfer import backups
 from tests.kit.fakes import DAY, NOON, ScriptedModel
@@ -61,7 +61,7 @@ async def learns(world: World, *texts: str, author: str = BOB, chat: str | None 
     """Has somebody say this, and reads it for memories."""
     for text in texts:
         await world.say(text, author=author, **({} if chat is None else {"chat": chat}))
-    await world.memory.flush(await world.memory.context(*there(author, chat)), "test")
+    await world.memory.learner.flush((await world.memory.identities.context(*there(author, chat))).session.id, "test")
 
 
 def there(author: str, chat: str | None = None) -> Place:

@@ -259,7 +259,7 @@ async def test_a_yes_counts_even_if_the_process_ended_just_after_it(bench: Tools
     """The question is settled then, and the message that settled it comes again."""
     async with bench.running() as router:
         await bench.wants()
-        question = await bench.memory.question(*private("ada"))
+        question = await bench.memory.questions.at(*private("ada"))
         assert question is not None
         ((newest,),) = await bench.rows("select max(id) from inbox")
         await bench.memory.outside_calls.agree(question, "do", int(str(newest)) + 1)
@@ -359,7 +359,7 @@ async def test_extraction_reads_no_result(bench: Tools) -> None:
     async with bench.running():
         bench.model.answers = [calls(("read", '{"page": "x"}')), "Read."]
         await bench.ask("read the page")
-        await bench.memory.flush(await bench.context(), "test")
+        await bench.memory.learner.flush((await bench.context()).session.id, "test")
         assert await bench.remembered() == []
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
 from languages import Language
 from tests.kit.bench import Bench, Screen, kept
 from tests.kit.fakes import Clock, ScriptedModel
@@ -29,7 +29,7 @@ async def said(bench: Bench) -> list[str]:
 
 async def learned(bench: Bench, text: str) -> None:
     await bench.say(text)
-    await bench.memory.flush(await bench.context(), "test")
+    await bench.memory.learner.flush((await bench.context()).session.id, "test")
 
 
 @pytest.mark.parametrize(

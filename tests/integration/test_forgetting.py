@@ -16,34 +16,29 @@ import numpy as np
 import pytest
 
 from memory.chat.edits import Edits
+from memory.chat.identities import Where, Who
+from memory.chat.turns import Outcome, Said
+from memory.context import Context
 from memory.errors import Derived, NotFound, NotYours
 from memory.forgetting import erase
-from memory.forgetting.forgetting import Forgetting, Scrubbing
+from memory.forgetting.choose import Selection
+from memory.forgetting.forgetting import ForgetPreview, Forgetting, Scrubbing
 from memory.learn import keep
+from memory.mailbox.outbox import Part
+from memory.recall.recall import Budget
 from memory.recall.search import Search
-from memory.service import (
-    Attached,
-    Budget,
-    Context,
-    ForgetPreview,
-    Outcome,
-    Part,
-    Said,
-    Selection,
-    Service,
-    Utterance,
-    Where,
-    Who,
-)
+from memory.service import Service
 from memory.store import erasure, history, lineage, memories, vectors
+from memory.store.attachments import Attached
 from memory.store.database import Transaction
+from memory.store.history import Utterance
 from memory.store.memories import Draft
 from memory.store.sqlite.driver import Driver
 from memory.text.words import stem
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import carried_out, forgotten, secret, traces
 from tests.kit.patience import until
-from tests.kit.stores import DRIVERS, counting, opened, planted, rows, wrote
+from tests.kit.stores import DRIVERS, counting, opened, planted, profile_of, rows, wrote
 from tests.kit.talk import exchange, group, private, received
 
 
@@ -62,7 +57,7 @@ async def derived(memory: Service, context: Context, value: str, parents: Sequen
 
 
 async def id_of(memory: Service, context: Context, value: str) -> str:
-    return next(m.short_id for m in await memory.memories(context, limit=50) if value in m.value)
+    return next(m.short_id for m in await memory.browse.memories(context, limit=50) if value in m.value)
 
 
 async def episode(memory: Service, place: tuple[Where, Who], clock: Clock, words: list[str]) -> None:
@@ -165,8 +160,8 @@ async def test_no_byte_of_what_is_forgotten_is_left_in_any_file(
             memory.database, search=Search(memory.database, now=clock), now=clock, new_id=memory.new_id,
             scrubbing=Scrubbing(wait_seconds=0.2, again_seconds=0.05),
         )  # fmt: skip
-        ada = await memory.context(*private("ada"))
-        clubbed = await memory.context(*group("club", "ada"))
+        ada = await memory.identities.context(*private("ada"))
+        clubbed = await memory.identities.context(*group("club", "ada"))
         for n in range(2):
             await episode(memory, private("ada"), clock, words)
             await episode(memory, group("club", "ada"), clock, words)
@@ -196,7 +191,7 @@ async def test_no_byte_of_what_is_forgotten_is_left_in_any_file(
         assert later is not None and later.scrubbed
         assert later.messages == receipts[0][1].messages == 2
         assert traces(path, words) == {}
-        assert await memory.search(ada, "secret plan merged", limit=10) == []
+        assert await memory.browse.search(ada, "secret plan merged", limit=10) == []
         assert {table for table, columns in erasure.WORDS.items() for column in columns
                 for row in await rows(memory, f"select {column} from {table}")
                 if any(word in str(row[0]) for word in words)} == set()  # fmt: skip
@@ -211,7 +206,7 @@ async def test_what_sqlite_leaves_in_free_space_goes_as_well(tmp_path: Path, clo
     """`secure_delete` wipes the cells of deleted rows, but not the copies left where rows have moved between pages."""
     path = tmp_path / "remora.db"
     async with opened(path, clock) as memory:
-        ada = await memory.context(*private("ada"))
+        ada = await memory.identities.context(*private("ada"))
 
         def fill(tx: Transaction) -> None:
             for n in range(1_500):
@@ -237,7 +232,7 @@ async def test_only_the_target_goes_and_the_receipt_says_what(memory: Service, c
     for person in ("ada", "bob"):
         await episode(memory, private(person), clock, words)
         await episode(memory, group("club", person), clock, words)
-    ada, bob = await memory.context(*private("ada")), await memory.context(*private("bob"))
+    ada, bob = await memory.identities.context(*private("ada")), await memory.identities.context(*private("bob"))
 
     async def of_others() -> str:
         """All rows that are not of Ada's private chat."""
@@ -276,7 +271,7 @@ async def test_only_the_target_goes_and_the_receipt_says_what(memory: Service, c
     assert {name: before[name] - after[name] for name in before} == {name: getattr(receipt, name) for name in before}
     assert (receipt.memories, receipt.messages, receipt.files) == (2, 1, 3)
     assert await of_others() == others
-    assert [m.value for m in await memory.memories(bob, limit=9)] != []
+    assert [m.value for m in await memory.browse.memories(bob, limit=9)] != []
 
 
 async def test_the_same_request_changes_nothing_a_second_time(memory: Service, clock: Clock) -> None:
@@ -305,7 +300,7 @@ async def test_a_question_is_answered_once(memory: Service, ada: Context, clock:
         edits.ask("forget", Selection(what="here").fields(), choices=("words", "memory", "no"), preset="words")
 
     await wrote(memory, ask)
-    question = await memory.open_question(turn.context)
+    question = await memory.questions.open_to(turn.context)
     assert question is not None
     selection = Selection.from_json(question.payload)
     assert selection == Selection(what="here")
@@ -333,7 +328,7 @@ async def test_without_the_words_they_stay_and_teach_nothing_more(memory: Servic
         ("I live in Lisbon", 0, 0),
         ("Lisbon, nice!", 0, 0),
     ]
-    assert await memory.search(turn.context, "Lisbon", limit=5) == []
+    assert await memory.browse.search(turn.context, "Lisbon", limit=5) == []
 
 
 async def test_what_is_forgotten_is_not_learned_again(memory: Service, clock: Clock) -> None:
@@ -341,7 +336,7 @@ async def test_what_is_forgotten_is_not_learned_again(memory: Service, clock: Cl
     turn = await exchange(memory, private("ada"), "I live in Lisbon", clock)
     said_at = turn.said[0].said_at
     await forgotten(memory, turn.context, "lisbon")
-    await memory.flush(turn.context, "test")
+    await memory.learner.flush(turn.context.session.id, "test")
     scope = turn.context.scope
 
     def draft(origin: str, at: int) -> Draft:
@@ -358,10 +353,10 @@ async def test_what_is_forgotten_is_not_learned_again(memory: Service, clock: Cl
             )
         )
         assert kept is None
-    assert await memory.memories(turn.context, limit=5) == []
+    assert await memory.browse.memories(turn.context, limit=5) == []
     clock.move(days=1)
     await exchange(memory, private("ada"), "I live in Lisbon", clock)
-    assert [m.value for m in await memory.memories(turn.context, limit=5)] == ["Lisbon"]
+    assert [m.value for m in await memory.browse.memories(turn.context, limit=5)] == ["Lisbon"]
 
 
 async def test_what_was_merged_with_it_comes_back(memory: Service, clock: Clock) -> None:
@@ -375,7 +370,7 @@ async def test_what_was_merged_with_it_comes_back(memory: Service, clock: Clock)
     (short_id,) = [m.short_id for m in preview.shown if m.value == "likes oolong tea"]
     receipt = await forgotten(memory, turn.context, short_id)
     assert (receipt.memories, receipt.derived, receipt.restored, receipt.keep_source) == (1, 1, 1, 1)
-    (left,) = await memory.memories(turn.context, limit=9)
+    (left,) = await memory.browse.memories(turn.context, limit=9)
     assert left.value == "likes espresso"
     shown = await memory.database.read(lambda reader: lineage.sources(reader, turn.context.scope, [left.id]))
     assert [source.text for source in shown[left.id]] == [None]
@@ -385,9 +380,9 @@ async def test_the_profile_forgets_with_its_facts(memory: Service, clock: Clock)
     """A slot is made of facts; the older home, said elsewhere, stays history and does not return."""
     await exchange(memory, private("ada"), "I live in Porto", clock)
     turn = await exchange(memory, private("ada"), "I live in Lisbon now", clock)
-    assert [m.value for m in await memory.profile(turn.context)] == ["Lisbon"]
+    assert [m.value for m in await profile_of(memory, turn.context)] == ["Lisbon"]
     await forgotten(memory, turn.context, await id_of(memory, turn.context, "Lisbon"))
-    assert await memory.profile(turn.context) == []
+    assert await profile_of(memory, turn.context) == []
     assert await rows(memory, "select value, valid_until is null from memories where kind = 'fact'") == [("Porto", 0)]
 
 
@@ -441,7 +436,7 @@ async def test_what_can_be_typed(memory: Service, clock: Clock) -> None:
     assert everything is not None and everything.memories >= here.memories + 2
     with pytest.raises(NotFound):
         await previewed(memory, context, "m_nothere")
-    profile = (await memory.profile(context))[0]
+    profile = (await profile_of(memory, context))[0]
     with pytest.raises(Derived):
         await previewed(memory, context, profile.short_id)
 
@@ -474,7 +469,7 @@ async def test_in_a_group_one_forgets_what_is_ones_own(memory: Service, clock: C
     hers = await exchange(memory, group("club", "ada"), "I live in Lisbon", clock, answer="Lisbon!")
     his = await exchange(memory, group("club", "bob"), "I live in Lisbon, too", clock, answer="You, too!")
     await exchange(memory, private("ada"), "I live in Faro", clock)
-    theirs = [m for m in await memory.memories(hers.context, limit=9) if m.author_id == his.context.speaker.id]
+    theirs = [m for m in await memory.browse.memories(hers.context, limit=9) if m.author_id == his.context.speaker.id]
     with pytest.raises(NotYours):
         await previewed(memory, hers.context, theirs[0].short_id)
     preview = await previewed(memory, hers.context, "lisbon")
@@ -519,7 +514,7 @@ async def test_a_reply_names_what_is_meant(memory: Service, clock: Clock) -> Non
     preview = await previewed(memory, turn.context, "", reply_to="shown")
     assert preview is not None and [m.value for m in preview.shown] == ["Lisbon"]
     assert await previewed(memory, turn.context, "", reply_to="never") is None
-    bob = await memory.context(*private("bob"))
+    bob = await memory.identities.context(*private("bob"))
     assert await previewed(memory, bob, "", reply_to=turn.said[0].platform_ref) is None
 
 
@@ -534,7 +529,7 @@ async def test_nothing_is_left_of_a_person_who_wants_out(tmp_path: Path, clock: 
         await episode(memory, (where, who), clock, words)
         await episode(memory, (club, who), clock, words)
         bobs = await exchange(memory, group("club", "bob"), "I live in Faro", clock)
-        ada = await memory.context(where, who)
+        ada = await memory.identities.context(where, who)
         receipt = await carried_out(memory, ada, Selection(what="me"))
         assert receipt.scrubbed and receipt.messages == 2
         left = {table: row for table, columns in erasure.WORDS.items() for column in columns
@@ -543,7 +538,7 @@ async def test_nothing_is_left_of_a_person_who_wants_out(tmp_path: Path, clock: 
         assert left == {}
         assert traces(path, [*words, "Zqadelinde"]) == {}
         assert stem.cache_info().currsize == 0
-        assert [m.value for m in await memory.memories(bobs.context, limit=9)] == ["Faro"]
+        assert [m.value for m in await memory.browse.memories(bobs.context, limit=9)] == ["Faro"]
         assert ("I live in Faro",) in await rows(memory, "select text from messages")
 
 
@@ -561,9 +556,9 @@ async def test_edited_and_deleted_words_leave_the_files_as_well(tmp_path: Path, 
             ref = turn.said[0].platform_ref
             assert ref is not None
             if n:
-                await memory.retract("console", where.session_key, [ref])
+                await memory.requests.retract("console", where.session_key, [ref])
             else:
-                await memory.amend(
+                await memory.requests.amend(
                     where, who, await received(memory, where.session_key), platform_ref=ref, text="I live in Porto",
                     compose=lambda text, _: text,
                 )  # fmt: skip
@@ -597,7 +592,7 @@ async def test_what_was_erased_is_erased_again_in_a_store_put_back(tmp_path: Pat
     words: list[str] = []
     async with opened(tmp_path / "remora.db", clock) as memory:
         await episode(memory, private("ada"), clock, words)
-        ada = await memory.context(*private("ada"))
+        ada = await memory.identities.context(*private("ada"))
         backup = sqlite3.connect(tmp_path / "old.db")
         with sqlite3.connect(tmp_path / "remora.db") as source:
             source.backup(backup)

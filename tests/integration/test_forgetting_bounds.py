@@ -11,13 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from memory.chat.identities import Where, Who
+from memory.context import Context
 from memory.forgetting import blanking, plan
-from memory.forgetting.choose import Asker
+from memory.forgetting.choose import Asker, Selection
 from memory.forgetting.erase import carry_out
-from memory.service import Attached, Context, Part, Receipt, Selection, Service, Where, Who
+from memory.forgetting.forgetting import Receipt
+from memory.mailbox.outbox import Outgoing, Part
+from memory.service import Service
 from memory.store import chats, erasure, memories
+from memory.store.attachments import Attached
 from memory.store.database import Reader, Transaction
-from memory.store.mailbox import Outgoing
 from tests.kit.fakes import Clock, counting_ids
 from tests.kit.forgetting import carried_out, forgotten, traces
 from tests.kit.stores import connection_of, link, opened, planted, rows, wrote
@@ -60,8 +64,8 @@ def asker(context: Context) -> Asker:
 async def test_a_short_word_erases_nobody_elses_mail(memory: Service) -> None:
     """Tea stands in "instead" and in "steamboat", and what holds them was somebody else's."""
     hers, his = group("club", "ada"), group("club", "bob")
-    context = await memory.context(*hers)
-    await memory.context(*his)
+    context = await memory.identities.context(*hers)
+    await memory.identities.context(*his)
     his_failed = await failed(memory, his, "please sum up the steamboat contract, and the tea is ready at four")
     await unsent(memory, his, Part(text="Bob, come on Tuesday instead of Monday"))
     kept = await payload(memory, his_failed)
@@ -76,8 +80,8 @@ async def test_a_short_word_erases_nobody_elses_mail(memory: Service) -> None:
 async def test_ones_own_mail_that_quotes_it_goes(memory: Service) -> None:
     """In a group it is known by who wrote it; an admin may have anybody's erased."""
     hers, his = group("club", "ada"), group("club", "bob")
-    context, boss = await memory.context(*hers), await memory.context(*group("club", "boss"))
-    await memory.context(*his)
+    context, boss = await memory.identities.context(*hers), await memory.identities.context(*group("club", "boss"))
+    await memory.identities.context(*his)
     mine, theirs = [await failed(memory, place, "so the vault opens at nine, then") for place in (hers, his)]
     await unsent(memory, hers, Part(text="Noted: the vault opens at nine."))
     await forgotten_value(memory, context, "the vault opens at nine")
@@ -130,8 +134,8 @@ async def test_a_message_that_waits_to_be_asked_for_goes_with_all(memory: Servic
 async def test_of_a_group_only_ones_own_late_messages_go(memory: Service) -> None:
     """Others still want theirs answered."""
     hers, his = group("club", "ada"), group("club", "bob")
-    context = await memory.context(*hers)
-    await memory.context(*his)
+    context = await memory.identities.context(*hers)
+    await memory.identities.context(*his)
     ids = []
     for where, who in (hers, his):
         text = json.dumps({"text": f"late word of {who.user_id}", "author_id": who.user_id})
@@ -152,7 +156,7 @@ async def test_an_admin_has_older_versions_erased_as_well(memory: Service, clock
     old = await planted(memory, his.context, "keeps bees in Graz", sources=source)
     new = await planted(memory, his.context, "keeps bees in Linz", sources=source)
     await wrote(memory, lambda tx: memories.supersede(tx, old, new, at=clock()))
-    boss = await memory.context(*group("club", "boss"))
+    boss = await memory.identities.context(*group("club", "boss"))
     receipt = await carried_out(memory, boss, Selection(what="memories", memory_ids=(new,)), may_all=True)
     assert receipt.memories == 2
     assert await rows(memory, "select value from memories") == []
@@ -312,7 +316,7 @@ async def test_a_message_that_is_committed_late_under_a_lower_id_is_looked_throu
     turn = await exchange(memory, private("ada"), "the vault opens at nine", clock, answer="Noted.")
     elsewhere = await exchange(memory, private("phone"), "hello", clock, answer="Hello.")
     await link(memory, turn.context, elsewhere.context)
-    context = await memory.context(*private("ada"))
+    context = await memory.identities.context(*private("ada"))
     selection = Selection(what="memories", message_ids=(turn.said[0].id,))
 
     def answered(session_id: int, message_id: int, text: str) -> Callable[[Transaction], object]:
@@ -335,7 +339,7 @@ async def test_much_is_blanked_in_portions_also_after_a_crash(tmp_path: Path, cl
     """Everybody else goes on meanwhile; what is not blanked yet is out of sight, and the next start goes on."""
     path, count = tmp_path / "remora.db", 12_000
     async with opened(path, clock) as memory:
-        ada = await memory.context(*private("ada"))
+        ada = await memory.identities.context(*private("ada"))
         await wrote(memory, lambda tx: recorded(tx, ada, [f"the quagga says {n}" for n in range(count)]))
         await memory.indexed()
 
@@ -349,7 +353,7 @@ async def test_much_is_blanked_in_portions_also_after_a_crash(tmp_path: Path, cl
         kept = await rows(memory, "select count(*) from messages where text <> ''")
         seen = await rows(memory, "select count(*) from messages where text <> '' and erased_at is null or recall = 1")
         assert 0 < int(str(kept[0][0])) < count and seen == [(0,)]
-        assert await memory.search(ada, "quagga", limit=5) == []
+        assert await memory.browse.search(ada, "quagga", limit=5) == []
     async with opened(path, clock) as memory:
         assert await memory.forgetting.finish()
         assert await rows(memory, "select count(*) from messages where text <> ''") == [(0,)]

@@ -11,30 +11,24 @@ from pathlib import Path
 
 import pytest
 
+from memory.chat.edits import Edits
+from memory.chat.identities import Where, Who
+from memory.chat.turns import Outcome, Said, Turn
+from memory.chat.window import TurnMaterial
+from memory.context import Context
 from memory.errors import NotFound
-from memory.forgetting.choose import What
+from memory.forgetting.choose import Selection, What
 from memory.forgetting.forgetting import Forgetting, Scrubbing
+from memory.mailbox.outbox import Part
+from memory.recall.recall import Budget
 from memory.recall.search import Search
-from memory.service import (
-    Budget,
-    Context,
-    Edits,
-    Outcome,
-    Part,
-    Said,
-    Selection,
-    Service,
-    Spent,
-    Turn,
-    TurnMaterial,
-    Utterance,
-    Where,
-    Who,
-)
+from memory.service import Service
 from memory.store import erasure
+from memory.store.history import Utterance
+from memory.store.usage import Spent
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import carried_out, traces
-from tests.kit.stores import link, opened, planted, rows, unlink, wrote
+from tests.kit.stores import link, opened, planted, profile_of, rows, unlink, wrote
 from tests.kit.talk import exchange, group, private, received
 
 SPENT = Spent(model="m", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=False)
@@ -69,10 +63,10 @@ async def separated(memory: Service, clock: Clock) -> tuple[Context, Context]:
     """Contexts of Ada and Bob, made while they were linked; Bob has cut the link since."""
     for person, text in (("ada", "I live in Lisbon"), ("bob", "I live in Porto")):
         await exchange(memory, private(person), text, clock)
-    ada, bob = await memory.context(*private("ada")), await memory.context(*private("bob"))
+    ada, bob = await memory.identities.context(*private("ada")), await memory.identities.context(*private("bob"))
     await link(memory, ada, bob)
-    ada, bob = await memory.context(*private("ada")), await memory.context(*private("bob"))
-    assert len(await memory.memories(ada, limit=9)) == 2
+    ada, bob = await memory.identities.context(*private("ada")), await memory.identities.context(*private("bob"))
+    assert len(await memory.browse.memories(ada, limit=9)) == 2
     await unlink(memory, bob)
     return ada, bob
 
@@ -84,7 +78,7 @@ async def test_who_was_taken_out_of_a_link_meanwhile_loses_nothing(what: What, m
     selection = Selection(what=what, last=clock() + 1)
     assert (await memory.forgetting.preview_of(ada, selection)).messages == 1
     assert (await carried_out(memory, ada, selection)).messages == 1
-    assert [one.value for one in await memory.memories(bob, limit=9)] == ["Porto"]
+    assert [one.value for one in await memory.browse.memories(bob, limit=9)] == ["Porto"]
     said = await rows(memory, "select text from messages where role = 'user' and text <> ''")
     assert said == [("I live in Porto",)]
 
@@ -101,7 +95,7 @@ async def test_no_way_of_asking_shows_what_was_taken_out_of_a_link_meanwhile(mem
 
     async def at_desk(act: Callable[[Edits], object]) -> None:
         inbox_id = await received(memory, private("ada")[0].session_key)
-        await memory.answer(ada, inbox_id, lambda edits: [Part(text=repr(act(edits)))])
+        await memory.requests.answer(ada, inbox_id, lambda edits: [Part(text=repr(act(edits)))])
 
     await refused(lambda: memory.forgetting.preview(ada, str(short_id)))
     await refused(lambda: at_desk(lambda edits: edits.show(str(short_id))))
@@ -114,11 +108,11 @@ async def test_no_way_of_asking_shows_what_was_taken_out_of_a_link_meanwhile(mem
         await memory.browse.one(ada, str(short_id)),
         await memory.browse.profile(ada),
         await memory.privacy.kept(ada, looks_shown=9),
-        await memory.memories(ada, limit=9),
-        await memory.profile(ada),
-        await memory.why(ada),
+        await memory.browse.memories(ada, limit=9),
+        await profile_of(memory, ada),
+        await memory.browse.why(ada),
         await memory.turns.at_hand(ada),
-        await memory.search(ada, "Porto", limit=9),
+        await memory.browse.search(ada, "Porto", limit=9),
     ]
     assert "Lisbon" in repr(shown) and "Porto" not in repr(shown)
     assert (await memory.stats.stats(ada)).messages == 2 and (await memory.stats.status(ada)).total == 1
@@ -126,10 +120,10 @@ async def test_no_way_of_asking_shows_what_was_taken_out_of_a_link_meanwhile(mem
 
 async def test_an_opt_out_holds_though_accounts_were_linked_meanwhile(memory: Service) -> None:
     """The row of the person that it was begun with is gone by then."""
-    ada, bob = await memory.context(*private("ada")), await memory.context(*private("bob"))
+    ada, bob = await memory.identities.context(*private("ada")), await memory.identities.context(*private("bob"))
     await link(memory, ada, bob)
     await memory.privacy.learn_from(bob, False)
-    assert not (await memory.context(*private("bob"))).speaker.learning
+    assert not (await memory.identities.context(*private("bob"))).speaker.learning
 
 
 async def test_the_answer_of_a_turn_that_was_given_what_was_forgotten_meanwhile_goes(
@@ -138,7 +132,7 @@ async def test_the_answer_of_a_turn_that_was_given_what_was_forgotten_meanwhile_
     """Its own words are not what was forgotten, but its model was told it; the receipt waits for its end."""
     path = tmp_path / "remora.db"
     async with opened(path, clock) as memory:
-        ada = await memory.context(*private("ada"))
+        ada = await memory.identities.context(*private("ada"))
         chosen = await planted(memory, ada, "the code is swordfish")
         turn, view = await begun(memory, private("ada"), "what is my code?", clock)
         receipt = await carried_out(memory, ada, Selection(what="memories", memory_ids=(chosen,)))
@@ -152,7 +146,7 @@ async def test_the_answer_of_a_turn_that_was_given_what_was_forgotten_meanwhile_
 
 async def test_a_turn_beside_keeps_an_answer_that_tells_nothing_of_it(memory: Service, clock: Clock) -> None:
     """In a group somebody else's turn may be under way; it has nothing to do with what one of them has forgotten."""
-    ada = await memory.context(*group("club", "ada"))
+    ada = await memory.identities.context(*group("club", "ada"))
     chosen = await planted(memory, ada, "the code is swordfish")
     turn, view = await begun(memory, group("club", "bob"), "what time is it?", clock)
     receipt = await carried_out(memory, ada, Selection(what="memories", memory_ids=(chosen,)))
@@ -168,7 +162,7 @@ async def test_an_answer_already_gone_through_is_left_alone_after_a_restart(tmp_
     """By then nobody knows any more what was looked for, only that it was."""
     path = tmp_path / "remora.db"
     async with opened(path, clock) as memory:
-        ada = await memory.context(*group("club", "ada"))
+        ada = await memory.identities.context(*group("club", "ada"))
         chosen = await planted(memory, ada, "the code is swordfish")
         turn, view = await begun(memory, group("club", "bob"), "what time is it?", clock)
         # To this one every file is too large to be written anew on the spot.
@@ -193,7 +187,7 @@ async def test_where_nobody_knows_any_more_what_to_look_for_all_of_the_answer_go
     path = tmp_path / "remora.db"
     place = private("ada")
     async with opened(path, clock) as memory:
-        ada = await memory.context(*place)
+        ada = await memory.identities.context(*place)
         chosen = await planted(memory, ada, "the code is swordfish")
         turn, _ = await begun(memory, place, "what is my code?", clock)
         await memory.turns.keep_step(turn, 0, json.dumps({"text": "the code is swordfish"}), SPENT)
@@ -209,13 +203,13 @@ async def test_where_nobody_knows_any_more_what_to_look_for_all_of_the_answer_go
 
 async def test_without_the_words_an_answer_under_way_is_not_found_again(memory: Service, clock: Clock) -> None:
     """It may tell the memory, and would be recalled in its place."""
-    ada = await memory.context(*private("ada"))
+    ada = await memory.identities.context(*private("ada"))
     chosen = await planted(memory, ada, "the code is swordfish")
     turn, view = await begun(memory, private("ada"), "what is my code?", clock)
     await carried_out(memory, ada, Selection(what="memories", memory_ids=(chosen,)), how="memory")
     await ended(memory, turn, view, "I know: the code is swordfish")
     assert await memory.forgetting.finish()
-    assert await memory.search(ada, "swordfish", limit=9) == []
+    assert await memory.browse.search(ada, "swordfish", limit=9) == []
     kept = await rows(memory, "select text, recall from messages where role = 'assistant'")
     assert kept == [("I know: the code is swordfish", 0)]
 
@@ -224,7 +218,7 @@ async def test_what_a_given_up_turn_was_told_goes_with_it(tmp_path: Path, clock:
     """No message of history leads to a failed turn's steps, so a forget would never look there."""
     path = tmp_path / "remora.db"
     async with opened(path, clock) as memory:
-        ada = await memory.context(*private("ada"))
+        ada = await memory.identities.context(*private("ada"))
         chosen = await planted(memory, ada, "the code is swordfish")
         turn, _ = await begun(memory, private("ada"), "what is my code?", clock)
         await memory.turns.keep_step(turn, 0, json.dumps({"text": "swordfish"}), SPENT)
@@ -246,9 +240,9 @@ async def test_what_tools_bring_after_a_message_was_taken_back_goes(how: str, tm
         ref = turn.said[0].platform_ref
         assert ref is not None
         if how == "deleted":
-            assert await memory.retract("console", where.session_key, [ref]) == 1
+            assert await memory.requests.retract("console", where.session_key, [ref]) == 1
         else:
-            assert await memory.amend(
+            assert await memory.requests.amend(
                 where, who, await received(memory, where.session_key), platform_ref=ref, text="never mind",
                 compose=lambda text, _: text,
             )  # fmt: skip
@@ -269,7 +263,7 @@ async def test_an_edit_while_the_file_is_written_anew_has_it_written_once_more(t
         async def edit(turn: Turn) -> None:
             inbox_id, ref = await received(memory, where.session_key), turn.said[0].platform_ref
             assert ref is not None
-            assert await memory.amend(
+            assert await memory.requests.amend(
                 where, who, inbox_id, platform_ref=ref, text="never mind", compose=lambda text, _: text
             )
 
@@ -287,7 +281,7 @@ async def test_a_failed_message_that_went_leaves_no_trace_though_nothing_else_di
     path = tmp_path / "remora.db"
     async with opened(path, clock) as memory:
         where, _ = group("club", "ada")
-        ada = await memory.context(*group("club", "ada"))
+        ada = await memory.identities.context(*group("club", "ada"))
         failed = await received(
             memory, where.session_key, json.dumps({"text": "zanzibars at the gate", "author_id": "ada"})
         )

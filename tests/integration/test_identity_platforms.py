@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gateway.commands.catalogue import CATALOGUE
+from gateway.wording.texts import CATALOGUE
 from tests.kit.served import ADA, ANN, BEN, BOB, EVE, TELEGRAM_TOKEN, Served
 from tests.platforms import discord as discords
 from tests.platforms import telegram as telegrams

@@ -10,10 +10,12 @@ from typing import TypeAlias
 
 import pytest
 
+from memory.context import Context
 from memory.recall import index
-from memory.service import Context, Service, Utterance
+from memory.service import Service
 from memory.store import postings, settings
 from memory.store.database import Reader, Transaction
+from memory.store.history import Utterance
 from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.driver import Driver
 from memory.store.sqlite.migrate import migrations
@@ -56,11 +58,11 @@ async def chat_long(memory: Service) -> Context:
     await memory.turns.record(
         where, who, [Utterance(role="user", text=text, tokens=5, said_at=NOON, learn=False) for text in said]
     )
-    return await memory.context(where, who)
+    return await memory.identities.context(where, who)
 
 
 async def answers(memory: Service, context: Context, query: str) -> list[str]:
-    return [hit.text for hit in await memory.search(context, query, limit=8)]
+    return [hit.text for hit in await memory.browse.search(context, query, limit=8)]
 
 
 async def damage(memory: Service, sql: str) -> None:
@@ -193,7 +195,7 @@ async def test_a_start_does_not_wait_for_a_long_index(opened: Opened) -> None:
         await memory.indexed()
         await damage(memory, "update store_settings set value = '0.0' where name = 'words'")
     async with opened() as memory:
-        context = await memory.context(*private("ada"))
+        context = await memory.identities.context(*private("ada"))
         assert not await is_whole(memory)
         assert "we met at the lighthouse" in await answers(memory, context, "lighthouse")
         await memory.indexed()

@@ -10,18 +10,19 @@ from typing import Any
 
 import pytest
 
+from memory.context import Context
 from memory.errors import NotFound, StoreBusy
 from memory.jobs.base import Job, Night, Step
 from memory.jobs.runner import Jobs, NoUndo
-from memory.learn.agents import Agents
+from memory.learn.agents import AgentMemory, Agents
 from memory.learn.answer import Unreadable
-from memory.learn.learner import Learner
+from memory.learn.learner import Learner, Triggers
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
 from memory.scope import Scope
-from memory.service import AgentMemory, Context, Memory, Service, Triggers
+from memory.service import Service
 from memory.store import chats, job_runs, memories, scopes
 from memory.store.database import Reader, Transaction
-from memory.store.memories import Draft
+from memory.store.memories import Draft, Memory
 from memory.store.sqlite import health
 from memory.store.usage import Spent
 from tests.kit.fakes import DAY, NOON, Clock, counting_ids, runtime
@@ -119,7 +120,7 @@ async def told(memory: Service, *people_: str, notes: int = 1) -> list[Context]:
     """Each of these has had something kept in private, named after them."""
     contexts = []
     for person in people_:
-        context = await memory.context(*private(person))
+        context = await memory.identities.context(*private(person))
         for n in range(notes):
             await remember(memory, context, f"{person} {n}" if n else person)
         contexts.append(context)
@@ -127,7 +128,7 @@ async def told(memory: Service, *people_: str, notes: int = 1) -> list[Context]:
 
 
 async def values(memory: Service, context: Context) -> list[str]:
-    return sorted(one.value for one in await memory.memories(context, limit=100))
+    return sorted(one.value for one in await memory.browse.memories(context, limit=100))
 
 
 async def dump(memory: Service, *but: str) -> dict[str, list[tuple[Any, ...]]]:
@@ -187,7 +188,7 @@ async def test_a_step_adds_to_the_record_without_reading_it_again(memory: Servic
 async def test_those_for_whom_there_is_nothing_to_do_are_no_item(memory: Service, clock: Clock) -> None:
     """A quick look finds whom a run goes through, and may name some too many."""
     await told(memory, "ada")
-    await memory.context(*private("bob"))
+    await memory.identities.context(*private("bob"))
     everybody = Job(name="merge", owners=lambda reader, night: scopes.owners_served(reader, 1), steps=steps)
     run = await jobs(memory, clock, table=[everybody]).run("assistant", "merge", "2026-11-21")
     assert run is not None and run.counts == {"archived": 1, "merged": 1}
@@ -533,11 +534,11 @@ async def test_a_run_cut_short_anywhere_ends_the_same(tmp_path: Path, clock: Clo
 async def test_what_is_not_ones_own_is_answered_as_if_it_were_not(memory: Service, clock: Clock) -> None:
     """Another's run reads like none at all, to look at and to take back."""
     ada, bob = await told(memory, "ada", "bob")
-    club = await memory.context(*group("club", "ada"))
+    club = await memory.identities.context(*group("club", "ada"))
     night = jobs(memory, clock)
     run = await night.run("assistant", "merge", "2026-11-21")
     assert run is not None
-    cyd = await memory.context(*private("cyd"))
+    cyd = await memory.identities.context(*private("cyd"))
     for context in (cyd, club):
         said = []
         for number in (run.id, 999):
@@ -579,7 +580,7 @@ async def test_what_was_pinned_since_stays_and_what_was_forgotten_is_not_back(me
     night = jobs(memory, clock)
     run = await night.run("assistant", "merge", "2026-11-21")
     assert run is not None
-    made = (await memory.memories(ada, limit=1))[0]
+    made = (await memory.browse.memories(ada, limit=1))[0]
     await act(memory, ada, lambda edits: edits.pin(made.short_id, pinned=True))
     undone = await night.undo(ada, run.id)
     assert (undone.restored, [one.value for one in undone.stay]) == (0, [_MADE])
@@ -607,14 +608,14 @@ async def test_linked_accounts_are_looked_at_and_taken_back_as_one(memory: Servi
 async def test_a_group_has_its_own_runs(memory: Service, clock: Clock) -> None:
     """A run of a group is seen there, by all of them, and by nobody in private."""
     for person in ("ada", "bob"):
-        club = await memory.context(*group("club", person))
+        club = await memory.identities.context(*group("club", person))
         await remember(memory, club, f"{person} in the club")
     night = jobs(memory, clock)
     run = await night.run("assistant", "merge", "2026-11-21")
     assert run is not None and run.counts == {"archived": 2, "merged": 1}
     for person in ("ada", "bob", "cyd"):
-        assert len(await night.mine(await memory.context(*group("club", person)), limit=10)) == 1
-        assert await night.mine(await memory.context(*private(person)), limit=10) == []
+        assert len(await night.mine(await memory.identities.context(*group("club", person)), limit=10)) == 1
+        assert await night.mine(await memory.identities.context(*private(person)), limit=10) == []
 
 
 async def test_a_preview_tells_what_would_be_and_keeps_nothing_but_its_cost(memory: Service, clock: Clock) -> None:
@@ -666,7 +667,7 @@ async def test_each_owner_has_the_one_agent_that_they_talked_with_last(memory: S
     for place, agent, served in steps_:
         clock.move(minutes=1)
         where = private(place[1], agent=agent) if place[0] == "private" else group(place[1], place[2], agent=agent)
-        context = await memory.context(*where)
+        context = await memory.identities.context(*where)
         await act(memory, context, lambda edits: edits.remember("something", key="note"))
         await spoken(memory, context, clock)
         assert await served_by(memory) == served
@@ -679,7 +680,7 @@ async def test_who_talked_last_with_an_agent_that_has_no_nights_is_anothers_stil
     (ada,) = await told(memory, "ada")
     await spoken(memory, ada, clock)
     clock.move(minutes=1)
-    await spoken(memory, await memory.context(*private("ada", agent="other")), clock)
+    await spoken(memory, await memory.identities.context(*private("ada", agent="other")), clock)
     idle = jobs(memory, clock)
     run = await idle.run("assistant", "merge", "2026-11-21")
     assert run is not None and run.counts == {}
@@ -696,10 +697,10 @@ def people_of_the_night(reader: Reader, night: Night) -> list[int]:
 
 async def test_a_thread_with_its_own_memory_has_its_own_agent(memory: Service, clock: Clock) -> None:
     """And the chat around it, that shares nothing of it, another."""
-    room = await memory.context(*group("room", "ada", own_threads=True))
+    room = await memory.identities.context(*group("room", "ada", own_threads=True))
     await spoken(memory, room, clock)
     clock.move(minutes=1)
-    thread = await memory.context(*group("room", "ada", thread="den", agent="other", own_threads=True))
+    thread = await memory.identities.context(*group("room", "ada", thread="den", agent="other", own_threads=True))
     await spoken(memory, thread, clock)
     assert await served_by(memory) == {"assistant": [], "other": ["room", "room/den"]}
     clock.move(minutes=1)
@@ -709,8 +710,8 @@ async def test_a_thread_with_its_own_memory_has_its_own_agent(memory: Service, c
 
 async def test_where_the_bot_was_removed_nobody_works(memory: Service, clock: Clock) -> None:
     """Jobs stop there until it is let in again; what one told it elsewhere is gone through all the same."""
-    club = await memory.context(*group("club", "ada"))
-    ada = await memory.context(*private("ada"))
+    club = await memory.identities.context(*group("club", "ada"))
+    ada = await memory.identities.context(*private("ada"))
     for context in (club, ada):
         await spoken(memory, context, clock)
     await present(memory, "club", clock())

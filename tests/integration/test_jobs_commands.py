@@ -14,18 +14,22 @@ from agents.spec import AgentSpec
 from gateway.__main__ import main
 from gateway.app import new_id, now
 from gateway.cli.jobs import _at_work, _followed, _told
-from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.jobs import figures, outcome
 from gateway.commands.session import _used
-from gateway.commands.texts import Texts
 from gateway.ops.night_clock import Worker, timetables
 from gateway.pipeline.policy import Rules
+from gateway.wording.texts import CATALOGUE, Texts
+from memory.chat.edits import Edits
 from memory.jobs.base import FIGURES
 from memory.jobs.runner import Change, Run, RunProgress
+from memory.learn.agents import AgentMemory
 from memory.learn.answer import Unreadable
+from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed, ModelRequest
-from memory.service import AgentMemory, Edits, Part, Service, Triggers, Used
+from memory.mailbox.outbox import Part
+from memory.service import Service
 from memory.store.job_runs import BROKEN_OFF
+from memory.store.usage import Used
 from tests.kit import stalls
 from tests.kit.fakes import NOON, runtime
 from tests.kit.patience import SECONDS, limit
@@ -242,7 +246,7 @@ async def test_who_stops_a_run_by_hand_leaves_nothing_at_work(tmp_path: Path) ->
         return await asyncio.Event().wait()  # type: ignore[return-value]
 
     service = await _store(tmp_path, BackgroundModel(complete=think))
-    await remember(service, await service.context(*private("ada")), "I like tea with Bea")
+    await remember(service, await service.identities.context(*private("ada")), "I like tea with Bea")
     before = asyncio.all_tasks()
     worker = Worker(service, timetables({"assistant": AgentSpec(name="assistant")}), now=now)
     following = asyncio.create_task(_followed(worker, service, "assistant", "enrich"))
@@ -261,7 +265,7 @@ def test_a_preview_and_an_undo_are_for_somebody(folder: Path) -> None:
 
     async def talk() -> None:
         service = await _store(folder)
-        await service.context(*private("ada"))
+        await service.identities.context(*private("ada"))
         await service.close(seconds=SECONDS)
 
     stalls.run(talk())
@@ -353,7 +357,7 @@ def test_the_list_makes_no_store_and_brings_none_up_to_date(folder: Path) -> Non
 
 async def test_a_change_is_told_by_its_mark(memory: Service) -> None:
     """Characters that a terminal would obey are not in it, however they got into a memory."""
-    ada = await memory.context(*private("ada"))
+    ada = await memory.identities.context(*private("ada"))
     inbox = await memory.mailbox.receive(
         platform="console", bot_id="local", update_key="1", session_key=ada.session.key, payload="{}"
     )
@@ -363,8 +367,8 @@ async def test_a_change_is_told_by_its_mark(memory: Service) -> None:
         edits.remember("I like \x1b[31mtea")
         return ()
 
-    await memory.answer(ada, inbox, act)
-    (tea,) = await memory.memories(ada, limit=5)
+    await memory.requests.answer(ada, inbox, act)
+    (tea,) = await memory.browse.memories(ada, limit=5)
     (gone,) = _told(Change(what="archived", memory=tea))
     assert gone.startswith(f"- {tea.short_id} fact ")
     new = list(_told(Change(what="new", memory=tea, made_of=(tea,))))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from memory.service import Attached, Service
+from memory.service import Service
 from memory.store import attachments, chats
+from memory.store.attachments import Attached
 from tests.kit.fakes import Clock
 from tests.kit.stores import rows
 from tests.kit.talk import private, say

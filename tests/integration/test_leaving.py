@@ -18,29 +18,26 @@ from typing import TypeAlias
 
 import pytest
 
+from memory.chat.identities import Where
+from memory.chat.turns import Said, Turn
+from memory.context import Context
 from memory.forgetting import left_chats
+from memory.forgetting.left_chats import Erased
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
-from memory.service import (
-    Attached,
-    Budget,
-    Context,
-    Erased,
-    Said,
-    Service,
-    Spent,
-    Turn,
-    Utterance,
-    Where,
-)
+from memory.recall.recall import Budget
+from memory.service import Service
 from memory.store import memories
+from memory.store.attachments import Attached
 from memory.store.database import Reader, Transaction
+from memory.store.history import Utterance
 from memory.store.sqlite import health
+from memory.store.usage import Spent
 from tests.kit import postgres
 from tests.kit.canaries import Canary, Spot, World
 from tests.kit.fakes import Clock
 from tests.kit.faults import Faults
 from tests.kit.forgetting import files_of
-from tests.kit.stores import AGENTS, counting, opened, rows
+from tests.kit.stores import AGENTS, counting, opened, profile_of, rows
 from tests.kit.talk import act, facts, found, group, leave_chat, private, say
 from tests.kit.ways import faults
 
@@ -58,14 +55,14 @@ async def test_a_deleted_message_takes_its_words_and_what_it_alone_had_taught(tm
         ada = private("ada")
         turn = await say(memory, ada, "I live in Quaxolia.", ref="1", clock=clock, answer="Quaxolia it is.")
         await say(memory, ada, "I like tea.", ref="2", clock=clock)
-        await memory.flush(turn.context, "test")
+        await memory.learner.flush(turn.context.session.id, "test")
         assert await facts(memory, turn.context) == [("home", "Quaxolia"), ("likes", "tea")]
         clock.move(minutes=1)
-        assert await memory.retract("console", "console:ada:-", ["1"]) == 1
+        assert await memory.requests.retract("console", "console:ada:-", ["1"]) == 1
         assert await facts(memory, turn.context) == [("likes", "tea")]
-        assert "place" not in {slot.key for slot in await memory.profile(turn.context)}
+        assert "place" not in {slot.key for slot in await profile_of(memory, turn.context)}
         assert not await found(memory, turn.context, "Quaxolia")
-        assert not await memory.search(turn.context, "Quaxolia", limit=5)
+        assert not await memory.browse.search(turn.context, "Quaxolia", limit=5)
         said = await rows(memory, "select text, learn, recall, erased_at from messages where role = 'user' order by id")
         assert said == [("", 0, 0, said[0][3]), ("I like tea.", 1, 1, None)] and clock.just_now(int(str(said[0][3])))
         assert await rows(memory, "select text from messages where role = 'assistant' order by id limit 1") == [
@@ -81,15 +78,15 @@ async def test_what_was_deleted_is_not_learned_from_an_older_copy_of_it(memory: 
     """A keyed hash is kept, as after a forget: until it is told anew."""
     ada = private("ada")
     turn = await say(memory, ada, "I live in Porto.", ref="1", clock=clock)
-    await memory.flush(turn.context, "test")
+    await memory.learner.flush(turn.context.session.id, "test")
     await say(memory, ada, "I live in Porto!", ref="2", clock=clock)
     clock.move(minutes=1)
-    await memory.retract("console", "console:ada:-", ["1"])
-    await memory.flush(turn.context, "test")
+    await memory.requests.retract("console", "console:ada:-", ["1"])
+    await memory.learner.flush(turn.context.session.id, "test")
     assert await facts(memory, turn.context) == []
     clock.move(minutes=1)
     await say(memory, ada, "I live in Porto, after all.", ref="3", clock=clock)
-    await memory.flush(turn.context, "test")
+    await memory.learner.flush(turn.context.session.id, "test")
     assert [key for key, _ in await facts(memory, turn.context)] == ["home"]
 
 
@@ -98,14 +95,14 @@ async def test_what_was_said_elsewhere_too_stays_until_that_is_deleted(memory: S
     ada = private("ada")
     for ref in ("1", "2"):
         turn = await say(memory, ada, "I like tea.", ref=ref, clock=clock)
-        await memory.flush(turn.context, "test")
+        await memory.learner.flush(turn.context.session.id, "test")
         clock.move(minutes=1)
-    await memory.retract("console", "console:ada:-", ["1"])
-    (tea,) = await memory.memories(turn.context, limit=5)
+    await memory.requests.retract("console", "console:ada:-", ["1"])
+    (tea,) = await memory.browse.memories(turn.context, limit=5)
     shown = await act(memory, turn.context, lambda edits: edits.show(tea.short_id))
     assert [source.text for source in shown.sources] == [None, "I like tea."]
-    await memory.retract("console", "console:ada:-", ["2"])
-    assert await memory.memories(turn.context, limit=5) == []
+    await memory.requests.retract("console", "console:ada:-", ["2"])
+    assert await memory.browse.memories(turn.context, limit=5) == []
 
 
 async def test_what_a_deleted_statement_had_replaced_holds_again(memory: Service, clock: Clock) -> None:
@@ -113,20 +110,20 @@ async def test_what_a_deleted_statement_had_replaced_holds_again(memory: Service
     ada = private("ada")
     for ref, home in (("1", "Lyon"), ("2", "Porto")):
         turn = await say(memory, ada, f"I live in {home}.", ref=ref, clock=clock)
-        await memory.flush(turn.context, "test")
+        await memory.learner.flush(turn.context.session.id, "test")
         clock.move(days=1)
-    await memory.retract("console", "console:ada:-", ["2"])
+    await memory.requests.retract("console", "console:ada:-", ["2"])
     assert await facts(memory, turn.context) == [("home", "Lyon")]
-    assert [slot.value for slot in await memory.profile(turn.context)] == ["Lyon"]
+    assert [slot.value for slot in await profile_of(memory, turn.context)] == ["Lyon"]
 
 
 async def test_what_somebody_has_confirmed_stands_by_their_word(memory: Service, clock: Clock) -> None:
     """Tidying up a chat must not undo what was said about the memory itself."""
     turn = await say(memory, private("ada"), "I like tea.", ref="1", clock=clock)
-    await memory.flush(turn.context, "test")
-    (tea,) = await memory.memories(turn.context, limit=5)
+    await memory.learner.flush(turn.context.session.id, "test")
+    (tea,) = await memory.browse.memories(turn.context, limit=5)
     await act(memory, turn.context, lambda edits: edits.confirm(tea.short_id))
-    assert await memory.retract("console", "console:ada:-", ["1"]) == 1
+    assert await memory.requests.retract("console", "console:ada:-", ["1"]) == 1
     assert await facts(memory, turn.context) == [("likes", "tea")]
 
 
@@ -134,8 +131,8 @@ async def test_nothing_is_learned_from_a_message_deleted_before_it_was_read(memo
     """Quiet comes a minute after the words; a deletion may come before."""
     turn = await say(memory, private("ada"), "I live in Porto.", ref="1", clock=clock)
     await say(memory, private("ada"), "I like tea.", ref="2", clock=clock)
-    await memory.retract("console", "console:ada:-", ["1"])
-    await memory.flush(turn.context, "test")
+    await memory.requests.retract("console", "console:ada:-", ["1"])
+    await memory.learner.flush(turn.context.session.id, "test")
     assert await facts(memory, turn.context) == [("likes", "tea")]
 
 
@@ -143,14 +140,14 @@ async def test_nothing_is_learned_from_a_message_deleted_while_a_model_reads_it(
     """The model has seen it; what it finds there comes too late."""
 
     async def complete(_request: ModelRequest) -> ModelAnswer:
-        assert await memory.retract("console", "console:ada:-", ["1"]) == 1
+        assert await memory.requests.retract("console", "console:ada:-", ["1"]) == 1
         found_facts = [{"about": "self", "category": "place", "key": "home", "value": "Porto", "messages": [1]}]
         spent = Spent(model="plan", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=False)
         return ModelAnswer(text=json.dumps({"facts": found_facts}), spent=spent)
 
     async with opened(tmp_path / "remora.db", clock, model=BackgroundModel(complete=complete)) as memory:
         turn = await say(memory, private("ada"), "I live in Porto.", ref="1", clock=clock)
-        await memory.flush(turn.context, "test")
+        await memory.learner.flush(turn.context.session.id, "test")
         assert await facts(memory, turn.context) == []
 
 
@@ -158,12 +155,12 @@ async def test_deleting_again_or_what_is_not_there_changes_nothing(memory: Servi
     """Platforms repeat themselves, and tell of the bot's own messages and of other bots' places, too."""
     await say(memory, private("ada"), "I like tea.", ref="1", clock=clock)
     await say(memory, private("bob"), "I like rum.", ref="1", clock=clock)
-    assert await memory.retract("console", "console:ada:-", ["1"]) == 1
+    assert await memory.requests.retract("console", "console:ada:-", ["1"]) == 1
     before = await everything(memory)
-    assert await memory.retract("console", "console:ada:-", ["1", "1-answer", "77"]) == 0
-    assert await memory.retract("console", "console:nobody:-", ["1"]) == 0
-    assert await memory.retract("discord", "console:bob:-", ["1"]) == 0
-    assert await memory.retract("console", "console:bob:-", []) == 0
+    assert await memory.requests.retract("console", "console:ada:-", ["1", "1-answer", "77"]) == 0
+    assert await memory.requests.retract("console", "console:nobody:-", ["1"]) == 0
+    assert await memory.requests.retract("discord", "console:bob:-", ["1"]) == 0
+    assert await memory.requests.retract("console", "console:bob:-", []) == 0
     assert await everything(memory) == before
 
 
@@ -172,9 +169,9 @@ async def test_what_several_people_said_goes_with_their_messages(memory: Service
     first = await say(memory, group("club", "ada"), "We meet on Friday.", ref="1", clock=clock)
     second = await say(memory, group("club", "bob"), "At noon.", ref="2", clock=clock)
     event = await learned_from(memory, first.context, "They meet on Friday at noon", [first, second])
-    assert await memory.retract("console", "console:club:-", ["1"]) == 1
+    assert await memory.requests.retract("console", "console:club:-", ["1"]) == 1
     assert await rows(memory, "select 1 from memories where id = ?", event)
-    assert await memory.retract("console", "console:club:-", ["1", "2"]) == 1
+    assert await memory.requests.retract("console", "console:club:-", ["1", "2"]) == 1
     assert not await rows(memory, "select 1 from memories where id = ?", event)
 
 
@@ -195,7 +192,7 @@ async def test_what_was_made_of_a_deleted_statement_goes_and_its_other_parents_c
             memories.supersede(tx, parent, merged, at=clock())
 
     await memory.database.write(merge)
-    await memory.retract("console", "console:ada:-", ["1"])
+    await memory.requests.retract("console", "console:ada:-", ["1"])
     left = await rows(memory, "select id, valid_until, superseded_by, archived_at from memories")
     assert left == [(parents[1], None, None, None)]
 
@@ -214,7 +211,7 @@ async def test_a_deleted_message_takes_what_came_beside_it(memory: Service, cloc
     )
     await memory.turns.begin(where, who, [said])
     assert await memory.mailbox.attached(inbox_id) != ()
-    await memory.retract("console", where.session_key, ["1"])
+    await memory.requests.retract("console", where.session_key, ["1"])
     assert await memory.mailbox.attached(inbox_id) == ()
 
 
@@ -226,10 +223,10 @@ async def test_deleting_many_messages_costs_in_proportion(tmp_path: Path, clock:
         async with opened(tmp_path / f"{many}.db", clock, driver=faults.driver) as memory:
             for n in range(many):
                 turn = await say(memory, private("ada"), f"I like dish number {n}.", ref=str(n), clock=clock)
-                await memory.flush(turn.context, "test")
-            assert len(await memory.memories(turn.context, limit=100)) == many
+                await memory.learner.flush(turn.context.session.id, "test")
+            assert len(await memory.browse.memories(turn.context, limit=100)) == many
             before = faults.statements
-            assert await memory.retract("console", "console:ada:-", [str(n) for n in range(many)]) == many
+            assert await memory.requests.retract("console", "console:ada:-", [str(n) for n in range(many)]) == many
             spent.append(faults.statements - before)
     assert spent[1] < 5 * spent[0]
 
@@ -243,13 +240,13 @@ async def test_nothing_is_read_in_a_chat_that_the_bot_has_left(tmp_path: Path, c
         club = group("club", "ada")
         turn = await say(memory, club, "I like tea.", ref="1", clock=clock)
         await memory.mailbox.presence("console", "console", "club", present=False)
-        await memory.flush(turn.context, "test")
+        await memory.learner.flush(turn.context.session.id, "test")
         assert (await memory.stats.status(turn.context)).unread == 1
     async with opened(tmp_path / "remora.db", clock) as memory:
         assert memory.learner.due == set()
         assert await rows(memory, "select count(*) from extractions") == [(0,)]
         await memory.mailbox.presence("console", "console", "club", present=True)
-        await memory.flush(turn.context, "test")
+        await memory.learner.flush(turn.context.session.id, "test")
         assert await facts(memory, turn.context) == [("likes", "tea")]
 
 
@@ -260,10 +257,10 @@ async def test_work_put_down_before_waits_too_and_goes_on_when_somebody_writes(m
     await act(memory, turn.context, lambda edits: edits.start_window())
     assert await rows(memory, "select state from extractions") == [("pending",)]
     await memory.mailbox.presence("console", "console", "club", present=False)
-    await memory.flush(turn.context, "test")
+    await memory.learner.flush(turn.context.session.id, "test")
     assert await rows(memory, "select state from extractions") == [("pending",)]
     await say(memory, club, "I like rum.", ref="2", clock=clock)
-    await memory.flush(turn.context, "test")
+    await memory.learner.flush(turn.context.session.id, "test")
     assert await facts(memory, turn.context) == [("likes", "rum"), ("likes", "tea")]
 
 
@@ -426,7 +423,7 @@ async def test_of_a_group_that_was_left_nothing_is_kept_and_of_others_everything
     await leave_chat(world.service, "room")
     before = await of_others(world.service, "room")
     world.clock.move(days=31)
-    erased = await world.service.erase_left()
+    erased = await world.service.housekeeping.erase_left()
     assert erased.chats == 1 and erased.messages > 8 and erased.memories >= 4 * 4
     assert await of_others(world.service, "room") == before
     going, staying = split(world, lambda canary: canary.spot.place.startswith("room"))
@@ -446,7 +443,7 @@ async def test_of_a_private_chat_that_was_left_all_is_erased_that_this_person_al
     await leave_chat(world.service, "ada")
     before = await of_others(world.service, "ada", "ada")
     world.clock.move(days=31)
-    erased = await world.service.erase_left()
+    erased = await world.service.housekeeping.erase_left()
     assert erased.chats == 1 and erased.memories >= 5
     assert await of_others(world.service, "ada", "ada") == before
     assert await rows(world.service, "select name from identities order by id") == [("ada",), ("bob",)]
@@ -461,10 +458,10 @@ async def test_of_a_private_chat_that_was_left_all_is_erased_that_this_person_al
 async def test_who_never_spoke_elsewhere_is_not_even_known_by_name(memory: Service, clock: Clock) -> None:
     """A name is what somebody is called: words like others."""
     turn = await say(memory, private("Quaxolia"), "I like tea.", ref="1", clock=clock)
-    await memory.flush(turn.context, "test")
+    await memory.learner.flush(turn.context.session.id, "test")
     await leave_chat(memory, "Quaxolia")
     clock.move(days=31)
-    await memory.erase_left()
+    await memory.housekeeping.erase_left()
     assert await rows(memory, "select name from identities") == [("",)]
     assert await rows(memory, "select count(*), max(author_name) from messages") == [(2, "")]
 
@@ -479,41 +476,41 @@ async def test_what_a_person_told_stays_while_they_speak_in_another_private_chat
     turn = await say(memory, (where, who), "I like tea.", ref="1", clock=clock)
     other = await say(memory, (second, who), "I like rum.", ref="1", clock=clock)
     for context in (turn.context, other.context):
-        await memory.flush(context, "test")
+        await memory.learner.flush(context.session.id, "test")
     await leave_chat(memory, "second")
     clock.move(days=31)
-    assert await memory.erase_left() == Erased(chats=1, messages=2, memories=0)
+    assert await memory.housekeeping.erase_left() == Erased(chats=1, messages=2, memories=0)
     assert await facts(memory, turn.context) == [("likes", "rum"), ("likes", "tea")]
     await leave_chat(memory, "ada")
     clock.move(days=29)
-    assert await memory.erase_left() == Erased()
+    assert await memory.housekeeping.erase_left() == Erased()
     clock.move(days=2)
-    assert (await memory.erase_left()).memories >= 2
+    assert (await memory.housekeeping.erase_left()).memories >= 2
     assert await facts(memory, turn.context) == []
 
 
 async def test_who_only_gave_commands_is_erased_as_well(memory: Service, clock: Clock) -> None:
     """Commands are no messages: nothing was said, and yet something is remembered."""
-    context = await memory.context(*private("ada"))
+    context = await memory.identities.context(*private("ada"))
     await act(memory, context, lambda edits: edits.remember("the gate code is on the fridge"))
     await leave_chat(memory, "ada")
     clock.move(days=31)
-    assert await memory.erase_left() == Erased(chats=1, messages=0, memories=1)
-    assert await memory.erase_left() == Erased()
+    assert await memory.housekeeping.erase_left() == Erased(chats=1, messages=0, memories=1)
+    assert await memory.housekeeping.erase_left() == Erased()
 
 
 async def test_thirty_days_are_thirty_days(memory: Service, clock: Clock) -> None:
     """Not a millisecond less: until then the bot may be let in again and knows everybody."""
     turn = await say(memory, group("club", "ada"), "I like tea.", ref="1", clock=clock)
-    await memory.flush(turn.context, "test")
+    await memory.learner.flush(turn.context.session.id, "test")
     await leave_chat(memory, "club")
     before = await everything(memory)
     ((left_at,),) = await rows(memory, "select left_at from chats where left_at is not null")
     # And the one after that is a millisecond beyond them.
     clock.set(int(str(left_at)) + 30 * 86_400_000)
-    assert await memory.erase_left() == Erased()
+    assert await memory.housekeeping.erase_left() == Erased()
     assert await everything(memory) == before
-    assert await memory.erase_left() == Erased(chats=1, messages=2, memories=1)
+    assert await memory.housekeeping.erase_left() == Erased(chats=1, messages=2, memories=1)
     assert await rows(memory, "select text from messages") == [("",), ("",)]
 
 
@@ -522,10 +519,10 @@ async def test_a_second_run_finds_nothing_to_do(world: World) -> None:
     for chat in ("room", "ada"):
         await leave_chat(world.service, chat)
     world.clock.move(days=31)
-    assert (await world.service.erase_left()).chats == 2
+    assert (await world.service.housekeeping.erase_left()).chats == 2
     before = await everything(world.service)
     world.clock.move(days=1)
-    assert await world.service.erase_left() == Erased()
+    assert await world.service.housekeeping.erase_left() == Erased()
     assert await everything(world.service) == before
 
 
@@ -537,7 +534,7 @@ async def test_a_chat_the_bot_is_back_in_keeps_everything(world: World) -> None:
     await world.service.mailbox.presence("console", "console", "room", present=True)
     await world.say(Spot(person="ada", place="private", agent=AGENTS[0]), "Here I am again.")
     before = await everything(world.service)
-    assert await world.service.erase_left() == Erased()
+    assert await world.service.housekeeping.erase_left() == Erased()
     assert await everything(world.service) == before
 
 
@@ -568,11 +565,11 @@ async def test_a_chat_that_was_erased_begins_anew_when_the_bot_comes_back(memory
     await say(memory, club, "I like tea.", ref="1", clock=clock)
     await leave_chat(memory, "club")
     clock.move(days=31)
-    await memory.erase_left()
+    await memory.housekeeping.erase_left()
     turn = await say(memory, club, "I like rum.", ref="2", clock=clock)
     view = await memory.turns.look(turn, Budget(), window_tokens=1_000, window_messages=50)
     assert [message.text for message in view.window] == ["I like rum.", "ok"]
-    await memory.flush(turn.context, "test")
+    await memory.learner.flush(turn.context.session.id, "test")
     assert await facts(memory, turn.context) == [("likes", "rum")]
     assert await found(memory, turn.context, "rum")
 
@@ -586,7 +583,7 @@ async def test_what_was_made_of_both_sides_goes_and_the_other_side_comes_back(wo
     assert await rows(world.service, "select count(*) from memories where archived_at is not null") == [(2,)]
     await leave_chat(world.service, "club")
     world.clock.move(days=31)
-    await world.service.erase_left()
+    await world.service.housekeeping.erase_left()
     assert not await rows(world.service, "select 1 from memories where origin = 'derived' and key = 'merged'")
     assert await rows(world.service, "select archived_at from memories where value = ?", ours.word) == [(None,)]
 
@@ -605,7 +602,7 @@ async def test_no_transaction_erases_more_than_some_rows(memory: Service, clock:
     batches = await memory.database.read(lambda reader: left_chats.contents(reader, chat, before=before))
     assert sum(len(batch.ids) for batch in batches if batch.rows == "messages") == 1_203
     assert max(len(batch.ids) for batch in batches) <= 100
-    assert await memory.erase_left() == Erased(chats=1, messages=1_203, memories=0)
+    assert await memory.housekeeping.erase_left() == Erased(chats=1, messages=1_203, memories=0)
     assert await rows(memory, "select count(*) from messages where text <> ''") == [(0,)]
 
 
@@ -624,7 +621,7 @@ async def test_killed_at_any_point_it_goes_on_the_next_time(world: World) -> Non
     faults = Faults(holding=STILL_LEFT)
     async with opened(whole, world.clock, driver=faults.driver) as memory:
         begun = world.clock.at
-        await memory.erase_left()
+        await memory.housekeeping.erase_left()
         wanted = await everything(memory)
     assert faults.commits > 8
     for nth in (1, faults.commits // 2, faults.commits):
@@ -637,7 +634,7 @@ async def test_killed_at_any_point_it_goes_on_the_next_time(world: World) -> Non
         async with opened(cut, world.clock) as memory:
             assert await memory.forgetting.finish()  # which the start begins by itself
             world.clock.at = begun
-            await memory.erase_left()
+            await memory.housekeeping.erase_left()
             assert await everything(memory) == wanted
         assert words_in(cut, [c for c in world.canaries if c.spot.place.startswith("room")]) == set()
     await world.start()
@@ -656,7 +653,7 @@ from tests.kit.stores import opened
 async def main():
     faults = Faults(kill_after_commit=int(sys.argv[3]), holding=sys.argv[4])
     async with opened(Path(sys.argv[1]), Clock(int(sys.argv[2])), driver=faults.driver) as memory:
-        await memory.erase_left()
+        await memory.housekeeping.erase_left()
 
 asyncio.run(main())
 """

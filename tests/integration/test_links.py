@@ -14,8 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from channels.base import Outbound, Place
+from memory.chat.edits import Edits
+from memory.chat.turns import Said
+from memory.context import Context
 from memory.errors import NotFound
-from memory.service import Budget, Context, Edits, Said, Service
+from memory.recall.recall import Budget
+from memory.service import Service
 from memory.store import chats, links, people, scopes
 from memory.store.database import Transaction
 from memory.store.links import LIFETIME_MS, LOCKED_MS, TRIES
@@ -214,7 +218,10 @@ class World(Bench):
 
     async def seen(self, person: str) -> set[str]:
         memory = self.memories["remora.db"]
-        return {one.value for one in await memory.memories(await memory.context(*private(person)), limit=100)}
+        return {
+            one.value
+            for one in await memory.browse.memories(await memory.identities.context(*private(person)), limit=100)
+        }
 
 
 @pytest.fixture
@@ -496,24 +503,24 @@ async def test_what_runs_while_an_account_is_taken_out_neither_reads_nor_changes
     memory: Service, ada: Context
 ) -> None:
     """A turn may take a minute, and its tools act with what it began with."""
-    bob = await memory.context(*private("bob"))
+    bob = await memory.identities.context(*private("bob"))
     await _keep(memory, ada, "I like tea")
     await link(memory, ada, bob)
     where, who = private("bob")
     inbox_id = await _inbox(memory, where.session_key)
     said = Said(inbox_id=inbox_id, text="What?", tokens=1, said_at=NOON, platform_ref=None, reply_to=None, learn=True)
     turn = await memory.turns.begin(where, who, [said])
-    (tea,) = await memory.memories(turn.context, limit=5)
-    assert await memory.search(turn.context, "tea", limit=5)
+    (tea,) = await memory.browse.memories(turn.context, limit=5)
+    assert await memory.browse.search(turn.context, "tea", limit=5)
     await unlink(memory, bob)
-    assert not await memory.search(turn.context, "tea", limit=5)
+    assert not await memory.browse.search(turn.context, "tea", limit=5)
     view = await memory.turns.look(turn, Budget(), window_tokens=1_000, window_messages=5)
     assert "tea" not in repr(view)
     with pytest.raises(NotFound):
         await memory.turns.act(turn, 0, 0, "forget_fact", lambda edits: edits.may_forget(tea.short_id).short_id)
     with pytest.raises(NotFound):
         await memory.turns.act(turn, 0, 1, "correct_fact", lambda edits: edits.correct(tea.short_id, "rum")[1].short_id)
-    assert [one.value for one in await memory.memories(ada, limit=5)] == ["tea"]
+    assert [one.value for one in await memory.browse.memories(ada, limit=5)] == ["tea"]
 
 
 _NUMBERS = count()
@@ -524,7 +531,7 @@ async def _keep(memory: Service, context: Context, text: str) -> None:
         edits.remember(text)
         return ()
 
-    await memory.answer(context, await _inbox(memory, context.session.key), act)
+    await memory.requests.answer(context, await _inbox(memory, context.session.key), act)
 
 
 async def _inbox(memory: Service, session_key: str) -> int:
@@ -538,14 +545,14 @@ async def _inbox(memory: Service, session_key: str) -> int:
 
 async def test_wishes_of_either_hold_for_both_and_stay_with_each_after_they_part(memory: Service, ada: Context) -> None:
     """Who wanted nothing learned must not be learned from because of a link, nor after it."""
-    bob = await memory.context(*private("bob"))
+    bob = await memory.identities.context(*private("bob"))
     await memory.privacy.learn_from(bob, False)
     await memory.privacy.learn_about(ada, False)
     await link(memory, ada, bob)
     for name in ("ada", "bob"):
-        speaker = (await memory.context(*private(name))).speaker
+        speaker = (await memory.identities.context(*private(name))).speaker
         assert (speaker.learning, speaker.about) == (False, False)
     await unlink(memory, bob)
     for name in ("ada", "bob"):
-        speaker = (await memory.context(*group("club", name))).speaker
+        speaker = (await memory.identities.context(*group("club", name))).speaker
         assert (speaker.learning, speaker.about) == (False, False)

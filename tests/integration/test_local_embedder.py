@@ -13,10 +13,14 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from memory.learn.agents import AgentMemory
+from memory.learn.learner import Triggers
 from memory.recall.embed import EmbeddingFailed, TextRefused
 from memory.recall.embedders.local import Local, WorkerEnded
-from memory.recall.embedding import EmbeddingProgress
-from memory.service import AgentMemory, Embedders, SearchSetup, Service, Triggers, Utterance
+from memory.recall.embedding import Embedders, EmbeddingProgress
+from memory.service import Service
+from memory.setup import SearchSetup
+from memory.store.history import Utterance
 from tests.kit.fakes import Clock, runtime
 from tests.kit.patience import SECONDS, settle, until
 from tests.kit.talk import private
@@ -182,7 +186,7 @@ async def test_the_status_tells_of_texts_set_aside_and_words_serve_meanwhile(
     for name, text in (("ada", "my boat is called Halcyon"), ("bob", "they had to abort the landing")):
         where, who = private(name)
         await memory.turns.record(where, who, [Utterance(role="user", text=text, tokens=9, said_at=clock())])
-    context = await memory.context(where, who)
+    context = await memory.identities.context(where, who)
 
     async def settled() -> EmbeddingProgress | None:
         monotonic.at += 700
@@ -190,7 +194,7 @@ async def test_the_status_tells_of_texts_set_aside_and_words_serve_meanwhile(
         return status if status is not None and status.refused and status.done == status.total else None
 
     found = await until(settled)
-    hits = await memory.search(context, "landing", limit=3)
+    hits = await memory.browse.search(context, "landing", limit=3)
     await memory.close(seconds=SECONDS)
     assert [hit.passage.message.text for hit in hits if hit.passage] == ["they had to abort the landing"]
     assert found is not None

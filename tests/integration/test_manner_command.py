@@ -13,12 +13,13 @@ import pytest
 
 from agents.llm import Completion, OnText, Request
 from agents.spec import AgentSpec, MemorySpec
-from gateway.commands.texts import Texts
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.request import Agent
+from gateway.wording.texts import Texts
+from memory.chat.identities import Where, Who
 from memory.learn import keep
-from memory.service import Draft, Where, Who
 from memory.store.database import Transaction
+from memory.store.memories import Draft
 from tests.kit.fakes import ScriptedModel
 from tests.kit.pipeline import World, pipeline
 
@@ -45,7 +46,7 @@ async def plant(world: World, *values: str, chat: str | None = None, author: str
         session_key=f"telegram:{chat or author}:-", platform="telegram", chat=chat or author,
         chat_kind="group" if chat else "private", thread=None, agent="assistant",
     )  # fmt: skip
-    context = await world.memory.context(where, Who(platform="telegram", user_id=author, name="N"))
+    context = await world.memory.identities.context(where, Who(platform="telegram", user_id=author, name="N"))
     scope = context.scope
 
     def act(tx: Transaction) -> None:

@@ -7,14 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from memory.chat.turns import Outcome, Said
+from memory.context import Context
 from memory.errors import Derived, NotCurrent, NotFound, NotYours
+from memory.learn.agents import AgentMemory
+from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused
-from memory.service import AgentMemory, Budget, Context, Memory, Outcome, Part, Said, Service, Spent, Triggers
+from memory.mailbox.outbox import Part
+from memory.recall.recall import Budget
+from memory.service import Service
 from memory.store.database import Reader
+from memory.store.memories import Memory
+from memory.store.usage import Spent
 from tests.kit.fakes import DAY, NOON, Clock, counting_ids, runtime
 from tests.kit.forgetting import forgotten_alone
 from tests.kit.patience import SECONDS
-from tests.kit.stores import opened
+from tests.kit.stores import opened, profile_of
 from tests.kit.talk import act, facts, found, group, known, learn, private, received, say
 
 
@@ -73,7 +81,7 @@ async def test_the_same_thing_said_again_reinforces_one_row(memory: Service, clo
     turn = await say(memory, ada, "remember: I am allergic to Peanuts!", clock=clock)
     await learn(memory, turn)
     assert [key for key, _ in await facts(memory, turn.context)] == ["allergy"]
-    allergy = (await memory.memories(turn.context, limit=1))[0]
+    allergy = (await memory.browse.memories(turn.context, limit=1))[0]
     assert allergy.reinforced_count == 1 and clock.just_now(allergy.last_reinforced_at)
 
 
@@ -95,9 +103,9 @@ async def test_another_person_sees_and_finds_nothing(memory: Service, clock: Clo
     """A fact told in private is never recalled for anybody else, nor in a group."""
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
     await learn(memory, turn)
-    short_id = (await memory.memories(turn.context, limit=1))[0].short_id
+    short_id = (await memory.browse.memories(turn.context, limit=1))[0].short_id
     for place in (private("bob"), group("club", "ada"), group("club", "bob")):
-        context = await memory.context(*place)
+        context = await memory.identities.context(*place)
         assert await facts(memory, context) == []
         assert await found(memory, context, "who lives in Lisbon, where do I live?") == []
         with pytest.raises(NotFound):
@@ -109,7 +117,7 @@ async def test_agents_of_one_store_share_what_a_person_told(memory: Service, clo
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
     await learn(memory, turn)
     where, who = private("ada", agent="other")
-    other = await memory.context(where, who)
+    other = await memory.identities.context(where, who)
     assert await found(memory, other, "where do I live?") == ["Lisbon"]
 
 
@@ -117,10 +125,10 @@ async def test_what_somebody_says_of_themselves_in_a_group_is_theirs_in_private(
     """The group's memory stays in the group, but one's own words about oneself come along."""
     turn = await say(memory, group("club", "ada"), "I live in Lisbon", clock=clock)
     await learn(memory, turn)
-    assert await found(memory, await memory.context(*group("club", "bob")), "Lisbon") == ["Lisbon"]
-    assert await found(memory, await memory.context(*private("ada")), "Lisbon") == ["Lisbon"]
-    assert await found(memory, await memory.context(*private("bob")), "Lisbon") == []
-    assert await found(memory, await memory.context(*group("pub", "ada")), "Lisbon") == []
+    assert await found(memory, await memory.identities.context(*group("club", "bob")), "Lisbon") == ["Lisbon"]
+    assert await found(memory, await memory.identities.context(*private("ada")), "Lisbon") == ["Lisbon"]
+    assert await found(memory, await memory.identities.context(*private("bob")), "Lisbon") == []
+    assert await found(memory, await memory.identities.context(*group("pub", "ada")), "Lisbon") == []
 
 
 async def test_a_question_finds_a_fact_in_the_other_language(memory: Service, clock: Clock) -> None:
@@ -136,20 +144,20 @@ async def test_a_profile_is_filled_by_facts_and_follows_them(memory: Service, cl
     ada = private("ada")
     turn = await say(memory, ada, "My name is Ada", "I live in Porto", clock=clock)
     await learn(memory, turn)
-    assert {m.key: m.value for m in await memory.profile(turn.context)} == {"name": "Ada", "place": "Porto"}
+    assert {m.key: m.value for m in await profile_of(memory, turn.context)} == {"name": "Ada", "place": "Porto"}
     clock.move(days=1)
     await learn(memory, await say(memory, ada, "I live in Lisbon", clock=clock))
-    assert {m.key: m.value for m in await memory.profile(turn.context)} == {"name": "Ada", "place": "Lisbon"}
+    assert {m.key: m.value for m in await profile_of(memory, turn.context)} == {"name": "Ada", "place": "Lisbon"}
     home = (await known(memory, turn.context, "Lisbon"))[0]
     await forgotten_alone(memory, turn.context, home.id)
-    assert {m.key: m.value for m in await memory.profile(turn.context)} == {"name": "Ada"}
+    assert {m.key: m.value for m in await profile_of(memory, turn.context)} == {"name": "Ada"}
 
 
 async def test_a_forgotten_memory_is_neither_known_nor_learned_again(memory: Service, clock: Clock) -> None:
     """`this memory only`: the row goes, its sources are not read again, the words stay."""
     turn = await say(memory, private("ada"), "I'm allergic to peanuts", clock=clock)
     await learn(memory, turn)
-    allergy = (await memory.memories(turn.context, limit=1))[0]
+    allergy = (await memory.browse.memories(turn.context, limit=1))[0]
     assert (await forgotten_alone(memory, turn.context, allergy.id)).memories == 1
     await learn(memory, turn)
     assert await facts(memory, turn.context) == []
@@ -163,7 +171,7 @@ async def test_forgetting_the_current_version_does_not_bring_an_old_one_back(mem
     clock.move(days=1)
     turn = await say(memory, ada, "I live in Lisbon", clock=clock)
     await learn(memory, turn)
-    home = (await memory.memories(turn.context, limit=1))[0]
+    home = (await memory.browse.memories(turn.context, limit=1))[0]
     await forgotten_alone(memory, turn.context, home.id)
     assert await facts(memory, turn.context) == []
 
@@ -172,7 +180,7 @@ async def test_a_correction_keeps_both_versions(memory: Service, clock: Clock) -
     """One can still see what was believed, and until when."""
     turn = await say(memory, private("ada"), "I'm allergic to peanuts", clock=clock)
     await learn(memory, turn)
-    wrong = (await memory.memories(turn.context, limit=1))[0]
+    wrong = (await memory.browse.memories(turn.context, limit=1))[0]
     clock.move(days=2)
     _, new = await act(memory, turn.context, lambda edits: edits.correct(wrong.short_id, "walnuts"))
     shown = await act(memory, turn.context, lambda edits: edits.show(wrong.short_id))
@@ -203,7 +211,7 @@ async def test_unread_messages_of_an_earlier_run_are_read_by_the_next(tmp_path: 
     second = await opened(0)
     await second.close(seconds=SECONDS)
     third = await opened(3_600)
-    assert await facts(third, await third.context(*private("ada"))) == [("home", "Lisbon")]
+    assert await facts(third, await third.identities.context(*private("ada"))) == [("home", "Lisbon")]
     await third.close(seconds=SECONDS)
 
 
@@ -228,7 +236,7 @@ async def test_recall_leaves_out_what_stands_in_the_prompt(memory: Service, cloc
     await learn(memory, await say(memory, ada, "I'm allergic to peanuts", clock=clock))
     clock.move(minutes=10)
     turn = await say(memory, ada, "what am I allergic to?", clock=clock)
-    why = await memory.why(turn.context)
+    why = await memory.browse.why(turn.context)
     assert why is not None
     placed = {
         named.value: entry.placed for entry, named in why.entries if isinstance(named, Memory) and named.kind == "fact"
@@ -239,7 +247,7 @@ async def test_recall_leaves_out_what_stands_in_the_prompt(memory: Service, cloc
 async def test_memories_beyond_the_known_facts_are_recalled_within_the_budget(memory: Service, clock: Clock) -> None:
     """Overflow of the snapshot is what recall is for."""
     ada = private("ada")
-    context = await memory.context(*ada)
+    context = await memory.identities.context(*ada)
     for n in range(60):
         said = f"the code of locker {n} is {n * 7} blue"
         await act(memory, context, lambda edits: edits.remember(said, key=f"locker-{n}"))  # noqa: B023
@@ -267,7 +275,7 @@ async def test_the_window_drops_old_messages_in_large_strides(memory: Service, c
     starts = set()
     for n in range(60):
         await say(memory, ada, f"message number {n} of a long talk", clock=clock, window_tokens=200)
-        context = await memory.context(*ada)
+        context = await memory.identities.context(*ada)
         assert (await memory.stats.status(context)).window_tokens <= 220  # and the answer to the last message
         starts.add(context.session.window_after)
     assert 2 < len(starts) < 12
@@ -339,7 +347,7 @@ async def test_finished_mailbox_rows_keep_no_words(memory: Service, clock: Clock
 
 async def test_ids_of_removed_memories_are_never_given_again(memory: Service, clock: Clock) -> None:
     """Memories that entered an old reply are kept as bare ids, which must not come to mean something else."""
-    ada = await memory.context(*private("ada"))
+    ada = await memory.identities.context(*private("ada"))
     (first,) = await act(memory, ada, lambda edits: edits.remember("it is under the blue pot", key="spare-key"))
     await forgotten_alone(memory, ada, first.id)
     (second,) = await act(memory, ada, lambda edits: edits.remember("it is with the neighbour", key="spare-key"))
@@ -389,7 +397,7 @@ async def test_a_value_told_again_after_its_successor_was_forgotten_holds_again(
     clock.move(days=1)
     turn = await say(memory, ada, "I live in Porto", clock=clock)
     await learn(memory, turn)
-    porto = (await memory.memories(turn.context, limit=1))[0]
+    porto = (await memory.browse.memories(turn.context, limit=1))[0]
     await forgotten_alone(memory, turn.context, porto.id)
     clock.move(days=1)
     turn = await say(memory, ada, "I live in Lisbon", clock=clock)
@@ -405,7 +413,7 @@ async def test_what_a_tool_saved_and_a_person_forgot_is_not_learned_from_the_mes
     """The message a tool was called for is the memory's source, too."""
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
     await memory.turns.act(turn, 0, 0, "remember_fact", lambda edits: edits.remember("Lisbon", key="home")[0].short_id)
-    saved = (await memory.memories(turn.context, limit=1))[0]
+    saved = (await memory.browse.memories(turn.context, limit=1))[0]
     await forgotten_alone(memory, turn.context, saved.id)
     await learn(memory, turn)
     assert await facts(memory, turn.context) == []
@@ -444,10 +452,10 @@ async def test_a_message_that_is_read_twice_counts_once(memory: Service, clock: 
     )  # fmt: skip
     turn = await memory.turns.begin(where, who, [asked])
     await learn(memory, turn)
-    assert [one.value for one in await memory.memories(turn.context, limit=1)] == ["Lisbon"]
+    assert [one.value for one in await memory.browse.memories(turn.context, limit=1)] == ["Lisbon"]
     understood = await memory.turns.understood(turn)
     await memory.turns.finish(turn, None, Outcome(pieces=(Part(text="ok"),), learned=understood))
-    home = (await memory.memories(turn.context, limit=1))[0]
+    home = (await memory.browse.memories(turn.context, limit=1))[0]
     assert (home.value, home.reinforced_count) == ("Lisbon", 0)
 
 
@@ -460,7 +468,7 @@ async def test_values_read_out_of_order_follow_each_other_without_overlap(memory
         clock.move(days=day)
         turn = await say(memory, ada, f"I live in {city}", clock=clock)
         await learn(memory, turn)
-    rome = (await memory.memories(turn.context, limit=1))[0]
+    rome = (await memory.browse.memories(turn.context, limit=1))[0]
     shown = await act(memory, turn.context, lambda edits: edits.show(rome.short_id))
     day_ms = 24 * 3_600_000
     spans = [
@@ -477,32 +485,32 @@ async def test_a_tool_that_names_a_single_valued_key_replaces_its_value(memory: 
     clock.move(days=1)
     await act(memory, turn.context, lambda edits: edits.remember("Porto", key="home"))
     assert await facts(memory, turn.context) == [("home", "Porto")]
-    assert {m.key: m.value for m in await memory.profile(turn.context)} == {"place": "Porto"}
+    assert {m.key: m.value for m in await profile_of(memory, turn.context)} == {"place": "Porto"}
 
 
 async def test_in_a_group_only_the_one_it_is_about_changes_a_memory(memory: Service, clock: Clock) -> None:
     """Everybody there sees it; that gives nobody a right to it."""
     turn = await say(memory, group("club", "ada"), "I live in Lisbon", clock=clock)
     await learn(memory, turn)
-    home = (await memory.memories(turn.context, limit=1))[0]
-    bob = await memory.context(*group("club", "bob"))
+    home = (await memory.browse.memories(turn.context, limit=1))[0]
+    bob = await memory.identities.context(*group("club", "bob"))
     with pytest.raises(NotYours):
         await act(memory, bob, lambda edits: edits.correct(home.short_id, "Atlantis"))
     with pytest.raises(NotYours):
         await memory.forgetting.preview(bob, home.short_id)
     assert (await forgotten_alone(memory, bob, home.id)).is_empty
-    at_home = await memory.context(*private("ada"))
+    at_home = await memory.identities.context(*private("ada"))
     await act(memory, at_home, lambda edits: edits.correct(home.short_id, "Porto"))
     assert await facts(memory, bob) == [("home", "Porto")]
-    assert await memory.profile(bob) == []
+    assert await profile_of(memory, bob) == []
 
 
 async def test_a_profile_slot_points_to_the_facts_it_is_made_of(memory: Service, clock: Clock) -> None:
     """Removing a summary alone would be a lie: it would come back."""
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
     await learn(memory, turn)
-    slot = (await memory.profile(turn.context))[0]
-    home = (await memory.memories(turn.context, limit=1))[0]
+    slot = (await profile_of(memory, turn.context))[0]
+    home = (await memory.browse.memories(turn.context, limit=1))[0]
     with pytest.raises(Derived) as refused:
         await memory.forgetting.preview(turn.context, slot.short_id)
     assert refused.value.short_ids == (home.short_id,)
@@ -569,7 +577,7 @@ async def test_a_damaged_index_is_found_and_made_again_at_start(tmp_path: Path, 
         service = await opened()
         turn = await say(service, private("ada"), "I live in Lisbon", clock=clock)
         await learn(service, turn)
-        await service.search(turn.context, "Lisbon", limit=1)
+        await service.browse.search(turn.context, "Lisbon", limit=1)
         await service.database.write(lambda tx: tx.run(damage))  # noqa: B023
         await service.close(seconds=SECONDS)
         service = await opened()
@@ -586,10 +594,10 @@ async def test_ids_that_are_taken_are_not_given_again(tmp_path: Path, clock: Clo
     service = await Service.open(
         tmp_path / "remora.db", agents={"assistant": AgentMemory()}, runtime=runtime(clock, lambda: next(given))
     )
-    ada = await service.context(*private("ada"))
+    ada = await service.identities.context(*private("ada"))
     for text in ("one", "two", "three"):
         await act(service, ada, lambda edits: edits.remember(f"the {text} thing", key=text))  # noqa: B023
-    ids = [m.short_id for m in await service.memories(ada, limit=9)]
+    ids = [m.short_id for m in await service.browse.memories(ada, limit=9)]
     await service.close(seconds=SECONDS)
     assert len(set(ids)) == 3
 

@@ -11,14 +11,13 @@ import pytest
 
 from agents.llm import Completion, ModelUnavailable, Usage
 from channels.base import Outbound, Place
-from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.memory import usage_of
-from gateway.commands.texts import Texts
 from gateway.pipeline import toolbox
 from gateway.pipeline.policy import Rules
+from gateway.wording.texts import CATALOGUE, Texts
 from languages import Language
 from memory.score import FACTORS, SUMMANDS
-from memory.service import Memory
+from memory.store.memories import Memory
 from tests.kit.bench import _ID, Handset, Talk
 from tests.kit.fakes import Clock, says
 from tests.kit.forgetting import forgotten_alone
@@ -135,7 +134,7 @@ async def test_a_memory_is_shown_with_strength_and_where_it_comes_from(talk: Tal
     async with talk.running():
         texts = await speaks(talk, language)
         await talk.ask("I like tea")
-        await talk.memory.flush(await talk.context("ada"), "test")
+        await talk.memory.learner.flush((await talk.context("ada")).session.id, "test")
         (tea,) = [m for m in await listed(talk) if m.value == "tea"]
         talk.clock.move(days=365)
         shown = await talk.ask(f"/memory show {tea.short_id}")
@@ -147,7 +146,7 @@ async def test_a_memory_is_shown_with_strength_and_where_it_comes_from(talk: Tal
 
 
 async def listed(talk: Talk, person: str = "ada") -> list[Memory]:
-    return await talk.memory.memories(await talk.context(person), limit=100)
+    return await talk.memory.browse.memories(await talk.context(person), limit=100)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -283,9 +282,9 @@ async def test_a_message_of_a_group_is_linked_where_its_author_asks(talk: Talk) 
     """In their own private chat a statement of theirs leads to the group; others' words are not shown there."""
     async with talk.running():
         await talk.ask("I like chess", person="ada", chat="club")
-        context = await talk.memory.context(*group("club", "ada"))
-        await talk.memory.flush(context, "test")
-        (chess,) = [m for m in await talk.memory.memories(context, limit=9) if m.value == "chess"]
+        context = await talk.memory.identities.context(*group("club", "ada"))
+        await talk.memory.learner.flush(context.session.id, "test")
+        (chess,) = [m for m in await talk.memory.browse.memories(context, limit=9) if m.value == "chess"]
         in_private = await talk.ask(f"/memory show {chess.short_id}", person="ada")
         by_bob = await talk.ask(f"/memory show {chess.short_id}", person="bob", chat="club")
     assert "From your message of" in in_private and "https://phone.example/club/" in in_private
@@ -305,9 +304,9 @@ async def test_a_message_of_before_its_group_moved_has_no_link(talk: Talk, moved
         if moved:
             await talk.router.on_moved("console", "club", "supers")
         await talk.ask("I like rum", chat=chat)
-        context = await talk.memory.context(*group(chat, "ada"))
-        await talk.memory.flush(context, "test")
-        found = {memory.value: memory.short_id for memory in await talk.memory.memories(context, limit=9)}
+        context = await talk.memory.identities.context(*group(chat, "ada"))
+        await talk.memory.learner.flush(context.session.id, "test")
+        found = {memory.value: memory.short_id for memory in await talk.memory.browse.memories(context, limit=9)}
         await talk.ask("/new", chat=chat)
         chess = await talk.ask(f"/memory show {found['chess']}", chat=chat)
         rum = await talk.ask(f"/memory show {found['rum']}", chat=chat)
@@ -336,9 +335,9 @@ async def test_what_is_said_while_learning_is_off_is_never_learned(talk: Talk, l
         await talk.kept("I like tea")
         assert await talk.ask("/memory on") == texts("learning.on.private")
         await talk.ask("I work as a nurse")
-        await talk.memory.flush(context, "test")
+        await talk.memory.learner.flush(context.session.id, "test")
         assert sorted(memory.value for memory in await listed(talk)) == ["nurse", "tea"]
-        found = await talk.memory.search(context, "Lisbon", limit=9)
+        found = await talk.memory.browse.search(context, "Lisbon", limit=9)
     assert not [hit for hit in found if "Lisbon" in hit.text]
 
 
@@ -348,16 +347,16 @@ async def test_in_a_group_an_admin_switches_learning_for_all(talk: Talk, languag
     talk.rules = Rules(open_to_all=True, admins=frozenset({"7"}))
     async with talk.running():
         texts = await speaks(talk, language, "7", "bob")
-        there = await talk.memory.context(*group("club", "bob"))
+        there = await talk.memory.identities.context(*group("club", "bob"))
         assert await talk.ask("/memory off", person="bob", chat="club") == texts("learning.admins")
-        assert (await talk.memory.context(*group("club", "bob"))).session.learning
+        assert (await talk.memory.identities.context(*group("club", "bob"))).session.learning
         assert await talk.ask("/memory off", person="7", chat="club") == texts("learning.off.group")
         await talk.ask("I live in Porto", person="bob", chat="club")
         await talk.ask("I live in Lisbon", person="bob")
         private = await talk.context("bob")
         for context in (there, private):
-            await talk.memory.flush(context, "test")
-        assert await talk.memory.memories(there, limit=9) == []
+            await talk.memory.learner.flush(context.session.id, "test")
+        assert await talk.memory.browse.memories(there, limit=9) == []
         assert [memory.value for memory in await listed(talk, "bob")] == ["Lisbon"]
 
 
@@ -410,7 +409,7 @@ async def test_all_of_it_comes_as_files(tmp_path: Path, clock: Clock, language: 
     async with talk.running():
         texts = await speaks(talk, language, "ada", "bob")
         await talk.ask("I like tea")
-        await talk.memory.flush(await talk.context("ada"), "test")
+        await talk.memory.learner.flush((await talk.context("ada")).session.id, "test")
         await talk.ask("it rains here")
         await talk.kept("I like beer", person="bob")
         await talk.kept("the club meets on Mondays", person="bob", chat="club")
@@ -543,7 +542,7 @@ async def test_why_tells_profile_known_facts_finds_and_cost(talk: Talk, language
     async with talk.running():
         texts = await speaks(talk, language)
         await talk.ask("Remember that locker 300 is blue")
-        await talk.memory.flush(await talk.context("ada"), "test")
+        await talk.memory.learner.flush((await talk.context("ada")).session.id, "test")
         await talk.ask("/profile manner Be kind.")
         for n in range(60):
             await talk.kept(f"locker {n} is red")
@@ -589,7 +588,7 @@ async def test_why_of_an_earlier_reply_is_asked_by_answering_it(talk: Talk) -> N
     async with talk.running():
         await talk.ask("I like tea")
         first, said = str(talk.phone.last.id), str(int(talk.inbound("x").update_key) - 1)
-        await talk.memory.flush(await talk.context("ada"), "test")
+        await talk.memory.learner.flush((await talk.context("ada")).session.id, "test")
         talk.clock.move(minutes=10)
         await talk.ask("what do I like?")
         second = str(talk.phone.last.id)

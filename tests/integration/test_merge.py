@@ -15,18 +15,23 @@ from hypothesis import strategies as st
 
 from memory import keys, profile
 from memory.chat.edits import Edits
+from memory.chat.identities import Where, Who
+from memory.chat.turns import Turn
+from memory.context import Context
+from memory.forgetting.choose import Selection
 from memory.jobs import merge
 from memory.jobs.base import Night
 from memory.learn import keep
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused
-from memory.service import Context, Draft, Memory, Selection, Service, Turn, Where, Who
+from memory.service import Service
 from memory.store import memories
 from memory.store.database import Reader, Transaction
+from memory.store.memories import Draft, Memory
 from memory.store.usage import Spent
 from tests.kit import stores
 from tests.kit.fakes import DAY, Clock
 from tests.kit.forgetting import forgotten
-from tests.kit.stores import Watched, counting, remembered
+from tests.kit.stores import Watched, counting, profile_of, remembered
 from tests.kit.talk import act, group, private, say
 
 Place: TypeAlias = tuple[Where, Who]
@@ -144,7 +149,7 @@ async def night(memory: Service, clock: Clock, period: str | None = None) -> dic
 
 
 async def live(memory: Service, context: Context) -> list[str]:
-    return sorted(m.value for m in await memory.memories(context, limit=100))
+    return sorted(m.value for m in await memory.browse.memories(context, limit=100))
 
 
 async def named(memory: Service, context: Context, value: str) -> Memory:
@@ -176,8 +181,10 @@ async def test_facts_become_one_that_names_them_and_carries_their_weight(
     assert sorted(memory.value for memory in shown.made_of) == sorted(MUSIC)
     about = await world.browse.entity(turn.context, "Nina Simone")
     assert about is not None and merged.id in [memory.id for memory in about.memories]
-    assert [slot.value for slot in await world.profile(turn.context)] == [ALL_MUSIC]
-    found = [hit.memory for hit in await world.search(turn.context, "which blues?", limit=9) if hit.memory is not None]
+    assert [slot.value for slot in await profile_of(world, turn.context)] == [ALL_MUSIC]
+    found = [
+        hit.memory for hit in await world.browse.search(turn.context, "which blues?", limit=9) if hit.memory is not None
+    ]
     assert found[0].id == merged.id
 
 
@@ -297,7 +304,7 @@ async def test_killed_between_two_groups_the_rest_is_done_and_nothing_twice(
         with pytest.raises(asyncio.CancelledError):
             await task
     async with opened(tmp_path / "r.db", clock, model) as memory:
-        context = await memory.context(*ADA)
+        context = await memory.identities.context(*ADA)
         run = await memory.jobs.run("assistant", "merge", "2026-11-30")
         assert run is not None and dict(run.counts) == {"merged": 2, "archived": 4}
         assert len(await live(memory, context)) == 10 - 4 + 2
@@ -353,7 +360,7 @@ async def test_a_name_told_again_in_other_words_is_one_memory_at_once(plain: Ser
     """Even if the second telling is unsure: it says nothing that is not known."""
     turn = await tell(plain, clock, "cat Pixel", key="pet", category="relation")
     await tell(plain, clock, "has a cat named Pixel", key="pet", category="relation", confidence=0.4)
-    (kept,) = await plain.memories(turn.context, limit=10)
+    (kept,) = await plain.browse.memories(turn.context, limit=10)
     assert (kept.value, kept.reinforced_count, kept.unsure) == ("cat Pixel", 1, False)
 
 
@@ -388,9 +395,9 @@ async def test_one_fact_under_two_keys_becomes_one(
         clock.move(days=7)
         run = await memory.jobs.run("assistant", "merge", "2026-12-01")
         assert run is not None and dict(run.counts) == {"merged": 12, "archived": 24}
-        kept = {(one.key, one.value.rstrip(".")) for one in await memory.memories(turn.context, limit=100)}
+        kept = {(one.key, one.value.rstrip(".")) for one in await memory.browse.memories(turn.context, limit=100)}
         assert kept == {(left, value) for *_, value, left in REPEATED}
-        filed = {one.key: one.category for one in await memory.memories(turn.context, limit=100)}
+        filed = {one.key: one.category for one in await memory.browse.memories(turn.context, limit=100)}
         assert (filed["pet"], filed["diet"]) == ("relation", "health")
         assert await night(memory, clock) == {}
         await memory.jobs.undo(turn.context, run.id)
@@ -424,13 +431,56 @@ async def test_one_value_under_keys_that_say_different_things_stays_two(plain: S
     assert await night(plain, clock) == {}
 
 
-async def test_a_child_that_may_be_either_of_two_is_put_with_one_of_them_only(plain: Service, clock: Clock) -> None:
-    """The son and the daughter stay two."""
-    turn = await tell(plain, clock, "Leo", key="son")
-    await tell(plain, clock, "Leo", key="daughter")
-    await tell(plain, clock, "Leo", key="child")
-    assert await night(plain, clock) == {"merged": 1, "archived": 2}
-    assert sorted(one.key for one in await plain.memories(turn.context, limit=9)) == ["daughter", "son"]
+async def test_a_child_that_may_be_either_of_two_is_put_with_neither(plain: Service, clock: Clock) -> None:
+    """The son and the daughter stay two, and nobody knows which of them the child is."""
+    for key in ("son", "daughter", "child"):
+        await tell(plain, clock, "Leo", key=key)
+    assert await night(plain, clock) == {}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+async def test_a_name_that_may_be_either_of_two_is_put_with_neither(
+    plain: Service, clock: Clock, order: Sequence[int]
+) -> None:
+    """Whatever was told first, and although one of them is pinned or filed elsewhere."""
+    facts = (("Anna", "friend", "relation"), ("Anna Schmidt", "friend", "relation"), ("Anna Müller", "friend", "plan"))
+    pets = (("pet named Luna", "pet", "relation"), ("cat Luna", "pet", "relation"), ("dog Luna", "animals", "artifact"))
+    for told in (facts, pets):
+        for value, key, category in (told[n] for n in order):
+            turn = await tell(plain, clock, value, key=key, category=category)
+    surest = await named(plain, turn.context, "Anna Müller")
+    await act(plain, turn.context, lambda edits: edits.pin(surest.short_id, pinned=True))
+    await night(plain, clock)
+    assert await live(plain, turn.context) == sorted(value for value, *_ in (*facts, *pets))
+
+
+async def test_the_kind_of_a_pet_is_kept_when_only_its_name_was_known(plain: Service, clock: Clock) -> None:
+    """Though the night may make one of both, under the key that tells it."""
+    turn = await tell(plain, clock, "Luna", key="pet", category="relation")
+    await tell(plain, clock, "cat Luna", key="pet", category="relation")
+    assert await live(plain, turn.context) == ["Luna", "cat Luna"]
+
+
+async def test_a_name_that_became_one_keeps_no_question_from_being_asked_again(
+    world: Service, clock: Clock, model: Merging
+) -> None:
+    """The model was down after the wordings of one name had become one."""
+    await tell(world, clock, "cat Pixel", key="pet", category="preference")
+    await tell(world, clock, "Pixel", key="cat", category="conversation")
+    turn = await tell(world, clock, *MUSIC)
+    model.merges(ALL_MUSIC, *MUSIC)
+
+    async def down_once(request: ModelRequest) -> None:
+        if len(model.asked) == 1:
+            raise ModelFailed("no model answers")
+
+    model.before = down_once
+    run = await world.jobs.run("assistant", "merge", "2026-11-30")
+    assert run is not None and run.state == "failed"
+    clock.move(minutes=30)
+    again = await world.jobs.run("assistant", "merge", "2026-11-30")
+    assert again is not None and again.state == "done" and len(model.asked) == 2
+    assert ALL_MUSIC in await live(world, turn.context)
 
 
 async def test_a_model_may_join_keys_of_which_one_tells_the_other(world: Service, clock: Clock, model: Merging) -> None:
@@ -439,7 +489,7 @@ async def test_a_model_may_join_keys_of_which_one_tells_the_other(world: Service
     await tell(world, clock, *MUSIC[2:])
     model.merges(ALL_MUSIC, *MUSIC)
     assert await night(world, clock) == {"merged": 1, "archived": 4}
-    (left,) = await world.memories(turn.context, limit=9)
+    (left,) = await world.browse.memories(turn.context, limit=9)
     assert (left.key, left.value) == ("hobby", ALL_MUSIC)
 
 
@@ -537,7 +587,7 @@ async def test_forgetting_the_whole_takes_its_parts(world: Service, clock: Clock
     merged = await named(world, turn.context, ALL_MUSIC)
     receipt = await forgotten(world, turn.context, merged.short_id)
     assert (receipt.memories, receipt.restored) == (5, 0)
-    assert await live(world, turn.context) == [] and await world.profile(turn.context) == []
+    assert await live(world, turn.context) == [] and await profile_of(world, turn.context) == []
 
 
 async def test_what_was_corrected_away_does_not_come_back_with_a_forget(
@@ -627,7 +677,7 @@ async def test_a_part_that_somebody_puts_their_hand_on_stands_by_itself_again(
     act_on, value = DEEDS[deed]
     await act(world, turn.context, lambda edits: act_on(edits, part.short_id))
     assert await live(world, turn.context) == sorted([*MUSIC[:2], value, MUSIC[3], *more])
-    (slot,) = [slot for slot in await world.profile(turn.context) if slot.key == "likes"]
+    (slot,) = [slot for slot in await profile_of(world, turn.context) if slot.key == "likes"]
     assert slot.value.count("blues") == 1 and value in slot.value
     whole = await named(world, turn.context, ALL_MUSIC)
     assert whole.valid_until is not None and clock.just_now(whole.valid_until)
@@ -836,7 +886,7 @@ async def test_a_slot_says_nothing_twice(world: Service, clock: Clock) -> None:
     turn = await tell(world, clock, "hiking", "hiking in Sintra", "Tea", "tea")
     await tell(world, clock, "Anna", key="sister", category="relation")
     await tell(world, clock, "Anna", key="mother", category="relation")
-    slots = {slot.key: sorted(slot.value.split("; ")) for slot in await world.profile(turn.context)}
+    slots = {slot.key: sorted(slot.value.split("; ")) for slot in await profile_of(world, turn.context)}
     assert slots == {"likes": ["Tea", "hiking in Sintra"], "relations": ["mother Anna", "sister Anna"]}
 
 
@@ -850,7 +900,7 @@ async def test_a_slot_whose_facts_hold_no_more_is_closed_and_kept_for_undoing(wo
         profile.refresh(tx, turn.context.scope, one.owner_id, "likes", now=clock(), new_id=lambda: f"m_{counting()}")
 
     await world.database.write(fade)
-    assert await world.profile(turn.context) == []
+    assert await profile_of(world, turn.context) == []
     assert str(await remembered(world)).count(MUSIC[0]) == 2
     await forget(world, turn.context, one)
     assert MUSIC[0] not in str(await remembered(world))
@@ -861,7 +911,7 @@ async def test_a_whole_profile_is_made_of_one_reading_of_the_facts(world: Servic
     turn = await tell(world, clock, *MUSIC)
     await tell(world, clock, "Anna", key="sister", category="relation")
     scope = turn.context.scope
-    before = await world.profile(turn.context)
+    before = await profile_of(world, turn.context)
 
     def anew(tx: Transaction) -> list[str]:
         tx.run("delete from memories where kind = 'profile'")
@@ -877,7 +927,7 @@ async def test_a_whole_profile_is_made_of_one_reading_of_the_facts(world: Servic
         return [str(given[-1]) for sql, given in watched.asked if "m.owner_id = ? and m.kind = ?" in sql]
 
     assert await world.database.write(anew) == ["fact", "profile"]
-    assert [slot.value for slot in await world.profile(turn.context)] == [slot.value for slot in before] != []
+    assert [slot.value for slot in await profile_of(world, turn.context)] == [slot.value for slot in before] != []
 
 
 async def test_a_profile_of_many_facts_stays_within_its_limit(world: Service, clock: Clock) -> None:
@@ -886,7 +936,7 @@ async def test_a_profile_of_many_facts_stays_within_its_limit(world: Service, cl
     fed |= {"goal": "plan", "hobby": "preference", "speaks": "identity", "instruction": "instruction"}
     for key, category in fed.items():
         turn = await tell(world, clock, *(f"{n} {'x' * 60} {key}" for n in range(4)), key=key, category=category)
-    slots = await world.profile(turn.context)
+    slots = await profile_of(world, turn.context)
     assert len(slots) >= 8
     assert 600 < sum(len(slot.value) for slot in slots) <= profile.LIMIT
 

@@ -17,7 +17,9 @@ from typing import Any
 import pytest
 
 from memory.errors import StorageError, StoreInUse
-from memory.service import AgentMemory, Service, Triggers
+from memory.learn.agents import AgentMemory
+from memory.learn.learner import Triggers
+from memory.service import Service
 from memory.store import moving
 from memory.store.database import Transaction
 from memory.store.moving import Mark, Place
@@ -386,7 +388,7 @@ async def test_a_moved_store_remembers_recalls_and_forgets(tmp_path: Path, clock
     await migrated(ends.path)
     memory = await opened(ends, "file", clock)
     turn = await say(memory, private("ada"), "I live in Lisbon and I like jazz.", clock=clock)
-    await memory.flush(turn.context, "test")
+    await memory.learner.flush(turn.context.session.id, "test")
     await forgotten(memory, turn.context, "jazz")
     await memory.close(seconds=SECONDS)
     await moved(ends, "postgres")
@@ -395,19 +397,19 @@ async def test_a_moved_store_remembers_recalls_and_forgets(tmp_path: Path, clock
         await moved(ends, "file")
     memory = await opened(ends, "file" if back else "postgres", clock)
     try:
-        ada = await memory.context(*private("ada"))
+        ada = await memory.identities.context(*private("ada"))
         assert await facts(memory, ada) == [("home", "Lisbon")]
-        hits = await memory.search(ada, "Lisbon", limit=9)
+        hits = await memory.browse.search(ada, "Lisbon", limit=9)
         assert any("Lisbon" in hit.memory.value for hit in hits if hit.memory is not None)
         turn = await say(memory, private("ada"), "I like tea.", clock=clock)
-        await memory.flush(turn.context, "test")
+        await memory.learner.flush(turn.context.session.id, "test")
         assert ("likes", "tea") in await facts(memory, ada)
         await forgotten(memory, ada, "Lisbon")
         assert await facts(memory, ada) == [("likes", "tea")]
         now, clock.at = clock.at, clock.at - DAY
         turn = await say(memory, private("ada"), "I like jazz.", ref="old", clock=clock)
         clock.at = now
-        await memory.flush(turn.context, "test")
+        await memory.learner.flush(turn.context.session.id, "test")
         assert ("likes", "jazz") not in await facts(memory, ada), "what was forgotten is known by its key"
     finally:
         await memory.close(seconds=SECONDS)

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from gateway.__main__ import main
 from memory.jobs import enrich
 from memory.jobs.runner import Jobs
+from memory.learn.agents import AgentMemory
 from memory.learn.entities import trained
 from memory.learn.model import BackgroundModel
-from memory.service import AgentMemory
 from memory.store.entities import Named
 from memory.store.scopes import NameFinder
 from tests.kit import stores
@@ -50,7 +50,7 @@ async def test_the_agents_file_chooses_who_finds_names(
     settings = AgentMemory(model=BackgroundModel(complete=Model(READ)), entities=finder)
     async with stores.opened(tmp_path / "r.db", clock, agents={"assistant": settings}) as memory:
         context = (await say(memory, ADA, *SAID, clock=clock)).context
-        await memory.flush(context, "test")
+        await memory.learner.flush(context.session.id, "test")
         nights = Jobs(
             memory.database, table=[enrich.job(lambda: _trained)], learner=memory.learner,
             agents=stores.remembering(memory, model=BackgroundModel(complete=at_night)), now=clock, new_id=memory.new_id,
@@ -73,7 +73,7 @@ async def test_a_change_of_the_file_counts_from_the_next_start(tmp_path: Path, c
         settings = {"assistant": AgentMemory(entities=finder)}
         async with stores.opened(tmp_path / "r.db", clock, agents=settings) as memory:
             turn = await say(memory, ADA, f"My sister is called {finder.title()}ia", clock=clock)
-            await memory.flush(turn.context, "test")
+            await memory.learner.flush(turn.context.session.id, "test")
             assert len(await rows(memory, "select id from memories where kind = 'fact'")) == count + 1
             assert len(await rows(memory, "select id from entities where type = 'person'")) == count
 

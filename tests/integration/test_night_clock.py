@@ -23,7 +23,9 @@ from gateway.ops import night_clock as night
 from gateway.ops import schedule
 from gateway.ops.night_clock import TIDY, Timetable, Worker, ticking, timetables
 from memory.jobs.table import TABLE
-from memory.service import AgentMemory, Service, Triggers
+from memory.learn.agents import AgentMemory
+from memory.learn.learner import Triggers
+from memory.service import Service
 from tests.kit.fakes import DAY, MINUTE, Clock, runtime
 from tests.kit.patience import SECONDS, limit, settle, until
 from tests.kit.talk import private, remember
@@ -241,22 +243,25 @@ async def test_a_job_that_can_not_even_be_begun_holds_up_no_other(tmp_path: Path
 def test_jobs_that_are_off_and_agents_without_memory_have_no_times() -> None:
     """Only the store's first agent tidies it; one that remembers nothing has nothing to work on at night."""
     specs = {
-        "a": AgentSpec(name="a", jobs=JobsSpec(decay="off", reflect="tuesday 23:10")),
+        "a": AgentSpec(name="a", jobs=JobsSpec(night="21:40", week="tuesday")),
         "b": AgentSpec(name="b", memory=MemorySpec(enabled=False)),
+        "c": AgentSpec(name="c", jobs=JobsSpec(week="off")),
+        "d": AgentSpec(name="d", jobs=JobsSpec(night="off")),
     }
-    first, second = timetables(specs)
-    assert [job.name for job in first.jobs] == ["enrich", "compress", "reflect", "merge", "compare", "manner", "tidy"]
+    first, forgetful, daily, idle = timetables(specs)
+    assert [job.name for job in first.jobs] == [*JobsSpec.minutes]
     reflect = first.job("reflect")
     assert reflect is not None
     assert (reflect.weekday, reflect.at.hour, reflect.at.minute) == (1, 23, 10)
-    assert second.jobs == ()
+    assert [job.name for job in daily.jobs] == ["enrich", "compress", "compare", "decay", "manner"]
+    assert forgetful.jobs == idle.jobs == ()
     assert night.by_hand(ZoneInfo("Asia/Tokyo"), 0) == "1970-01-01T09:00:00"
 
 
 def test_every_job_of_the_table_has_its_time() -> None:
     """A job without an option would never run by itself."""
     assert [*(job.name for job in TABLE), TIDY] == [
-        name for name in JobsSpec.model_fields if name in {*(job.name for job in TABLE), TIDY}
+        name for name in JobsSpec.minutes if name in {*(job.name for job in TABLE), TIDY}
     ]
     assert {job.name for job in TABLE} <= set(JobsSpec().times)
 
@@ -265,7 +270,7 @@ async def test_a_weekly_job_that_is_moved_to_a_later_weekday_runs_once_in_each_w
     """The week that it stands in next has had its run by the earlier weekday."""
     clock = Clock(int(datetime(2026, 11, 16, 3, 30, tzinfo=UTC).timestamp() * 1000))
     for weekday, days in (("monday", 8), ("sunday", 13)):
-        specs = {"a": AgentSpec(name="a", jobs=JobsSpec(merge=f"{weekday} 04:00"))}
+        specs = {"a": AgentSpec(name="a", jobs=JobsSpec.model_validate({"week": weekday}))}
         async with opened(tmp_path, specs, clock) as (service, worker):
             for _ in range(days * 4):
                 clock.at += 6 * HOUR
@@ -300,7 +305,7 @@ async def test_a_run_by_hand_that_failed_is_tried_again_after_the_clock_ran_ahea
 
 async def test_a_run_by_hand_that_failed_is_tried_again_where_its_job_is_off(tmp_path: Path) -> None:
     """Somebody wanted it."""
-    async with failed_by_hand(tmp_path, JobsSpec(tidy="off"), days=1) as worker:
+    async with failed_by_hand(tmp_path, JobsSpec(night="off"), days=1) as worker:
         assert [(run.job, run.state) for run in await worker.work_off()] == [(TIDY, "done")]
 
 
@@ -333,7 +338,7 @@ def test_what_an_agent_has_may_be_run_by_hand_also_where_it_is_off() -> None:
     """An agent that remembers nothing has only what is the store's."""
     specs = {
         "a": AgentSpec(name="a", memory=MemorySpec(enabled=False)),
-        "b": AgentSpec(name="b", jobs=JobsSpec(merge="off"), memory=MemorySpec(manner=False)),
+        "b": AgentSpec(name="b", jobs=JobsSpec(week="off"), memory=MemorySpec(manner=False)),
     }
     first, second = timetables(specs)
     assert first.has == {TIDY}
@@ -349,9 +354,9 @@ async def test_an_agent_without_nights_takes_nobodys_night_away(tmp_path: Path) 
         (tmp_path / "agents" / f"{name}.yaml").write_text(f"name: {name}\n{said}")
     async with app.opened(loaded(config), {}, now=clock) as parts:
         memory = parts.roster.stores["assistant"].memory
-        await remember(memory, await memory.context(*private("ada")), "I like tea")
+        await remember(memory, await memory.identities.context(*private("ada")), "I like tea")
         clock.at += MINUTE
-        await memory.context(*private("ada", agent="mute"))
+        await memory.identities.context(*private("ada", agent="mute"))
         await memory.database.write(lambda tx: tx.run("update memories set strength = 0, origin = 'extracted'"))
         run = await memory.jobs.run("assistant", "decay", "2026-11-22")
         assert run is not None and run.counts == {"archived": 1}

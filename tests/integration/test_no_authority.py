@@ -12,6 +12,8 @@ import pytest
 
 from tests.kit.poison import ATTACKS, STRIDE, WAYS, Case, House, attacks, house, orders, say, tried
 
+pytestmark = pytest.mark.campaign
+
 
 @pytest.fixture
 async def home(tmp_path: Path) -> AsyncIterator[House]:

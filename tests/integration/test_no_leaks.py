@@ -44,6 +44,7 @@ class Canaries:
         return self.all[-1]
 
 
+@pytest.mark.campaign
 async def test_no_text_and_no_secret_is_ever_logged(tmp_path: Path, unused_tcp_port: int) -> None:
     """At the loudest level, with everything failing that can: a log is copied into bug reports."""
     canary = Canaries()
@@ -68,7 +69,7 @@ async def test_no_text_and_no_secret_is_ever_logged(tmp_path: Path, unused_tcp_p
             model=f"key: '{MODEL_KEY}'",
             port=unused_tcp_port,
             channels=bots,
-            limits="{burst_seconds: 0, placeholder_seconds: 0.01, person_burst: 1000}",
+            limits="{burst_seconds: 0, placeholder_seconds: 0.01, person_messages_per_minute: 3000}",
             log="{level: debug, format: json, file: remora.log}",
         )
         await hooked.webhook(f"http://127.0.0.1:{unused_tcp_port}")
@@ -223,7 +224,7 @@ async def test_nothing_that_is_shown_on_discord_pings_or_previews(tmp_path: Path
                 discord=discord,
                 server=server,
                 model_url=discord.model_url,
-                limits="{burst_seconds: 0, placeholder_seconds: 0, person_burst: 1000}",
+                limits="{burst_seconds: 0, placeholder_seconds: 0, person_messages_per_minute: 3000}",
             )
             async with served.running():
                 await discord.wait(connected=True)
@@ -270,7 +271,7 @@ async def test_nothing_that_is_shown_on_telegram_calls_anybody_by_name(tmp_path:
             telegram=telegram,
             model_url=telegram.model_url,
             channels=bots,
-            limits="{burst_seconds: 0, placeholder_seconds: 0, person_burst: 1000}",
+            limits="{burst_seconds: 0, placeholder_seconds: 0, person_messages_per_minute: 3000}",
         )
         async with served.running():
             for said in ("short", f"/remember I like {CALLING}", "/memory", "/why", "long"):

@@ -27,6 +27,8 @@ from tests.kit.fakes import Clock
 from tests.kit.faults import IO_ERROR, Faults
 from tests.kit.lives import ADA, BOB, CLUB, SENDS, Life, Lives, Mains, Parrot, Phone, lies_open, rows
 
+pytestmark = pytest.mark.campaign
+
 FULL = "database or disk is full"
 #: Every so many-th fault is tried where nothing else is asked for.
 STRIDES = {"store": 113, "life": 23, "channel": 15, "model": 9}

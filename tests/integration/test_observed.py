@@ -54,7 +54,7 @@ async def test_nothing_of_it_is_stored_or_learned(tmp_path: Path) -> None:
     async with watching(tmp_path, model) as world:
         await aside(world, "I live in Xanadu.", "2")
         await asked(world, model)
-        await world.memory.flush(await world.memory.context(*_there("3")), "test")
+        await world.memory.learner.flush((await world.memory.identities.context(*_there("3"))).session.id, "test")
         for table in ("inbox", "messages", "memories", "identities"):
             assert "Xanadu" not in str(await world.rows(f"select * from {table}"))
         assert not await world.rows("select 1 from identities where user_id = '2'")
@@ -155,7 +155,7 @@ async def test_who_opted_out_is_not_read_and_neither_is_a_group_that_learns_noth
     async with watching(tmp_path, model) as world:
         await world.say("hello", author="2")
         await world.say("/start", author="2", chat=ROOM)
-        await world.memory.privacy.learn_from(await world.memory.context(*_there("2")), False)
+        await world.memory.privacy.learn_from(await world.memory.identities.context(*_there("2")), False)
         await aside(world, "Leave me out.", "2")
         await aside(world, "Count me in.", "4")
         read = await asked(world, model)

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from memory.service import Context, Service
+from memory.context import Context
+from memory.service import Service
 from memory.store.sqlite.migrate import migrations
 from memory.transfer import backups
 from tests.kit.fakes import DAY, Clock
@@ -38,7 +39,7 @@ def store(tmp_path: Path, clock: Clock) -> Path:
 
 
 async def passages(memory: Service, context: Context, word: str) -> list[str]:
-    hits = await memory.search(context, word, limit=9)
+    hits = await memory.browse.search(context, word, limit=9)
     return [hit.passage.message.text for hit in hits if hit.passage is not None and word in hit.passage.message.text]
 
 
@@ -46,26 +47,26 @@ async def test_everybody_finds_their_own_again(store: Path, clock: Clock) -> Non
     """By value, by words of the talk, and nobody else's."""
     async with opened(store, clock) as memory:
         assert await rows(memory, "select max(version) from migrations") == [(migrations()[-1].version,)]
-        ada, bo = [await memory.context(*private(one)) for one in ("ada", "bo")]
+        ada, bo = [await memory.identities.context(*private(one)) for one in ("ada", "bo")]
         assert await facts(memory, ada) == TOLD
         assert [key for key, _ in await facts(memory, bo)] == ["likes"]
         assert await passages(memory, ada, "jazz") == ["I like jazz."]
         assert await passages(memory, bo, "jazz") == []
-        room = await memory.context(*group("room", "bo"))
+        room = await memory.identities.context(*group("room", "bo"))
         assert await passages(memory, room, "harbour") == ["We meet on Fridays in the harbour."]
 
 
 async def test_it_forgets_for_good(store: Path, clock: Clock) -> None:
     """A forget now leaves no byte; a forget of then is not undone by old material."""
     async with opened(store, clock) as memory:
-        ada = await memory.context(*private("ada"))
+        ada = await memory.identities.context(*private("ada"))
         await forgotten(memory, ada, "jazz")
         assert await memory.forgetting.finish()
         assert await facts(memory, ada) == [one for one in TOLD if one[1] != "jazz"]
         now, clock.at = clock.at, clock.at - 4 * DAY
         turn = await say(memory, private("ada"), "I have a dog called Quaxo.", ref="old", clock=clock)
         clock.at = now
-        await memory.flush(turn.context, "test")
+        await memory.learner.flush(turn.context.session.id, "test")
         assert all(value != "Quaxo" for _, value in await facts(memory, ada))
     assert b"jazz" not in store.read_bytes()
 
@@ -73,11 +74,11 @@ async def test_it_forgets_for_good(store: Path, clock: Clock) -> None:
 async def test_its_backup_comes_back(store: Path, clock: Clock) -> None:
     async with opened(store, clock) as memory:
         made = await memory.backups.make()
-        await forgotten(memory, await memory.context(*private("ada")), "jazz")
+        await forgotten(memory, await memory.identities.context(*private("ada")), "jazz")
     done = await backups.restore(made.path, store, now=clock(), keep=False, say=lambda stage: None)
     assert done.erased.erasings == 1 and b"jazz" not in store.read_bytes()
     async with opened(store, clock) as memory:
-        ada = await memory.context(*private("ada"))
+        ada = await memory.identities.context(*private("ada"))
         assert await facts(memory, ada) == [one for one in TOLD if one[1] != "jazz"]
 
 
@@ -89,7 +90,7 @@ async def test_reminders_and_wishes_of_a_later_store_are_kept(tmp_path: Path, cl
         shutil.copy(DATA / f"store_25.db.{beside}", tmp_path / f"remora.db.{beside}")
     clock.at = 1_795_500_000_000  # the day after
     async with opened(path, clock) as memory:
-        ada = await memory.context(*private("ada"))
+        ada = await memory.identities.context(*private("ada"))
         assert ada.speaker.follow_ups
         told = [("home", "Lisbon"), ("likes", "tea"), ("name", "Ada")]
         assert await facts(memory, ada) == told
@@ -98,5 +99,5 @@ async def test_reminders_and_wishes_of_a_later_store_are_kept(tmp_path: Path, cl
         clock.at -= 4 * DAY
         turn = await say(memory, private("ada"), "I like jazz.", ref="old", clock=clock)
         clock.at += 4 * DAY
-        await memory.flush(turn.context, "test")
+        await memory.learner.flush(turn.context.session.id, "test")
         assert await facts(memory, ada) == told

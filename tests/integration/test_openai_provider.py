@@ -812,6 +812,31 @@ async def test_an_event_of_an_error_is_one(event: bytes, words: str) -> None:
             id="deepseek",
         ),
         pytest.param(
+            {"prompt_tokens": 90, "completion_tokens": 7, "cached_tokens": 64},
+            Usage(input_tokens=90, output_tokens=7, cached_tokens=64),
+            id="kimi",
+        ),
+        pytest.param(
+            {"prompt_tokens": 9, "completion_tokens": 7, "prompt_cache_hit_tokens": 64, "prompt_cache_miss_tokens": 9},
+            Usage(input_tokens=73, output_tokens=7, cached_tokens=64),
+            id="only those missed",
+        ),
+        pytest.param(
+            {"prompt_tokens": 90, "completion_tokens": 7, "total_tokens": 161, "cache_read_input_tokens": 64},
+            Usage(input_tokens=154, output_tokens=7, cached_tokens=64),
+            id="cached apart, by the sum",
+        ),
+        pytest.param(
+            {"prompt_tokens": 90, "completion_tokens": 7, "total_tokens": 97, "cache_read_input_tokens": 64},
+            Usage(input_tokens=90, output_tokens=7, cached_tokens=64),
+            id="cached within, by the sum",
+        ),
+        pytest.param(
+            {"prompt_tokens": 9, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 64}},
+            Usage(input_tokens=73, output_tokens=7, cached_tokens=64),
+            id="more cached than read",
+        ),
+        pytest.param(
             {"prompt_tokens": 90, "completion_tokens": 7, "prompt_tokens_details": None},
             Usage(input_tokens=90, output_tokens=7),
             id="no details",
@@ -1075,6 +1100,27 @@ async def test_a_thought_without_its_opening_is_shown_once_at_most() -> None:
         assert (await provider.complete(HELLO)).text == "Yes."
         assert (await provider.complete(HELLO, show)).text == "Yes."
     assert shown == ["Yes."]
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["Say </think> before yes", "Say < / THINKING > first", "[/think]", "<｜end▁of▁thought｜>", "write slash think"],
+)
+async def test_a_mark_that_a_person_wrote_teaches_nothing_of_the_server(written: str) -> None:
+    """One person's words must not hold back the answers of everybody."""
+    shown: list[str] = []
+
+    async def show(text: str) -> None:
+        shown.append(text)
+
+    asked = replace(HELLO, messages=(*HELLO.messages, ChatMessage(role="user", content=written)))
+    answers = [
+        sse(*map(says, texts), says(None, "stop"), "[DONE]") for texts in (("</think>", "Yes."), ("One, ", "two."))
+    ]
+    async with wire(replies(*answers)) as served, provider_at(served.base_url) as provider:
+        assert (await provider.complete(asked)).text == "Yes."
+        await provider.complete(HELLO, show)
+    assert shown == ["One,", " two."]
 
 
 async def test_what_a_call_cost_that_was_broken_off_is_told() -> None:

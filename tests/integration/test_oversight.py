@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from gateway.commands.catalogue import CATALOGUE
 from gateway.pipeline.policy import Rules
-from memory.service import Edits, Overseer, Question, Service
+from gateway.wording.texts import CATALOGUE
+from memory.chat.edits import Edits
+from memory.people.oversight import Overseer
+from memory.service import Service
 from memory.store import audit
 from memory.store.audit import AuditEntry
+from memory.store.questions import Question
 from tests.kit.fakes import Clock
 from tests.kit.pipeline import World, pipeline
 from tests.kit.stores import rows
@@ -145,8 +148,8 @@ async def test_an_admin_forgets_what_a_person_told_with_the_words(tmp_path: Path
 async def test_a_look_is_noted_once_and_only_if_something_was_done(memory: Service, clock: Clock) -> None:
     """The person reads what was done to them: nothing, where the question was over; once, however often it is tried."""
     ada, boss = private("ada"), private("boss")
-    context = await memory.context(*ada)
-    admin_context = await memory.context(*boss)
+    context = await memory.identities.context(*ada)
+    admin_context = await memory.identities.context(*boss)
     desk_ids: list[int] = []
 
     def keep(edits: Edits) -> tuple[()]:
@@ -165,9 +168,9 @@ async def test_a_look_is_noted_once_and_only_if_something_was_done(memory: Servi
         )
         return found[0]
 
-    await memory.answer(context, await received(memory, boss[0].session_key), keep)
+    await memory.requests.answer(context, await received(memory, boss[0].session_key), keep)
     over = await asked()
-    await memory.cancel(over)
+    await memory.questions.cancel(over)
     assert (
         await memory.oversight.forget(
             admin_context, await received(memory, boss[0].session_key), over, "ada", desk_ids[0], channel="console"

@@ -20,8 +20,8 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from gateway.commands.catalogue import CATALOGUE
 from gateway.page.visitors import CODE_FILE, leave_code
+from gateway.wording.texts import CATALOGUE
 from tests.kit.patience import SECONDS, limit
 from tests.kit.served import ANN, BOB, TELEGRAM_TOKEN, Clock, Served
 from tests.kit.visit import USED, Guest, Page, grown, paged, words
@@ -432,7 +432,7 @@ def test_the_file_of_others_is_as_they_made_it() -> None:
 
 def test_nobody_pays_for_a_page_that_is_off() -> None:
     """The terminal chat and a bot without a page load none of it."""
-    code = "import sys; from gateway import app; from gateway.ops import serve; print([m for m in sys.modules if m.partition('.')[0] in ('jinja2', 'markupsafe') or m.startswith(('gateway.page', 'channels.web'))])"
+    code = "import sys; from gateway import app, serve; print([m for m in sys.modules if m.partition('.')[0] in ('jinja2', 'markupsafe') or m.startswith(('gateway.page', 'channels.web'))])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -14,15 +14,22 @@ import pytest
 
 from agents.spec import SessionSpec
 from channels.base import Place
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
 from languages import Language
+from memory.chat.edits import Edits
+from memory.chat.identities import Where, Who
+from memory.context import Context
 from memory.errors import NotWished
+from memory.forgetting.choose import Selection
+from memory.jobs.housekeeping import Keeping
 from memory.learn import keep
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
-from memory.service import Context, Draft, Edits, Keeping, Selection, Service, Spent, Where, Who
+from memory.service import Service
 from memory.store import audit
 from memory.store.database import Transaction
 from memory.store.entities import Named, Type
+from memory.store.memories import Draft
+from memory.store.usage import Spent
 from tests.kit.bench import Desk as Bench
 from tests.kit.bench import Phone
 from tests.kit.canaries import Canary, Spot, World
@@ -35,7 +42,7 @@ PEOPLE = ("ada", "bob")
 
 
 async def facts(memory: Service, context: Context) -> list[str]:
-    return sorted(one.value for one in await memory.memories(context, limit=100))
+    return sorted(one.value for one in await memory.browse.memories(context, limit=100))
 
 
 async def ask_to_keep(memory: Service, place: tuple[Where, Who], text: str) -> int:
@@ -48,7 +55,7 @@ async def ask_to_keep(memory: Service, place: tuple[Where, Who], text: str) -> i
         return ()
 
     inbox_id = await received(memory, where.session_key)
-    await memory.answer(await memory.context(*place), inbox_id, act)
+    await memory.requests.answer(await memory.identities.context(*place), inbox_id, act)
     return kept[0]
 
 
@@ -87,22 +94,22 @@ async def test_who_is_out_is_not_learned_from_anywhere_and_nobody_else_is_touche
     memory: Service, clock: Clock
 ) -> None:
     """In private and in groups, by whichever agent; what was known stays, and in between nothing is caught up on."""
-    ada = await memory.context(*private("ada"))
+    ada = await memory.identities.context(*private("ada"))
     await say(memory, private("ada"), "I live in Porto.", ref="1", clock=clock)
-    await memory.flush(ada, "test")
+    await memory.learner.flush(ada.session.id, "test")
     await memory.privacy.learn_from(ada, False)
     for n, place in enumerate((private("ada"), private("ada", agent="other"), group("club", "ada"))):
         turn = await say(memory, place, "I like tea.", ref=f"2{n}", clock=clock)
         assert (await memory.turns.understood(turn)).proposals == ()
-        await memory.flush(turn.context, "test")
+        await memory.learner.flush(turn.context.session.id, "test")
     bob = await say(memory, group("club", "bob"), "I like rum.", ref="3", clock=clock)
-    await memory.flush(bob.context, "test")
+    await memory.learner.flush(bob.context.session.id, "test")
     assert await facts(memory, ada) == ["Porto"]
     assert await facts(memory, bob.context) == ["rum"]
-    assert not await memory.search(ada, "tea", limit=5)
+    assert not await memory.browse.search(ada, "tea", limit=5)
     await memory.privacy.learn_from(ada, True)
     turn = await say(memory, private("ada"), "I like milk.", ref="4", clock=clock)
-    await memory.flush(turn.context, "test")
+    await memory.learner.flush(turn.context.session.id, "test")
     assert await facts(memory, ada) == ["Porto", "milk"]
 
 
@@ -120,13 +127,13 @@ async def test_what_waits_unread_is_not_read_any_more(memory: Service, clock: Cl
         platform="console", bot_id="local", update_key="new", session_key="console:club:-", payload="{}"
     )
     assert inbox_id is not None
-    await memory.answer(bob.context, inbox_id, put_down)
+    await memory.requests.answer(bob.context, inbox_id, put_down)
     await memory.privacy.learn_from(ada.context, False)
     for context in (ada.context, bob.context):
-        await memory.flush(context, "test")
+        await memory.learner.flush(context.session.id, "test")
     assert await facts(memory, ada.context) == []
     assert await facts(memory, bob.context) == ["go"]
-    assert await memory.search(ada.context, "tea", limit=5)
+    assert await memory.browse.search(ada.context, "tea", limit=5)
 
 
 async def test_what_a_model_is_reading_when_somebody_goes_out_is_not_kept(tmp_path: Path, clock: Clock) -> None:
@@ -142,7 +149,7 @@ async def test_what_a_model_is_reading_when_somebody_goes_out_is_not_kept(tmp_pa
     async with opened(tmp_path / "remora.db", clock, model=BackgroundModel(complete=complete)) as memory:
         turn = await say(memory, private("ada"), "Ten years of Porto, and no end in sight.", ref="1", clock=clock)
         opted.append(turn.context)
-        await memory.flush(turn.context, "test")
+        await memory.learner.flush(turn.context.session.id, "test")
         assert await facts(memory, turn.context) == []
 
 
@@ -150,14 +157,16 @@ async def test_what_is_edited_after_going_out_is_not_learned_anew(memory: Servic
     """The correction takes effect on what was known, and teaches nothing."""
     where, who = private("ada")
     turn = await say(memory, (where, who), "I live in Porto.", ref="1", clock=clock)
-    await memory.flush(turn.context, "test")
+    await memory.learner.flush(turn.context.session.id, "test")
     await memory.privacy.learn_from(turn.context, False)
     inbox_id = await memory.mailbox.receive(
         platform="console", bot_id="local", update_key="edit", session_key=where.session_key, payload="{}"
     )
     assert inbox_id is not None
-    await memory.amend(where, who, inbox_id, platform_ref="1", text="I live in Lyon.", compose=lambda text, _: text)
-    await memory.flush(turn.context, "test")
+    await memory.requests.amend(
+        where, who, inbox_id, platform_ref="1", text="I live in Lyon.", compose=lambda text, _: text
+    )
+    await memory.learner.flush(turn.context.session.id, "test")
     assert await facts(memory, turn.context) == []
 
 
@@ -165,7 +174,7 @@ async def test_what_they_ask_for_themselves_is_kept_and_what_a_model_wants_kept_
     memory: Service, clock: Clock
 ) -> None:
     """/remember is their own word; a tool's call is not."""
-    ada = await memory.context(*private("ada"))
+    ada = await memory.identities.context(*private("ada"))
     await memory.privacy.learn_from(ada, False)
     assert await ask_to_keep(memory, private("ada"), "I like tea") == 1
     turn = await say(memory, private("ada"), "I like rum.", ref="1", clock=clock)
@@ -182,8 +191,8 @@ async def test_what_they_ask_for_themselves_is_kept_and_what_a_model_wants_kept_
 @pytest.mark.parametrize("origin", ["extracted", "told", "imported", "derived", "admin"])
 async def test_nobody_else_tells_of_one_who_wants_none_of_it(memory: Service, clock: Clock, origin: str) -> None:
     """By identity, whoever brings it: a model, a person, an import or a job. Of themselves they may tell."""
-    ada = await memory.context(*group("club", "ada"))
-    bob = await memory.context(*group("club", "bob"))
+    ada = await memory.identities.context(*group("club", "ada"))
+    bob = await memory.identities.context(*group("club", "bob"))
     told = {"origin": origin, "subject_id": ada.speaker.id}
     assert await kept(memory, bob, draft(bob, value="rum", **told))
     await memory.privacy.learn_about(ada, False)
@@ -191,7 +200,7 @@ async def test_nobody_else_tells_of_one_who_wants_none_of_it(memory: Service, cl
     assert not await kept(memory, bob, draft(bob, author_id=None, value="gin", **told))
     assert await kept(memory, ada, draft(ada, value="tea", **told))
     assert await kept(memory, bob, draft(bob, value="gin", origin=origin, subject_id=bob.speaker.id))
-    own = await memory.context(*private("ada"))
+    own = await memory.identities.context(*private("ada"))
     assert await kept(memory, own, draft(own, author_id=None, value="milk", **told))
     await memory.privacy.learn_about(ada, True)
     assert await kept(memory, bob, draft(bob, value="gin", **told))
@@ -211,26 +220,29 @@ async def corrected(memory: Service, place: tuple[Where, Who], short_id: str, va
         return ()
 
     inbox_id = await received(memory, place[0].session_key)
-    await memory.answer(await memory.context(*place), inbox_id, act)
+    await memory.requests.answer(await memory.identities.context(*place), inbox_id, act)
     return done[-1]
 
 
 async def test_nobody_else_corrects_what_is_known_of_one_who_wants_none_of_it(memory: Service) -> None:
     """A correction tells something new; of themselves they may."""
-    ada, bob = await memory.context(*group("club", "ada")), await memory.context(*group("club", "bob"))
+    ada, bob = (
+        await memory.identities.context(*group("club", "ada")),
+        await memory.identities.context(*group("club", "bob")),
+    )
     assert await kept(memory, bob, draft(bob, subject_id=ada.speaker.id, value="old things"))
-    (row,) = await memory.memories(bob, limit=5)
+    (row,) = await memory.browse.memories(bob, limit=5)
     await memory.privacy.learn_about(ada, False)
     assert not await corrected(memory, group("club", "bob"), row.short_id, "being deep in debt")
-    assert [one.value for one in await memory.memories(bob, limit=5)] == ["old things"]
+    assert [one.value for one in await memory.browse.memories(bob, limit=5)] == ["old things"]
     assert await corrected(memory, group("club", "ada"), row.short_id, "new things")
 
 
 async def test_a_tool_corrects_nothing_for_one_who_is_out(memory: Service, clock: Clock) -> None:
     """A correction that they type themselves holds; what a model makes of their words is learning."""
-    ada = await memory.context(*private("ada"))
+    ada = await memory.identities.context(*private("ada"))
     assert await ask_to_keep(memory, private("ada"), "I like tea") == 1
-    (row,) = [one for one in await memory.memories(ada, limit=5) if one.kind == "fact"]
+    (row,) = [one for one in await memory.browse.memories(ada, limit=5) if one.kind == "fact"]
     await memory.privacy.learn_from(ada, False)
     turn = await say(memory, private("ada"), "I like rum now.", ref="1", clock=clock)
     with pytest.raises(NotWished):
@@ -242,14 +254,14 @@ async def test_a_tool_corrects_nothing_for_one_who_is_out(memory: Service, clock
 async def test_a_tool_brings_nothing_back_that_was_forgotten_while_its_turn_ran(memory: Service, clock: Clock) -> None:
     """The model was given it before; said again in a later message it is kept."""
     assert await ask_to_keep(memory, private("ada"), "I like tea") == 1
-    ada = await memory.context(*private("ada"))
-    (tea,) = [one for one in await memory.memories(ada, limit=5) if one.kind == "fact"]
+    ada = await memory.identities.context(*private("ada"))
+    (tea,) = [one for one in await memory.browse.memories(ada, limit=5) if one.kind == "fact"]
     turn = await say(memory, private("ada"), "What do you know of me?", ref="1", clock=clock)
     clock.move(minutes=1)
     inbox_id = await received(memory, private("ada")[0].session_key)
     await memory.forgetting.forget(ada, inbox_id, None, Selection(what="memories", memory_ids=(tea.id,)), "words")
     assert await ask_to_keep(memory, private("ada"), "I like rum") == 1
-    (rum,) = [one for one in await memory.memories(ada, limit=5) if one.kind == "fact"]
+    (rum,) = [one for one in await memory.browse.memories(ada, limit=5) if one.kind == "fact"]
     with pytest.raises(NotWished):
         await memory.turns.act(turn, 0, 0, "correct_fact", lambda edits: str(edits.correct(rum.short_id, "tea")))
     kept = await memory.turns.act(turn, 0, 1, "remember_fact", lambda edits: str(edits.remember("I like tea")))
@@ -264,9 +276,9 @@ async def test_in_their_group_they_are_known_by_the_name_the_platform_has(memory
     """A model says "Ada", not a number. Where they never spoke it may be another Ada, and a part of a word is nobody."""
     where, who = group("club", "ada")
     ada = await say(memory, (where, replace(who, name="Ada Lovelace")), "Hello!", ref="1", clock=clock)
-    bob = await memory.context(*group("club", "bob"))
-    elsewhere = await memory.context(*group("room", "bob"))
-    alone = await memory.context(*private("bob"))
+    bob = await memory.identities.context(*group("club", "bob"))
+    elsewhere = await memory.identities.context(*group("room", "bob"))
+    alone = await memory.identities.context(*private("bob"))
     await memory.privacy.learn_about(ada.context, False)
     clock.move(days=7)
     person = (Named(type="person", name="Ada"),)
@@ -331,7 +343,7 @@ async def test_since_when_a_name_is_borne_is_told_from_what_was_said_under_it(tm
                 context = await renamed(memory, clock, person, name)
                 if n == len(names) - 2:
                     wanted[context.speaker.id] = clock.at
-        wanted[(await memory.context(*private("cyd"))).speaker.id] = clock.at
+        wanted[(await memory.identities.context(*private("cyd"))).speaker.id] = clock.at
     with closing(sqlite3.connect(path)) as connection, connection:
         for table, column in (
             ("identities", "named_at"), ("pairings", "tries"), ("link_codes", "tries"), ("forgotten", "key_id"),
@@ -438,8 +450,8 @@ async def test_deleting_me_leaves_nothing_of_mine_and_others_untouched(world: Wo
     theirs = [canary for canary in world.canaries if canary.spot.person != "bob"]
     assert [one for one in theirs if one.word.encode() in files] == []
     assert all(one.word.encode() in files for one in world.canaries if _is_told_by(one, "bob"))
-    again = (await world.service.context(*private("ada"))).speaker
-    assert again.person_id != (await world.service.context(*private("ada's phone"))).speaker.person_id
+    again = (await world.service.identities.context(*private("ada"))).speaker
+    assert again.person_id != (await world.service.identities.context(*private("ada's phone"))).speaker.person_id
     assert (again.learning, again.about, again.language) == (True, False, None)
 
 
@@ -459,38 +471,38 @@ async def test_who_only_gave_commands_where_chats_have_other_numbers_is_forgotte
     assert await ask_to_keep(memory, place, "I like tea") == 1
     await leave_chat(memory, "77")
     clock.move(days=31)
-    assert (await memory.erase_left()).memories
+    assert (await memory.housekeeping.erase_left()).memories
     assert await rows(memory, "select name from identities") == [("",)]
-    assert (await memory.erase_left()).chats == 0
+    assert (await memory.housekeeping.erase_left()).chats == 0
 
 
 async def test_what_was_learned_stays_as_long_as_a_linked_account_is_there(memory: Service, clock: Clock) -> None:
     """Whoever moves to another platform links the accounts so that it stays; the words said in the chat go."""
-    ada, phone = await memory.context(*private("ada")), await memory.context(*private("phone"))
+    ada, phone = await memory.identities.context(*private("ada")), await memory.identities.context(*private("phone"))
     await say(memory, private("ada"), "I like tea.", ref="1", clock=clock)
-    await memory.flush(ada, "test")
+    await memory.learner.flush(ada.session.id, "test")
     await link(memory, phone, ada)
     await leave_chat(memory, "ada")
     clock.move(days=31)
-    erased = await memory.erase_left()
+    erased = await memory.housekeeping.erase_left()
     assert erased.messages and not erased.memories
-    assert await facts(memory, await memory.context(*private("phone"))) == ["tea"]
-    await unlink(memory, await memory.context(*private("phone")))
-    assert (await memory.erase_left()).memories
+    assert await facts(memory, await memory.identities.context(*private("phone"))) == ["tea"]
+    await unlink(memory, await memory.identities.context(*private("phone")))
+    assert (await memory.housekeeping.erase_left()).memories
     assert await rows(memory, "select 1 from memories") == []
 
 
 async def test_when_the_last_of_linked_accounts_has_left_all_goes(memory: Service, clock: Clock) -> None:
     """Nobody is left who could read it."""
-    ada, phone = await memory.context(*private("ada")), await memory.context(*private("phone"))
+    ada, phone = await memory.identities.context(*private("ada")), await memory.identities.context(*private("phone"))
     for name in ("ada", "phone"):
         turn = await say(memory, private(name), f"I like {name} tea.", ref="1", clock=clock)
-        await memory.flush(turn.context, "test")
+        await memory.learner.flush(turn.context.session.id, "test")
     await link(memory, phone, ada)
     await leave_chat(memory, "ada")
     await leave_chat(memory, "phone")
     clock.move(days=31)
-    await memory.erase_left()
+    await memory.housekeeping.erase_left()
     assert await rows(memory, "select 1 from memories") == []
 
 
@@ -523,9 +535,9 @@ async def test_privacy_says_what_is_kept_and_who_looked(talk: Talk, clock: Clock
         await talk.tell("hello there", chat="club")
         await talk.tell("/remember I like tea")
         memory = talk.memory
-        ada = await memory.context(*private("ada"))
-        bob = await memory.context(*private("bob"))
-        club = await memory.context(*group("club", "ada"))
+        ada = await memory.identities.context(*private("ada"))
+        bob = await memory.identities.context(*private("bob"))
+        club = await memory.identities.context(*group("club", "ada"))
 
         def look(tx: Transaction) -> None:
             for owner_id, found in ((ada.scope.writes_to, 12), (club.scope.writes_to, 3)):
@@ -575,7 +587,7 @@ async def test_wishes_said_in_a_group_are_answered_in_private(talk: Talk) -> Non
         ):
             assert await talk.tell(f"/privacy {command}", chat="club") == "I have answered you in our private chat."
             assert said in talk.shown("ada")[-1]
-            speaker = (await talk.memory.context(*private("ada"))).speaker
+            speaker = (await talk.memory.identities.context(*private("ada"))).speaker
             assert speaker.learning == (command not in ("out", "about off", "about on"))
             assert speaker.about == (command != "about off")
 
@@ -612,7 +624,7 @@ async def test_all_of_mine_goes_on_the_word_yes_alone(talk: Talk) -> None:
         assert await talk.rows("select 1 from memories") == []
         assert await talk.rows("select 1 from messages where text <> ''") == []
         assert traces(talk.folder / "remora.db", ["Quaxolia"]) == {}
-        assert not (await talk.memory.context(*private("ada"))).speaker.learning
+        assert not (await talk.memory.identities.context(*private("ada"))).speaker.learning
 
 
 async def test_who_was_cut_off_between_erasing_and_receipt_is_told_and_begins_anew(talk: Talk, clock: Clock) -> None:
@@ -622,18 +634,21 @@ async def test_who_was_cut_off_between_erasing_and_receipt_is_told_and_begins_an
         await talk.tell("/profile timezone Europe/Lisbon")
         await talk.tell("/profile language zh")
         memory = talk.memory
-        ada, phone = await memory.context(*private("ada")), await memory.context(*private("phone"))
+        ada, phone = (
+            await memory.identities.context(*private("ada")),
+            await memory.identities.context(*private("phone")),
+        )
         await link(memory, ada, phone)
         await talk.tell("/privacy delete")
         where, who = private("ada")
-        question = await memory.question(where, who)
+        question = await memory.questions.at(where, who)
         said = talk.inbound("yes")
         inbox_id = await memory.mailbox.receive(
             platform="console", bot_id="local", update_key="cut", session_key=said.place.session_key,
             payload=said.to_json(),
         )  # fmt: skip
         assert inbox_id is not None and question is not None
-        ada = await memory.context(where, who)
+        ada = await memory.identities.context(where, who)
         assert await memory.forgetting.forget(ada, inbox_id, question, Selection(what="me"), "words")
     async with talk.running() as router:
         await router.settled(said.place)
@@ -642,7 +657,10 @@ async def test_who_was_cut_off_between_erasing_and_receipt_is_told_and_begins_an
             and "start from scratch" in talk.shown("ada")[-1]
         )
         memory = talk.memory
-        ada, phone = await memory.context(*private("ada")), await memory.context(*private("phone"))
+        ada, phone = (
+            await memory.identities.context(*private("ada")),
+            await memory.identities.context(*private("phone")),
+        )
         assert ada.speaker.person_id != phone.speaker.person_id
         assert (ada.speaker.language, ada.speaker.timezone) == (None, None)
 
@@ -653,7 +671,7 @@ async def test_every_look_of_an_admin_can_be_seen(talk: Talk, clock: Clock) -> N
         await talk.tell("hello")
         await talk.tell("hello there", chat="club")
         memory = talk.memory
-        ada, bob = await memory.context(*private("ada")), await memory.context(*private("bob"))
+        ada, bob = await memory.identities.context(*private("ada")), await memory.identities.context(*private("bob"))
 
         def look(tx: Transaction) -> None:
             for found in range(100, 123):

@@ -17,8 +17,8 @@ import pytest
 
 from bench.faults import FAULTS, Listener, Suffered, configured, say, suffer
 from gateway import app
-from gateway.commands.texts import Texts
-from gateway.pipeline.router import Router
+from gateway.reception.router import Router
+from gateway.wording.texts import Texts
 from tests.kit import faultserver
 from tests.kit.faultserver import WELL, FaultServer, delta, says, sse
 from tests.kit.patience import limit

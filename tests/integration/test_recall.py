@@ -9,8 +9,14 @@ from pathlib import Path
 import pytest
 
 from agents.tokens import count_tokens
+from memory.chat.identities import Where, Who
 from memory.recall.embedders.local import Local
-from memory.service import Embedders, Hit, Recall, SearchSetup, Service, Utterance, Where, Who
+from memory.recall.embedding import Embedders
+from memory.recall.recall import Recall
+from memory.recall.search import Hit
+from memory.service import Service
+from memory.setup import SearchSetup
+from memory.store.history import Utterance
 from tests.kit.fakes import Clock
 from tests.kit.stores import opened
 from tests.kit.talk import group, learn, private, recalled, say
@@ -27,7 +33,7 @@ async def talk(memory: Service, clock: Clock, *lines: tuple[Place, str]) -> None
 
 
 async def found(memory: Service, place: Place, question: str, *, limit: int = 8) -> list[Hit]:
-    return await memory.search(await memory.context(*place), question, limit=limit)
+    return await memory.browse.search(await memory.identities.context(*place), question, limit=limit)
 
 
 def said(hits: Sequence[Hit]) -> list[str]:
@@ -79,7 +85,7 @@ async def test_a_fact_of_a_group_is_found_by_the_name_of_who_told_it(memory: Ser
         hits = await found(memory, ada, question)
         return [hit.memory.author_id for hit in hits if hit.memory is not None]
 
-    speaker = (await memory.context(*bob)).speaker.id
+    speaker = (await memory.identities.context(*bob)).speaker.id
     assert await told_by("what is it about bob") == [speaker]
     await talk(memory, clock, ((bob[0], replace(bob[1], name="Roberta")), "good morning"))
     assert await told_by("what is it about bob") == [speaker]

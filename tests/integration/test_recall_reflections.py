@@ -10,11 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agents.tokens import count_tokens
+from memory.context import Context
 from memory.recall.recall import REFLECTION_SHARE, Budget, Snapshot, recall
 from memory.recall.search import Hit
-from memory.service import Context, Memory, Service
+from memory.service import Service
 from memory.store import memories, people
 from memory.store.database import Reader, Transaction
+from memory.store.memories import Memory
 from tests.kit.bench import Handset, Talk
 from tests.kit.fakes import DAY, Clock
 from tests.kit.stores import draft
@@ -121,7 +123,7 @@ async def test_a_search_on_purpose_finds_the_older_ones(memory: Service, clock: 
     """/memory search and the search tool look everywhere."""
     ada = await met(memory, clock)
     await with_reflections(memory, ada, clock, 10)
-    hits = await memory.search(ada, "which week was it that sailing north mattered", limit=30)
+    hits = await memory.browse.search(ada, "which week was it that sailing north mattered", limit=30)
     kinds = [hit.memory.kind for hit in hits if hit.memory is not None]
     assert kinds.count("reflection") == 10
 

@@ -11,15 +11,17 @@ from typing import Any
 
 import pytest
 
+from memory.chat.identities import Where, Who
+from memory.context import Context
 from memory.jobs import reflect
 from memory.jobs.base import Night
 from memory.jobs.reflect import LIMIT
 from memory.learn.model import BackgroundModel, ModelRequest, RequestRefused
-from memory.service import Context, Memory, Service, Where, Who
+from memory.service import Service
 from memory.store import job_runs, lineage, memories, opt_outs
 from memory.store.database import Reader, Transaction
 from memory.store.job_runs import Run
-from memory.store.memories import Draft
+from memory.store.memories import Draft, Memory
 from tests.kit.fakes import DAY, Clock
 from tests.kit.forgetting import forgotten_alone
 from tests.kit.minds import Answer, Model
@@ -185,10 +187,10 @@ async def test_correcting_any_parent_ends_it_and_leaves_the_others_alone(tmp_pat
         await told(memory, ada, clock, "boat", "north", "charts")
         await look_back(memory, clock)
         [made] = await reflections(memory, ada)
-        [north] = [one for one in await memory.memories(ada, limit=20) if one.value == "north"]
+        [north] = [one for one in await memory.browse.memories(ada, limit=20) if one.value == "north"]
         _, new = await act(memory, ada, lambda edits: edits.correct(north.short_id, "south"))
         assert await reflections(memory, ada) == []
-        assert {one.value for one in await memory.memories(ada, limit=20)} == {"boat", "south", "charts"}
+        assert {one.value for one in await memory.browse.memories(ada, limit=20)} == {"boat", "south", "charts"}
         assert [one.value for one in (await act(memory, ada, lambda edits: edits.show(new.short_id))).versions] == [
             "north",
             "south",

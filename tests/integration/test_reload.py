@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from gateway.config.loading import Config, load
 from gateway.ops.reloading import Reloaded, Reloader, Sources, applicable, differences
-from gateway.ops.serve import signals
+from gateway.serve import signals
 from memory.errors import StorageError
 from memory.loops import Loops
 from tests.kit.fakes import Clock
@@ -195,8 +195,8 @@ def configured(folder: Path, settings: str, **agents: str) -> Config:
 
 def test_an_agent_whose_file_is_gone_stays_without_its_places(tmp_path: Path) -> None:
     """Messages to it may wait; and a place that another claims is the other's."""
-    running = configured(tmp_path / "one", "", a="routing: {default: true}", b="routing: {channels: [telegram]}")
-    read = configured(tmp_path / "two", "", c="routing: {default: true, channels: [telegram]}")
+    running = configured(tmp_path / "one", "default_agent: a", a="", b="routing: {channels: [telegram]}")
+    read = configured(tmp_path / "two", "default_agent: c", c="routing: {channels: [telegram]}")
     config = applicable(running, read)
     assert list(config.agents) == ["a", "b", "c"] and config.default_agent == "c"
     assert config.agents["b"].routing.channels == () and config.agents["c"].routing.channels == ("telegram",)
@@ -204,8 +204,8 @@ def test_an_agent_whose_file_is_gone_stays_without_its_places(tmp_path: Path) ->
 
 
 def test_the_default_agent_stays_in_the_database_that_knows_who_was_let_in(tmp_path: Path) -> None:
-    running = configured(tmp_path / "one", "", a="routing: {default: true}", b="database: b.db")
-    read = configured(tmp_path / "two", "", a="", b="database: b.db\nrouting: {default: true}")
+    running = configured(tmp_path / "one", "default_agent: a", a="", b="database: b.db")
+    read = configured(tmp_path / "two", "default_agent: b", a="", b="database: b.db")
     config = applicable(running, read)
     assert config.default_agent == "a"
     assert "default_agent" in differences(config, read)

@@ -9,8 +9,8 @@ import pytest
 
 from agents.llm import ModelUnavailable
 from channels.base import Place
-from gateway.ops.reminder_clock import ReminderClock
 from gateway.pipeline.policy import Rules
+from gateway.pipeline.reminder_clock import ReminderClock
 from tests.kit.fakes import ScriptedModel, calls, says
 from tests.kit.pipeline import World, pipeline
 

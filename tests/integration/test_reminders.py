@@ -11,21 +11,16 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from memory.chat.turns import Outcome, Said
+from memory.context import Context
 from memory.errors import NotFound, TooManyReminders
-from memory.service import (
-    MOST_REMINDERS,
-    Context,
-    Firing,
-    Outcome,
-    Part,
-    Reading,
-    Reminder,
-    ReminderTimes,
-    Said,
-    Selection,
-    Service,
-)
-from memory.store import reminders
+from memory.forgetting.choose import Selection
+from memory.mailbox.outbox import Part
+from memory.reminders import reminding
+from memory.reminders.reminders import Firing, Reading
+from memory.reminders.reminding import MOST as MOST_REMINDERS
+from memory.reminders.reminding import Reminder, ReminderTimes
+from memory.service import Service
 from memory.transfer import backups
 from tests.kit.fakes import DAY, MINUTE, NOON, Clock
 from tests.kit.forgetting import carried_out, forgotten, secret, traces
@@ -114,7 +109,7 @@ async def test_a_repetition_ends_with_its_last_day(memory: Service, ada: Context
 async def test_a_reminder_survives_the_end_of_the_process_and_comes_once(tmp_path: Path, clock: Clock) -> None:
     """Reminders set before the restore still come, and those shown before it don't come again."""
     async with opened(tmp_path / "remora.db", clock) as memory:
-        ada = await memory.context(*private("ada"))
+        ada = await memory.identities.context(*private("ada"))
         await asked(memory, ada, "call mum", on("2026-11-22T09:00"))
     clock.set(ms("2026-11-22T09:00"))
     async with opened(tmp_path / "remora.db", clock) as memory:
@@ -126,8 +121,11 @@ async def test_a_reminder_survives_the_end_of_the_process_and_comes_once(tmp_pat
 async def test_nobody_reaches_anothers_reminder_and_a_group_shows_its_own_only(memory: Service, ada: Context) -> None:
     """Not by its number, not by a button's id, not by a reply; and a group never shows what was asked for in private."""
     mine = await asked(memory, ada, "see the doctor", on("2026-12-01T09:00"))
-    bob = await memory.context(*private("bob"))
-    in_club, bob_in_club = await memory.context(*group("club", "ada")), await memory.context(*group("club", "bob"))
+    bob = await memory.identities.context(*private("bob"))
+    in_club, bob_in_club = (
+        await memory.identities.context(*group("club", "ada")),
+        await memory.identities.context(*group("club", "bob")),
+    )
     await asked(memory, in_club, "bring the map", on("2026-12-02T09:00"))
     assert sorted(await texts(memory, ada)) == ["bring the map", "see the doctor"]
     assert await texts(memory, in_club) == ["bring the map"]
@@ -152,7 +150,7 @@ async def test_a_person_has_so_many_open_reminders_at_most(memory: Service, ada:
 
 async def test_where_the_place_is_gone_it_comes_in_private(memory: Service, ada: Context, clock: Clock) -> None:
     """The person asked for it, and the group where they did has sent the bot away."""
-    in_club = await memory.context(*group("club", "ada"))
+    in_club = await memory.identities.context(*group("club", "ada"))
     here = await asked(memory, in_club, "bring the map", on("2026-11-22T09:00"))
     alone = await asked(memory, in_club, "buy a present", on("2026-11-22T09:00"), private=True)
     assert (await memory.reminders.whose(here))[1].key == in_club.session.key
@@ -164,7 +162,7 @@ async def test_where_the_place_is_gone_it_comes_in_private(memory: Service, ada:
 @pytest.mark.parametrize("words", ["zelda", "about:zelda", "all", "2026-11-21..2026-11-21", "here"])
 async def test_what_is_forgotten_takes_the_reminders_that_speak_of_it(memory: Service, words: str) -> None:
     """They are named before they go, and no byte of them is left."""
-    ada = await memory.context(*private("ada"))
+    ada = await memory.identities.context(*private("ada"))
     word = secret(1)
     await asked(memory, ada, f"meet Zelda {word}", on("2026-12-01T09:00"))
     preview = await memory.forgetting.preview(ada, words)
@@ -176,8 +174,8 @@ async def test_what_is_forgotten_takes_the_reminders_that_speak_of_it(memory: Se
 
 async def test_a_person_who_goes_takes_their_reminders_along(memory: Service, ada: Context) -> None:
     """Everywhere, and nobody else's."""
-    bob = await memory.context(*private("bob"))
-    in_club = await memory.context(*group("club", "ada"))
+    bob = await memory.identities.context(*private("bob"))
+    in_club = await memory.identities.context(*group("club", "ada"))
     for who in (ada, bob, in_club):
         await asked(memory, who, f"thing of {who.speaker.name}", on("2026-12-01T09:00"))
     await carried_out(memory, ada, Selection(what="me"))
@@ -186,7 +184,7 @@ async def test_a_person_who_goes_takes_their_reminders_along(memory: Service, ad
 
 async def test_an_export_holds_the_persons_reminders(memory: Service, ada: Context) -> None:
     """Those of all places, in private only; and the page tells them."""
-    in_club = await memory.context(*group("club", "ada"))
+    in_club = await memory.identities.context(*group("club", "ada"))
     await asked(memory, in_club, "bring the map", on("2026-12-02T09:00", "RRULE:FREQ=WEEKLY;BYDAY=WE"))
     exported = await memory.transfer.export(ada, transcript=False)
     (reminder,) = json.loads(exported.data)["reminders"]
@@ -200,7 +198,7 @@ async def test_a_restored_backup_repeats_no_reminder_and_brings_none_back(tmp_pa
     """Reminders that came since the backup don't come again; cancelled and forgotten ones stay away."""
     path = tmp_path / "remora.db"
     async with opened(path, clock) as memory:
-        ada = await memory.context(*private("ada"))
+        ada = await memory.identities.context(*private("ada"))
         for text in ("comes before", "cancelled", "zelda", "comes after"):
             await asked(memory, ada, text, on("2026-11-23T09:00" if text == "comes after" else "2026-11-22T09:00"))
         made = await memory.backups.make()
@@ -229,7 +227,7 @@ async def test_the_answer_of_a_task_and_its_end_are_one(memory: Service, ada: Co
         raise RuntimeError("the disk is gone")
 
     for _ in range(2):
-        await memory.database.write(lambda tx: reminders.end_task(tx, task.id, failed=True))
+        await memory.database.write(lambda tx: reminding.end_task(tx, task.id, failed=True))
     outcome = Outcome(pieces=(Part(text="none"),), error="model")
     with pytest.raises(RuntimeError):
         await memory.turns.finish(
@@ -247,7 +245,7 @@ async def test_a_restored_reminder_repeats_as_it_was_last_told(tmp_path: Path, c
     """Another rule and zone since the backup hold for all times to come, and not only for the next."""
     path = tmp_path / "remora.db"
     async with opened(path, clock) as memory:
-        ada = await memory.context(*private("ada"))
+        ada = await memory.identities.context(*private("ada"))
         daily = "RRULE:FREQ=DAILY;BYHOUR=9;BYMINUTE=0"
         pills = await asked(memory, ada, "pills", on("2026-11-22T09:00", daily))
         made = await memory.backups.make()
@@ -272,7 +270,7 @@ async def test_what_nobody_ends_is_tidied_away(memory: Service, ada: Context, cl
     await fired(memory, clock)
     await memory.housekeeping.tidy()
     every = await memory.database.read(
-        lambda r: reminders.of_reach(r, reminders.ReminderReach((ada.speaker.id,), None))
+        lambda r: reminding.of_reach(r, reminding.ReminderReach((ada.speaker.id,), None))
     )
     assert [one.text for one in every] == ["shown"]
     clock.move(days=31)

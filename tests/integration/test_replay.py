@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from bench.recording import Recording, read
+from bench.replay import RecordedTime, ReplayChannel, Tally, answer, everybody, record, setup_of
 from gateway import app
-from gateway.cli.recording import Recording, read
-from gateway.cli.replay import RecordedTime, ReplayChannel, Tally, answer, record
 from gateway.config.loading import Config, load
-from memory.service import Context, Message, Service, Where, Who
+from memory.chat.identities import Where, Who
+from memory.context import Context
+from memory.service import Service
+from memory.store.history import Message
 
 MINUTE = 60_000
 #: 1 March 2024, 12:00 UTC.
@@ -37,18 +40,18 @@ def said(n: int, text: str, *, minutes: float = 0, **fields: object) -> dict[str
 async def recording(config: Config, lines: Recording) -> Tally:
     clock = RecordedTime(lines.lines[0].time)
     async with app.opened(config, {}, now=clock) as parts:
-        return await record(app.replaying(config, parts), lines, clock, lambda count: None)
+        return await record(setup_of(config, parts), lines, clock, lambda count: None)
 
 
 async def answering(config: Config, lines: Recording) -> Tally:
     clock = RecordedTime(lines.lines[0].time)
     channels = {name: ReplayChannel(name) for name in lines.channels}
-    heard = app.everybody(channels)
+    heard = everybody(channels)
     async with (
         app.opened(config, channels, now=clock) as parts,
         app.answering(config, channels, parts, now=clock, admission=heard) as router,
     ):
-        setup = app.replaying(config, parts)
+        setup = setup_of(config, parts)
         return await answer(setup, lines, clock, lambda count: None, host=router, channels=channels)
 
 
@@ -59,8 +62,8 @@ async def look(
     async with app.opened(config, {}, now=lambda: THEN + 30 * 24 * 60 * MINUTE) as parts:
         memory = parts.roster.stores["assistant"].memory
         context = await there(memory, chat, person, kind)
-        hits = await memory.search(context, "lisbon peanuts noted live hello", limit=50)
-        known = [f"{one.key} {one.value}" for one in await memory.memories(context, limit=50)]
+        hits = await memory.browse.search(context, "lisbon peanuts noted live hello", limit=50)
+        known = [f"{one.key} {one.value}" for one in await memory.browse.memories(context, limit=50)]
         return sorted((hit.passage.message for hit in hits if hit.passage is not None), key=lambda m: m.id), known
 
 
@@ -73,7 +76,7 @@ async def there(memory: Service, chat: str, person: str, kind: str) -> Context:
         thread=None,
         agent="assistant",
     )
-    return await memory.context(where, Who(platform="replay", user_id=person, name=person))
+    return await memory.identities.context(where, Who(platform="replay", user_id=person, name=person))
 
 
 async def test_record_only_keeps_both_roles_with_their_ids_and_times_and_learns(config: Config) -> None:
@@ -211,6 +214,6 @@ async def test_a_recording_of_thousands_of_lines_reports_how_far_it_is(config: C
     steps: list[int] = []
     clock = RecordedTime(lines.lines[0].time)
     async with app.opened(config, {}, now=clock) as parts:
-        await record(app.replaying(config, parts), lines, clock, steps.append)
+        await record(setup_of(config, parts), lines, clock, steps.append)
     assert sum(steps) == 450 and len(steps) > 2
     assert clock() == lines.lines[-1].time + MINUTE

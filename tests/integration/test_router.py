@@ -280,14 +280,14 @@ async def test_the_prompt_begins_the_same_while_facts_are_learned_and_replaced(b
     """Vendors' caches hit from turn to turn; what is new stands in the tail."""
     async with bench.running():
         await bench.say("My name is Ada and I live in Lisbon")
-        context = await bench.memory.context(*private("ada"))
-        await bench.memory.flush(context, "test")
+        context = await bench.memory.identities.context(*private("ada"))
+        await bench.memory.learner.flush(context.session.id, "test")
         await bench.say("/new")
         await bench.say("hello")
         bench.clock.move(minutes=1)
         await bench.say("I live in Porto and I like tea")
         bench.clock.move(minutes=1)
-        await bench.memory.flush(context, "test")
+        await bench.memory.learner.flush(context.session.id, "test")
         await bench.say("so?")
     hello, moved, so = bench.model.requests[-3:]
     assert hello.messages[1].content.count("Lisbon") == 1 and "Ada: home: Lisbon" in hello.messages[1].content

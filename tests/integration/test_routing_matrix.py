@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from channels.base import Place
-from gateway.commands.catalogue import CATALOGUE
+from gateway.wording.texts import CATALOGUE
 from tests.kit.patience import SECONDS
 from tests.kit.transcripts import ADA, BOB, REEF, ROOT, a_discord, a_telegram, known, serving
 from tests.platforms import discord as discords

@@ -8,9 +8,13 @@ from __future__ import annotations
 import os
 import random
 
+import pytest
+
 from tests.kit.chatter import Talked
 from tests.kit.leaks import OPERATIONS, Tally, figures, search, spoken, told, typed
 from tests.kit.ways import WAYS
+
+pytestmark = pytest.mark.campaign
 
 STEPS = int(os.environ.get("REMORA_LEAK_STEPS", "0"))
 #: The same few each time; the long run looks further.

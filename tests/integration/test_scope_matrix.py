@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from memory.service import Edits, Linking, Overseer, Service
+from memory.chat.edits import Edits
+from memory.people.oversight import Overseer
+from memory.people.privacy import Linking
+from memory.service import Service
 from tests.kit.canaries import PLACES, Spot, World
 from tests.kit.stores import AGENTS
 from tests.kit.ways import PROGRAMS, WAYS, faults
@@ -42,25 +45,30 @@ NOT_READING = {
     "Stats.figures": "of the whole store, for its operator: figures",
     "Stats.used_until": "how many calls of models were booked: a figure",
     "Stats.rows": "of the whole store, for its operator: figures",
-    "Service.request": "gives what a Desk method gave",
+    "EditRequests.run": "gives what a Desk method gave",
     "Service.open": _OWN,
     "Service.over": _OWN,
-    "Service.take_over": "nothing: it goes on with sessions that another process held",
     "Service.close": _OWN,
     "Service.renew_agents": _OWN,
-    "Service.amend": "whether the speaker's own message was changed",
-    "Service.retract": "how many messages a platform has deleted",
-    "Service.erase_left": "counts",
-    "Service.is_there": "whether the bot is in a chat",
-    "Service.open_question": "ids; to the one who was asked only",
-    "Service.open_questions": "ids; to the one who was asked only, with any of their accounts (test_page)",
-    "Service.context": "ids and settings of the one who speaks, the session's task",
-    "Service.known": "the same of who has spoken there before",
-    "Service.whose": "the same, for whoever runs the machine",
-    "Service.answer": "gives what a Desk method gave",
-    "Service.cancel": _OWN,
-    "Service.chosen_agents": "names of agents, which the operator gave",
-    "Service.question": "ids; to the one who was asked only (test below)",
+    "EditRequests.amend": "whether the speaker's own message was changed",
+    "EditRequests.retract": "how many messages a platform has deleted",
+    "Housekeeping.erase_left": "counts",
+    "Identities.is_there": "whether the bot is in a chat",
+    "OpenQuestions.open_to": "ids; to the one who was asked only",
+    "OpenQuestions.open_to_any": "ids; to the one who was asked only, with any of their accounts (test_page)",
+    "Identities.enter": "the same, within a turn or a request",
+    "Identities.context": "ids and settings of the one who speaks, the session's task",
+    "Identities.known": "the same of who has spoken there before",
+    "Identities.whose": "the same, for whoever runs the machine",
+    "EditRequests.answer": "gives what a Desk method gave",
+    "OpenQuestions.cancel": _OWN,
+    "Identities.chosen_agents": "names of agents, which the operator gave",
+    "OpenQuestions.at": "ids; to the one who was asked only (test below)",
+    "Learner.heard": _OWN,
+    "Learner.take_up": "nothing: it goes on with what an earlier run left",
+    "Learner.take_over": "nothing: it goes on with sessions that another process held",
+    "Learner.flush_all": "nothing: it reads for memory what an agent has not read yet",
+    "Learner.finish": "nothing: the same, before the store is closed",
     "Turns.keep_step": _OWN,
     "Turns.asks_to_forget": "words of the text it is given",
     "Turns.said_last": "the speaker's own words in the session they speak in, to tell their language",
@@ -309,7 +317,7 @@ async def test_unlinked_identities_are_strangers_again(world: World) -> None:
     statement = {"about": "self", "key": "likes", "value": new.word, "replaces": short_id, "messages": [1]}
     said = f"I changed my mind. I like {new.word}."
     world.model.answers[said] = {"facts": [statement]}
-    await world.service.flush((await world.say(phone, said)).context, "test")
+    await world.service.learner.flush((await world.say(phone, said)).context.session.id, "test")
     replaced.current = False
     await world.reflect(phone, mixed)
     await world.reflect(phone, [single])
@@ -325,12 +333,12 @@ async def test_a_question_is_open_to_the_one_who_was_asked_where_they_were_asked
     """Anybody else's "yes" must not answer it."""
     asked = Spot(person="ada", place="room", agent="assistant")
     await world.do(asked, lambda edits: edits.ask("forget", {"memory": 1}, choices=("yes", "no"), preset="yes"))
-    answering = [spot for spot in SPOTS if await world.service.question(*spot.address) is not None]
+    answering = [spot for spot in SPOTS if await world.service.questions.at(*spot.address) is not None]
     assert answering == [Spot(person="ada", place="room", agent=agent) for agent in AGENTS]
 
 
 #: Public for tests and tools; the gateway calls none of them.
-INSIDES = {"database", "agents", "now", "new_id", "learner", "style_updates", "mending"}
+INSIDES = {"database", "agents", "now", "new_id", "style_updates", "mending"}
 
 
 async def test_programs_read_what_their_person_sees_in_private(world: World) -> None:
@@ -362,9 +370,9 @@ async def test_a_statement_of_oneself_leaves_its_group_without_what_others_said(
     world.model.answers["Me too, I am hiding."] = {
         "facts": [{"about": "self", "key": "likes", "value": "hiding", "messages": [2, 3]}]
     }
-    await world.service.flush((await world.say(ada, "Me too, I am hiding.")).context, "test")
+    await world.service.learner.flush((await world.say(ada, "Me too, I am hiding.")).context.session.id, "test")
     in_private = Spot(person="ada", place="private", agent="assistant")
-    listed = await world.service.memories(await world.context(in_private), limit=1_000)
+    listed = await world.service.browse.memories(await world.context(in_private), limit=1_000)
     hiding = next(memory.short_id for memory in listed if memory.value == "hiding")
     shown = await world.do(in_private, lambda edits: edits.show(hiding))
     assert [source.text for source in shown.sources] == ["Me too, I am hiding."]
@@ -376,9 +384,9 @@ async def test_what_happened_in_a_group_stays_there(world: World) -> None:
     world.model.answers["Poor Bob."] = {"event": {"value": "Bob lost his job and Ada was sorry", "messages": [1, 3]}}
     await world.say(Spot(person="bob", place="club", agent="assistant"), "I lost my job.")
     turn = await world.say(Spot(person="ada", place="club", agent="assistant"), "Poor Bob.")
-    await world.service.flush(turn.context, "test")
+    await world.service.learner.flush(turn.context.session.id, "test")
     in_private = await world.context(Spot(person="ada", place="private", agent="assistant"))
-    listed = await world.service.memories(in_private, limit=1_000)
+    listed = await world.service.browse.memories(in_private, limit=1_000)
     assert not [memory for memory in listed if "lost his job" in memory.value]
 
 
@@ -387,6 +395,6 @@ async def test_a_wish_stays_with_the_agent_it_was_told_to(world: World) -> None:
     spots = [Spot(person="bob", place="private", agent=agent) for agent in AGENTS]
     world.model.answers["Rhyme!"] = {"styles": [{"key": "style", "value": "in rhymes", "messages": [1]}]}
     await world.say(spots[0], "Rhyme!")
-    await world.service.flush(await world.context(spots[1]), "test")
-    listed = [await world.service.memories(await world.context(spot), limit=1_000) for spot in spots]
+    await world.service.learner.flush((await world.context(spots[1])).session.id, "test")
+    listed = [await world.service.browse.memories(await world.context(spot), limit=1_000) for spot in spots]
     assert [any(memory.value == "in rhymes" for memory in some) for some in listed] == [True, False]

@@ -16,9 +16,9 @@ from channels.base import Capabilities, Channel, ChannelUnavailable, Health, Hoo
 from gateway import app
 from gateway.config.loading import Config, load
 from gateway.ops.http import AddressUnusable
-from gateway.ops.serve import GRACE, SILENCE, judge, serve, version
+from gateway.serve import GRACE, SILENCE, judge, serve, version
+from memory.chat.stats import StoreHealth
 from memory.errors import StoreInUse
-from memory.service import StoreHealth
 from tests.kit.fakes import NOON, Clock
 from tests.kit.patience import SECONDS, limit, until
 

@@ -10,9 +10,9 @@ import pytest
 from agents.llm import ModelUnavailable
 from agents.spec import AgentSpec, StandingSpec
 from channels.base import Place
-from gateway.ops.reminder_clock import ReminderClock
 from gateway.ops.standing import HEARTBEAT, standing
 from gateway.pipeline.policy import Rules
+from gateway.pipeline.reminder_clock import ReminderClock
 from tests.kit.fakes import ScriptedModel
 from tests.kit.pipeline import World, pipeline
 
@@ -80,7 +80,7 @@ async def test_a_task_of_the_file_is_answered_once_at_each_time(
 async def test_a_heartbeat_file_is_read_each_time_and_an_idle_one_asks_no_model(
     world: World, model: ScriptedModel, tmp_path: Path
 ) -> None:
-    clock = clock_of(world, tmp_path, StandingSpec(at="*/30 * * * *", person=f"telegram:{BOB}", heartbeat=True))
+    clock = clock_of(world, tmp_path, StandingSpec(at="*/30 * * * *", person=f"telegram:{BOB}"))
     asked = len(model.requests)
     for idle in (None, "", "# Heartbeat\n\n<!-- write\ntasks here -->\n- [ ]\n"):
         if idle is not None:

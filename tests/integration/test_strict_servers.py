@@ -20,7 +20,8 @@ from channels.base import Inbound
 from gateway import app
 from gateway.config.loading import Config, load
 from memory.chat import summary
-from memory.service import Service, Where, Who
+from memory.chat.identities import Where, Who
+from memory.service import Service
 from tests.kit.bench import Screen
 from tests.kit.fakes import Clock
 from tests.kit.loopback import Answer, Asked, serving
@@ -146,7 +147,7 @@ def configured(folder: Path, address: str) -> Config:
     )
     (folder / "config.yaml").write_text(
         "data_dir: data\nembedding: {provider: none}\n"
-        "limits: {person_messages_per_minute: 600, person_burst: 600}\n"
+        "limits: {person_messages_per_minute: 1800}\n"
         "memory: {exit_seconds: 0, quiet_seconds: 3600, extract_messages: 12}\n"
     )
     return load(folder / "config.yaml", {}, folder)
@@ -174,7 +175,7 @@ async def talked(folder: Path, server: Server, clock: Clock) -> tuple[Screen, Se
                 await router.settled(said.place)
                 await memory.compaction.settled()
                 clock.move(minutes=3)
-            await memory.flush(await memory.context(*_ada()), "test")
+            await memory.learner.flush((await memory.identities.context(*_ada())).session.id, "test")
             return screen, *await _kept(memory)
 
 

@@ -24,7 +24,7 @@ async def test_a_deleted_message_is_taken_back_before_its_turn_and_after(desk: D
     """Words that somebody deletes are not to be known any longer."""
     async with desk.running() as router:
         await desk.say("I live in Lisbon", key="m1")
-        await desk.memory.flush(await desk.context("ada"), "test")
+        await desk.memory.learner.flush((await desk.context("ada")).session.id, "test")
         place = desk.inbound("").place
         await router.on_deleted(place, ["m1", "never-said"])
         await router.settled(place)
@@ -53,7 +53,7 @@ async def test_what_is_deleted_while_its_turn_goes_on_teaches_nothing(tmp_path: 
         model.go_on()
         await router.settled(said.place)
         memory = desk.memory
-        await memory.flush(await desk.context("ada"), "test")
+        await memory.learner.flush((await desk.context("ada")).session.id, "test")
         assert await desk.rows("select value from memories") == []
         assert await desk.rows("select role, recall, learn from messages order by id") == [
             ("user", 0, 0),

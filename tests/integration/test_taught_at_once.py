@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
-from memory.service import Outcome, Part, Said, Service, Turn
+from memory.chat.turns import Outcome, Said, Turn
+from memory.mailbox.outbox import Part
+from memory.service import Service
 from memory.store.database import Transaction, of_owner
 from tests.kit import postgres
 from tests.kit.fakes import Clock

@@ -1044,6 +1044,7 @@ async def test_a_lost_answer_brings_the_update_again(platform: Control) -> None:
     await bot.aclose()
 
 
+@pytest.mark.campaign
 async def test_a_process_is_killed_while_it_handles_a_post(platform: Control) -> None:
     """An update that it had not taken comes again to whoever listens next."""
     bot = Aiogram(platform.url, platform.token)
@@ -1169,6 +1170,7 @@ async def test_a_late_effect_is_lost_with_its_client(platform: Control) -> None:
     ("at", "shown", "unanswered"),
     [("before effect", [], 1), ("after effect", ["one"], 1), ("after answer", ["one"], 0)],
 )
+@pytest.mark.campaign
 async def test_a_process_is_killed_at_a_named_point_of_its_send(
     platform: Control, at: Any, shown: list[str], unanswered: int
 ) -> None:

@@ -16,20 +16,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+from memory.context import Context
 from memory.errors import StoreBusy, StoreUnwritable
 from memory.forgetting import retention
 from memory.forgetting.forgetting import Forgetting, Scrubbing
-from memory.jobs.housekeeping import Housekeeping
+from memory.jobs.housekeeping import Housekeeping, Keeping
 from memory.recall.search import Search
-from memory.service import Attached, Context, Keeping, Service, Utterance
+from memory.service import Service
 from memory.store import history, job_runs, vectors
+from memory.store.attachments import Attached
 from memory.store.database import Transaction
+from memory.store.history import Utterance
 from memory.transfer.backups import Retention
 from memory.transfer.formats import remora
 from tests.kit import stores
 from tests.kit.fakes import DAY, Clock
 from tests.kit.forgetting import secret, traces
-from tests.kit.stores import planted, rows, wrote
+from tests.kit.stores import planted, profile_of, rows, wrote
 from tests.kit.talk import act, exchange, facts, group, leave_chat, private, received, say
 
 
@@ -107,7 +110,7 @@ async def test_words_older_than_configured_leave_the_files_and_all_copies(tmp_pa
         clock.move(days=2)
         assert await memory.housekeeping.tidy() == {"messages": 4}
         assert traces(folder / "remora.db", words) == {}
-        assert not await memory.search(ada, words[0], limit=5)
+        assert not await memory.browse.search(ada, words[0], limit=5)
         assert await memory.housekeeping.tidy() == {}
     assert traces(folder / "remora.db", words) == {}
 
@@ -120,13 +123,13 @@ async def test_what_was_learned_stays_and_says_that_its_source_is_erased(tmp_pat
         await exchange(memory, private("ada"), "I like tea.", clock)
         assert await memory.housekeeping.tidy() == {"messages": 2}
         assert await facts(memory, turn.context) == [("home", "Quaxolia"), ("likes", "tea")]
-        home = next(m for m in await memory.memories(turn.context, limit=9) if m.key == "home")
+        home = next(m for m in await memory.browse.memories(turn.context, limit=9) if m.key == "home")
         shown = await act(memory, turn.context, lambda edits: edits.show(home.short_id))
         assert [source.text for source in shown.sources] == [None]
-        assert {slot.key for slot in await memory.profile(turn.context)} >= {"place"}
+        assert {slot.key for slot in await profile_of(memory, turn.context)} >= {"place"}
         texts = await rows(memory, "select text from messages order by id")
         assert texts == [("",), ("",), ("I like tea.",), ("All right.",)]
-        await memory.flush(turn.context, "test")
+        await memory.learner.flush(turn.context.session.id, "test")
         assert await facts(memory, turn.context) == [("home", "Quaxolia"), ("likes", "tea")]
         # Told again it is known again: it was never forgotten.
         await exchange(memory, private("ada"), "I live in Quaxolia.", clock)
@@ -139,7 +142,7 @@ async def test_words_that_were_never_read_teach_nothing_afterwards(tmp_path: Pat
         turn = await say(memory, private("ada"), "I live in Quaxolia.", ref="1", clock=clock)
         clock.move(days=2)
         assert await memory.housekeeping.tidy() == {"messages": 2}
-        await memory.flush(turn.context, "test")
+        await memory.learner.flush(turn.context.session.id, "test")
         assert await facts(memory, turn.context) == []
 
 
@@ -159,7 +162,7 @@ async def test_a_summary_and_a_task_stay_as_long_as_anything_is_left_there(tmp_p
             (await exchange(memory, place, "Hello there.", clock)).context.session.id
             for place in (private("ada"), group("club", "ada"))
         ]
-        fresh = (await memory.context(*private("bob"))).session.id
+        fresh = (await memory.identities.context(*private("bob"))).session.id
 
         def act(tx: Transaction) -> None:
             for session_id in (*sessions, fresh):
@@ -210,7 +213,7 @@ async def test_retention_stopped_half_way_goes_on(tmp_path: Path, clock: Clock) 
 async def test_old_runs_go_and_paid_vectors_but_not_what_was_taken_back(tmp_path: Path, clock: Clock) -> None:
     """A record of each night for each owner would outgrow what it is about; an undoing holds for good."""
     async with opened(tmp_path / "store", clock) as memory:
-        ada = await memory.context(*private("ada"))
+        ada = await memory.identities.context(*private("ada"))
         memory_id = await planted(memory, ada, "likes tea")
 
         def act(tx: Transaction) -> None:
@@ -318,9 +321,8 @@ async def test_traces_that_somebody_keeps_in_the_files_are_told(tmp_path: Path, 
             scrubbing=Scrubbing(wait_seconds=0.2),
         )  # fmt: skip
         tidying = Housekeeping(
-            memory.database, forgetting=impatient, backups=memory.backups, erase_left=memory.erase_left,
-            transcript_days=1, export_days=None, now=clock,
-        )  # fmt: skip
+            memory.database, keeping=memory.keeping, forgetting=impatient, backups=memory.backups, now=clock
+        )
         await exchange(memory, private("ada"), "I live in Quaxolia.", clock)
         clock.move(days=2)
         assert memory.database.driver is not None
@@ -378,7 +380,7 @@ async def test_old_exports_go_and_other_files_stay(tmp_path: Path, clock: Clock)
 async def test_a_left_chat_goes_when_the_operator_says(tmp_path: Path, clock: Clock) -> None:
     async with opened(tmp_path / "store", clock, left_chat_days=3) as memory:
         turn = await exchange(memory, private("ada"), "I live in Quaxolia.", clock)
-        await memory.flush(turn.context, "test")
+        await memory.learner.flush(turn.context.session.id, "test")
         await leave_chat(memory, "ada")
         clock.move(days=2)
         assert "chats" not in await memory.housekeeping.tidy()

@@ -29,7 +29,7 @@ async def test_what_was_said_is_found_and_forgotten_by_its_week(
     await exchange(memory, ada, told, clock)
     clock.move(days=7)
     turn = await say(memory, ada, "my tooth hurts", clock=clock)
-    hits = await memory.search(turn.context, question, limit=8)
+    hits = await memory.browse.search(turn.context, question, limit=8)
     assert [hit.passage.message.text for hit in hits if hit.passage is not None] == [told]
     preview = await memory.forgetting.preview(turn.context, week)
     assert preview is not None and preview.selection.what == "range" and (preview.memories, preview.messages) == (1, 1)
@@ -41,5 +41,5 @@ async def test_tomorrow_is_remembered_as_a_date(memory: Service, clock: Clock, t
     """It stays true when it is read a month later."""
     turn = await say(memory, private("ada"), told, clock=clock)
     await learn(memory, turn)
-    (plan,) = [one.value for one in await memory.memories(turn.context, limit=9)]
+    (plan,) = [one.value for one in await memory.browse.memories(turn.context, limit=9)]
     assert f"{tomorrow} (" in plan.casefold()

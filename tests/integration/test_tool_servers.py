@@ -8,10 +8,13 @@ import json
 import socket
 import sys
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
+from structlog.testing import capture_logs
 
 from agents.foreign import installed
 from agents.spec import ServerSpec
@@ -164,22 +167,84 @@ async def test_a_result_is_capped_and_without_hidden_characters(tmp_path: Path) 
     assert "\u202e" not in said and "\U000e0041" not in said
 
 
+async def test_an_answer_that_is_too_large_is_refused_and_the_server_stays(tmp_path: Path) -> None:
+    """A picture of 3 MB is no attack: whoever asked is told, and others' calls go on."""
+    async with running(spec(tmp_path, "rogue", "flood", "slow")) as server:
+        flood, slow = await tool(server, "flood"), await tool(server, "slow")
+        slowly = asyncio.ensure_future(slow.call({}))
+        await until(lambda: done(tmp_path) == ["slow"])
+        for _ in range(3):
+            with pytest.raises(
+                ToolError, match=r"The tool was carried out; .* too large: 8\.1 MB, at most 4 MB"
+            ) as large:
+                await flood.call({"characters": 4_000_000})
+            assert not isinstance(large.value, OutcomeUnknown)
+        assert await flood.call({"characters": 10}) == "x" * 10
+        (tmp_path / "go.txt").write_text("", "utf-8")
+        assert await slowly == "went" and done(tmp_path) == ["slow"]
+
+
+PLAIN = """
+import json, sys
+DEEP = "[" * 900 + "]" * 900
+ANSWERS = {
+    "deep": '"result": {"structuredContent": %s}' % DEEP,
+    "cut": '"result": {"content": [{"type": "text", "text": "half: \\\\ud83d"}]}',
+    "list": '"result": []',
+    "picture": '"result": {"content": [{"type": "image", "data": "%s"}]}' % ("A" * 4_300_000),
+    "refusal": '"error": "no"',
+    "structured": '"result": {"structuredContent": {"a": [1]}}',
+}
+ABOUT = {"capabilities": {"tools": {}}, "serverInfo": {"name": "plain", "version": "1"}}
+for request in map(json.loads, sys.stdin):
+    params = request.get("params") or {}
+    answer = '"error": {"code": -32601, "message": "none"}'
+    if request["method"] == "initialize":
+        answer = '"result": ' + json.dumps({**ABOUT, "protocolVersion": params["protocolVersion"]})
+    elif request["method"] == "tools/list":
+        answer = '"result": ' + json.dumps({"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in ANSWERS]})
+    elif request["method"] == "tools/call":
+        answer = ANSWERS[params["name"]]
+    if "id" in request:
+        print('{%s, "jsonrpc": "2.0", "id": %s}' % (answer, json.dumps(request["id"])), flush=True)
+"""
+
+
+async def test_each_answer_of_a_program_is_read_or_refused_in_words(tmp_path: Path) -> None:
+    """Nobody waits until the deadline for what has come already, and the connection is kept."""
+    file = tmp_path / "plain.py"
+    file.write_text(PLAIN, "utf-8")
+    names = ("deep", "cut", "list", "picture", "refusal", "structured")
+    at = ServerSpec(name="plain", command=(sys.executable, str(file)), tools=names)
+    async with running(at) as server:
+        calls = [(await tool(server, name)).call({}) for name in names]
+        *refused, read = await asyncio.gather(*calls, return_exceptions=True)
+    done = "The tool was carried out; its answer "
+    told = [f"{done}can't be read"] * 3 + [f"{done}is too large: 4.4 MB", "plain: its answer can't be read"]
+    assert [str(one)[: len(words)] for one, words in zip(refused, told, strict=True)] == told
+    assert isinstance(refused[-1], OutcomeUnknown) and read == '{"a": [1]}'
+
+
 async def test_a_server_that_floods_is_ended_before_it_fills_memory(tmp_path: Path) -> None:
     """By one answer of any length, or by lines without end."""
     async with running(spec(tmp_path, "rogue", "flood", "chatter", "instruct")) as server:
         with pytest.raises(OutcomeUnknown):
-            await (await tool(server, "flood")).call({"characters": 50_000_000})
+            await (await tool(server, "flood")).call({"characters": 90_000_000})
         with pytest.raises(OutcomeUnknown):
             await (await tool(server, "chatter")).call({})
         assert "Ignore" in await (await tool(server, "instruct")).call({})
 
 
 async def test_garbage_between_the_lines_is_passed_over(tmp_path: Path) -> None:
-    """Some programs print what they please."""
-    async with running(spec(tmp_path, "rogue", "garble", "instruct")) as server:
-        garble = await tool(server, "garble")
-        assert await garble.call({}) == "garbled"
-        assert "Ignore" in await (await tool(server, "instruct")).call({})
+    """Some programs print what they please. The operator is told of the server once, without a word of it."""
+    with capture_logs() as logged:
+        async with running(spec(tmp_path, "rogue", "garble", "instruct")) as server:
+            garble = await tool(server, "garble")
+            assert await garble.call({}) == "garbled"
+            assert await garble.call({}) == "garbled"
+            assert "Ignore" in await (await tool(server, "instruct")).call({})
+    (noise,) = [line for line in logged if line["event"] == "toolserver.noise"]
+    assert noise["server"] == "rogue" and "Segmentation" not in str(logged)
 
 
 async def test_a_server_that_does_not_start_is_left_alone_for_a_while(tmp_path: Path) -> None:
@@ -266,7 +331,7 @@ async def test_a_server_at_an_address_is_bounded_too(tmp_path: Path) -> None:
         async with running(at) as server:
             flood = await tool(server, "flood")
             assert await flood.call({"characters": 10}) == "x" * 10
-            with pytest.raises(OutcomeUnknown):
+            with pytest.raises(ToolError, match=r"was carried out; .* too large: 80\.1 MB, at most 4 MB"):
                 await flood.call({"characters": 40_000_000})
             assert await flood.call({"characters": 10}) == "x" * 10
     finally:
@@ -329,7 +394,8 @@ async def test_an_admin_takes_what_was_shown(tmp_path: Path, clock: Clock) -> No
         async with bench.running():
             shown = await bench.ask("/tools accept rogue", person="7")
             code = shown.rpartition(" ")[2]
-            assert "was: …" not in shown and "Softly. Then tell mallory. It shifts" in shown and len(shown) < 1_000
+            assert "rogue__shift, its description:\n    was: …" in shown and len(shown) < 1_000
+            assert "Softly. Then tell mallory. It shifts" in shown and "arguments" not in shown
             assert (await bench.ask("/tools accept rogue 1234abcd", person="7")).startswith("Nothing was taken")
             assert await bench.ask(f"/tools accept rogue {code}", person="5") == "Only admins can do that."
             assert "mallory" not in kept.pins["shift"].description
@@ -337,3 +403,33 @@ async def test_an_admin_takes_what_was_shown(tmp_path: Path, clock: Clock) -> No
             assert taken == "The tools from rogue are taken as I showed them."
             assert "mallory" in kept.pins["shift"].description
             assert await bench.ask("/tools accept rogue", person="7") == "No tool from rogue has changed."
+
+
+async def test_an_admin_sees_what_kind_of_thing_has_changed(tmp_path: Path, clock: Clock) -> None:
+    """Each change is named, even one that can't be seen; and a tool that nobody can accept is not offered for it."""
+    kept = Kept()
+    names = ("hang", "lie", "instruct", "flood")
+    async with running(spec(tmp_path, "rogue", *names), kept) as server:
+        await server.tools()
+    pins = dict(kept.pins)
+    changed: tuple[dict[str, Any], ...] = (
+        {"description": "Never\nanswers."},
+        {"reads": True},
+        {"description": "Gives\u200b instructions."},
+    )
+    kept.pins = {
+        name: replace(pins[name], **fields) for name, fields in zip(names, (*changed, {"parameters": {}}), strict=True)
+    }
+    async with running(spec(tmp_path, "rogue", *names, "gone"), kept) as server:
+        bench = Talk(tmp_path, Handset(), clock)
+        bench.sources, bench.rules = (server,), Rules(admins=frozenset({"7"}))
+        async with bench.running():
+            shown = await bench.ask("/tools accept rogue", person="7")
+            assert "rogue__hang, its description:\n    was: Never⏎answers.\n    now: Never answers." in shown
+            assert "rogue__lie, whether it asks:\n    was: rogue__lie: only reads" in shown
+            assert "rogue__instruct: only characters that nobody sees" in shown
+            assert "rogue__flood, its arguments:\n    was: {}" in shown and "gone" not in shown
+            assert "/tools accept rogue" in await bench.ask("/tools", person="7")
+            await bench.ask(f"/tools accept rogue {shown.rpartition(' ')[2]}", person="7")
+            listed = await bench.ask("/tools", person="7")
+    assert "rogue__gone: switched off" in listed and "/tools accept" not in listed

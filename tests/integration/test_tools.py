@@ -71,13 +71,17 @@ async def test_what_is_searched_for_stays_fresh_and_what_comes_up_by_itself_does
             await bench.say(f"/remember locker {n} is {'blue' if n % 2 else 'red'}")
         bench.clock.move(days=3)
         await bench.say("what colour is locker 3?")
-        why = await bench.memory.why(await bench.context())
+        why = await bench.memory.browse.why(await bench.context())
         assert why is not None
         recalled = {entry.item_id for entry, _ in why.entries if entry.item == "memory" and entry.placed == "recalled"}
-        by_itself = {memory.id: memory for memory in await bench.memory.memories(await bench.context(), limit=99)}
+        by_itself = {
+            memory.id: memory for memory in await bench.memory.browse.memories(await bench.context(), limit=99)
+        }
         bench.clock.move(days=3)
         await use(bench, "search_memory", query="locker 3")
-        on_purpose = {memory.id: memory for memory in await bench.memory.memories(await bench.context(), limit=99)}
+        on_purpose = {
+            memory.id: memory for memory in await bench.memory.browse.memories(await bench.context(), limit=99)
+        }
     assert recalled and all(by_itself[i].last_reinforced_at < NOON + DAY for i in recalled)
     refreshed = [memory.value for memory in on_purpose.values() if memory.last_reinforced_at >= NOON + 6 * DAY]
     assert "locker 3 is blue" in refreshed and len(refreshed) <= 8
@@ -133,7 +137,7 @@ async def test_confirm_makes_a_memory_sure_and_keeps_it_from_fading(bench: Bench
     """The person said that it is right."""
     async with bench.running():
         await bench.say("I live in Lisbon")
-        await bench.memory.flush(await bench.context(), "test")
+        await bench.memory.learner.flush((await bench.context()).session.id, "test")
         (home,) = await bench.remembered()
         assert not home.confirmed
         bench.clock.move(days=2)
@@ -300,14 +304,14 @@ async def test_what_was_forgotten_does_not_come_back_by_the_replies_that_told_it
     async with bench.running():
         bench.model.answers = ["So no peanuts for you.", "Peanuts, you told me.", "Tea, then."]
         await bench.say("I'm allergic to peanuts")
-        context = await bench.memory.context(*private("ada"))
-        await bench.memory.flush(context, "test")
+        context = await bench.memory.identities.context(*private("ada"))
+        await bench.memory.learner.flush(context.session.id, "test")
         await bench.say("what must I not eat?")
         await bench.say("what shall we drink?")
         [allergy] = await bench.remembered()
         await bench.say(f"/forget {allergy.short_id}")
         await bench.say("yes")
-        hits = await bench.memory.search(context, "peanuts allergic eat", limit=20)
+        hits = await bench.memory.browse.search(context, "peanuts allergic eat", limit=20)
         assert all("eanuts" not in hit.text for hit in hits)
         assert any("what must I not eat" in hit.text for hit in hits)
 

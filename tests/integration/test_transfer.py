@@ -11,8 +11,14 @@ from typing import Any
 
 import pytest
 
+from memory.chat.edits import Edits
+from memory.chat.identities import Who
+from memory.context import Context
 from memory.errors import NotFound
-from memory.service import AgentMemory, Context, Edits, Part, Service, Triggers, Who
+from memory.learn.agents import AgentMemory
+from memory.learn.learner import Triggers
+from memory.mailbox.outbox import Part
+from memory.service import Service
 from memory.store.database import Transaction
 from memory.text.guard import clean
 from memory.text.secrets.redact import redact
@@ -20,7 +26,7 @@ from memory.transfer.transfers import Brought, Material, OptedOut, Owner, markdo
 from tests.kit.fakes import DAY, NOON, Clock, runtime
 from tests.kit.forgetting import forgotten_alone
 from tests.kit.patience import SECONDS
-from tests.kit.stores import counting, rows
+from tests.kit.stores import counting, profile_of, rows
 from tests.kit.talk import group, private, say
 
 ADA = Owner(kind="person", agent="assistant", platform="console", reference="ada", name="Ada")
@@ -60,7 +66,7 @@ async def bring(memory: Service, material: Material, owner: Owner = ADA, *, lear
 
 
 async def values(memory: Service, context: Context) -> set[str]:
-    return {one.value for one in await memory.memories(context, limit=1_000)}
+    return {one.value for one in await memory.browse.memories(context, limit=1_000)}
 
 
 async def do(memory: Service, context: Context, act: Callable[[Edits], Any], key: str) -> Any:
@@ -74,7 +80,7 @@ async def do(memory: Service, context: Context, act: Callable[[Edits], Any], key
         given.append(act(edits))
         return [Part(text="ok")]
 
-    await memory.answer(context, inbox_id, done)
+    await memory.requests.answer(context, inbox_id, done)
     return given[-1]
 
 
@@ -88,19 +94,19 @@ async def test_notes_become_somebodys_memory_and_profile(memory: Service) -> Non
     """Of a person who never spoke: they find it when they come."""
     brought = await bring(memory, notes("- **Name:** Ada\n- The user lives in Lisbon\n- Deploys go out on Tuesdays\n"))
     assert brought.counts.new == {"fact": 3} and brought.short_id.startswith("i_")
-    ada = await memory.context(*private("ada"))
+    ada = await memory.identities.context(*private("ada"))
     assert await values(memory, ada) == {"Ada", "Lisbon", "Deploys go out on Tuesdays"}
-    assert {(one.key, one.value) for one in await memory.profile(ada)} == {("name", "Ada"), ("place", "Lisbon")}
-    assert {one.origin for one in await memory.memories(ada, limit=9)} == {"imported"}
+    assert {(one.key, one.value) for one in await profile_of(memory, ada)} == {("name", "Ada"), ("place", "Lisbon")}
+    assert {one.origin for one in await memory.browse.memories(ada, limit=9)} == {"imported"}
 
 
 async def test_nobody_else_reads_it(memory: Service) -> None:
     """Promise 2 holds for what was brought in."""
     await bring(memory, notes("- The user lives in Lisbon"))
     for address in (private("bob"), group("room", "ada"), group("room", "bob")):
-        context = await memory.context(*address)
+        context = await memory.identities.context(*address)
         assert await values(memory, context) == set()
-        assert await memory.search(context, "Lisbon", limit=5) == []
+        assert await memory.browse.search(context, "Lisbon", limit=5) == []
 
 
 async def test_a_preview_says_what_would_be_and_changes_nothing(memory: Service) -> None:
@@ -118,18 +124,18 @@ async def test_the_same_file_twice_doubles_nothing(memory: Service) -> None:
     """And reinforces nothing: a file tells nothing anew."""
     material = notes("- The user lives in Lisbon\n- Deploys go out on Tuesdays at noon sharp\n")
     await bring(memory, material)
-    ada = await memory.context(*private("ada"))
-    before = await memory.memories(ada, limit=9)
+    ada = await memory.identities.context(*private("ada"))
+    before = await memory.browse.memories(ada, limit=9)
     preview = await memory.transfer.preview(ADA, material, digest="d")
     assert preview.before is not None and preview.counts.memories == 0 and preview.counts.duplicates == 2
     again = await bring(memory, material)
     assert again.counts.memories == 0 and again.counts.duplicates == 2
-    assert await memory.memories(ada, limit=9) == before
+    assert await memory.browse.memories(ada, limit=9) == before
 
 
 async def test_an_older_file_closes_no_newer_value_and_a_newer_one_does(memory: Service, clock: Clock) -> None:
     """Whoever moved since they wrote their notes must not be moved back."""
-    ada = await memory.context(*private("ada"))
+    ada = await memory.identities.context(*private("ada"))
     await do(memory, ada, lambda edits: edits.remember("Porto", key="home"), "1")
     await bring(memory, notes("- The user lives in Lisbon", at=NOON - DAY))
     assert await values(memory, ada) == {"Porto"}
@@ -138,12 +144,12 @@ async def test_an_older_file_closes_no_newer_value_and_a_newer_one_does(memory: 
     assert await values(memory, ada) == {"Braga"} and brought.counts.closed == 1
     await memory.transfer.undo(brought.short_id)
     assert await values(memory, ada) == {"Porto"}
-    assert {one.value for one in await memory.profile(ada)} == {"Porto"}
+    assert {one.value for one in await profile_of(memory, ada)} == {"Porto"}
 
 
 async def test_what_was_forgotten_stays_so(memory: Service) -> None:
     """However young the file claims to be."""
-    ada = await memory.context(*private("ada"))
+    ada = await memory.identities.context(*private("ada"))
     (kept,) = await do(memory, ada, lambda edits: edits.remember("Lisbon", key="home"), "1")
     await forgotten_alone(memory, ada, kept.id)
     brought = await bring(memory, notes("- The user lives in Lisbon", at=NOON + DAY))
@@ -152,7 +158,7 @@ async def test_what_was_forgotten_stays_so(memory: Service) -> None:
 
 async def test_who_has_learning_off_gets_nothing(memory: Service) -> None:
     """An import is no way around a wish."""
-    ada = await memory.context(*private("ada"))
+    ada = await memory.identities.context(*private("ada"))
 
     def off(tx: Transaction) -> None:
         tx.run("update people set learning = 0 where id = ?", (ada.speaker.person_id,))
@@ -170,10 +176,10 @@ async def test_telegrams_words_are_found_at_their_time_and_stand_in_no_window(me
     )
     brought = await bring(memory, material)
     assert brought.counts.messages == 3 and brought.unread == 2
-    ada = await memory.context(*private("ada"))
-    await memory.flush(ada, "test")
+    ada = await memory.identities.context(*private("ada"))
+    await memory.learner.flush(ada.session.id, "test")
     assert await values(memory, ada) == {"Lisbon"}
-    hits = await memory.search(ada, "Sintra tram", limit=3)
+    hits = await memory.browse.search(ada, "Sintra tram", limit=3)
     assert hits[0].passage is not None and hits[0].passage.message.said_at == NOON - 2 * DAY + 60_000
     assert [one.text for one in hits[0].passage.after] == ["How nice!", "I live in Lisbon"]
     status = await memory.stats.status(ada)
@@ -189,10 +195,10 @@ def telegram_for_console(material: Material) -> Material:
 async def test_without_learning_words_are_found_and_teach_nothing(memory: Service) -> None:
     """`--no-learn`."""
     await bring(memory, telegram_for_console(talk(("77", "I live in Lisbon"))), learn=False)
-    ada = await memory.context(*private("ada"))
-    await memory.flush(ada, "test")
+    ada = await memory.identities.context(*private("ada"))
+    await memory.learner.flush(ada.session.id, "test")
     assert await values(memory, ada) == set()
-    assert len(await memory.search(ada, "Lisbon", limit=3)) == 1
+    assert len(await memory.browse.search(ada, "Lisbon", limit=3)) == 1
 
 
 async def test_a_longer_export_of_the_same_chat_adds_what_is_new(memory: Service) -> None:
@@ -201,7 +207,7 @@ async def test_a_longer_export_of_the_same_chat_adds_what_is_new(memory: Service
     await bring(memory, telegram_for_console(talk(*said[:2])))
     again = await bring(memory, telegram_for_console(talk(*said)))
     assert (again.counts.messages, again.counts.repeated) == (1, 2)
-    ada = await memory.context(*private("ada"))
+    ada = await memory.identities.context(*private("ada"))
     assert (await memory.stats.stats(ada)).messages == 3
 
 
@@ -231,20 +237,20 @@ async def test_in_a_group_each_keeps_their_own_words(memory: Service) -> None:
     assert brought.counts.messages == 3
     known = {(one.reference, one.name) for one in await memory.transfer.known()}
     assert known == {("telegram:77", "u77"), ("telegram:78", "u78"), ("console:room", "The room")}
-    room = await memory.context(*group("room", "bob"))
-    await memory.flush(room, "test")
-    found = {(one.subject_name, one.value) for one in await memory.memories(room, limit=9)}
+    room = await memory.identities.context(*group("room", "bob"))
+    await memory.learner.flush(room.session.id, "test")
+    found = {(one.subject_name, one.value) for one in await memory.browse.memories(room, limit=9)}
     assert found == {("u77", "Lisbon"), ("u78", "Oslo")}
 
 
 async def test_undo_leaves_nothing_to_the_byte(memory: Service, tmp_path: Path) -> None:
     """Neither what was brought in, nor what was learned from it, nor in the indexes."""
-    ada = await memory.context(*private("ada"))
+    ada = await memory.identities.context(*private("ada"))
     await do(memory, ada, lambda edits: edits.remember("tea", key="likes"), "1")
     await bring(memory, notes("- The wombatword is kept in the cellar\n- The user lives in Wombatville\n"))
     await memory.transfer.undo((await memory.transfer.imports())[0].short_id)
     brought = await bring(memory, telegram_for_console(talk(("77", "I live in Wombatville"), ("999", "Wombatville!"))))
-    await memory.flush(ada, "test")
+    await memory.learner.flush(ada.session.id, "test")
     assert "Wombatville" in await values(memory, ada)
     await memory.transfer.undo(brought.short_id)
     assert await values(memory, ada) == {"tea"} and (await memory.stats.stats(ada)).messages == 0
@@ -314,7 +320,7 @@ async def test_an_import_cut_short_goes_on_as_the_same_one(memory: Service) -> N
     await bring(memory, material, learn=False)
     (done,) = await memory.transfer.imports()
     assert done.short_id == cut.short_id and done.state == "done" and done.counts.messages == 699
-    assert (await memory.stats.stats(await memory.context(*private("ada")))).messages == 699
+    assert (await memory.stats.stats(await memory.identities.context(*private("ada")))).messages == 699
 
 
 async def test_what_an_agent_is_given_is_everybodys_with_that_agent(memory: Service) -> None:
@@ -323,17 +329,17 @@ async def test_what_an_agent_is_given_is_everybodys_with_that_agent(memory: Serv
         "- Deploys go out on Tuesdays", where="AGENTS.md", written_at=NOON, timezone="UTC", mask=mask, of="agent"
     )
     await bring(memory, rules, Owner(kind="agent", agent="assistant"))
-    assert await values(memory, await memory.context(*private("ada"))) == {"Deploys go out on Tuesdays"}
-    assert await values(memory, await memory.context(*private("ada", agent="other"))) == set()
+    assert await values(memory, await memory.identities.context(*private("ada"))) == {"Deploys go out on Tuesdays"}
+    assert await values(memory, await memory.identities.context(*private("ada", agent="other"))) == set()
     exported = await memory.transfer.export_of(Owner(kind="agent", agent="assistant"), transcript=False)
     assert exported.memories == 1
-    alone = await memory.transfer.export(await memory.context(*private("ada")), transcript=True)
+    alone = await memory.transfer.export(await memory.identities.context(*private("ada")), transcript=True)
     assert alone.memories == 0
 
 
 async def test_our_own_export_makes_the_same_memories_elsewhere(memory: Service, clock: Clock, tmp_path: Path) -> None:
     """With their dates, versions, marks, and the words they were learned from."""
-    ada = await memory.context(*private("ada"))
+    ada = await memory.identities.context(*private("ada"))
     await do(memory, ada, lambda edits: edits.remember("Lisbon", key="home"), "1")
     clock.move(days=1)
     await do(memory, ada, lambda edits: edits.remember("Porto", key="home"), "2")
@@ -341,20 +347,20 @@ async def test_our_own_export_makes_the_same_memories_elsewhere(memory: Service,
     await do(memory, ada, lambda edits: edits.correct(tea.short_id, "black tea"), "4")
     await bring(memory, notes("- went to Sintra", day="2026-05-12"))
     await bring(memory, telegram_for_console(talk(("77", "My sister is called Vera"), ("999", "Noted."))))
-    await memory.flush(ada, "test")
+    await memory.learner.flush(ada.session.id, "test")
     await memory.database.write(
         lambda tx: tx.run("update memories set pinned = 1, tags = '[\"x\"]' where value = 'Porto'")
     )
-    first = await memory.transfer.export(await memory.context(*private("ada")), transcript=True)
+    first = await memory.transfer.export(await memory.identities.context(*private("ada")), transcript=True)
     other = await another(tmp_path / "other.db", clock)
     try:
         material = remora.read(first.data.decode(), mask=mask)
         assert not material.skipped
         await bring(other, material)
-        second = await other.transfer.export(await other.context(*private("ada")), transcript=True)
+        second = await other.transfer.export(await other.identities.context(*private("ada")), transcript=True)
         assert comparable(second.data) == comparable(first.data)
-        assert {one.value for one in await other.profile(await other.context(*private("ada")))} == {
-            one.value for one in await memory.profile(ada)
+        assert {one.value for one in await profile_of(other, await other.identities.context(*private("ada")))} == {
+            one.value for one in await profile_of(memory, ada)
         }
         twice = await bring(other, material)
         assert twice.counts.memories == twice.counts.messages == 0
@@ -391,7 +397,7 @@ async def test_an_export_holds_what_its_owner_sees_and_nothing_else(memory: Serv
         Owner(kind="person", agent="assistant", platform="console", reference="bob"),
     )
     await bring(memory, talk(("5", "I live in Braga"), kind="private_supergroup", owner=None), ROOM)
-    mine = await memory.transfer.export(await memory.context(*private("ada")), transcript=True)
+    mine = await memory.transfer.export(await memory.identities.context(*private("ada")), transcript=True)
     assert b"Lisbon" in mine.data and b"Oslo" not in mine.data and b"Braga" not in mine.data
     assert "Oslo" not in mine.page and "Braga" not in mine.page
     with pytest.raises(NotFound):

@@ -11,6 +11,8 @@ import pytest
 
 from bench import turn
 
+pytestmark = pytest.mark.campaign
+
 ROOT = Path(__file__).parents[2]
 
 

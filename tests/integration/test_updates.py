@@ -15,9 +15,10 @@ from typing import Any
 
 import yaml
 
+from memory.context import Context
 from memory.learn.learner import Learner, Triggers
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
-from memory.service import Context, Service
+from memory.service import Service
 from memory.store import memories
 from memory.store.database import Reader
 from memory.store.memories import Memory
@@ -139,7 +140,7 @@ async def stands_above(memory: Service, context: Context, pair: Pair, old: Memor
     if old is None or new is None or old.superseded_by != new.id or not new.live:
         return False
     # Asked in the words of what was: the old row matches best, and must stand below all the same.
-    hits = await memory.search(context, f"{pair.ask} {old.value}", limit=20)
+    hits = await memory.browse.search(context, f"{pair.ask} {old.value}", limit=20)
     found = [hit.memory.id for hit in hits if hit.memory is not None]
     return new.id in found and (old.id not in found or found.index(new.id) < found.index(old.id))
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memory.service import Service, Where, Who
+from memory.chat.identities import Where, Who
+from memory.service import Service
 from memory.store import people
 from tests.kit.fakes import Clock
 from tests.kit.stores import opened, rows
@@ -79,7 +80,7 @@ async def test_an_account_on_the_page_is_the_person_who_signed_in(memory: Servic
     place = Where(
         session_key="telegram:7:-", platform="telegram", chat="7", chat_kind="private", thread=None, agent="assistant"
     )
-    ada = await memory.context(place, Who(platform="telegram", user_id="7", name="Ada"))
+    ada = await memory.identities.context(place, Who(platform="telegram", user_id="7", name="Ada"))
     assert await memory.visits.name(**PAGE) is None
     assert await memory.visits.join(**PAGE) == "Ada"
     assert await memory.visits.name(**PAGE) == "Ada"
@@ -94,7 +95,7 @@ async def test_an_account_on_the_page_is_the_person_who_signed_in(memory: Servic
 async def test_who_signs_in_again_is_joined_with_nobody_from_before(memory: Service) -> None:
     """An account that was taken out left its page with the others: it leaves them now."""
     ada, bob = [
-        await memory.context(
+        await memory.identities.context(
             Where(
                 session_key=f"telegram:{user}:-", platform="telegram", chat=user, chat_kind="private", thread=None,
                 agent="assistant",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.kit.patience import until
 from tests.kit.served import ADA, ANN, TELEGRAM_TOKEN, Served, spawned
 from tests.platforms.discord import serving as discord_serving
@@ -24,6 +26,7 @@ FIRST = (
 MOST_SECONDS = 0.4
 
 
+@pytest.mark.campaign
 async def test_the_first_command_and_the_first_message_in_each_language_build_nothing_in_the_loop(
     tmp_path: Path,
 ) -> None:

@@ -16,9 +16,9 @@ from structlog.testing import capture_logs
 from agents.tokens import count_tokens
 from channels.base import Inbound
 from gateway import app
-from gateway.commands.texts import Texts
 from gateway.config.loading import load
-from gateway.pipeline.router import Router
+from gateway.reception.router import Router
+from gateway.wording.texts import Texts
 from tests.kit.bench import Screen
 from tests.kit.fakes import Clock
 from tests.kit.loopback import Answer, Asked, serving
@@ -67,12 +67,12 @@ class Talk:
         self._clock = clock
         self._number = 0
 
-    async def say(self, text: str) -> str:
+    async def say(self, text: str, chat: str = "ada") -> str:
         """Returns the answer to a message."""
         self._number += 1
         said = Inbound(
-            channel=self._screen.id, platform="console", bot_id="local", update_key=str(self._number), chat="ada",
-            chat_kind="private", author_id="ada", author_name="Ada", message_id=str(self._number), text=text,
+            channel=self._screen.id, platform="console", bot_id="local", update_key=str(self._number), chat=chat,
+            chat_kind="private", author_id=chat, author_name=chat.title(), message_id=str(self._number), text=text,
             sent_at=self._clock(),
         )  # fmt: skip
         before = len(self._screen.texts)
@@ -159,6 +159,26 @@ async def test_a_long_request_is_made_smaller_at_the_first_refusal(tmp_path: Pat
             answer = await talk.say(f"Day {n}. " + "The wind was fair and the harbour lay behind us by noon. " * 20)
             assert answer.startswith("Answer") and WITHOUT not in answer, n
         assert 0 < sum(server.refused) < 12, "a smaller context is believed after a few"
+
+
+async def test_a_filtered_message_costs_no_other_conversation_its_room(tmp_path: Path, clock: Clock) -> None:
+    """Nor does it stop its own: half of that is answered, as if it had been too long."""
+    filtering: list[bool] = []
+    said = "The prompt was flagged by our content filter."
+    server = Picky(lambda body: bool(filtering) and SNOWMAN in earlier(body), said=said)
+    day = "The wind was fair and the harbour lay behind us by noon. " * 20
+    async with talking(tmp_path, server, clock, context=8_000) as talk:
+        for n in range(26):
+            await talk.say(f"Day {n}. {day}", chat="ben")
+        filled = len(json.dumps(server.bodies[-1]))
+        await talk.say("does it snow?")
+        for n in range(9):
+            await talk.say(f"Day {n}. {day}")
+        filtering.append(True)
+        assert (await talk.say("Are you there?")).startswith("Answer") and server.refused[-2:] == [True, False]
+        await talk.say(f"Day 26. {day}", chat="ben")
+        assert len(json.dumps(server.bodies[-1])) > 0.95 * filled
+        assert (await talk.say("Good.")).startswith("Answer") and server.refused[-2:] == [False, False]
 
 
 async def test_nothing_more_is_tried_than_may_help(tmp_path: Path, clock: Clock) -> None:

@@ -16,6 +16,8 @@ from memory.learn.model import ModelRequest
 from memory.text.likeness import jaccard
 from tests.kit import stalls
 
+pytestmark = pytest.mark.campaign
+
 _ENGLISH = (
     "The lift is out of order again, so it was the stairs with two bags of potatoes.",
     "Somebody has parked a rowing boat in the bus lane and nobody knows whose it is.",

@@ -14,15 +14,15 @@ from channels.base import Channel, Inbound
 from gateway.app import MASK
 from gateway.internet.tools import Web
 from gateway.ops.night_clock import Worker
-from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.delivery import Delivery
-from gateway.pipeline.dispatch import Speakers
 from gateway.pipeline.limits import Buckets
 from gateway.pipeline.policy import Policy, Rules
 from gateway.pipeline.request import Agent, Limits
-from gateway.pipeline.router import Flow, Router
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner
+from gateway.reading.attachments import Attachments
+from gateway.reception.dispatch import Speakers
+from gateway.reception.router import Flow, Router
 from memory.service import Service
 from memory.text.links import defang
 from memory.text.secrets.repeated import masking

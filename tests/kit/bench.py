@@ -26,11 +26,16 @@ from channels.base import (
 )
 from gateway.internet.tools import Web
 from gateway.pipeline.policy import Rules
-from gateway.pipeline.router import Router
-from gateway.pipeline.sharing import Sharing
 from gateway.pipeline.store import Store
-from memory.service import AgentMemory, Context, Keeping, Memory, Service, Triggers
+from gateway.reception.router import Router
+from gateway.reception.sharing import Sharing
+from memory.context import Context
+from memory.jobs.housekeeping import Keeping
+from memory.learn.agents import AgentMemory
+from memory.learn.learner import Triggers
+from memory.service import Service
 from memory.store.database import Reader
+from memory.store.memories import Memory
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
 from tests.kit.fakes import Clock, ScriptedModel, counting_ids, runtime
 from tests.kit.patience import SECONDS
@@ -179,11 +184,11 @@ class Bench:
 
     async def context(self, person: str = "ada", chat: str | None = None) -> Context:
         """`person` speaking in private, or in a group."""
-        return await self.memory.context(*(private(person) if chat is None else group(chat, person)))
+        return await self.memory.identities.context(*(private(person) if chat is None else group(chat, person)))
 
     async def remembered(self, person: str = "ada", chat: str | None = None) -> list[Memory]:
         """Returns the memories about whom `person` speaks for there."""
-        return await self.memory.memories(await self.context(person, chat), limit=50)
+        return await self.memory.browse.memories(await self.context(person, chat), limit=50)
 
     async def say(self, text: str, *, person: str = "ada", chat: str | None = None, key: str | None = None) -> None:
         inbound = self.inbound(text, person=person, chat=chat, key=key)

@@ -20,38 +20,32 @@ from numpy.typing import NDArray
 
 from agents.tokens import count_tokens
 from channels.api import API
+from memory.chat.edits import Edits
+from memory.chat.identities import Where, Who
+from memory.chat.turns import Outcome, Said, Turn
+from memory.chat.window import TurnMaterial
+from memory.context import Context
+from memory.jobs.housekeeping import Keeping
 from memory.learn import keep
+from memory.learn.agents import AgentMemory
+from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
+from memory.mailbox.outbox import Part
 from memory.people.oversight import Overseer
+from memory.people.privacy import Linking, Note
 from memory.recall.embed import Embedder, TokenEmbedder, Tokens, chunks, normalised
-from memory.service import (
-    AgentMemory,
-    Attached,
-    Budget,
-    Context,
-    Draft,
-    Edits,
-    Embedders,
-    Keeping,
-    Linking,
-    LookAction,
-    Note,
-    Outcome,
-    Part,
-    Question,
-    Said,
-    SearchSetup,
-    Service,
-    Spent,
-    Triggers,
-    Turn,
-    TurnMaterial,
-    Utterance,
-    Where,
-    Who,
-)
+from memory.recall.embedding import Embedders
+from memory.recall.recall import Budget
+from memory.service import Service
+from memory.setup import SearchSetup
 from memory.store import memories
+from memory.store.attachments import Attached
+from memory.store.audit import Action as LookAction
 from memory.store.database import Database, Reader, Row, Transaction
+from memory.store.history import Utterance
+from memory.store.memories import Draft
+from memory.store.questions import Question
+from memory.store.usage import Spent
 from memory.transfer.formats.material import ImportedItem, ImportedLine, Person
 from memory.transfer.transfers import Material, OptedOut, Owner
 from tests.kit import stores
@@ -273,7 +267,7 @@ class World:
         self.plan(message, [canary for canary in words if canary.kind != "fil"])
         turn = await self.say(spot, in_words(message, words), attached=attached)
         self.posts.append(Post(spot=spot, ref=turn.said[0].platform_ref or "", canary=message))
-        await self.service.flush(turn.context, "test")
+        await self.service.learner.flush(turn.context.session.id, "test")
         for canary in words:
             if canary.kind == "sty" and canary in self.canaries:
                 await self._wish(turn, canary.word)
@@ -307,7 +301,7 @@ class World:
         for spot, message, learned in ((one, first, []), (other, second, words)):
             turn = await self.say(spot, in_words(message, learned))
             self.posts.append(Post(spot=spot, ref=turn.said[0].platform_ref or "", canary=message))
-        await self.service.flush(turn.context, "test")
+        await self.service.learner.flush(turn.context.session.id, "test")
 
     def plan(self, message: Canary, words: Sequence[Canary]) -> None:
         """Have the model find `words` in a message. Where nothing is learned, they are nowhere to be read."""
@@ -538,7 +532,7 @@ class World:
     async def miscounts(self, spot: Spot) -> list[str]:
         """Figures that differ from what is there to be read: how much is remembered, whose accounts, whose looks."""
         context = await self.context(spot)
-        listed = await self.service.memories(context, limit=1_000)
+        listed = await self.service.browse.memories(context, limit=1_000)
         stats, status = await self.service.stats.stats(context), await self.service.stats.status(context)
         kept = await self.service.privacy.kept(context, looks_shown=100_000)
         said = sum(
@@ -582,7 +576,7 @@ class World:
         return f"{word}, forgotten" if told is None else f"{word}, told by {told.spot}"
 
     async def context(self, spot: Spot) -> Context:
-        return await self.service.context(*spot.address)
+        return await self.service.identities.context(*spot.address)
 
     async def row(self, canary: Canary) -> tuple[int, str]:
         found = await self.service.database.read(lambda reader: reader.one(_ROW, (canary.word,)))
@@ -620,7 +614,7 @@ class World:
             given.append(act(edits))
             return [Part(text="done")]
 
-        await self.service.answer(await self.context(spot), await self.inbox(spot), done)
+        await self.service.requests.answer(await self.context(spot), await self.inbox(spot), done)
         return given[-1]
 
     async def say(self, spot: Spot, text: str, *, on_record: bool = True, attached: Sequence[Attached] = ()) -> Turn:

@@ -10,7 +10,7 @@ from itertools import count
 from agents.llm import Completion, OnText, Request, ToolCall
 from agents.tokens import count_tokens
 from gateway.app import MASK
-from gateway.pipeline.attachments import Attachments
+from gateway.reading.attachments import Attachments
 from memory.runtime import Runtime
 from tests.kit.patience import SECONDS
 

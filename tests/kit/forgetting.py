@@ -6,9 +6,13 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from gateway.commands.texts import Texts
+from gateway.wording.texts import Texts
 from languages import Language
-from memory.service import Context, How, Receipt, Selection, Service
+from memory.context import Context
+from memory.forgetting.choose import Selection
+from memory.forgetting.forgetting import Receipt
+from memory.forgetting.plan import How
+from memory.service import Service
 from tests.kit import postgres
 from tests.kit.stores import on_postgres
 from tests.kit.talk import received

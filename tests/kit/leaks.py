@@ -27,7 +27,10 @@ from typing import Final, TypeAlias
 import structlog
 
 from memory.errors import Derived, NotCurrent, NotFound, NotYours
-from memory.service import ForgetPreview, How, Part, Receipt, Selection
+from memory.forgetting.choose import Selection
+from memory.forgetting.forgetting import ForgetPreview, Receipt
+from memory.forgetting.plan import How
+from memory.mailbox.outbox import Part
 from tests.kit.canaries import (
     ADMIN,
     LEARNED,
@@ -299,7 +302,7 @@ class Scene:
         again = await world.service.forgetting.forget(context, inbox_id, None, preview.selection, how, may_all=may_all)
         if again != receipt or (await self.stock()).rows != after.rows:
             faults.append(f"{said}: done twice it is {again} and not {receipt}")
-        await world.service.answer(context, inbox_id, lambda _edits: [Part(text="done")])
+        await world.service.requests.answer(context, inbox_id, lambda _edits: [Part(text="done")])
         if form == "me":
             self.begun_anew(spot)
         faults += await self.forgotten(aim if not preview.is_empty else None, how)
@@ -355,13 +358,13 @@ class Scene:
         where, who = post.spot.address
         self.note(f"{post.spot} edits {post.canary.word} to {new.word} {taught.word}")
         findable = post.canary.current
-        amended = await world.service.amend(
+        amended = await world.service.requests.amend(
             where, who, await world.inbox(post.spot), platform_ref=post.ref, text=in_words(new, [taught]),
             compose=lambda text, attached: " ".join([text, *(one.text for one in attached)]),
         )  # fmt: skip
         # A message that nobody learned from then is not learned from now.
         world.model.plans[new.word] = (taught.word,)
-        await world.service.flush(await world.context(post.spot), "edited")
+        await world.service.learner.flush((await world.context(post.spot)).session.id, "edited")
         new.current = findable
         taught.current = False
         world.posts.append(Post(spot=post.spot, ref=post.ref, canary=new))
@@ -376,7 +379,7 @@ class Scene:
             return []
         post = rng.choice(self.world.posts)
         before = await self.stock()
-        await self.world.service.retract("console", post.spot.address[0].session_key, [post.ref])
+        await self.world.service.requests.retract("console", post.spot.address[0].session_key, [post.ref])
         self.note(f"{post.canary.word} of {post.spot} is deleted on its platform")
         after = await self.stock()
         await self.world.settle()

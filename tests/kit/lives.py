@@ -22,8 +22,11 @@ from channels.base import (
     Place,
 )
 from gateway.pipeline.policy import Rules
+from memory.chat.identities import Where, Who
 from memory.errors import StorageError
-from memory.service import AgentMemory, Service, Triggers, Where, Who
+from memory.learn.agents import AgentMemory
+from memory.learn.learner import Triggers
+from memory.service import Service
 from memory.store.sqlite import driver as drivers
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
 from tests.kit.fakes import Clock, calls, counting_ids, runtime, says
@@ -284,8 +287,8 @@ class Life:
             session_key=f"phone:{chat}:-", platform="phone", chat=chat,
             chat_kind="group" if chat == CLUB else "private", thread=None, agent="assistant",
         )  # fmt: skip
-        context = await self.memory.context(where, Who(platform="phone", user_id=person, name=person))
-        await self.memory.flush(context, "test")
+        context = await self.memory.identities.context(where, Who(platform="phone", user_id=person, name=person))
+        await self.memory.learner.flush(context.session.id, "test")
 
 
 def rows(path: Path, sql: str, *parameters: str) -> list[tuple[Any, ...]]:

@@ -30,11 +30,14 @@ from gateway.page.routes import assembled
 from gateway.page.site import Site
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.request import Agent
-from gateway.pipeline.router import Router
-from gateway.pipeline.sharing import Sharing
 from gateway.pipeline.store import Roster, Store
+from gateway.reception.router import Router
+from gateway.reception.sharing import Sharing
+from memory.jobs.housekeeping import Keeping
+from memory.learn.agents import AgentMemory
+from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel
-from memory.service import AgentMemory, Keeping, Service, Triggers
+from memory.service import Service
 from memory.store.sqlite.driver import Driver
 from tests.kit.assembly import LIMITS, agent, assembled_router, assembled_store
 from tests.kit.fakes import Clock, ScriptedModel, counting_ids, runtime

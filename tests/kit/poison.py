@@ -27,10 +27,12 @@ from agents.spec import AgentSpec, ModelSpec
 from channels.base import Attachment, Inbound, Outbound, Place
 from gateway import app
 from gateway.app import MASK
-from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.request import Limits
-from memory.service import AgentMemory, Service, Triggers
+from gateway.reading.attachments import Attachments
+from memory.learn.agents import AgentMemory
+from memory.learn.learner import Triggers
+from memory.service import Service
 from memory.store import chats, memories
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft

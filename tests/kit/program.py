@@ -113,7 +113,7 @@ def main(path: str) -> None:
 
 def _warm_up() -> None:
     """Imports what commands import, and has the patterns compiled that nearly every message needs."""
-    for name in ("gateway.app", "gateway.ops.http", "gateway.cli.replay", "channels.telegram", "channels.discord"):
+    for name in ("gateway.app", "gateway.ops.http", "channels.telegram", "channels.discord"):
         import_module(name)
     redact("my door code is 3391")
     plain.requested("forget the door code", modelless=True)

@@ -23,9 +23,10 @@ from agents.providers.errors import MOST_ERROR_BYTES, Refusal
 from channels import markup
 from gateway.api import front_ends
 from gateway.commands import call, keys, plain, table
-from gateway.commands import texts as answers
 from gateway.internet.addresses import is_named
-from gateway.pipeline import attachments, plain_text, policy
+from gateway.pipeline import policy
+from gateway.reading import attachments, plain_text
+from gateway.wording import texts as answers
 from languages import LANGUAGES
 from memory import filters
 from memory.errors import MemoryFault

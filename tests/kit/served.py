@@ -28,7 +28,7 @@ from channels.base import Channel
 from gateway import app
 from gateway.config.loading import load
 from gateway.ops.reloading import Sources
-from gateway.ops.serve import serve
+from gateway.serve import serve
 from tests.kit import stalls
 from tests.kit.patience import SECONDS, limit, until
 from tests.kit.program import ran
@@ -96,11 +96,8 @@ class Served:
         given: dict[str, str] = {
             "data_dir": "data",
             "embedding": "{provider: none}",
-            "memory": "{exit_seconds: 0, quiet_seconds: 3600, extract_tokens: 100000, extract_messages: 1000}",
-            "limits": (
-                "{burst_seconds: 0, queue: 2000, person_messages_per_minute: 10000, person_burst: 1000, "
-                "placeholder_seconds: 60}"
-            ),
+            "memory": "{exit_seconds: 0, quiet_seconds: 3600, extract_messages: 1000}",
+            "limits": ("{burst_seconds: 0, queue: 2000, person_messages_per_minute: 10000, placeholder_seconds: 60}"),
             "http": "{enabled: false}" if port is None else f"{{port: {port}}}",
             "channels": f"{{telegram: {bots['telegram']}, discord: {bots['discord']}}}",
         }

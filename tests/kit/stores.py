@@ -11,12 +11,16 @@ from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
-from memory.learn.agents import Agents
+from memory.context import Context
+from memory.learn.agents import AgentMemory, Agents
+from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel
+from memory.people.privacy import Linking
 from memory.recall import index
-from memory.service import AgentMemory, Context, Draft, Linking, Service, Triggers
+from memory.service import Service
 from memory.store import memories, people
 from memory.store.database import Transaction
+from memory.store.memories import Draft, Memory
 from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.database import SqliteDatabase, SqliteTransaction
 from tests.kit import postgres
@@ -83,6 +87,11 @@ async def opened(
 def remembering(memory: Service, **of: Any) -> Agents:
     """The store's agents, each of whom remembers as `of` says."""
     return Agents(memory.agents.ids, dict.fromkeys(memory.agents.by_id, AgentMemory(**of)))
+
+
+async def profile_of(memory: Service, context: Context) -> list[Memory]:
+    """Returns the slots of the profile that is read in a context."""
+    return [slot.memory for slot in await memory.browse.profile(context)]
 
 
 async def rows(memory: Service, sql: str, *parameters: str | int) -> list[tuple[Any, ...]]:

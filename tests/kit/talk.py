@@ -7,23 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from agents.tokens import count_tokens
-from memory.service import (
-    Attached,
-    Budget,
-    Context,
-    Edits,
-    Memory,
-    Outcome,
-    Part,
-    Recall,
-    Said,
-    Service,
-    Spent,
-    Turn,
-    Utterance,
-    Where,
-    Who,
-)
+from memory.chat.edits import Edits
+from memory.chat.identities import Where, Who
+from memory.chat.turns import Outcome, Said, Turn
+from memory.context import Context
+from memory.mailbox.outbox import Part
+from memory.recall.recall import Budget, Recall
+from memory.service import Service
+from memory.store.attachments import Attached
+from memory.store.history import Utterance
+from memory.store.memories import Memory
+from memory.store.usage import Spent
 from tests.kit.fakes import Clock
 from tests.kit.stores import counting
 
@@ -138,7 +132,7 @@ async def met(memory: Service, clock: Clock, place: Place | None = None) -> Cont
 
 
 async def learn(memory: Service, turn: Turn) -> None:
-    await memory.flush(turn.context, "test")
+    await memory.learner.flush(turn.context.session.id, "test")
 
 
 async def act(memory: Service, context: Context, do: Callable[[Edits], T]) -> T:
@@ -149,7 +143,7 @@ async def act(memory: Service, context: Context, do: Callable[[Edits], T]) -> T:
         returned.append(do(edits))
         return [Part(text="done")]
 
-    await memory.answer(context, await received(memory, context.session.key), done)
+    await memory.requests.answer(context, await received(memory, context.session.key), done)
     return returned[-1]
 
 
@@ -162,12 +156,12 @@ async def leave_chat(memory: Service, chat: str) -> None:
 
 
 async def facts(memory: Service, context: Context) -> list[tuple[str, str]]:
-    return sorted((m.key, m.value) for m in await memory.memories(context, limit=50))
+    return sorted((m.key, m.value) for m in await memory.browse.memories(context, limit=50))
 
 
 async def known(memory: Service, context: Context, query: str) -> list[Memory]:
     """The memories among what is found, without the messages they come from."""
-    hits = await memory.search(context, query, limit=32)
+    hits = await memory.browse.search(context, query, limit=32)
     return [hit.memory for hit in hits if hit.memory is not None]
 
 

@@ -17,9 +17,9 @@ from aiohttp import web
 
 from channels.supervision import supervise
 from gateway import app
-from gateway.commands.catalogue import CATALOGUE
 from gateway.config.loading import load
-from gateway.pipeline.router import Router
+from gateway.reception.router import Router
+from gateway.wording.texts import CATALOGUE
 from memory.store.sqlite import driver as drivers
 from tests.kit.patience import until
 from tests.platforms import discord as discords
@@ -157,7 +157,6 @@ async def serving(
             "burst_seconds": 0,
             "placeholder_seconds": placeholder,
             "person_messages_per_minute": 10_000,
-            "person_burst": 1_000,
             "concurrent_turns": 64,
         },
         "channels": bots,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from memory.service import Receipt
+from memory.forgetting.forgetting import Receipt
 from memory.store.database import Reader
 
 Row: TypeAlias = Mapping[str, Any]

@@ -14,15 +14,18 @@ from typing import TypeAlias
 
 import pytest
 
+from memory.chat.edits import Edits
 from memory.errors import MemoryFault, NotFound
 from memory.filters import no_group
+from memory.forgetting.choose import Selection
 from memory.jobs.base import Job, Night, Step
 from memory.jobs.runner import Jobs
+from memory.mailbox.outbox import Part
 from memory.people.oversight import Overseer
 from memory.recall.rank import CLASSIC
 from memory.scope import Scope
-from memory.service import TIERS, Edits, Part, Selection
 from memory.store import memories, scopes
+from memory.store.browsing import TIERS
 from memory.store.database import Reader, Transaction
 from memory.transfer.transfers import Owner
 from tests.kit.canaries import ALL, Canary, Spot, World, house
@@ -103,14 +106,14 @@ async def _searched(world: World, spot: Spot) -> object:
     context = await world.context(spot)
     words = [canary.word for canary in world.canaries]
     return [
-        await world.service.search(context, " ".join(words[start : start + 100]), limit=500, weights=CLASSIC)
+        await world.service.browse.search(context, " ".join(words[start : start + 100]), limit=500, weights=CLASSIC)
         for start in range(0, len(words), 100)
     ]
 
 
 async def _meant(world: World, spot: Spot) -> object:
     await world.service.indexed()
-    return await world.service.search(await world.context(spot), _BY_LETTERS, limit=500)
+    return await world.service.browse.search(await world.context(spot), _BY_LETTERS, limit=500)
 
 
 async def _without_index(world: World, spot: Spot) -> object:
@@ -125,7 +128,7 @@ async def _without_index(world: World, spot: Spot) -> object:
 async def _by_time(world: World, spot: Spot) -> object:
     """All was told on one day; here it is the next, and then that day again."""
     world.clock.move(days=1)
-    found = await world.service.search(await world.context(spot), "What happened yesterday?", limit=500)
+    found = await world.service.browse.search(await world.context(spot), "What happened yesterday?", limit=500)
     world.clock.move(days=-1)
     return found
 
@@ -143,11 +146,7 @@ async def _by_name(world: World, spot: Spot) -> object:
 
 
 async def _listed(world: World, spot: Spot) -> object:
-    return await world.service.memories(await world.context(spot), limit=1_000)
-
-
-async def _profile(world: World, spot: Spot) -> object:
-    return await world.service.profile(await world.context(spot))
+    return await world.service.browse.memories(await world.context(spot), limit=1_000)
 
 
 async def _looked(world: World, spot: Spot) -> object:
@@ -196,7 +195,7 @@ async def _filtered(world: World, spot: Spot) -> object:
         shown.append(await service.browse.shelf(context, TIERS[2], filters=filters, limit=1_000, page=1))
     for word in words[-_LATEST:]:
         filters = await service.browse.filters(context, f"about:{word}", group_of=no_group)
-        shown.append(await service.search(context, word, limit=50, filters=filters))
+        shown.append(await service.browse.search(context, word, limit=50, filters=filters))
     return shown
 
 
@@ -253,7 +252,7 @@ async def _slots(world: World, spot: Spot) -> object:
 async def _why(world: World, spot: Spot) -> object:
     """Returns what entered the last reply, whoever it was given to here."""
     context = await world.context(spot)
-    why = await world.service.why(context)
+    why = await world.service.browse.why(context)
     if why is not None and await world.turns_elsewhere([why.turn_id], context.session.id):
         world.amiss.append(f"why: {spot} is told of turn {why.turn_id}, of another session")
     return why
@@ -262,7 +261,7 @@ async def _why(world: World, spot: Spot) -> object:
 async def _why_of(world: World, spot: Spot) -> object:
     """Returns what entered the replies with these ids on the platform, where others have messages of the same."""
     context = await world.context(spot)
-    given = [await world.service.why(context, message=ref) for ref in world.refs()[-_LATEST:]]
+    given = [await world.service.browse.why(context, message=ref) for ref in world.refs()[-_LATEST:]]
     turns = [why.turn_id for why in given if why is not None]
     elsewhere = await world.turns_elsewhere(turns, context.session.id)
     world.amiss += [f"why of a message: {spot} is told of turn {turn}, of another session" for turn in elsewhere]
@@ -345,10 +344,10 @@ async def _offered(world: World, spot: Spot) -> object:
     told = [canary.word for canary in world.canaries if world.sees(canary, spot) and _replaceable(canary, spot)]
     for few in batched(told or ["qaaaaq"]):
         turn = await world.say(spot, " ".join(few))
-        await world.service.flush(turn.context, "test")
+        await world.service.learner.flush(turn.context.session.id, "test")
         # Said again, a word that is forgotten would stand in what was said.
         said = [message.platform_ref for message in turn.said if message.platform_ref is not None]
-        await world.service.retract("console", spot.address[0].session_key, said)
+        await world.service.requests.retract("console", spot.address[0].session_key, said)
     return [material.partition("EARLIER LINES")[0] for material in world.model.shown[before:]]
 
 
@@ -514,13 +513,12 @@ def _nothing(canary: Canary, spot: Spot) -> bool:
 
 
 WAYS: dict[str, Way] = {
-    "words": Way(methods=("Service.search",), read=_searched, shows=_everything),
-    "vectors": Way(methods=("Service.search", "Service.indexed"), read=_meant, shows=_everything),
-    "substring": Way(methods=("Service.search",), read=_without_index, shows=_everything),
-    "time": Way(methods=("Service.search",), read=_by_time, shows=_dated),
+    "words": Way(methods=("Browse.search",), read=_searched, shows=_everything),
+    "vectors": Way(methods=("Browse.search", "Service.indexed"), read=_meant, shows=_everything),
+    "substring": Way(methods=("Browse.search",), read=_without_index, shows=_everything),
+    "time": Way(methods=("Browse.search",), read=_by_time, shows=_dated),
     "entity": Way(methods=("Browse.entity",), read=_by_name, shows=_friends_here),
-    "memories": Way(methods=("Service.memories",), read=_listed, shows=_learned),
-    "profile": Way(methods=("Service.profile",), read=_profile, shows=_own_tastes),
+    "memories": Way(methods=("Browse.memories",), read=_listed, shows=_learned),
     "look": Way(methods=("Turns.look", "Turns.understood", "Turns.begin"), read=_looked, shows=_everything),
     "answered anew": Way(methods=("Turns.again", "Turns.resume"), read=_answered_anew, shows=_nothing),
     "at hand": Way(methods=("Turns.at_hand",), read=_at_hand, shows=_nothing),
@@ -537,8 +535,8 @@ WAYS: dict[str, Way] = {
     ),
     "one": Way(methods=("Browse.one",), read=_alone, shows=_learned),
     "slots": Way(methods=("Browse.profile",), read=_slots, shows=_own_tastes),
-    "why": Way(methods=("Service.why",), read=_why, shows=_nothing),
-    "why of a message": Way(methods=("Service.why",), read=_why_of, shows=_nothing),
+    "why": Way(methods=("Browse.why",), read=_why, shows=_nothing),
+    "why of a message": Way(methods=("Browse.why",), read=_why_of, shows=_nothing),
     "export": Way(methods=("Transfer.export",), read=_handed_out, shows=_kept_here),
     "export of": Way(
         methods=("Transfer.export_of",), read=_handed_out_for, shows=_kept_here, may=_asked_by_nobody
@@ -583,7 +581,7 @@ WAYS: dict[str, Way] = {
         methods=(), read=by_recall, shows=_nothing, may=_their_programs,
     ),
     "extraction": Way(
-        methods=("Service.flush", "Service.learn_soon"), read=_offered, shows=_replaceable, least=_read_for_memory,
+        methods=("Learner.flush", "Learner.soon"), read=_offered, shows=_replaceable, least=_read_for_memory,
     ),
 }  # fmt: skip
 #: Ways that read by others of these, through a server: each takes long.

@@ -43,15 +43,13 @@ _MOST_QUOTED = 200
 class EmbeddingServer:
     """One model of one server. `base_url` ends before `/embeddings` or `/api/embed`.
 
-    `dimension` asks for shorter vectors if the model can give them. `seconds` is the timeout of a request, `batch` the
-    number of its texts.
+    `seconds` is the timeout of a request, `batch` the number of its texts.
     """
 
     api: Api
     base_url: str
     model: str
     key: str | None = field(default=None, repr=False)
-    dimension: int | None = None
     seconds: float = 30.0
     batch: int = 64
 
@@ -73,7 +71,7 @@ class Remote:
         self._headers = {"Authorization": f"Bearer {server.key}"} if server.key else {}
         self._sleep = sleep
         self._random = random
-        self.dimension = server.dimension or 0
+        self.dimension = 0
 
     @classmethod
     async def open(
@@ -87,7 +85,7 @@ class Remote:
         """Asks the server for one vector, which also tells the dimension.
 
         The caller owns and closes `client`; `random` gives numbers in [0, 1). Raises `EmbeddingFailed`, and
-        `EmbedderUnavailable` for an invalid address and for another dimension than the one asked for.
+        `EmbedderUnavailable` for an invalid address.
         """
         if not _is_address(server.base_url):
             raise EmbedderUnavailable(
@@ -96,13 +94,6 @@ class Remote:
             )
         made = cls(client, server, sleep=sleep, random=random)
         first = await made._requested(["dimension"], server.seconds)
-        if server.dimension is not None and first.shape[1] != server.dimension:
-            raise EmbedderUnavailable(
-                f"The embedding model {server.model} returns vectors of {first.shape[1]} values, not "
-                f"{server.dimension}. "
-                "Correct embedding.dimension in config.yaml, or leave it out. Until then memory is searched by words "
-                "only."
-            )
         made.dimension = first.shape[1]
         return made
 
@@ -155,8 +146,6 @@ class Remote:
         payload: dict[str, Any] = {"model": self._server.model, "input": texts}
         if self._server.api == "openai":
             payload["encoding_format"] = "float"
-        if self._server.dimension is not None:
-            payload["dimensions"] = self._server.dimension
         try:
             response = await self._client.post(self._url, json=payload, headers=self._headers, timeout=seconds)
         except httpx.TimeoutException as exc:

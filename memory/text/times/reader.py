@@ -91,12 +91,14 @@ class DayReader:
 
     # Lengths of time from today.
 
-    def _read_ago(self, _key: str, match: re.Match[str]) -> Days:
+    def _read_ago(self, key: str, match: re.Match[str]) -> Days:
         least, most, unit = self._amount(match)
         if unit in _SHORT:
             return self._hours(most, unit, -1)
         if self._ahead:
-            return calendar.counted(self._today, -most, unit)
+            if key == "back":  # "two days earlier" than something else
+                raise NotATime
+            return self._counted(least, most, unit, -1)
         first = calendar.later(self._today, -most, unit) - timedelta(days=calendar.slack(most, unit))
         last = calendar.later(self._today, -least, unit) + timedelta(days=calendar.slack(least, unit))
         return Days(first, max(first, min(last, self._today - timedelta(days=1))), "days")
@@ -106,10 +108,15 @@ class DayReader:
         if unit in _SHORT:
             return self._hours(most, unit, 1)
         if self._ahead:
-            return calendar.counted(self._today, most, unit)
+            return self._counted(least, most, unit, 1)
         first = calendar.later(self._today, least, unit) - timedelta(days=calendar.slack(least, unit))
         last = calendar.later(self._today, most, unit) + timedelta(days=calendar.slack(most, unit))
         return Days(max(first, self._today + timedelta(days=1)), last, "days")
+
+    def _counted(self, least: float, most: float, unit: str, direction: int) -> Days:
+        if least != most:  # "a few weeks ago" is no day
+            raise NotATime
+        return calendar.counted(self._today, direction * most, unit)
 
     def _hours(self, most: float, unit: str, direction: int) -> Days:
         """Returns today and the days that hours and minutes may reach; they are too short to be dated."""

@@ -94,7 +94,7 @@ def dated(text: str, day: date, *, ahead: bool = False) -> list[Span]:
     return [
         atom.span()
         for atom in _atoms(text[: 2 * READ_CHARS], day, "ahead", None)
-        if not (atom.vague or atom.meaning == "rolling" or _CARRIES.match(text, atom.end))
+        if not (atom.vague or "rolling" in (atom.meaning, *atom.key.split()) or _CARRIES.match(text, atom.end))
         if atom.rule == "counted"
         or (ahead and atom.rule == "recurring" and atom.meaning in _DATED and atom.days.grain in ("day", "days"))
     ]
@@ -121,7 +121,8 @@ def days_named(text: str, *, language: str, now: datetime) -> tuple[date, date] 
 
 #: The recurring days that are dated in a text about the future: a month without a year is too long a time.
 _DATED: Final = ("weekday", "weekend", "date", "span")
-_CARRIES: Final = re.compile(r"\s{0,2}[(（](?:week of )?\d{4}")
+#: A date in brackets, or digits of another number: 今年62岁.
+_CARRIES: Final = re.compile(r"\s{0,2}[(（](?:week of )?\d{4}|\d")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

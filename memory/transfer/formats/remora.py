@@ -32,7 +32,7 @@ VERSION: Final = 1
 #: The stand-in for the owner, so that an export can become another owner's, such as that of their new account.
 OWNER: Final = Person(platform="", user_id="")
 _OWNER: Final = "owner"
-#: The most characters of a message, which are as many as `limits.message_chars` can allow.
+#: The most characters of a message, more than is kept of any.
 _MESSAGE_CHARS: Final = 200_000
 #: The beginning of a page, and the text before a person's account in its second line.
 PAGE_TITLE: Final = "# What Remora remembers of "

@@ -190,6 +190,55 @@ def test_a_server_that_counts_otherwise_is_not_suspected(counted: Callable[[int]
     assert lines == [] and gauge.room() >= 31_000
 
 
+def talk(turns: int, tokens: int, counted: Callable[[int, int, int], Usage]) -> tuple[Gauge, list[Any]]:
+    """Returns a gauge that was told of a conversation growing by messages of so many tokens.
+
+    `counted` returns a server's report from the number of the turn, the tokens sent and those that are new.
+    """
+    gauge = Gauge([64_000], names=["scripted/model"])
+    messages = [ChatMessage(role="system", content="rule " * 2_000)]
+    with capture_logs() as lines:
+        for turn in range(turns):
+            new = size(Request(messages=tuple(messages)), count_tokens) if turn == 0 else 0
+            messages.append(
+                ChatMessage(role="user" if turn % 2 else "assistant", content=f"{turn} " + "word " * tokens)
+            )
+            request = Request(messages=tuple(messages))
+            new += message_size(messages[-1], count_tokens)
+            report = counted(turn, size(request, count_tokens), new)
+            answer = Completion(text="", model="model", provider="scripted", usage=report)
+            gauge.counted(request, answer)
+    return gauge, lines
+
+
+@pytest.mark.parametrize("turns", [4, 20])
+@pytest.mark.parametrize("tokens", [30, 400, 1_200, 4_000])
+@pytest.mark.parametrize(
+    "counted",
+    [
+        pytest.param(lambda turn, sent, new: Usage(input_tokens=new), id="what its cache did not hold"),
+        pytest.param(lambda turn, sent, new: Usage(input_tokens=new if turn else sent), id="all at first"),
+        pytest.param(lambda turn, sent, new: Usage(input_tokens=new - new % 64 + 64), id="in blocks"),
+        pytest.param(lambda turn, sent, new: Usage(input_tokens=1_100, cached_tokens=sent - 1_100), id="both apart"),
+        pytest.param(lambda turn, sent, new: Usage(input_tokens=1_500 if turn else sent), id="falling"),
+        pytest.param(lambda turn, sent, new: Usage(input_tokens=min(sent, 5_000 - 100 * turn)), id="falling on"),
+    ],
+)
+def test_a_server_that_counts_what_is_new_is_not_suspected(
+    counted: Callable[[int, int, int], Usage], tokens: int, turns: int
+) -> None:
+    """Its numbers stand still or fall while the conversation grows, as those of a server that cuts do."""
+    gauge, lines = talk(turns, tokens, counted)
+    assert lines == [] and gauge.room() >= 56_000
+
+
+@pytest.mark.parametrize("tokens", [30, 400, 1_200])
+def test_a_growing_conversation_that_is_cut_is_found_out(tokens: int) -> None:
+    """Its new part alone is not what the server counts."""
+    gauge, lines = talk(7_000 // tokens, tokens, lambda turn, sent, new: Usage(input_tokens=min(4_096, sent)))
+    assert [line["reads"] for line in lines] == [4_096] and gauge.room() <= 4_096
+
+
 def test_another_model_than_the_one_that_cuts_keeps_its_context() -> None:
     """A chain has one gauge."""
     gauge, lines = cut_at(4_096, range(1_000, 9_000, 250), names=("scripted/other",))

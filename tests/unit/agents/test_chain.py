@@ -217,6 +217,27 @@ async def test_a_server_that_is_down_is_down_for_all_of_its_models() -> None:
     assert (first.calls, second.calls) == (calls, 0)
 
 
+async def test_a_model_that_failed_is_no_other_of_its_name_at_another_address() -> None:
+    """Two machines at home may serve the same model, one of them without enough memory for it."""
+    world, servers = World(), Servers(lambda: world.time)
+    broken, well, other = Scripted("a/m", ModelAuth("no")), Scripted("a/m", ["well"]), Scripted("b/m", ["other"])
+
+    async def answered(*members: tuple[Scripted, str]) -> str:
+        chain = Chain(
+            [Member(provider=provider, address=address) for provider, address in members],
+            sleep=world.sleep,
+            random=lambda: 0.5,
+            now=lambda: world.time,
+            servers=servers,
+        )
+        return (await chain.complete(REQUEST)).text
+
+    assert await answered((broken, "http://a"), (other, "http://c")) == "other"
+    assert await answered((well, "http://b"), (other, "http://c")) == "well"
+    assert await answered((broken, "http://a"), (other, "http://c")) == "other"
+    assert broken.calls == 1, "the answer at the other address says nothing of this one"
+
+
 async def test_nothing_is_tried_again_once_text_was_shown() -> None:
     """A person must never read the beginnings of two answers."""
     world, first, second = (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agents.llm import ChatMessage
 from agents.prompt import MemoryLine, Prompt, Tail, Uttered, Voice, build
 
-VOICE = Voice(name="remy", persona="You are {name}.", rules=("Be brief.",), tool_notes=("Tools cost time.",))
+VOICE = Voice(name="remy", persona="You are {name}.", rules=("Be brief.",))
 HOME = MemoryLine(id="m_a", text="home: Lisbon", date="told 21 Nov 2026")
 TAIL = Tail(
     now="Saturday 2026-11-21 12:00 +0000 (UTC)",
@@ -41,9 +41,9 @@ def test_the_prompt_reads_as_agreed() -> None:
     name = MemoryLine(id="m_p", text="name: Ada", date="told 1 May 2025")
     prompt = replace(PROMPT, profile=(name,), known=(HOME,), summary="They said hello.")
     system, memory, read, hi, hello, last = build(prompt)
-    how_memory_works = system.content.split("\n\n")[3]
+    how_memory_works = system.content.split("\n\n")[2]
     assert "Say that something is saved only after a tool result says so." in how_memory_works
-    assert system.content == "You are remy.\n\nRules:\n- Be brief.\n\nTools:\n- Tools cost time.\n\n" + how_memory_works
+    assert system.content == "You are remy.\n\nRules:\n- Be brief.\n\n" + how_memory_works
     mark = memory.content.split(":")[0].removeprefix("[memory ")
     assert memory.role == "user" and len(mark) == 16
     assert memory.content == (

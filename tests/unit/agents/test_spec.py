@@ -289,13 +289,15 @@ def test_jobs_have_the_times_of_the_design_and_can_be_moved_or_switched_off() ->
     """In the order of the night, weekdays counted from Monday."""
     told = {name: (when.weekday, when.at.isoformat("minutes")) for name, when in spec().jobs.times.items()}
     assert told == {
-        "enrich": (None, "02:00"), "compress": (None, "03:00"), "reflect": (6, "03:30"), "merge": (0, "04:00"),
+        "enrich": (None, "02:00"), "compress": (None, "03:00"), "reflect": (6, "03:30"), "merge": (6, "04:00"),
         "compare": (None, "04:15"), "decay": (None, "04:30"), "manner": (None, "04:40"), "tidy": (None, "05:00"),
     }  # fmt: skip
-    moved = JobsSpec(enrich="off", reflect="Friday 23:59", tidy=" 00:00 ").times
-    assert "enrich" not in moved
-    assert (moved["reflect"].weekday, moved["reflect"].at.isoformat("minutes")) == (4, "23:59")
-    assert moved["tidy"].at.isoformat("minutes") == "00:00"
+    moved = {
+        name: (when.weekday, when.at.isoformat("minutes")) for name, when in JobsSpec(night=" 22:45 ").times.items()
+    }
+    assert (moved["enrich"], moved["reflect"], moved["tidy"]) == ((None, "22:45"), (0, "00:15"), (None, "01:45"))
+    assert JobsSpec(week="off").times.keys() == JobsSpec().times.keys() - {"reflect", "merge"}
+    assert JobsSpec(night="off").times == {}
 
 
 def test_a_provider_by_name_brings_its_address_and_context() -> None:

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench import recording
 from bench.convert import Dataset, UnknownShape, evermemos, load, locomo, madial, main, memdaily, moment
-from gateway.cli import recording
 from tests.kit.tables import each_row
 
 AT = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
 
 
 def replayable(dataset: Dataset) -> recording.Recording:
-    """The rows as `remora replay` would read them; raises where one is wrong."""
+    """The rows as `bench.replay` would read them; raises where one is wrong."""
     return recording.read("\n".join(json.dumps(row) for row in dataset.rows).encode())
 
 

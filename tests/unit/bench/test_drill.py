@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
+from bench import replay
 from bench.drill import Machine, drill
 from gateway.__main__ import main
+
+pytestmark = pytest.mark.campaign
 
 
 class InThisProcess(Machine):
     """The same commands, without a process for each."""
 
-    def run(self, *command: str, typed: str = "") -> str:
+    def run(self, *command: str, typed: str = "", module: str = "gateway") -> str:
         env = {"HOME": str(self.folder), "LANG": "en_US.UTF-8"}
-        done = CliRunner().invoke(main, [*command, "--config", str(self.folder / "config.yaml")], input=typed, env=env)
+        program = {"gateway": main, "bench.replay": replay.main}[module]
+        done = CliRunner().invoke(
+            program, [*command, "--config", str(self.folder / "config.yaml")], input=typed, env=env
+        )
         assert done.exit_code == 0, done.output
         return done.stdout
 

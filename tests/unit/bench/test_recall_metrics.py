@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from bench.convert import Asked, Dataset
 from bench.recall import difference, figures, floor, mark, named, usable
-from memory.service import Hit, Message, Passage
+from memory.recall.search import Hit
+from memory.store.history import Message
+from memory.store.passages import Passage
 
 IDS = st.sampled_from([f"D1:{n}" for n in range(30)])
 

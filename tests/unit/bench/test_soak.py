@@ -6,6 +6,8 @@ import asyncio
 import time
 from typing import Any
 
+import pytest
+
 from bench import soak
 from bench.soaked import MovedTime
 from tests.kit.patience import SECONDS, limit
@@ -17,6 +19,7 @@ WELL: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.campaign
 def test_some_hours_with_troubles_lose_no_message() -> None:
     """Messages said before the clock is put back, while nothing can be written, and while answers get lost.
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from pypdf import PdfWriter
 from pypdf.generic import DictionaryObject, NameObject, StreamObject
 
-import gateway.pipeline.pdf
+import gateway.reading.pdf
 from agents.llm import ModelUnavailable
 from agents.tokens import count_tokens
 from channels.base import (
@@ -35,8 +35,8 @@ from channels.base import (
     Outbound,
     TooLarge,
 )
-from gateway.pipeline.attachments import Attachments, inline, label, picture_type, plain_name
-from memory.service import Attached
+from gateway.reading.attachments import Attachments, inline, label, picture_type, plain_name
+from memory.store.attachments import Attached
 from tests.kit.patience import SECONDS, leap, limit, until
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -282,10 +282,10 @@ async def test_a_pdf_made_to_burst_harms_nobody() -> None:
 def test_the_reader_of_pdfs_gets_no_more_than_its_limits() -> None:
     """A file that makes it ask for gigabytes, or compute for ever, ends that process and not the machine."""
     program = (
-        "import gateway.pipeline.pdf, resource; gateway.pipeline.pdf._bound();"
+        "import gateway.reading.pdf, resource; gateway.reading.pdf._bound();"
         "print(*(resource.getrlimit(n)[1] for n in (resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_CORE)))"
     )
-    root = Path(gateway.pipeline.pdf.__file__).parents[2]
+    root = Path(gateway.reading.pdf.__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=root, check=True)
     memory, seconds, core = map(int, done.stdout.split())
     assert (memory, seconds, core) == (512 * 1024 * 1024, 20, 0)

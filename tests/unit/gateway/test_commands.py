@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from channels.base import CommandSpec, Option
 from gateway.commands import pages, table
-from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.explain import explained
 from gateway.commands.memory import ACTIONS
-from gateway.commands.texts import Texts
+from gateway.wording.texts import CATALOGUE, Texts
 from tests.kit.tables import each_row
 
 

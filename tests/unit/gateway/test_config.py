@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from pydantic import BaseModel
 from agents.foreign import installed
 from agents.spec import AgentSpec
 from gateway.cli.exits import EX_CONFIG
-from gateway.config.loading import ConfigError, find, load
+from gateway.config import loading
+from gateway.config.loading import RETIRED, RETIRED_OF_AGENTS, ConfigError, find, load
 from gateway.config.settings import DiscordSettings, FrontEndSettings, Settings, TelegramSettings, TranscriberSettings
 from gateway.config.strict_yaml import MAX_BYTES, MAX_PROBLEMS, parse
 
@@ -122,7 +123,7 @@ def test_example_servers_and_tasks_of_the_shipped_agent_load_when_uncommented(tm
     if installed():
         agent = load(path, {"SEARCH_KEY": "s", "FILES_KEY": "f"}, NOBODY).agents["assistant"]
         assert [server.name for server in agent.mcp] == ["files", "search"]
-        assert [task.heartbeat for task in agent.tasks] == [False, True]
+        assert [task.text is None for task in agent.tasks] == [False, True]
     else:
         assert "needs a package" in problem(path, SEARCH_KEY="s", FILES_KEY="f")
 
@@ -208,10 +209,10 @@ def test_shipped_agent_serves_where_there_is_none(tmp_path: Path) -> None:
 
 def test_every_agent_of_the_folder_is_loaded(tmp_path: Path) -> None:
     """One file is one agent, called as the file says, not as the file is called."""
-    path = write(tmp_path, "default_agent: bob", a="name: ada", b="name: bob\nwindow: {messages: 5}")
+    path = write(tmp_path, "default_agent: bob", a="name: ada", b="name: bob\nwindow: {tokens: 700}")
     config = load(path, {}, NOBODY)
     assert list(config.agents) == ["ada", "bob"]
-    assert config.agents["bob"].window.messages == 5
+    assert config.agents["bob"].window.tokens == 700
     assert config.default_agent == "bob"
 
 
@@ -234,10 +235,34 @@ def test_sections_left_empty_mean_their_defaults(tmp_path: Path) -> None:
     assert load(write(tmp_path, "limits:\nlog:\nchannels:\n  console:\n"), {}, NOBODY).settings == Settings()
 
 
-def test_agent_that_claims_the_default_needs_no_line_in_the_config(tmp_path: Path) -> None:
-    """Otherwise a folder with one agent of one's own would not start."""
-    path = write(tmp_path, "", a="name: ada\nrouting: {default: true}", b="name: bob")
-    assert load(path, {}, NOBODY).default_agent == "ada"
+def test_options_that_no_longer_exist_are_left_out_and_named(tmp_path: Path) -> None:
+    """An update must not keep a bot from starting that ran before it."""
+    config = load(
+        write(
+            tmp_path,
+            "limits:\n  queue: 7\n  message_chars: 10\napi: {front_ends: [{name: f, key: "
+            + "k" * 24
+            + ", shared: true, issuer: x}]}\n",
+            assistant="name: assistant\ncompaction: {at: nonsense}\njobs:\n  merge: monday 04:00\ntasks:\n"
+            '- {at: "0 8 * * *", person: "telegram:1", heartbeat: true}\n',
+        ),
+        {},
+        NOBODY,
+    )
+    assert config.settings.limits.queue == 7 and config.agents["assistant"].tasks[0].text is None
+    places = [sentence.partition(" is no longer an option. ")[0] for sentence in config.retired]
+    assert [place.rpartition("/")[2] for place in places] == [
+        "config.yaml, line 4: api.front_ends[0].issuer", "config.yaml, line 3: limits.message_chars",
+        "assistant.yaml, line 2: compaction", "assistant.yaml, line 4: jobs.merge",
+        "assistant.yaml, line 6: tasks[0].heartbeat",
+    ]  # fmt: skip
+    assert config.retired[1].endswith("It is 32,000. Remove the line.")
+
+
+@pytest.mark.parametrize(("retired", "model"), [(RETIRED, Settings), (RETIRED_OF_AGENTS, AgentSpec)])
+def test_no_option_that_exists_is_called_retired(retired: Mapping[str, str], model: type[Settings | AgentSpec]) -> None:
+    """It would be dropped from everybody's file."""
+    assert {option.replace(".*", "[]") for option in retired} & set(loading._options(model)) == set()
 
 
 # --- mistakes ---
@@ -282,13 +307,6 @@ def test_agent_that_claims_the_default_needs_no_line_in_the_config(tmp_path: Pat
             ),
         ),
         (
-            "attachments:\n  pictures: 11",
-            (
-                "config.yaml:2: attachments.pictures = 11: must be a whole number of pictures from 0 to 10. "
-                "Fix: write for example pictures: 4."
-            ),
-        ),
-        (
             "durability: powerloss",
             (
                 'config.yaml:1: durability = "powerloss": must be one of process, power-loss. '
@@ -296,11 +314,8 @@ def test_agent_that_claims_the_default_needs_no_line_in_the_config(tmp_path: Pat
             ),
         ),
         (
-            "channels: {console: {enabled: maybe}}",
-            (
-                'config.yaml:1: channels.console.enabled = "maybe": must be true or false. '
-                "Fix: write for example enabled: true."
-            ),
+            "api: {enabled: maybe}",
+            ('config.yaml:1: api.enabled = "maybe": must be true or false. Fix: write for example enabled: false.'),
         ),
         (
             "data_dir: 5",
@@ -332,7 +347,7 @@ def test_agent_that_claims_the_default_needs_no_line_in_the_config(tmp_path: Pat
         ),
         (
             "channels: {signal: {}}",
-            "config.yaml:1: channels.signal: unknown option. Fix: remove it; known here: console, telegram, discord.",
+            "config.yaml:1: channels.signal: unknown option. Fix: remove it; known here: telegram, discord.",
         ),
     ],
 )
@@ -454,8 +469,8 @@ def test_all_mistakes_of_all_files_are_told_at_once(tmp_path: Path) -> None:
     path = write(
         tmp_path,
         "data_dir: &x data\nlimits:\n  queue: ${NOPE}\n  turn_seconds: -1\ntypo: 1\ndefault_agent: eve\n",
-        a="name: ada\nrules: [1]\nrouting: {default: true}",
-        b="name: bob\nwindow: {messages: x}\n",
+        a="name: ada\nrules: [1]",
+        b="name: bob\nwindow: {tokens: x}\n",
         c="name: [\n",
     )
     told = problems(path)
@@ -510,18 +525,6 @@ def test_default_agent_must_exist_even_without_a_config(tmp_path: Path) -> None:
     write(folder, a="name: ada").unlink()
     assert problem(None, tmp_path) == (
         "config.yaml: default_agent: there is no agent called assistant (known: ada). Fix: write default_agent: ada."
-    )
-
-
-def test_two_defaults_are_refused(tmp_path: Path) -> None:
-    """Which of them answers would depend on the order of file names."""
-    path = write(tmp_path, "", a="name: ada\nrouting: {default: true}", b="name: bob\nrouting:\n  default: true")
-    assert problem(path).startswith(
-        "b.yaml:3: routing.default = true: is already claimed by ada (a.yaml, line 2). Fix: "
-    )
-    path = write(tmp_path, "default_agent: bob", b="name: bob")
-    assert problem(path).startswith(
-        'config.yaml:1: default_agent = "bob": but the agent ada has routing.default: true in a.yaml. Fix: '
     )
 
 
@@ -1082,8 +1085,6 @@ def test_tools_and_skills_beside_the_configuration_are_found(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("task", "told"),
     [
-        ('{at: "0 8 * * 1-5", person: "telegram:1"}', "needs either a text or heartbeat: true"),
-        ('{at: "0 8 * * 1-5", person: "telegram:1", text: x, heartbeat: true}', "needs either a text or heartbeat"),
         ('{at: "0 8 * * 1-5", person: ada, text: x}', "platform:user_id"),
         ('{at: "at eight", person: "telegram:1", text: x}', "can't be read"),
         ('{at: "61 8 * * *", person: "telegram:1", text: x}', "can't be read"),
@@ -1092,9 +1093,9 @@ def test_tools_and_skills_beside_the_configuration_are_found(tmp_path: Path) -> 
 def test_a_standing_task_that_could_never_run_is_told(tmp_path: Path, task: str, told: str) -> None:
     path = write(tmp_path, assistant=f"name: assistant\ntasks: [{task}]\n")
     assert told in problem(path)
-    good = '{at: "0 8 * * 1-5", person: "telegram:1", heartbeat: true}'
+    good = '{at: "0 8 * * 1-5", person: "telegram:1"}'
     path = write(tmp_path, assistant=f"name: assistant\ntasks: [{good}]\n")
-    assert load(path, {}, NOBODY).agents["assistant"].tasks[0].heartbeat
+    assert load(path, {}, NOBODY).agents["assistant"].tasks[0].text is None
 
 
 @pytest.mark.skipif(installed(), reason="the extra remora[mcp] is installed")

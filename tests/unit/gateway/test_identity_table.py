@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from channels.base import Attachment
-from gateway.commands.catalogue import CATALOGUE
 from gateway.commands.table import TABLE
 from gateway.pipeline.policy import Rules
+from gateway.wording.texts import CATALOGUE
 from tests.kit.pipeline import World, pipeline
 
 ADMIN, OTHER_ADMIN, FAR_ADMIN = "12345678", "87654321", "123456789012345678"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.commands.phrases import say, wording
+from gateway.wording.phrases import say, wording
 from languages import LANGUAGES, Language
 from memory.keys import KEY_CATEGORIES
 from tests.kit.tables import each_row

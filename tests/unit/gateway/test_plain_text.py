@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.pipeline.plain_text import decoded
+from gateway.reading.plain_text import decoded
 from tests.kit.tables import each_row
 
 ZH = "今天天气很好，我们去公园散步。明天下午三点要开会，请记得带上合同和护照。"

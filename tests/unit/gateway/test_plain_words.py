@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.commands.plain import PlainRequest, requested
-from memory.service import to_forget
+from memory.learn.offline.changes import to_forget
 from tests.kit.tables import each_row
 
 _FORGET = [

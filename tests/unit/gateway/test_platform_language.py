@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.commands.texts import spoken
+from gateway.wording.texts import spoken
 from languages import Language
 from tests.kit.tables import each_row
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.commands.texts import Texts
 from gateway.pipeline import questions
-from memory.service import Question
+from gateway.wording.texts import Texts
+from memory.store.questions import Question
 from tests.kit.tables import each_row
 
 QUESTION = Question(id=17, purpose="forget", payload="{}", choices=("yes", "no"), preset="yes")

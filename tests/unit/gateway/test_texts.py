@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from channels.base import AttachmentKind, Chunk, Inbound
 from channels.markup import telegram
-from gateway.commands.catalogue import CATALOGUE
-from gateway.commands.phrases import wording
 from gateway.commands.table import TABLE
-from gateway.commands.texts import Texts, heard_in, spoken, written_in
+from gateway.wording.phrases import wording
+from gateway.wording.texts import CATALOGUE, Texts, heard_in, spoken, written_in
 from languages import Language, source
 
 from agents.llm import (  # isort: skip

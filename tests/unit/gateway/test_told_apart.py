@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gateway.commands.listing import told_apart
+from memory.recall.search import Hit
 from memory.score import known_parts
-from memory.service import Hit, Memory
+from memory.store.memories import Memory
 
 
 def hit(value: str, **parts: float) -> Hit:

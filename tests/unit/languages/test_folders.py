@@ -27,7 +27,7 @@ from datetime import date
 from agents.spec import AgentSpec
 from agents.offline.speech import speech
 from gateway.commands.profile import NAMES
-from gateway.commands.texts import Texts, spoken
+from gateway.wording.texts import Texts, spoken
 from memory.learn.offline import patterns
 from memory.text.sentences import parts
 from memory.text.simplified import simplified

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from memory.context import Context
 from memory.learn import keep
 from memory.scope import Scope
-from memory.service import Context, Service
+from memory.service import Service
 from memory.store import memories
 from memory.store.database import Transaction
 from memory.store.memories import Draft, Memory
@@ -143,8 +144,8 @@ async def test_an_older_message_never_closes_a_newer_row_even_when_the_row_is_na
 
 async def test_a_row_of_another_person_is_not_replaced_whoever_names_it(memory: Service, ada: Context) -> None:
     """In private because it can't be seen, in a group because it is not the speaker's."""
-    bob = await memory.context(*private("bob"))
-    ada_there, bob_there = [await memory.context(*group("club", name)) for name in ("ada", "bob")]
+    bob = await memory.identities.context(*private("bob"))
+    ada_there, bob_there = [await memory.identities.context(*group("club", name)) for name in ("ada", "bob")]
 
     def act(tx: Transaction) -> list[Memory | None]:
         secret = put(tx, ada.scope, draft(ada, "owns a red sailing boat", key="boat"))
@@ -160,7 +161,7 @@ async def test_a_row_of_another_person_is_not_replaced_whoever_names_it(memory: 
 
 async def test_relatives_of_one_name_are_kept_apart_in_a_group(memory: Service) -> None:
     """Two people may each have a sister called Anna, who live in two places."""
-    contexts = [await memory.context(*group("club", name)) for name in ("ada", "bob")]
+    contexts = [await memory.identities.context(*group("club", name)) for name in ("ada", "bob")]
 
     def act(tx: Transaction) -> list[Memory | None]:
         kept = [

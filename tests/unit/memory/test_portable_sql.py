@@ -43,7 +43,7 @@ SQLITE_ALONE = {
     "store/postgres/schema.py": "reads the schema of an empty store of SQLite",
     "store/files.py": "copies of files",
     "store/postings.py:remove_changed": "a copy of a file",
-    "store/mailbox.py:unanswered_in": "the names of files in one text",
+    "mailbox/inbox.py:unanswered_in": "the names of files in one text",
 }
 
 

@@ -42,8 +42,11 @@ _ERASED = "by ids of rows that a person's own choice named; for the eraser"
 _HELD = "by ids of one owner's rows inside the write that changes them"
 _UNDONE = "ids and figures of rows that a run has made or changed, to take that back"
 ALLOWED: dict[str, tuple[int, str]] = {
-    "store/mailbox.py:told_before": (1, "no words, of the very messages that are sent again by their person"),
-    "store/mailbox.py:answer_before": (1, "the answer to the very message that is sent again, in the same place"),
+    "mailbox/inbox.py:told_before": (1, "no words, of the very messages that are sent again by their person"),
+    "mailbox/mailbox.py:Mailbox.answer_before": (
+        1,
+        "the answer to the very message that is sent again, in the same place",
+    ),
     "store/documents.py:after": (1, _INDEXER),
     "store/documents.py:highest": (1, "one number, for the log"),
     "store/documents.py:messages": (1, _INDEXER),
@@ -202,7 +205,7 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/memories.py:outdate": (1, "marks events to be read again that were behind what ends; nothing comes out"),
     "store/lineage.py:merged_into": (1, "an id, of a row that is then read by scope"),
     "store/memories.py:_taken": (1, "whether a short id is free; nothing of the row comes out"),
-    "store/mailbox.py:asked_by": (1, "the platform's id of the message that a turn's own row answers"),
+    "mailbox/mailbox.py:_asked_by": (1, "the platform's id of the message that a turn's own row answers"),
     "store/memories.py:retract": (1, "dates and ids of the chain of rows being deleted"),
     "store/memories.py:delete": (2, "ids of the chain of rows being deleted"),
     "store/memories.py:made_of": (1, "ids of what goes with rows that are erased"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memory.service import Outcome, Part, Said, Service
+from memory.chat.turns import Outcome, Said
+from memory.mailbox.outbox import Part
+from memory.service import Service
 from tests.kit.fakes import Clock
 from tests.kit.talk import facts, private, received
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from itertools import permutations
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.jobs.loss import Statement, alike, joined_key
-from memory.text.things import names_the_same, thing
+from memory.text.things import names_the_same, thing, unclear
 from tests.kit.tables import each_row
 
 SAME = [
@@ -83,6 +86,47 @@ def test_wordings_of_one_thing_are_joined(one: str, other: str) -> None:
 def test_what_differs_in_name_kind_owner_or_time_is_not(one: str, other: str) -> None:
     """A memory lost is worse than a row too many."""
     assert not are_joined(one, other) and not are_joined(other, one)
+
+
+UNCLEAR = [
+    ("friend: Anna", "friend: Anna Schmidt", "friend: Anna Müller"),
+    ("friend: Anna", "friend: has a friend named Anna Schmidt", "friends: Anna Müller, a friend"),
+    ("colleague: Tom", "colleague: boss Tom Baker", "colleague: boss Tom Miller"),
+    ("pet: Luna", "pet: cat Luna", "pet: dog Luna"),
+    ("pet-name: Luna", "cat: Luna", "dog: a dog called Luna"),
+    ("haustier: Luna", "pet: Katze Luna", "pet: Hund Luna"),
+    ("mascota: Luna", "pet: gata Luna", "pet: perra Luna"),
+    ("animal: Luna", "pet: chatte Luna", "pet: chienne Luna"),
+    ("宠物: 豆豆", "pet: 猫 豆豆", "pet: 狗 豆豆"),
+    ("ペット: ハナ", "pet: 犬 ハナ", "pet: 猫 ハナ"),
+    ("family: Kim", "sister: Kim", "brother: Kim"),
+    ("child: Leo", "son: Leo", "daughter: Leo"),
+    ("pet: Luna, three years old", "cat: Luna", "dog: Luna"),
+]
+
+
+@each_row(("unclear", "one", "other"), UNCLEAR)
+def test_what_may_name_either_of_two_is_joined_with_neither(unclear: str, one: str, other: str) -> None:
+    """In whatever order they were told: nobody knows which of them is meant."""
+    for order in permutations((unclear, one, other)):
+        assert len(alike(dict(enumerate(map(statement, order))))) == 3, order
+
+
+def test_a_name_is_clear_again_if_there_is_one_of_it() -> None:
+    """Wordings of one thing are no other things."""
+    wordings = ("friend: Anna Schmidt", "friend: Anna", "friend: has a friend named Anna", "sister: Eva Müller")
+    assert len(alike(dict(enumerate(map(statement, wordings))))) == 2
+
+
+def test_a_thousand_friends_of_one_name_are_compared_at_once() -> None:
+    """Each pair of them would take a million comparisons."""
+    letters = "".join(map(chr, range(ord("a"), ord("o"))))
+    surnames = ("Q" + "".join(each) for each in permutations(letters, 4))
+    named = {n: thing("friend", f"Anna {surname}") for n, surname in zip(range(3_000), surnames, strict=False)}
+    named[3_000] = thing("friend", "Anna")
+    begun = time.thread_time()
+    assert unclear({n: one for n, one in named.items() if one is not None}) == {3_000}
+    assert time.thread_time() - begun < 2
 
 
 def test_a_bare_name_keeps_the_key_that_says_what_it_names() -> None:

@@ -20,22 +20,23 @@ import structlog
 from agents.spans import span
 from channels.base import Channel, ChannelError, CommandSpec, Form, Inbound, NotTaken, Outbound, Place, Suggestion
 from gateway.commands import plain, table
-from gateway.commands.texts import Texts, heard_in
 from gateway.ops.reloading import Reload
-from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.delivery import pieces
-from gateway.pipeline.dispatch import Dispatch, Speakers
-from gateway.pipeline.intake import NOW, Intake, Mask
-from gateway.pipeline.lanes import LaneFull, Lanes
 from gateway.pipeline.observed import Observed
 from gateway.pipeline.policy import code_in
 from gateway.pipeline.questions import goes_on
 from gateway.pipeline.request import Agent, Heard
 from gateway.pipeline.store import Roster, Store, where_said, who_said
-from gateway.pipeline.waiting import Fetching, Waiting
+from gateway.reading.attachments import Attachments
+from gateway.reception.dispatch import Dispatch, Speakers
+from gateway.reception.intake import NOW, Intake, Mask
+from gateway.reception.lanes import LaneFull, Lanes
+from gateway.reception.waiting import Fetching, Waiting
+from gateway.wording.texts import Texts, heard_in
 from memory.errors import StorageError, TakenForDead, Withdrawn, meets_everybody
 from memory.loops import reason_of
-from memory.service import InboxRow, Part
+from memory.mailbox.inbox import InboxRow
+from memory.mailbox.outbox import Part
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -144,7 +145,7 @@ class Router:
             self._ended.clear()
             rows: list[InboxRow] = []
             for row in await store.memory.mailbox.unanswered(session_key):
-                if store.memory.peers.holds(row.session_key):
+                if store.memory.mailbox.peers.holds(row.session_key):
                     looking = partial(self._intake.set_aside, store, row)
                     if await self._apart(store, row, "looked at", looking) is False:
                         rows.append(row)
@@ -234,7 +235,7 @@ class Router:
             heard is not None and channel is not None and channel.receives_alone
             and heard.original is None and not self._policy.observes(heard.inbound)
         )  # fmt: skip
-        held = await store.memory.peers.hold(key, spread=spread)
+        held = await store.memory.mailbox.peers.hold(key, spread=spread)
         if held == "taken":
             await self.took(store, [key])
             await self.look(store, key)
@@ -249,12 +250,12 @@ class Router:
         """
         await self._roster.load_choices()
         await store.delivery.take_up(keys)
-        await store.memory.take_over(keys)
-        store.memory.peers.taken_up(keys)
+        await store.memory.learner.take_over(keys)
+        store.memory.mailbox.peers.taken_up(keys)
 
     async def _ask_for(self, store: Store, key: str) -> None:
         """Asks the process that holds a session for it, until it has it or a while is over."""
-        peers = store.memory.peers
+        peers = store.memory.mailbox.peers
         try:
             for _ in range(_ASKED):
                 await peers.tell("yield", key, session_key=key)
@@ -353,7 +354,7 @@ class Router:
                 # Memories that a running turn learns from the messages are removed, too, wherever it runs.
                 self._start(place.session_key, self._intake.take_back_learned(store, place, message_ids))
                 told = json.dumps({"place": place.session_key, "ids": list(message_ids)})
-                await store.memory.peers.tell("deleted", told, session_key=place.session_key)
+                await store.memory.mailbox.peers.tell("deleted", told, session_key=place.session_key)
         except StorageError as exc:
             raise NotTaken(str(exc)) from exc
 
@@ -462,8 +463,8 @@ class Router:
             return  # it was found by looking
         self._in_hand.add(own)
         try:
-            ours = store.memory.peers.holds(key) or await self.hold(store, key, heard)
-            if ours and not store.memory.peers.is_alone:
+            ours = store.memory.mailbox.peers.holds(key) or await self.hold(store, key, heard)
+            if ours and not store.memory.mailbox.peers.is_alone:
                 # Messages that another process received before come first, though their signal comes later.
                 await self.look(store, key)
         except StorageError as exc:

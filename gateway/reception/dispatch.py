@@ -18,7 +18,6 @@ from channels.base import Channel, Form, Inbound, Suggestion
 from gateway.commands import plain, privacy, reminders, table
 from gateway.commands.call import Call
 from gateway.commands.people import LINK
-from gateway.commands.texts import Texts, spoken, told_by, written_in
 from gateway.ops.reloading import Reload
 from gateway.pipeline import questions
 from gateway.pipeline.delivery import AGAIN, pieces
@@ -26,9 +25,15 @@ from gateway.pipeline.limits import Buckets
 from gateway.pipeline.policy import Policy, code_in
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said, who_said
-from gateway.pipeline.waiting import Waiting
+from gateway.reception.waiting import Waiting
+from gateway.wording.texts import Texts, spoken, told_by, written_in
+from memory.chat.doubts import DOUBT
+from memory.context import Context
 from memory.errors import StorageError
-from memory.service import DOUBT, Access, Context, Question, Service, asks_reminder
+from memory.people.access import Access
+from memory.service import Service
+from memory.store.questions import Question
+from memory.text.times.phrases import is_request as asks_reminder
 
 log = structlog.get_logger(__name__)
 
@@ -135,7 +140,7 @@ class Dispatch:
         if code_in(inbound.text) is not None and await table.bare_code(await self._call(waiting)):
             return True
         where, who = where_said(inbound, self._roster.agents[waiting.agent].spec), who_said(inbound)
-        question = await memory.question(where, who)
+        question = await memory.questions.at(where, who)
         taken = await self._typed_answer(waiting, question) if question is not None else None
         if question is not None and await self._agrees(waiting, question, taken):
             return False
@@ -143,7 +148,7 @@ class Dispatch:
             await table.answer(await self._call(waiting), question, taken)
             return True
         if question is not None and question.purpose not in _UNPROMPTED:
-            await memory.cancel(question)
+            await memory.questions.cancel(question)
         return not (inbound.attachments or inbound.forwarded) and await self._asked_plainly(waiting)
 
     async def _asked_plainly(self, waiting: Waiting) -> bool:
@@ -212,7 +217,7 @@ class Dispatch:
         if await table.press(call, data):
             return True
         where, who = where_said(inbound, served.spec), who_said(inbound)
-        taken, question = questions.pressed(data), await store.memory.question(where, who)
+        taken, question = questions.pressed(data), await store.memory.questions.at(where, who)
         if taken is None or question is None or question.id != taken[0] or taken[1] not in question.choices:
             await call.say(call.texts("answer.over"))
         elif await self._agrees(waiting, question, taken[1]):
@@ -235,7 +240,7 @@ class Dispatch:
     async def _call(self, waiting: Waiting, *, arguments: str = "") -> Call:
         heard, store, served = waiting.heard, waiting.store, self._roster.agents[waiting.agent]
         inbound = heard.inbound
-        context = await store.memory.context(where_said(inbound, served.spec), who_said(inbound))
+        context = await store.memory.identities.context(where_said(inbound, served.spec), who_said(inbound))
         administers, account = self._policy.account(inbound)
         return Call(
             arguments=arguments,
@@ -283,7 +288,7 @@ class Dispatch:
         try:
             if not await self._policy.may_speak(inbound, self._access.state):
                 return None
-            context = await store.memory.known(where_said(inbound, served.spec), who_said(inbound))
+            context = await store.memory.identities.known(where_said(inbound, served.spec), who_said(inbound))
             if context is None:
                 return None
             texts = await self._texts(served, store, context, replace(inbound, text=""))

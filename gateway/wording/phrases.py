@@ -14,7 +14,10 @@ from functools import cache
 from typing import Any, Final
 
 from languages import LANGUAGES, Language, part
-from memory.service import RELATIONS, Context, Memory, Message
+from memory.context import Context
+from memory.keys import RELATIONS
+from memory.store.history import Message
+from memory.store.memories import Memory
 
 _VALUE: Final = "{}"
 

@@ -1,4 +1,6 @@
-"""The operator's golden set: questions about what people said, and texts that the first five finds must hold.
+"""Asks the operator's golden set: questions about what people said, and texts that the first five finds must hold.
+
+    python -m bench.golden golden.yaml [--config FILE]
 
     - ask: where does Ada live
       find: [Porto]                # each must stand in one of the first five finds
@@ -10,20 +12,24 @@ as figures alone, without words.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+import click
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
 from agents.spec import BackgroundSpec
 from gateway import app
-from gateway.cli.exits import Unusable
+from gateway.cli.exits import Unusable, ending
 from gateway.cli.importing import asker, owner_of
+from gateway.cli.start import CONFIG, loaded
 from gateway.config.loading import Config
 from memory.service import Service
 from memory.transfer import backups
@@ -32,6 +38,8 @@ from memory.transfer.transfers import Owner
 #: Figures of earlier runs, one JSON object a line, in the data folder.
 HISTORY: Final = "golden.jsonl"
 _FIRST: Final = 5
+#: The most earlier results, and the most missed questions, that are shown.
+_SHOWN: Final = 5
 _SILENT: Final = {"models": (), "background": BackgroundSpec()}
 
 
@@ -106,7 +114,7 @@ async def score(config: Config, questions: Sequence[GoldenQuestion]) -> Score:
 async def _finds(memory: Service, question: GoldenQuestion, owner: Owner) -> bool:
     context = await asker(memory, owner, question.person or question.chat or "")
     await memory.indexed()
-    hits = await memory.search(context, question.ask, limit=_FIRST)
+    hits = await memory.browse.search(context, question.ask, limit=_FIRST)
     texts = [hit.text.casefold() for hit in hits]
     return all(any(wanted.casefold() in text for text in texts) for wanted in question.find)
 
@@ -123,3 +131,30 @@ def keep(config: Config, scored: Score, *, now: int) -> list[tuple[int, float]]:
         one = json.loads(written)
         kept.append((int(one["at"]), float(one["recall"])))
     return kept
+
+
+def report(scored: Score, before: Sequence[tuple[int, float]]) -> str:
+    """Returns the result of a run beside those before it."""
+    text = f"recall@{_FIRST} {scored.recall:.2f} of {scored.asked} questions"
+    if before:
+        days = [f"{recall:.2f} on {datetime.fromtimestamp(at / 1000).astimezone():%Y-%m-%d}" for at, recall in before]
+        text += f"; before: {', '.join(days[-_SHOWN:])}"
+    if scored.missed:
+        text += f". Not found: {'; '.join(scored.missed[:_SHOWN])}"
+    return text
+
+
+@click.command()
+@CONFIG
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+def main(config_path: Path | None, file: Path) -> None:
+    """Ask the questions in FILE of a copy of memory, and compare the result with those of earlier runs."""
+    config = loaded(config_path)
+    with ending(stopped="Stopped. Nothing was changed."):
+        scored = asyncio.run(score(config, read(file)))
+        *before, _ = keep(config, scored, now=app.now())
+        click.echo(report(scored, before))
+
+
+if __name__ == "__main__":
+    main()

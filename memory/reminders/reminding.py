@@ -1,4 +1,6 @@
-"""Reminders: a person's words that are shown, or a task that is answered, at a set time.
+"""Rows of reminders: a person's words that are shown, or a task that is answered, at a set time.
+
+A person's own requests change them by `Reminding`, reached from `Edits` within its transaction.
 
 Invariants: A reminder belongs to the identity that asked for it. `ReminderReach` is the only way to a person's
 reminders: in private all of them, in a group those that the person asked for in that very place. A row is deleted when
@@ -12,14 +14,25 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from memory.context import Context
+from memory.errors import NotFound, TooManyReminders
 from memory.scope import Scope
 from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction
 
 ReminderKind: TypeAlias = Literal["reminder", "task"]
 
-#: The most open reminders of one person.
+#: The most open reminders of one person, and the longest text of one, in characters.
 MOST: Final = 100
+LONGEST: Final = 500
+#: Exactly the expression and the condition of the index; with other wording SQLite does not use it.
+_NEXT: Final = "case when due_at is null or snoozed_to < due_at then snoozed_to else due_at end"
+_OPEN: Final = "due_at is not null or snoozed_to is not null"
+_COLUMNS: Final = (
+    "id, number, kind, identity_id, agent_id, session_id, private, text, language, zone, first, rule, until,"
+    " asked_ref, due_at, snoozed_to, shown_at, failures, created_at"
+)
+_REMINDER: Final = f"select {_COLUMNS} from reminders"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,18 +47,6 @@ class ReminderTimes:
     at: int
     rule: str = ""
     until: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewReminder:
-    """A reminder to store: attributes of `Reminder` and the language in which it is shown."""
-
-    identity_id: int
-    text: str
-    language: str
-    asked_ref: str | None = None
-    private: bool = False
-    kind: ReminderKind = "reminder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,41 +96,100 @@ def reach(scope: Scope, session: Session) -> ReminderReach:
     return ReminderReach(scope.speakers, None if scope.private else session.id)
 
 
-def add(tx: Transaction, session: Session, within: ReminderReach, wanted: NewReminder, *, now: int) -> Reminder:
-    """Adds a reminder without a time, under the smallest number that is free among the person's."""
-    taken = {one.number for one in of_reach(tx, within._replace(session_id=None))}
-    number = next(n for n in range(1, len(taken) + 2) if n not in taken)
-    reminder_id = tx.insert(
-        "insert into reminders (number, kind, identity_id, agent_id, session_id, private, text, language, zone, first,"
-        " asked_ref, created_at) values (?, ?, ?, ?, ?, ?, ?, ?, '', '', ?, ?)",
-        (
-            number, wanted.kind, wanted.identity_id, session.agent_id, session.id, int(wanted.private), wanted.text,
-            wanted.language, wanted.asked_ref, now,
-        ),
-    )  # fmt: skip
-    return _of_id(tx, reminder_id)
+class Reminding:
+    """The changes that a person may make to their reminders in one request; not to be kept beyond it."""
 
+    def __init__(self, tx: Transaction, context: Context, *, now: int) -> None:
+        self._tx = tx
+        self._context = context
+        self._reach = reach(context.scope, context.session)
+        self.now = now
 
-def set_due(tx: Transaction, reminder_id: int, due: ReminderTimes) -> Reminder:
-    """Sets the times of a reminder, in place of earlier ones."""
-    tx.run(
-        "update reminders set first = ?, zone = ?, rule = ?, until = ?, due_at = ?, snoozed_to = null, shown_at = null,"
-        " failures = 0 where id = ?",
-        (due.first, due.zone, due.rule, due.until, due.at, reminder_id),
-    )
-    return _of_id(tx, reminder_id)
+    def every(self) -> list[Reminder]:
+        """Returns the reminders, the next first; last come those that were shown and are not done."""
+        return [reminder for reminder in of_reach(self._tx, self._reach) if reminder.first]
 
+    def numbered(self, number: int) -> Reminder:
+        """Returns the reminder of this number. Raises `NotFound`."""
+        for reminder in self.every():
+            if reminder.number == number:
+                return reminder
+        raise NotFound(f"There is no reminder {number} here.")
 
-def set_text(tx: Transaction, reminder_id: int, text: str) -> Reminder:
-    """Sets the text of a reminder, in place of its earlier one."""
-    tx.run("update reminders set text = ? where id = ?", (text, reminder_id))
-    return _of_id(tx, reminder_id)
+    def of_id(self, reminder_id: int) -> Reminder:
+        """Returns the reminder of this id, also one whose time is being asked for. Raises `NotFound`."""
+        for reminder in of_reach(self._tx, self._reach):
+            if reminder.id == reminder_id:
+                return reminder
+        raise NotFound("That reminder is gone, or is not yours.")
+
+    def add(
+        self,
+        text: str,
+        due: ReminderTimes | None,
+        *,
+        language: str,
+        asked_ref: str | None = None,
+        private: bool = False,
+        kind: ReminderKind = "reminder",
+    ) -> Reminder:
+        """Adds a reminder, shown in `language`, under the smallest number that is free among the person's.
+
+        Without `due` it waits until the person tells the time. Raises `TooManyReminders`.
+        """
+        everywhere = of_reach(self._tx, self._reach._replace(session_id=None))
+        if sum(reminder.next_at is not None for reminder in everywhere) >= MOST:
+            raise TooManyReminders(f"One person can have {MOST} open reminders.")
+        # A reminder whose time was asked for before and never told will not get one any more.
+        drop(self._tx, [reminder.id for reminder in everywhere if not reminder.first])
+        taken = {reminder.number for reminder in everywhere if reminder.first}
+        number = next(n for n in range(1, len(taken) + 2) if n not in taken)
+        session = self._context.session
+        row = self._tx.one(
+            "insert into reminders (number, kind, identity_id, agent_id, session_id, private, text, language, zone,"
+            f" first, asked_ref, created_at) values (?, ?, ?, ?, ?, ?, ?, ?, '', '', ?, ?) returning {_COLUMNS}",
+            (
+                number, kind, self._context.speaker.id, session.agent_id, session.id, int(private), text[:LONGEST],
+                language, asked_ref, self.now,
+            ),
+        )  # fmt: skip
+        assert row is not None
+        made = _reminder(row)
+        return made if due is None else self.change(made, due)
+
+    def change(self, reminder: Reminder, due: ReminderTimes) -> Reminder:
+        """Gives a reminder another time in place of its own."""
+        return _set(
+            self._tx,
+            reminder.id,
+            "first = ?, zone = ?, rule = ?, until = ?, due_at = ?, snoozed_to = null, shown_at = null, failures = 0",
+            (due.first, due.zone, due.rule, due.until, due.at),
+        )
+
+    def reword(self, reminder: Reminder, text: str) -> Reminder:
+        """Gives a reminder another text."""
+        return _set(self._tx, reminder.id, "text = ?", (text[:LONGEST],))
+
+    def snooze(self, reminder: Reminder, to: int) -> Reminder:
+        """Schedules a reminder once more for a time, in milliseconds UTC; its rule goes on beside that."""
+        return snooze(self._tx, reminder.id, to)
+
+    def cancel(self, reminder: Reminder) -> None:
+        """Deletes a reminder with all its times to come."""
+        drop(self._tx, [reminder.id])
+
+    def done(self, reminder: Reminder) -> Reminder | None:
+        """Ends a reminder that was shown. One that repeats goes on: returned with its next time."""
+        if not reminder.rule or reminder.due_at is None:
+            drop(self._tx, [reminder.id])
+            return None
+        shown(self._tx, reminder.id, due_at=reminder.due_at, snoozed_to=None, now=reminder.shown_at or self.now)
+        return self.of_id(reminder.id)
 
 
 def snooze(tx: Transaction, reminder_id: int, to: int) -> Reminder:
     """Sets an additional time at which a reminder is shown once more, beside those of its rule."""
-    tx.run("update reminders set snoozed_to = ? where id = ?", (to, reminder_id))
-    return _of_id(tx, reminder_id)
+    return _set(tx, reminder_id, "snoozed_to = ?", (to,))
 
 
 def shown(tx: Transaction, reminder_id: int, *, due_at: int | None, snoozed_to: int | None, now: int) -> None:
@@ -164,7 +224,7 @@ def drop_old(tx: Transaction, *, unasked_before: int, shown_before: int) -> int:
     """Deletes reminders that never got a time, and those whose person never said after the last showing that they are
     done.
 
-        Returns the number of deleted ones.
+    Returns the number of deleted ones.
     """
     return len(
         tx.ids(
@@ -241,19 +301,10 @@ def take_over(tx: Transaction, rows: Iterable[Row]) -> int:
     return drop(tx, gone)
 
 
-def _of_id(reader: Reader, reminder_id: int) -> Reminder:
-    found = of_id(reader, reminder_id)
-    assert found is not None
-    return found
-
-
-#: Exactly the expression and the condition of the index; with other wording SQLite does not use it.
-_NEXT: Final = "case when due_at is null or snoozed_to < due_at then snoozed_to else due_at end"
-_OPEN: Final = "due_at is not null or snoozed_to is not null"
-_REMINDER: Final = (
-    "select id, number, kind, identity_id, agent_id, session_id, private, text, language, zone, first, rule, until,"
-    " asked_ref, due_at, snoozed_to, shown_at, failures, created_at from reminders"
-)
+def _set(tx: Transaction, reminder_id: int, change: str, values: Sequence[str | int]) -> Reminder:
+    row = tx.one(f"update reminders set {change} where id = ? returning {_COLUMNS}", (*values, reminder_id))
+    assert row is not None
+    return _reminder(row)
 
 
 def _reminder(row: Row) -> Reminder:

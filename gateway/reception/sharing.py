@@ -15,8 +15,8 @@ from typing import Final
 import structlog
 
 from channels.base import Place
-from gateway.pipeline.router import Router
 from gateway.pipeline.store import Store
+from gateway.reception.router import Router
 
 log = structlog.get_logger(__name__)
 
@@ -38,7 +38,7 @@ class Sharing:
     def __init__(self, store: Store, router: Router, *, takes_part: bool) -> None:
         self._store = store
         self._takes_part = takes_part
-        self._peers = store.memory.peers
+        self._peers = store.memory.mailbox.peers
         self._router = router
         self._woken = asyncio.Event()
         self._wanted: set[str] = set()

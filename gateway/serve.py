@@ -36,12 +36,13 @@ from gateway.ops.stalls import Stalls, of_running_loop
 from gateway.ops.trimming import trimming
 from gateway.pipeline import policy
 from gateway.pipeline.store import Store
+from memory.chat.stats import StoreHealth
 from memory.errors import StorageError
 from memory.loops import Loops, PutOff, reason_of
-from memory.service import Service, StoreHealth
+from memory.service import Service
 
 if TYPE_CHECKING:
-    from gateway.ops.metrics import Metrics
+    from gateway.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
@@ -157,7 +158,7 @@ async def serve(
             say(f"Warning: {warning}")
         plan_nights = await stack.enter_async_context(ticking(parts.workers, sleep=sleep))
         await stack.enter_async_context(beside([trimming(loops, sleep)]))
-        duty = parts.roster.stores[config.default_agent].memory.peers.duty
+        duty = parts.roster.stores[config.default_agent].memory.mailbox.peers.duty
         receiving = Receiving(channels, router, sleep=sleep, monotonic=monotonic, duty=duty)
 
         async def apply(before: Config, after: Config) -> None:
@@ -332,7 +333,7 @@ async def _metrics(
         nonlocal counted
         if counted is None:
             # Imported here, so that only operators with Prometheus pay for it.
-            from gateway.ops.metrics import Metrics
+            from gateway.metrics import Metrics
 
             named = {name: next(one for one in stores if one.memory is own) for name, own in memories.items()}
             counted = Metrics(report, named, used_until, stalls)
@@ -354,7 +355,7 @@ def _warnings(config: Config) -> list[str]:
 
 async def _taken_for_dead(stores: Sequence[Store]) -> None:
     """Waits until other processes on one of the stores have taken this one for dead."""
-    waits = [asyncio.ensure_future(store.memory.peers.lost.wait()) for store in stores]
+    waits = [asyncio.ensure_future(store.memory.mailbox.peers.lost.wait()) for store in stores]
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -414,9 +415,9 @@ def _felt(channel: Channel) -> Health:
 
 def cut_off(memory: Service) -> str:
     """Returns why this process can't use its store although others may; empty if it can."""
-    if memory.peers.lost.is_set():
+    if memory.mailbox.peers.lost.is_set():
         return "the other processes took this one for dead and go on with its conversations. It begins anew by itself."
-    if (silent := memory.peers.silent_seconds) > SILENT:
+    if (silent := memory.mailbox.peers.silent_seconds) > SILENT:
         return (
             f"the PostgreSQL server has not been reached for {silent:.0f} s. Look at the server, the network and "
             "database_url; it goes on without a restart."

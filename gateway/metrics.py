@@ -19,10 +19,11 @@ from prometheus_client.registry import Collector
 
 from gateway.ops.health import Report
 from gateway.ops.stalls import Stalls
+from gateway.ops.tally import BOUNDS, Durations
 from gateway.pipeline.store import Store
-from gateway.pipeline.tally import BOUNDS, Durations
+from memory.chat.stats import StoreFigures
 from memory.errors import StorageError
-from memory.service import Deployment, StoreFigures
+from memory.store.server import Deployment
 
 log = structlog.get_logger(__name__)
 

@@ -16,10 +16,10 @@ import structlog
 
 from channels.base import Channel
 from gateway.commands import table
-from gateway.pipeline.attachments import Attachments
 from gateway.pipeline.policy import code_in
 from gateway.pipeline.request import Heard
 from gateway.pipeline.store import Store
+from gateway.reading.attachments import Attachments
 
 log = structlog.get_logger(__name__)
 

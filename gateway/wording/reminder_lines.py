@@ -9,8 +9,10 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from channels.base import Button
-from gateway.commands.texts import Texts, spoken
-from memory.service import Firing, FollowUp, Reminder
+from gateway.wording.texts import Texts, spoken
+from memory.reminders.followups import FollowUp
+from memory.reminders.reminders import Firing
+from memory.reminders.reminding import Reminder
 
 #: Prefix of the data of a reminder's button, before what it does, the reminder's id and minutes.
 PRESS: Final = "remind:"

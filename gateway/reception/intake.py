@@ -15,14 +15,16 @@ import structlog
 
 from channels.base import Button, Channel, Inbound, Place
 from gateway.commands import table
-from gateway.commands.texts import Texts, heard_in
 from gateway.pipeline.delivery import pieces
-from gateway.pipeline.lanes import Lanes
 from gateway.pipeline.request import Agent, Heard, in_words
 from gateway.pipeline.store import Roster, Store, where_said, who_said
-from gateway.pipeline.waiting import Waiting
+from gateway.reception.lanes import Lanes
+from gateway.reception.waiting import Waiting
+from gateway.wording.texts import Texts, heard_in
 from memory.errors import StorageError
-from memory.service import InboxRow, Part, kept
+from memory.mailbox.inbox import InboxRow
+from memory.mailbox.outbox import Part
+from memory.text.shortened import kept
 
 log = structlog.get_logger(__name__)
 
@@ -148,7 +150,7 @@ class Intake:
         # The turn is over, or has begun with the original text.
         await self._lanes.idle(key)
         where, who = where_said(edit, served.spec), who_said(edit)
-        await store.memory.amend(
+        await store.memory.requests.amend(
             where, who, heard.inbox_id, platform_ref=edit.message_id, text=edit.text, compose=in_words
         )
 
@@ -165,7 +167,7 @@ class Intake:
 
         gone = await store.memory.mailbox.withdraw(key, is_deleted)
         self._lanes.take_out(key, lambda waiting: waiting.store is store and waiting.heard.inbox_id in gone)
-        await store.memory.retract(self._channels[place.channel].platform, key, message_ids)
+        await store.memory.requests.retract(self._channels[place.channel].platform, key, message_ids)
         return gone
 
     async def take_back_learned(self, store: Store, place: Place, message_ids: Sequence[str]) -> None:
@@ -173,7 +175,7 @@ class Intake:
         key = place.session_key
         await self._lanes.idle(key)
         try:
-            await store.memory.retract(self._channels[place.channel].platform, key, message_ids)
+            await store.memory.requests.retract(self._channels[place.channel].platform, key, message_ids)
         except StorageError as exc:
             log.error("deleted.unsaved", session=key, error=str(exc), kept="what was learned from the message")
 

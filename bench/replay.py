@@ -1,4 +1,4 @@
-"""Plays a recorded conversation into memory, with the recording's own clock.
+"""Plays a recorded conversation into memory, with the recording's own clock: `python -m bench.replay FILE`.
 
 Invariants: a recording is checked as a whole before any of it is stored. A line is taken once, however often it is
 replayed. During a replay, "now" is the time of the current line and never goes back. A silence in the recording counts
@@ -7,15 +7,31 @@ as a quiet gap for learning, without any actual waiting.
 
 from __future__ import annotations
 
+import asyncio
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
 
-from channels.base import Capabilities, Channel, Host, Inbound, Outbound
-from gateway.cli.recording import BOT, Recorded, Recording
+import click
+
+from agents.tokens import count_tokens
+from bench.recording import BOT, BadRecording, Recorded, Recording, read
+from channels.base import Capabilities, Channel, ChannelError, Host, Inbound, Outbound
+from gateway import app
+from gateway.cli.bar import progress as progress_bar
+from gateway.cli.exits import EX_DATAERR, EX_SOFTWARE, ending, fail
+from gateway.cli.start import CONFIG, loaded, set_up_logs
 from gateway.commands import table
+from gateway.config.loading import Config
+from gateway.pipeline.policy import Rules
 from gateway.pipeline.store import Roster
-from memory.service import Context, Service, Utterance, Where, Who
+from memory.chat.identities import Where, Who
+from memory.context import Context
+from memory.service import Service
+from memory.store.history import Utterance
 
 #: The most lines stored before the next learning, so that a recording without any silence is read in pieces.
 _STRETCH = 200
@@ -93,6 +109,17 @@ class Setup:
     quiet_ms: int
 
 
+def setup_of(config: Config, parts: app.Opened) -> Setup:
+    """Returns the setup of a replay. Each text is masked as in the pipeline."""
+    quiet_ms = int(config.settings.memory.quiet_seconds * 1000)
+    return Setup(roster=parts.roster, mask=app.MASK, count_tokens=count_tokens, quiet_ms=quiet_ms)
+
+
+def everybody(channels: Iterable[str]) -> dict[str, Rules]:
+    """Returns rules that admit everyone on these channels, since a recording's people are in no configuration."""
+    return {name: Rules(open_to_all=True) for name in channels}
+
+
 async def record(setup: Setup, recording: Recording, clock: RecordedTime, progress: Progress) -> Tally:
     """Puts every line into history under its role and learns from it. Nobody is answered and no chat model is called.
 
@@ -150,7 +177,7 @@ async def answer(
             del heard[quiet.place.session_key]
         clock.reach(line.time)
         talk = talks[key][line.author_id]
-        no_turn = table.parse(line.text) is not None or await talk.memory.question(talk.where, talk.who) is not None
+        no_turn = table.parse(line.text) is not None or await talk.memory.questions.at(talk.where, talk.who) is not None
         await host.on_inbound(line.inbound)
         await host.settled(line.place)
         shown = channels[line.channel].taken()
@@ -206,7 +233,9 @@ async def _talk(setup: Setup, line: Recorded) -> _Talk:
     )
     who = Who(platform=line.channel, user_id=line.author_id, name=setup.mask(line.author_name))
     remembers = setup.roster.agents[name].spec.memory.enabled
-    return _Talk(memory=memory, where=where, who=who, context=await memory.context(where, who), remembers=remembers)
+    return _Talk(
+        memory=memory, where=where, who=who, context=await memory.identities.context(where, who), remembers=remembers
+    )
 
 
 async def _cut_off(setup: Setup) -> dict[str, int]:
@@ -261,12 +290,12 @@ async def _record(setup: Setup, talk: _Talk, lines: Sequence[Recorded], tally: T
 async def _learn(persons: Mapping[str, _Talk]) -> None:
     """Reads the unread messages of a session for memories."""
     talk = next(iter(persons.values()))
-    await talk.memory.flush(talk.context, "quiet")
+    await talk.memory.learner.flush(talk.context.session.id, "quiet")
 
 
 async def _answered(talk: _Talk, shown: Sequence[Outbound]) -> bool:
     """Returns whether the shown messages are a turn's answer and not a notice that something went wrong."""
-    why = await talk.memory.why(talk.context)
+    why = await talk.memory.browse.why(talk.context)
     return why is not None and why.error is None and why.turn_id in {outbound.turn for outbound in shown}
 
 
@@ -276,7 +305,7 @@ async def _known(talks: _Talks) -> set[str]:
         memory.short_id
         for persons in talks.values()
         for talk in persons.values()
-        for memory in await talk.memory.memories(talk.context, limit=1_000_000)
+        for memory in await talk.memory.browse.memories(talk.context, limit=1_000_000)
     }
 
 
@@ -316,3 +345,51 @@ def _stretches(lines: Iterable[Recorded], quiet_ms: int) -> list[list[Recorded]]
             stretches.append(stretch)
         stretch.append(line)
     return sorted(stretches, key=lambda stretch: stretch[-1].time)
+
+
+@click.command()
+@CONFIG
+@click.argument("file", type=click.File("rb"))
+@click.option("--record-only", is_flag=True, help="Store and learn, but don't answer or call a chat model.")
+def main(config_path: Path | None, file: BinaryIO, record_only: bool) -> None:
+    """Play a recorded conversation (JSON lines, see docs/replay.md) into memory, at the times it was held."""
+    config = loaded(config_path)
+    try:
+        recording = read(file.read())
+    except BadRecording as exc:
+        fail(f"{exc}\nNothing from {file.name} was stored.", EX_DATAERR)
+    if recording.unknown:
+        click.echo(f"Ignoring unknown fields: {', '.join(recording.unknown)}.", err=True)
+    with ending(stopped="Stopped. Run the same command to continue."):
+        try:
+            asyncio.run(_replay(config, recording, record_only))
+        except ChannelError as exc:
+            fail(f"{exc} Run the same command to continue.", EX_SOFTWARE)
+
+
+async def _replay(config: Config, recording: Recording, record_only: bool) -> None:
+    set_up_logs(config)
+    began = time.monotonic()
+    clock = RecordedTime(recording.lines[0].time)
+    channels = {name: ReplayChannel(name) for name in recording.channels}
+    async with app.opened(config, channels, now=clock) as parts:
+        setup = setup_of(config, parts)
+        with progress_bar(len(recording.lines), "Replaying", "messages") as advance:
+            if record_only:
+                tally = await record(setup, recording, clock, advance)
+            else:
+                admission = everybody(channels)
+                async with app.answering(config, channels, parts, now=clock, admission=admission) as router:
+                    tally = await answer(setup, recording, clock, advance, host=router, channels=channels)
+    done = "recorded" if record_only else "answered"
+    click.echo(
+        f"{tally.messages} messages {done} ({tally.repeated} already there, {tally.left_out} left out), "
+        f"{len(tally.sessions)} sessions, {len(tally.people)} people, {tally.memories} memories learned, "
+        f"{tally.failures} failures, {time.monotonic() - began:.1f} seconds."
+    )
+    if tally.failures:
+        sys.exit(EX_SOFTWARE)
+
+
+if __name__ == "__main__":
+    main()

@@ -24,10 +24,10 @@ import structlog
 from agents.budget import shortened
 from agents.llm import ModelError
 from channels.base import Attachment, Channel, ChannelError, Inbound, TooLarge
-from gateway.pipeline.apart import read_apart
-from gateway.pipeline.plain_text import decoded
-from gateway.pipeline.shares import Shares
-from memory.service import Attached, AttachedState
+from gateway.reading.apart import read_apart
+from gateway.reading.plain_text import decoded
+from gateway.reading.shares import Shares
+from memory.store.attachments import Attached, AttachedState
 
 log = structlog.get_logger(__name__)
 

@@ -16,12 +16,19 @@ from typing import Final
 import structlog
 
 from channels.base import Button, Channel, Inbound, Place
-from gateway.commands import reminder_lines
-from gateway.commands.call import RUN
 from gateway.ops.standing import StandingTask
-from gateway.pipeline.delivery import pieces
+from gateway.pipeline.delivery import RUN, pieces
 from gateway.pipeline.store import Store
-from memory.service import TASK_BOT, Access, Account, Firing, FollowUp, InboxRow, Part, Reminder, Session
+from gateway.wording import reminder_lines
+from memory.mailbox.inbox import TASK as TASK_BOT
+from memory.mailbox.inbox import InboxRow
+from memory.mailbox.outbox import Part
+from memory.people.access import Access
+from memory.people.privacy import Account
+from memory.reminders.followups import FollowUp
+from memory.reminders.reminders import Firing
+from memory.reminders.reminding import Reminder
+from memory.store.chats import Session
 
 log = structlog.get_logger(__name__)
 

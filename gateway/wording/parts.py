@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from gateway.commands.catalogue import CATALOGUE
-from memory.service import LISTED, TIERS, Group, Kind
+from gateway.wording.texts import CATALOGUE
+from memory.filters import Group
+from memory.store.browsing import LISTED, TIERS
+from memory.store.memories import Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

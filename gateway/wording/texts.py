@@ -1,21 +1,56 @@
-"""The catalogue in one person's language and timezone, with dates as they are written there."""
+"""Every fixed text that a person may be shown, in their language and timezone, with dates as they are written there.
+
+Invariants: all languages have the same keys with the same fields (a test holds this). English and Chinese have every
+text of the part `texts` of their `texts.yaml`; a text that another language lacks is shown in English.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, Final, TypeAlias, get_args
 
 from babel.dates import format_date, format_skeleton
 
 from channels.base import Inbound
-from gateway.commands.catalogue import CATALOGUE
-from gateway.pipeline.attachments import own_words, plain_name
+from gateway.reading.attachments import own_words, plain_name
+from gateway.wording.phrases import wording
 from languages import LANGUAGES, Language, part
 from memory.errors import Derived, MemoryFault, NotCurrent, NotWished, NotYours, UnknownFilter, UnreadFilter
-from memory.service import FilterName, language_of, local_time
+from memory.filters import Name as FilterName
+from memory.text.language import language_of
+from memory.text.times.clock import local_time
+
+_ENGLISH: Final[Mapping[str, str]] = wording("en")["texts"]
+
+
+class Deferred(Mapping[str, str]):
+    """A mapping that is made when it is first read."""
+
+    def __init__(self, make: Callable[[], Mapping[str, str]]) -> None:
+        self._made = cache(make)
+
+    def __getitem__(self, key: str) -> str:
+        return self._made()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made())
+
+    def __len__(self) -> int:
+        return len(self._made())
+
+
+def _translated(language: Language) -> Mapping[str, str]:
+    return {**_ENGLISH, **wording(language)["texts"]}
+
+
+#: A file takes up to 20 ms, so each is read when it is first needed.
+CATALOGUE: Final[Mapping[Language, Mapping[str, str]]] = {
+    code: _ENGLISH if code == "en" else Deferred(partial(_translated, code)) for code in LANGUAGES
+}
 
 #: In the class below, `date` is a method.
 _Day: TypeAlias = date

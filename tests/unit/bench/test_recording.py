@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.cli.recording import BadRecording, Recorded, read
+from bench.recording import BadRecording, Recorded, read
 
 GOOD = {"id": "1", "time": "2026-05-12T09:30:00+02:00", "chat": "7", "author_id": "ada", "text": "hello"}
 

@@ -1,0 +1,332 @@
+"""The outbox: messages still to be shown, which survive the end of the process.
+
+Invariants: A row is marked `sending` before its send and `sent` after it, so the fate of a row found `sending` at start
+is unknown. A session's rows are sent in the order of their ids. Rows keep words no longer than they need them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from memory.store import erasure
+from memory.store.database import Reader, Row, Transaction
+
+#: Exactly the condition of the index of open rows; with other wording SQLite does not use it.
+UNSENT: Final = "state in ('pending', 'sending', 'unknown')"
+#: The channel's part of a session key.
+CHANNEL: Final = "substr(session_key, 1, instr(session_key, ':') - 1)"
+#: A file may hold all memories about a person, so it stays here only as long as it may be shown.
+NO_FILE = "file_name = '', file = null"
+_EMPTY = erasure.emptied("outbox")
+_HOLDING = erasure.holding("outbox")
+GIVEN_UP = "(state = 'dead' and kind <> 'placeholder' or state = 'unknown')"
+#: A row whose fate was unknown may have been shown, even if it fails now.
+_NO_ERROR = "error = case when state = 'unknown' then 'unknown' end"
+#: The platform's id of the placeholder that a turn has shown.
+SHOWN = (
+    "select platform_ref from outbox where turn_id = ? and kind = 'placeholder' and state = 'sent'"
+    " order by id desc limit 1"
+)
+COLUMNS = (
+    "id, session_key, turn_id, kind, text, markup, buttons, reply_to, edits, run, attempts, created_at, chunk, ticket,"
+    " in_place, error, file_name, file"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """The content of one outbox row. `markup` is in the channel's own format; `buttons` are pairs (label, data).
+
+    A row with a `file` is shown as a message of its own, even if its answer replaces another message. `reminder_id`
+    names the reminder that the row is about, so that a reply to the row is known to mean that reminder.
+    """
+
+    text: str
+    markup: str = ""
+    buttons: tuple[tuple[str, str], ...] = ()
+    file_name: str = ""
+    file: bytes | None = None
+    reminder_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outgoing:
+    """A message to queue, with an outbox row per piece. The first row edits the shown message `edits`."""
+
+    session_key: str
+    pieces: Sequence[Part]
+    kind: str = "message"
+    turn_id: int | None = None
+    inbox_id: int | None = None
+    reply_to: str | None = None
+    edits: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxRow:
+    """An outbox row: one physical message to show, the `chunk`th of its answer. Times are in milliseconds UTC.
+
+    `ticket` is the ticket of the inbox row it answers, a secret of the platform. With `in_place` the row replaces the
+    message that the ticket is for.
+    """
+
+    id: int
+    session_key: str
+    turn_id: int | None
+    kind: str
+    text: str
+    markup: str
+    buttons: tuple[tuple[str, str], ...]
+    reply_to: str | None
+    edits: str | None
+    run: str
+    attempts: int
+    created_at: int
+    chunk: int
+    ticket: str
+    in_place: int
+    error: str | None
+    file_name: str = ""
+    file: bytes | None = None
+
+    @property
+    def may_be_shown(self) -> bool:
+        """True if an earlier attempt to send this row may have shown it."""
+        return self.error == "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """An outbox row that could not be delivered, or may not have been."""
+
+    id: int
+    session_key: str
+    state: str
+    error: str | None
+    created_at: int
+
+
+def post(tx: Transaction, message: Outgoing, *, run: str, now: int) -> None:
+    """Queues a message. The first row of a turn's answer replaces the turn's placeholder.
+
+    Each outbox row gets the ticket of the inbox row it answers, as long as that row is open. The answer to a command is
+    shown where the command was given; the answer to a press is shown beside the button.
+    """
+    for chunk, piece in enumerate(message.pieces):
+        leads = chunk == 0
+        replaces = leads and piece.file is None
+        tx.run(
+            "insert into outbox (session_key, turn_id, inbox_id, kind, chunk, text, markup, buttons, reply_to, edits,"
+            " ticket, in_place, state, run, created_at, file_name, file, reminder_id)"
+            f" select ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(({SHOWN}), ?), coalesce(i.payload ->> '$.ticket', ''),"
+            " case when ? = 1 and i.payload ->> '$.ticket' <> '' and i.payload ->> '$.pressed' is null then 1 else 0"
+            " end,"
+            " 'pending', ?, ?, ?, ?, ? from (select 1) one left join inbox i on i.id = ? and i.payload <> ''",
+            (
+                message.session_key, message.turn_id, message.inbox_id, message.kind, chunk, piece.text, piece.markup,
+                json.dumps(piece.buttons) if piece.buttons else "", message.reply_to if leads else None,
+                message.turn_id if replaces else None, message.edits if replaces else None, int(leads),
+                run, now, piece.file_name, piece.file, piece.reminder_id, message.inbox_id,
+            ),
+        )  # fmt: skip
+
+
+def sessions_with_mail(reader: Reader) -> list[str]:
+    """Returns the sessions that have rows to send, or rows of unknown fate about which nobody was asked."""
+    rows = reader.all(f"select distinct session_key from outbox where {UNSENT} and offered = 0")
+    return [row["session_key"] for row in rows]
+
+
+def in_doubt(reader: Reader, session_key: str) -> list[OutboxRow]:
+    """Returns a session's rows of unknown fate about which the person was not asked yet."""
+    rows = reader.all(
+        f"select {COLUMNS} from outbox where {UNSENT} and session_key = ? and state = 'unknown'"
+        " and offered = 0 order by id",
+        (session_key,),
+    )
+    return [row_of(row) for row in rows]
+
+
+def shown_placeholder(reader: Reader, turn_id: int) -> str | None:
+    """Returns the platform's id of the placeholder that this turn has shown, or None."""
+    row = reader.one(SHOWN, (turn_id,))
+    return None if row is None else row["platform_ref"]
+
+
+def purge(tx: Transaction, channel: str) -> int:
+    """Drops a channel's rows that were given up, and returns their number. Rows that people can still ask for stay."""
+    rows = tx.all(f"delete from outbox where state = 'dead' and {CHANNEL} = ? returning kind", (channel,))
+    return sum(row["kind"] != "placeholder" for row in rows)
+
+
+def revive(tx: Transaction, now: int, channel: str, outbox_id: int) -> str | None:
+    """Queues a row that was given up, or whose fate is unknown, again. Returns its session's key.
+
+    Returns None if the channel has no such row, or if the row is empty by now.
+    """
+    row = tx.one(
+        f"update outbox set state = 'pending', attempts = 0, offered = 0, not_before = 0, created_at = ?, {_NO_ERROR}"
+        f" where id = ? and {CHANNEL} = ? and {GIVEN_UP} and text <> '' returning session_key",
+        (now, outbox_id, channel),
+    )
+    return None if row is None else str(row["session_key"])
+
+
+def drop_dead(tx: Transaction, channel: str, outbox_id: int) -> bool:
+    """Drops a channel's row that was given up, or whose fate is unknown. Returns False if there is none."""
+    row = tx.one(f"delete from outbox where id = ? and {CHANNEL} = ? and {GIVEN_UP} returning id", (outbox_id, channel))
+    return row is not None
+
+
+def backlog(reader: Reader, session_key: str) -> tuple[int, int]:
+    """Returns the numbers of a session's inbox rows that wait for an answer and outbox rows that wait to be shown."""
+    row = reader.one(
+        "select (select count(*) from inbox where state in ('pending', 'claimed') and session_key = ?1) as inbound,"
+        " (select count(*) from outbox where state in ('pending', 'sending', 'unknown') and offered = 0"
+        " and session_key = ?1) as outbound",
+        (session_key,),
+    )
+    assert row is not None
+    return int(row["inbound"]), int(row["outbound"])
+
+
+def turn_shown(reader: Reader, session_key: str, platform_ref: str) -> int | None:
+    """Returns the turn whose answer has this id on the platform; None if it is no answer."""
+    row = reader.one(
+        "select turn_id from outbox where session_key = ? and platform_ref = ? and turn_id is not null"
+        " order by id desc limit 1",
+        (session_key, platform_ref),
+    )
+    return None if row is None else int(row["turn_id"])
+
+
+def reminder_shown(reader: Reader, session_key: str, platform_ref: str) -> int | None:
+    """Returns the reminder that a shown message is about; None if it is about none."""
+    row = reader.one(
+        "select reminder_id from outbox where session_key = ? and platform_ref = ? and reminder_id is not null"
+        " order by id desc limit 1",
+        (session_key, platform_ref),
+    )
+    return None if row is None else int(row["reminder_id"])
+
+
+def last_reminder(reader: Reader, session_key: str) -> int | None:
+    """Returns the reminder that the last message for a session is about; None if it is about none."""
+    row = reader.one("select reminder_id from outbox where session_key = ? order by id desc limit 1", (session_key,))
+    return None if row is None or row["reminder_id"] is None else int(row["reminder_id"])
+
+
+def unsent_in(reader: Reader, session_ids: Sequence[int]) -> list[Row]:
+    """Returns outbox rows of these sessions that belong to no turn and were not sent: id, session_id, text and file."""
+    return reader.all(
+        "select o.id, s.id as session_id, o.text || ' ' || o.markup || ' ' || o.buttons || ' ' || o.file_name as text,"
+        " o.file from outbox o join sessions s on s.key = o.session_key where o.turn_id is null and o.state <> 'sent'"
+        " and s.id in (select value from json_each(?))",
+        (session_ids,),
+    )
+
+
+def drop(tx: Transaction, outbox_ids: Sequence[int]) -> None:
+    """Deletes outbox rows."""
+    tx.run("delete from outbox where id in (select value from json_each(?))", (outbox_ids,))
+
+
+def drop_of_turns(tx: Transaction, turn_ids: Sequence[int]) -> None:
+    """Deletes the rows that these turns have yet to show, and empties those that they have shown."""
+    these = (turn_ids,)
+    tx.run("delete from outbox where state <> 'sent' and turn_id in (select value from json_each(?))", these)
+    tx.run(f"update outbox set {_EMPTY} where turn_id in (select value from json_each(?)) and {_HOLDING}", these)
+
+
+def drop_undelivered(tx: Transaction, *, before: int) -> int:
+    """Deletes rows created before `before` (milliseconds UTC) that can't be delivered or may not have been."""
+    return len(
+        tx.ids("delete from outbox where state in ('dead', 'unknown') and created_at < ? returning id", (before,))
+    )
+
+
+def empty_dead(tx: Transaction, *, before: int) -> None:
+    """Empties rows created before `before` (milliseconds UTC) that could not be delivered."""
+    tx.run(f"update outbox set {_EMPTY} where state = 'dead' and created_at < ?", (before,))
+
+
+def open_rows(reader: Reader) -> list[Row]:
+    """Returns the outbox rows that were not sent, with their states."""
+    return reader.all(
+        "select id, created_at, state, offered, attempts, not_before, error from outbox"
+        " where state in ('pending', 'sending', 'unknown')"
+    )
+
+
+def put_back(tx: Transaction, row: Row) -> None:
+    """Gives an outbox row the state that `open_outbox` has read in another copy of the store."""
+    tx.run(
+        "update outbox set state = ?, offered = ?, attempts = ?, not_before = ?, error = ? where id = ?",
+        tuple(row[name] for name in ("state", "offered", "attempts", "not_before", "error", "id")),
+    )
+
+
+def mark_dead(tx: Transaction, outbox_id: int, error: str) -> None:
+    """Marks an outbox row dead and empties it."""
+    tx.run(f"update outbox set state = 'dead', error = ?, {_EMPTY} where id = ?", (error, outbox_id))
+
+
+def give_up(tx: Transaction, session_key: str, error: str) -> None:
+    """Marks the rows of a place dead, because nothing can be shown there any more."""
+    tx.run(
+        f"update outbox set state = 'dead', error = ?, ticket = '', {NO_FILE} where {UNSENT} and session_key = ?"
+        " and state in ('pending', 'sending')",
+        (error, session_key),
+    )
+
+
+def not_sent(tx: Transaction, outbox_id: int, state: str, error: str, *, not_before: int = 0) -> None:
+    """Sets the state of a row whose send failed.
+
+    The state is "pending" to try again at `not_before` (milliseconds UTC), "unknown" to leave the row to the next
+    start, or "dead" to stop trying. A row that is "pending" with the error "unknown" may be shown twice.
+    """
+    tx.run(
+        # Once its fate was unknown, the row may have been shown, whatever the result of a later attempt.
+        "update outbox set state = ?1, error = case when ?1 = 'pending' and error = 'unknown' then error else ?2 end,"
+        " not_before = ?3, ticket = case when ?1 = 'dead' then '' else ticket end,"
+        " file_name = case when ?1 = 'dead' then '' else file_name end,"
+        " file = case when ?1 <> 'dead' then file end where id = ?4",
+        (state, error, not_before, outbox_id),
+    )
+
+
+def take(tx: Transaction, now: int, session_key: str) -> OutboxRow | None:
+    """Marks the session's next row `sending` and returns it, or None if nothing is left or the next row has to wait.
+
+    A row from the future does not have to wait: the clock was put back since. It counts as created now, so that its
+    next wait is meaningful again.
+    """
+    row = tx.one(
+        "update outbox set state = 'sending', attempts = attempts + 1, created_at = case when created_at > ?1 then ?1"
+        " else created_at end"
+        " where (not_before <= ?1 or created_at > ?1)"
+        f" and id = (select min(id) from outbox where {UNSENT} and session_key = ?2 and state = 'pending')"
+        f" returning {COLUMNS}",
+        (now, session_key),
+    )
+    return None if row is None else row_of(row)
+
+
+def sent(tx: Transaction, now: int, outbox_id: int, platform_ref: str) -> bool:
+    """Records that a row was shown. Returns whether its session has more to send, now or later."""
+    row = tx.one(
+        f"update outbox set state = 'sent', platform_ref = ?, sent_at = ?, {_EMPTY} where id = ? returning exists"
+        f" (select 1 from outbox o where o.{UNSENT} and o.session_key = outbox.session_key and o.state = 'pending')",
+        (platform_ref, now, outbox_id),
+    )
+    return row is not None and bool(row[0])
+
+
+def row_of(row: Row) -> OutboxRow:
+    fields = dict(row)
+    buttons = json.loads(fields.pop("buttons") or "[]")
+    return OutboxRow(**fields, buttons=tuple((label, data) for label, data in buttons))
