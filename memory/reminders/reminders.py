@@ -126,7 +126,7 @@ class Reminders:
             return Unclear(what="", reason="past")
         if moment - now > rules.HORIZON:
             return Unclear(what="", reason="vague")
-        return Reading(what="", first=moment, rule=None, until=None, hour_given=True)
+        return Reading(first=moment, hour_given=True)
 
     def retimed(self, reminder: Reminder, reading: Reading) -> ReminderTimes:
         """Returns when a reminder is due after a time was named for it.

@@ -10,7 +10,7 @@ time ("may I", "march on", 目前天气) give none. A long text is read at its e
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Final
@@ -63,15 +63,14 @@ def spans(text: str, day: date, *, looks: Looks, language: str | None = None, kn
     of the days that recur, and long ago is widened; who looks ahead means the next one. `language` is the expected one,
     for a text that shows none. The text is `known` to name a time if it is a filter's value: "march" is no walk then.
     """
-    named: list[Span] = []
-    for begin, end in _windows(len(text)):
-        written = text[begin:end]
-        atoms = _atoms(written, day, looks, language, known=known)
-        named += [
-            replace(span, start=span.start + begin, end=span.end + begin)
-            for span in _bounded(fold(written) if atoms else "", atoms, day)
+    if len(text) > 2 * READ_CHARS:
+        tail = len(text) - READ_CHARS
+        ends = [
+            spans(part, day, looks=looks, language=language, known=known) for part in (text[:READ_CHARS], text[tail:])
         ]
-    return named
+        return ends[0] + [replace(span, start=span.start + tail, end=span.end + tail) for span in ends[1]]
+    atoms = _atoms(text, day, looks, language, known=known)
+    return list(_bounded(fold(text), atoms, day)) if atoms else []
 
 
 def anchor(text: str, day: date, *, ahead: bool = False) -> str:
@@ -89,14 +88,14 @@ def anchor(text: str, day: date, *, ahead: bool = False) -> str:
     return "".join(pieces) + text[done:]
 
 
-def dated(text: str, day: date, *, ahead: bool = False) -> list[Span]:
+def dated(text: str, day: date, *, ahead: bool = False) -> Sequence[Span]:
     """Returns the words to which `anchor` adds a date, without those around them ("since", "in")."""
     return [
-        atom.span()
+        atom
         for atom in _atoms(text[: 2 * READ_CHARS], day, "ahead", None)
         if not (atom.vague or "rolling" in (atom.meaning, *atom.key.split()) or _CARRIES.match(text, atom.end))
         if atom.rule == "counted"
-        or (ahead and atom.rule == "recurring" and atom.meaning in _DATED and atom.days.grain in ("day", "days"))
+        or (ahead and atom.rule == "recurring" and atom.meaning in _DATED and atom.grain in ("day", "days"))
     ]
 
 
@@ -126,48 +125,22 @@ _CARRIES: Final = re.compile(r"\s{0,2}[(（](?:week of )?\d{4}|\d")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Atom:
-    """Words for days; `cycle` is the number of days after which they recur, 0 if they are given."""
+class _Atom(Span):
+    """A span and the match from which it was read, so that it can be read again for another day."""
 
-    start: int
-    end: int
-    days: Days
     table: Table
     meaning: str
     key: str
     match: re.Match[str]
-    rule: Rule
-    vague: bool = False
 
     @property
     def cycle(self) -> int:
+        """The number of days after which the words fit again; 0 if their week, month or year is given."""
         return CYCLES.get(self.meaning, 0) if self.rule == "recurring" else 0
 
-    def span(self) -> Span:
-        """Returns the words and their days, without what stands around them."""
-        return Span(
-            first=self.first,
-            last=self.last,
-            start=self.start,
-            end=self.end,
-            grain=self.days.grain,
-            vague=self.vague,
-            rule=self.rule,
-        )
-
     @property
-    def first(self) -> date:
-        return self.days.first
-
-    @property
-    def last(self) -> date:
-        return self.days.last
-
-
-def _windows(length: int) -> list[tuple[int, int]]:
-    if length <= 2 * READ_CHARS:
-        return [(0, length)]
-    return [(0, READ_CHARS), (length - READ_CHARS, length)]
+    def days(self) -> Days:
+        return Days(self.first, self.last, self.grain)
 
 
 def _atoms(text: str, day: date, looks: Looks, language: str | None, *, known: bool = False) -> list[_Atom]:
@@ -236,11 +209,10 @@ def _of_table(text: str, folded: str, words: Table, reader: DayReader, *, known:
         except (NotATime, ValueError, OverflowError):  # no date after all: February 30, the year 12000
             continue
         if days.first <= days.last:
-            vague = meaning == "about" and int(key.split()[0]) <= -VAGUE_DAYS
-            rule = rule_of(meaning, key, match)
             yield _Atom(
-                start=match.start(), end=match.end(), days=days, table=words, meaning=meaning, key=key, match=match,
-                rule=rule, vague=vague,
+                **days._asdict(), start=match.start(), end=match.end(), rule=rule_of(meaning, key, match),
+                vague=meaning == "about" and int(key.split()[0]) <= -VAGUE_DAYS,
+                table=words, meaning=meaning, key=key, match=match,
             )  # fmt: skip
 
 
@@ -318,7 +290,7 @@ def _again(atom: _Atom, day: date, fits: Callable[[Days], bool], looks: Looks = 
         except (NotATime, ValueError, OverflowError):
             continue
         if fits(days):
-            return replace(atom, days=days)
+            return replace(atom, **days._asdict())
     return None
 
 
@@ -343,13 +315,13 @@ def _ends(begin: _Atom, end: _Atom, looks: Looks) -> _Atom | None:
     elif end.cycle and not begin.cycle:
         within = calendar.shifted(begin.first, end.cycle - 1)
         later = _again(end, within, lambda days: days.first >= begin.first) or end
-    if begin.cycle and (begin.first > later.first or (looks == "back" and not end.cycle)):
+    if begin.cycle and (begin.first > later.first or begin.cycle < end.cycle or (looks == "back" and not end.cycle)):
         earlier = _again(begin, later.last, lambda days: days.first <= later.first) or begin
     if earlier.first > later.last:
         return None
-    grain: Grain = "days" if {begin.days.grain, end.days.grain} <= {"day", "days"} else begin.days.grain
+    grain: Grain = "days" if {begin.grain, end.grain} <= {"day", "days"} else begin.grain
     rule: Rule = earlier.rule if earlier.rule == later.rule else "recurring"
-    return replace(earlier, meaning="span", end=end.end, days=Days(earlier.first, later.last, grain), rule=rule)
+    return replace(earlier, meaning="span", end=end.end, last=later.last, grain=grain, rule=rule)
 
 
 def _bounded(text: str, atoms: list[_Atom], today: date) -> Iterator[Span]:
@@ -373,13 +345,14 @@ def _with_words_around(text: str, atom: _Atom, today: date, floor: int, ceiling:
     tail = words.around("tail").match(text, end, ceiling)
     named = {name.rstrip("2") for match in (lead, tail) if match for name, word in match.groupdict().items() if word}
     first, last = days[:2] if atom.meaning == "span" else _bounds(days, named, today)
-    return replace(
-        atom.span(),
+    return Span(
         first=first,
         last=last,
         start=lead.start() if lead else start,
         end=tail.end() if tail else end,
         grain=days.grain if (first, last) == days[:2] else "days",
+        vague=atom.vague,
+        rule=atom.rule,
     )
 
 
@@ -425,8 +398,10 @@ def _written(span: Span, text: str) -> str:
         case "day":
             return first.isoformat()
         case "week":
-            chinese = text[span.start : span.end][-1:] in "周週期拜"
-            return f"{first.isoformat()} 起一周" if chinese else f"week of {first.isoformat()}"
+            if text[span.start] in "上下这這本":
+                return f"{first.isoformat()} 起一周"
+            english = "week" in text[span.start : span.end].lower()
+            return f"week of {first.isoformat()}" if english else f"{first.isoformat()}/{last.isoformat()}"
         case "month" if (first.year, first.month) == (last.year, last.month):
             return f"{first.year:04}-{first.month:02}"
         case "year" if first.year == last.year:
