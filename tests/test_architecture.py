@@ -23,9 +23,10 @@ PACKAGES = ("gateway", "channels", "memory", "agents", "languages")
 FLOORS = (
     ("service",),
     ("setup",),
-    ("people",),
+    ("oversight",),
     ("chat", "jobs", "transfer"),
     ("forgetting",),
+    ("people",),
     ("reminders",),
     ("learn",),
     ("recall",),

@@ -219,9 +219,9 @@ class Adapter(ABC):
         told = refusal.apart_from([message.content for message in request.messages], model=self._model.model)
         shown = "pictures" not in quirks and any(one.pictures for one in messages)
         if shown and not refusal.overflow and signs.refuses_pictures(status, said):
-            return "pictures", signs.is_blind(status, said)
+            return "pictures", signs.is_blind(status, said) and not told.repeats
         if refusal.overflow and (quirk := signs.limit_from(said, body, quirks, self._model.extra_body)):
-            return quirk, True
+            return quirk, not told.repeats
         if not (refusal.overflow or refusal.is_unpaid(status)):
             asked = {**body, "system": any(one.role == "system" for one in messages), "cache_control": self.caches}
             quirk = signs.learned_from(status, said, asked, quirks, self._model.extra_body)

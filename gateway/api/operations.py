@@ -35,10 +35,10 @@ from memory.errors import MemoryFault, NotFound, StorageError, UnknownFilter, Un
 from memory.forgetting.choose import Selection
 from memory.forgetting.plan import How
 from memory.mailbox.outbox import Part
+from memory.people.keyring import KeyScope
 from memory.recall.recall import excerpt
 from memory.recall.search import Hit
 from memory.service import Service
-from memory.store.api_keys import KeyScope
 from memory.store.browsing import LISTED
 from memory.store.memories import Memory
 from memory.store.questions import Question

@@ -19,8 +19,8 @@ from gateway.pipeline.questions import buttons, is_alone
 from memory.chat.shown import Shown
 from memory.errors import NotFound
 from memory.mailbox.outbox import Part
-from memory.people.oversight import Overseer
-from memory.store.audit import Action as LookAction
+from memory.oversight import Overseer
+from memory.people.privacy import Look as LookAction
 from memory.store.memories import Memory
 from memory.store.questions import Question
 

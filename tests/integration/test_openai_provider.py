@@ -1557,6 +1557,16 @@ async def test_an_id_another_vendor_would_refuse_is_made_anew(call_id: str) -> N
     assert completion.tool_calls[0].id == "call00001"
 
 
+async def test_a_filter_that_quotes_words_about_length_is_a_filter() -> None:
+    """Else one person's sentence would shorten everybody's conversations."""
+    words = "Rejected by policy: 'the prompt is too long, it exceeds the context length'"
+    for code in ("content_filter", "data_inspection_failed", "content_policy_violation"):
+        error = await failure_of(
+            json.dumps({"error": {"code": code, "message": words}}).encode(), status="400 Bad Request"
+        )
+        assert isinstance(error, ModelRefused) and error.of_request and "content filter" in str(error)
+
+
 async def test_an_id_of_an_earlier_call_is_made_anew() -> None:
     """Some servers begin with call_0 in each answer; vendors want each id once."""
     earlier = ChatMessage(role="assistant", content="", tool_calls=(ToolCall(id="call_0", name="f", arguments="{}"),))

@@ -18,7 +18,7 @@ from memory.jobs.base import Night
 from memory.jobs.reflect import LIMIT
 from memory.learn.model import BackgroundModel, ModelRequest, RequestRefused
 from memory.service import Service
-from memory.store import job_runs, lineage, memories, opt_outs
+from memory.store import job_runs, lineage, memories
 from memory.store.database import Reader, Transaction
 from memory.store.job_runs import Run
 from memory.store.memories import Draft, Memory
@@ -352,7 +352,7 @@ async def test_nobody_who_wants_nothing_learned_is_looked_back_on(tmp_path: Path
     async with thinking(tmp_path, clock) as (memory, model):
         ada = await met(memory, clock)
         await told(memory, ada, clock, "boat", "north", "charts", origin="told")
-        await memory.database.write(lambda tx: opt_outs.learn_from(tx, ada.speaker.person_id, False))
+        await memory.privacy.learn_from(ada, False)
         assert (await look_back(memory, clock)).counts == {} and model.asked == []
 
 

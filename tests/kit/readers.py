@@ -221,11 +221,11 @@ READERS: Final = (
     *(Reader(name=f"memory.reminders.orders.read:{code}", read=partial(_orders, code=code)) for code in ("en", "zh")),
     Reader(name="memory.keys.normalise_key", read=normalise_key),
     Reader(name="memory.forgetting.quotes.is_telling", read=quotes.is_telling),
-    Reader(name="gateway.pipeline.attachments.own_words", read=attachments.own_words),
-    Reader(name="gateway.pipeline.attachments.plain_name", read=attachments.plain_name),
+    Reader(name="gateway.reading.attachments.own_words", read=attachments.own_words),
+    Reader(name="gateway.reading.attachments.plain_name", read=attachments.plain_name),
     *(
         Reader(
-            name=f"gateway.pipeline.plain_text.decoded:{encoding}",
+            name=f"gateway.reading.plain_text.decoded:{encoding}",
             read=partial(_decoded, encoding=encoding),
         )
         for encoding in ("utf-16-le", "gb18030", "cp1252")
@@ -238,7 +238,7 @@ READERS: Final = (
     Reader(name="gateway.commands.plain.ends_questions", read=plain.ends_questions),
     Reader(name="gateway.commands.table.parse", read=table.parse),
     Reader(name="gateway.commands.table.unknown", read=lambda text: table.unknown(text, answers.Texts("en", "UTC"))),
-    Reader(name="gateway.commands.texts.told_by", read=answers.told_by),
+    Reader(name="gateway.wording.texts.told_by", read=answers.told_by),
     Reader(name="gateway.commands.keys.asked_for", read=keys.asked_for),
     Reader(name="gateway.commands.call.excerpt", read=lambda text: call.excerpt(text, 200)),
     Reader(name="channels.markup.telegram", read=markup.telegram, seconds=2.0),

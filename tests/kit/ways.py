@@ -21,7 +21,7 @@ from memory.forgetting.choose import Selection
 from memory.jobs.base import Job, Night, Step
 from memory.jobs.runner import Jobs
 from memory.mailbox.outbox import Part
-from memory.people.oversight import Overseer
+from memory.oversight import Overseer
 from memory.recall.rank import CLASSIC
 from memory.scope import Scope
 from memory.store import memories, scopes

@@ -417,7 +417,16 @@ def _files(_platform: Platform, account: Account, *, chat: int) -> JSON:
     }
 
 
+#: What a test can wait for. `bot_messages`: so many undeleted messages of the bot stand in `chat` (or anywhere); with
+#: `text`, so many (default one) that contain it. `method`: it was called `count` times. `polling`: a getUpdates hangs now.
+#: `delivered`: every update was confirmed, or taken by the webhook. `answered`: this callback was. `idle`: for so many
+#: seconds no request but getUpdates came, and none is open, of this bot or to the chat model.
+_WANTED = {"chat", "bot_messages", "text", "method", "count", "polling", "delivered", "answered", "idle"}
+
+
 async def _wait(platform: Platform, account: Account, *, timeout: float, **wanted: Any) -> JSON:
+    if unknown := wanted.keys() - _WANTED:
+        raise Wrong(f"nobody can wait for {unknown}")
     return await shared.wait(
         account.world.pulse.wait,
         lambda: _missing(platform, account, wanted),

@@ -199,8 +199,8 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/history.py:unlearn": (1, "marks rows by their ids; nothing comes out"),
     "store/history.py:said_by": (1, "what the one who asks said in this session"),
     "store/history.py:messages_of_turn": (1, "a turn's own messages, named by the inbox row that began it"),
-    "store/audit.py:people_of": (1, "who has spoken on an admin's channel: ids, names, counts and times"),
-    "store/audit.py:_serving_person": (1, "ids of agents only, of those that a person has spoken to"),
+    "oversight.py:_people_of": (1, "who has spoken on an admin's channel: ids, names, counts and times"),
+    "oversight.py:_serving_person": (1, "ids of agents only, of those that a person has spoken to"),
     "store/memories.py:_join": (1, "sets aside the parts of a row that holds again; nothing comes out but ids"),
     "store/memories.py:outdate": (1, "marks events to be read again that were behind what ends; nothing comes out"),
     "store/lineage.py:merged_into": (1, "an id, of a row that is then read by scope"),
@@ -218,8 +218,8 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/chats.py:members": (1, _SESSION),
     "store/people.py:_of_both_sides": (1, "ids of what an unlinked person's own rows were made into"),
     "store/erasure.py:note_said": (2, "names and seconds of messages that are being erased, to be hashed"),
-    "store/held_counts.py:of_speaker": (2, "counts of what the one who asks has said"),
-    "store/opt_outs.py:_spoke_in": (1, "whether somebody has spoken in a chat; only that comes out"),
+    "people/privacy.py:_said": (2, "counts of what the one who asks has said"),
+    "learn/opt_outs.py:_spoke_in": (1, "whether somebody has spoken in a chat; only that comes out"),
     "store/entities.py:withdraw": (1, "whether a name is there; nothing comes out"),
 }
 

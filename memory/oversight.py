@@ -20,11 +20,12 @@ from memory.forgetting.plan import Plan
 from memory.mailbox import inbox
 from memory.mailbox.mailbox import Mailbox
 from memory.mailbox.outbox import Outgoing, Part
+from memory.people import privacy
+from memory.people.privacy import Look
 from memory.recall.search import Search
 from memory.scope import Scope
-from memory.store import audit, lineage, memories, questions
-from memory.store.audit import Action, AdminView, RankedMemory
-from memory.store.database import Database, Reader, Transaction
+from memory.store import lineage, memories, questions
+from memory.store.database import Database, Reader, Transaction, walled
 from memory.store.memories import Memory
 from memory.store.questions import Question
 
@@ -32,6 +33,36 @@ from memory.store.questions import Question
 _KINDS = ("fact", "style", "event", "reflection")
 #: Hits that a search fetches. A person's own messages are among these, too, and are passed over.
 _SEARCHED = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdminView:
+    """An admin's view of one person or group: a scope for each agent that serves them on the admin's channel.
+
+    `scopes` is empty if they have nothing to do with the channel. Looks are recorded under `owner_id`.
+    """
+
+    owner_id: int
+    scopes: tuple[Scope, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelPerson:
+    """A person who talks to the bot on a channel: their id there, and the number and last time of private messages."""
+
+    user_id: str
+    name: str
+    messages: int
+    last_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RankedMemory:
+    """A live memory by its id, with its kind and `order`, the tuple it is ranked by."""
+
+    id: int
+    kind: str
+    order: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +143,8 @@ class Overseer:
         session, asker = self._context.session.id, self._context.speaker.id
         return questions.ask(self._tx, self._now, session, asker, purpose, payload, choices=choices, preset=preset)
 
-    def _standing(self) -> Collection[RankedMemory]:
-        return {one.id: one for scope in self._scopes for one in audit.standing(self._tx, scope)}.values()
+    def _standing(self) -> Collection[_RankedMemory]:
+        return {one.id: one for scope in self._scopes for one in _standing(self._tx, scope)}.values()
 
     def _by_ids(self, memory_ids: Sequence[int]) -> list[Memory]:
         found = {one.id: one for scope in self._scopes for one in memories.by_ids(self._tx, scope, memory_ids)}
@@ -132,6 +163,19 @@ class Overseer:
     def _shown(self, shown: list[Memory]) -> list[Memory]:
         self.found += len(shown)
         return shown
+
+
+def _people_of(reader: Reader, channel: str, *, limit: int) -> list[ChannelPerson]:
+    """Returns the people who have said something in private on a channel, as in session keys, the latest first."""
+    rows = reader.all(
+        "select i.user_id, i.name, count(*) as messages, max(m.said_at) as last_at from messages m"
+        " join sessions s on s.id = m.session_id join chats c on c.id = s.chat_id"
+        " join identities i on i.id = m.author_id"
+        " where c.kind = 'private' and substr(s.key, 1, length(?1)) = ?1 and m.role = 'user'"
+        " group by i.id order by last_at desc limit ?2",
+        (f"{channel}:", limit),
+    )
+    return [ChannelPerson(**dict(row)) for row in rows]
 
 
 class Oversight:
@@ -154,14 +198,14 @@ class Oversight:
         self._forgetting = forgetting
         self._now = now
 
-    people = reads(audit.people_of)
+    people = reads(_people_of)
 
     async def answer(
         self,
         context: Context,
         inbox_id: int,
         reference: str,
-        action: Action,
+        action: Look,
         act: Callable[[Overseer], Sequence[Part]],
         *,
         channel: str,
@@ -176,7 +220,7 @@ class Oversight:
         ranked = await self._rank(context, channel, reference, query) if query and self.reads else ()
 
         def answered(tx: Transaction) -> None:
-            view = audit.view_of(tx, channel, reference)
+            view = _view_of(tx, channel, reference)
             overseer = Overseer(tx, context, view, reads=self.reads, ranked=ranked, now=self._now())
             pieces = act(overseer)
             if view is not None:
@@ -198,21 +242,21 @@ class Oversight:
         """
 
         def asking(tx: Reader) -> Asker | None:
-            scope = _holding(tx, audit.view_of(tx, channel, reference), memory_id)
+            scope = _holding(tx, _view_of(tx, channel, reference), memory_id)
             if scope is None:
                 return None
             return Asker(session=context.session, scope=scope, timezone=context.timezone, may_all=True)
 
         def noted(tx: Transaction, going: Plan) -> None:
-            view = audit.view_of(tx, channel, reference)
+            view = _view_of(tx, channel, reference)
             assert view is not None  # else the question would not exist
             self._note(tx, context, view, "forget", len(going.memories))
 
         selection = Selection(what="memories", memory_ids=(memory_id,))
         return await self._forgetting.forget_as(asking, inbox_id, question, selection, "words", noted=noted)
 
-    def _note(self, tx: Transaction, context: Context, view: AdminView, action: Action, found: int) -> None:
-        audit.note(
+    def _note(self, tx: Transaction, context: Context, view: AdminView, action: Look, found: int) -> None:
+        privacy.note_look(
             tx,
             view.owner_id,
             admin_id=context.speaker.id,
@@ -224,7 +268,7 @@ class Oversight:
 
     async def _rank(self, context: Context, channel: str, reference: str, query: str) -> list[int]:
         """Returns the ids of the memories that answer a query, best first."""
-        view = await self._database.read(lambda reader: audit.view_of(reader, channel, reference))
+        view = await self._database.read(lambda reader: _view_of(reader, channel, reference))
         scores: dict[int, float] = {}
         for scope in () if view is None else view.scopes:
             for hit in await self._search.find(scope, query, timezone=context.timezone, limit=_SEARCHED):
@@ -238,3 +282,100 @@ def _holding(reader: Reader, view: AdminView | None, memory_id: int) -> Scope | 
     scopes = () if view is None else view.scopes
     held = (scope for scope in scopes if memories.by_id(reader, scope, memory_id) is not None)
     return next(held, scopes[0] if scopes else None)
+
+
+def _view_of(reader: Reader, channel: str, reference: str) -> AdminView | None:
+    """Returns the view of a person (by user id) or group (by chat id) for an admin of `channel`, as in session keys.
+
+    Returns None if neither is known on the platform of that channel at all.
+    """
+    channel = f"{channel}:"
+    platform = _platform(reader, channel)
+    person = reader.one(
+        "select i.id, o.id as owner_id from identities i join owners o on o.kind = 'identity' and o.identity_id = i.id"
+        " where i.platform = ? and i.user_id = ?",
+        (platform, reference),
+    )
+    if person is not None:
+        agents = _serving_person(reader, person["id"], reference, channel)
+        return _view(agents, (person["owner_id"],), identity_id=person["id"])
+    chat = reader.one(
+        "select c.id from chats c join chat_aliases a on a.chat_id = c.id where c.kind = 'group'"
+        " and a.platform = ? and a.reference = ?",
+        (platform, reference),
+    )
+    if chat is None:
+        return None
+    # The chat's own row sorts before the rows of its threads.
+    owners = reader.all("select id from owners where chat_id = ? order by kind, id", (chat["id"],))
+    serving = reader.all(
+        "select distinct agent_id from sessions where chat_id = ?1 and substr(key, 1, length(?2)) = ?2"
+        " order by agent_id",
+        (chat["id"], channel),
+    )
+    return _view([row["agent_id"] for row in serving], tuple(row["id"] for row in owners), identity_id=None)
+
+
+@walled
+def _standing(reader: Reader, scope: Scope) -> list[_RankedMemory]:
+    """Returns the live facts, styles, events and reflections of a view's scope, in no particular order."""
+    within = scope.predicate("m")
+    rows = reader.all(
+        "select m.id, m.kind, m.pinned, m.importance, m.last_reinforced_at from memories m"
+        " where m.kind in ('fact', 'style', 'event', 'reflection')"
+        f" and m.superseded_by is null and m.archived_at is null and m.valid_until is null and {within.sql}",
+        within.parameters,
+    )
+    return [
+        _RankedMemory(
+            id=row["id"],
+            kind=row["kind"],
+            order=(row["pinned"], row["importance"], row["last_reinforced_at"], row["id"]),
+        )
+        for row in rows
+    ]
+
+
+def _platform(reader: Reader, channel: str) -> str | None:
+    """Returns the platform of a channel (with its colon); None if nobody has ever spoken there."""
+    row = reader.one(
+        "select c.platform from sessions s join chats c on c.id = s.chat_id"
+        " where substr(s.key, 1, length(?1)) = ?1 limit 1",
+        (channel,),
+    )
+    return None if row is None else str(row["platform"])
+
+
+def _serving_person(reader: Reader, identity_id: int, reference: str, channel: str) -> list[int]:
+    """Returns the agents that serve a person in private on a channel.
+
+    The person is recognised by their messages or questions there, or by a chat id equal to their user id, on the
+    platforms that number private chats that way.
+    """
+    return reader.ids(
+        "select distinct s.agent_id from sessions s join chats c on c.id = s.chat_id"
+        " where c.kind = 'private' and substr(s.key, 1, length(?3)) = ?3 and s.id in ("
+        "   select m.session_id from messages m where m.author_id = ?1"
+        "   union select q.session_id from questions q where q.asker_id = ?1"
+        "   union select h.id from chat_aliases a join sessions h on h.chat_id = a.chat_id"
+        "     where a.reference = ?2 and a.platform = (select platform from identities where id = ?1))"
+        " order by s.agent_id",
+        (identity_id, reference, channel),
+    )
+
+
+def _view(agent_ids: Sequence[int], owner_ids: tuple[int, ...], *, identity_id: int | None) -> AdminView:
+    scopes = [
+        Scope(
+            agent_id=agent_id,
+            owners=owner_ids,
+            own=owner_ids if identity_id is not None else (),
+            writes_to=owner_ids[0],
+            speaker_id=identity_id,
+            # A person's fact about themselves from a group belongs to that group.
+            selves=(),
+            private=identity_id is not None,
+        )
+        for agent_id in agent_ids
+    ]
+    return AdminView(owner_id=owner_ids[0], scopes=tuple(scopes))

@@ -10,22 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from memory.store import history, people
-from memory.store.database import Reader, Row, Transaction
+from memory.store import people
+from memory.store.database import Reader, Row
 from memory.store.entities import Named, normal_form
 
 #: The time for which a person must have borne a name before it counts, in milliseconds: a week.
 A_WHILE_MS: Final = 7 * 86_400_000
-
-
-def learn_from(tx: Transaction, person_id: int, learning: bool) -> None:
-    """Sets whether anything is learned from a person's words from now on.
-
-    If not, their earlier messages that are still unread are not learned from either.
-    """
-    people.learn_from(tx, person_id, learning)
-    if not learning:
-        history.unlearn_unread(tx, person_id)
 
 
 def may_be_told_of(
