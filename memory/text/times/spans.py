@@ -27,7 +27,7 @@ from memory.text.times.tables import Table, fold, table
 READ_CHARS: Final = 2_000
 _A_WEEK: Final = 7
 _LEAD_DAYS: Final = {"day": 1, "week": 7, "month": 31, "year": 366}
-_LATIN_OR_DIGIT, _KANA, _HAN = re.compile(r"[a-z\d]"), re.compile("[ぁ-ゖァ-ヺ]"), re.compile("[一-鿿]")
+_KANA, _HAN, _OTHERS = re.compile("[ぁ-ゖァ-ヺ]"), re.compile("[一-鿿]"), re.compile(r"[^\W\u3040-\u9fff]")
 #: Characters that Japanese does without if it is written without kana.
 _CHINESE: Final = re.compile("[的了是在我你他她吗嗎呢吧们們这這那哪么麼]")
 #: Languages that people mix into others.
@@ -180,8 +180,8 @@ def _covered(folded: str, atoms: list[_Atom], day: date) -> int:
 def _tongues(folded: str) -> list[str]:
     """Returns the languages whose scripts stand in a text; digits are of all of them."""
     kana, han = _KANA.search(folded) is not None, _HAN.search(folded) is not None
-    latin = _LATIN_OR_DIGIT.search(folded) is not None
-    return [code for code in LANGUAGES if {"zh": han and not kana, "ja": han or kana}.get(code, latin)]
+    others = _OTHERS.search(folded) is not None
+    return [code for code in LANGUAGES if {"zh": han and not kana, "ja": han or kana}.get(code, others)]
 
 
 def _meant(text: str, told: str | None, covered: dict[str, int]) -> list[str]:

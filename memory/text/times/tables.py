@@ -75,6 +75,12 @@ class Table:
             for match in pattern.finditer(text):
                 yield meaning, key, match
 
+    def build(self) -> None:
+        """Builds all patterns at once; else each is built when it is first tried, which takes a few milliseconds."""
+        for section in self._sections:
+            for meaning, _, template, _ in self._patterns(section)[1]:
+                self._compiled(section, meaning, template)
+
     def around(self, name: str) -> re.Pattern[str]:
         """Returns a pattern for the words around a day, such as "since"; one that fits nothing if there are none."""
         return self._around_days[name]
