@@ -14,7 +14,7 @@ from typing import Final
 from babel.dates import format_date
 
 from agents.llm import Completion, OnText, Remembered, Request
-from agents.offline.answer import NOTHING, Told, answer, nearest, planned, reminded, sentence
+from agents.offline.answer import NOTHING, Told, answer, nearest, planned, reminded, sentence, talked
 from agents.offline.question import AskedQuestion, Tokens, asked, asks_plans, is_question, social
 from agents.offline.speech import OneForm, Speech, Split, speech
 
@@ -93,6 +93,15 @@ def _answered(
     question = asked(request.said, spoken, tokens)
     if question is None:
         return [] if noted else [_kept(request, texts)], ()
+    if (recounted := talked(request, spoken)) is not None:
+        return [recounted.text] if recounted.text else _unknown(question, request, texts), recounted.grounds
+    return _found(question, request, spoken, tokens, noted=noted)
+
+
+def _found(
+    question: AskedQuestion, request: Request, spoken: Speech, tokens: Tokens, *, noted: bool
+) -> tuple[list[str], tuple[Remembered, ...]]:
+    """Returns the lines that answer a question from memory or the reminders, and the memories they rest on."""
     found = answer(question, request.remembered, spoken, tokens)
     if not found.text and noted and question.asks is None and not question.about:
         return [], ()
@@ -102,7 +111,7 @@ def _answered(
     if told := reminded(question, request.reminders, spoken, tokens):
         return [told], ()
     near = nearest(question, request.remembered, spoken, tokens) if not question.about else NOTHING
-    return [near.text] if near.text else _unknown(question, request, texts), near.grounds
+    return [near.text] if near.text else _unknown(question, request, spoken.texts), near.grounds
 
 
 def _kept(request: Request, texts: Mapping[str, str]) -> str:

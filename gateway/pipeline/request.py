@@ -52,7 +52,8 @@ from memory.reminders.reminding import Reminder
 from memory.store.attachments import Attached
 from memory.store.history import Message
 from memory.store.memories import Memory
-from memory.text.times.spans import days_named
+from memory.text.times import clock
+from memory.text.times.spans import days_named, spans
 
 #: The sentence that tells the model which of the pictures beside a message are not new.
 _SEEN_AGAIN: Final = "the last {} of the pictures beside this message came with earlier ones and are shown again"
@@ -288,6 +289,9 @@ class TurnRequest:
         zone = ZoneInfo(turn.context.timezone)
         moment = datetime.fromtimestamp(self.now / 1000, zone)
         days = days_named(request.said, language=texts.language, now=moment) if self.served.offline else None
+        since, until = 0, None
+        if past := [span for span in spans(request.said, moment.date(), looks="back") if span.first <= moment.date()]:
+            since, until = clock.moments(past[0].first, past[0].last, turn.context.timezone)
         remembered = tuple(
             _remembered(item, item.memory, turn, texts, self.now)
             if item.memory is not None
@@ -308,6 +312,8 @@ class TurnRequest:
                 for one in self.reminders
             ),
             days=days,
+            asked_since=since,
+            asked_until=until,
             days_said=" – ".join(texts.day_to_come(day, moment.date()) for day in dict.fromkeys(days or ())),
             noted=tuple(
                 phrases.say(proposal.draft.key, proposal.draft.value, language=texts.language)
