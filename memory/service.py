@@ -23,9 +23,8 @@ from memory.chat.stats import Stats
 from memory.chat.turns import Turns
 from memory.forgetting.forgetting import Forgetting
 from memory.housekeeping import Housekeeping, Keeping
-from memory.jobs.runner import Jobs
+from memory.jobs.runner import TABLE, Jobs
 from memory.jobs.style_updates import StyleUpdates
-from memory.jobs.table import TABLE
 from memory.learn.agents import AgentMemory, Agents
 from memory.learn.agents import enter as enter_agents
 from memory.learn.learner import Learner, Triggers

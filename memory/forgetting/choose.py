@@ -212,10 +212,12 @@ def _chosen_reminders(reader: Reader, asker: Asker, selection: Selection) -> lis
     within = reminding.reach(asker.scope, asker.session)
     match selection.what:
         case "memories":
-            return [one for one in reminding.of_reach(reader, within) if one.id in selection.reminder_ids]
+            return [
+                reminder for reminder in reminding.of_reach(reader, within) if reminder.id in selection.reminder_ids
+            ]
         case "range":
             found = reminding.of_reach(reader, within)
-            return [one for one in found if selection.first <= one.created_at < selection.last]
+            return [row for row in found if selection.first <= row.created_at < selection.last]
         case "here":
             every = reminding.of_session(reader, asker.session.id)
         case "all":
@@ -337,7 +339,9 @@ def _filtered(
     reader: Reader, asker: Asker, asked: Filters, *, found: Sequence[int], heard: Sequence[int]
 ) -> Selection | None:
     """Returns the rows that meet all filters: memories with their versions, and messages by their name or time."""
-    times = [periods.moments(one.period, asker.timezone) for one in asked.given if one.period is not None]
+    times = [
+        periods.moments(condition.period, asker.timezone) for condition in asked.given if condition.period is not None
+    ]
     if not asked.words and len(times) == len(asked.given):
         first, last = max(first for first, _ in times), min(last for _, last in times)
         return Selection(what="range", first=first, last=last) if first < last else None
@@ -371,9 +375,9 @@ def _reminders_naming(reader: Reader, asker: Asker, asked: Filters) -> list[int]
         return []
     tests = [filtered.naming(reader, asker.scope, name) for name in names]
     return [
-        one.id
-        for one in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
-        if all(is_named(one.text) for is_named in tests) and terms <= set(tokenised.tokens(one.text))
+        reminder.id
+        for reminder in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
+        if all(is_named(reminder.text) for is_named in tests) and terms <= set(tokenised.tokens(reminder.text))
     ]
 
 
@@ -507,10 +511,10 @@ def _said_with(reader: Reader, asker: Asker, terms: Set[str], heard: Sequence[in
 def _reminders_holding(reader: Reader, asker: Asker, phrase: str, terms: Set[str]) -> list[int]:
     """Returns the person's reminders whose words hold the phrase, or all the terms."""
     return [
-        one.id
-        for one in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
-        if (len(phrase) >= _PHRASE // 2 and phrase in one.text.casefold())
-        or (terms and terms <= set(tokenised.tokens(one.text)))
+        reminder.id
+        for reminder in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
+        if (len(phrase) >= _PHRASE // 2 and phrase in reminder.text.casefold())
+        or (terms and terms <= set(tokenised.tokens(reminder.text)))
     ]
 
 

@@ -264,7 +264,7 @@ def _close(tx: Transaction, scope: Scope, replaced: Sequence[Memory], memory_id:
             tried = set[int]()
             # Parts that come back from a merged row may repeat it, too.
             while copies := [one for one in _repeating(tx, scope, memory, draft) if one.id not in tried]:
-                tried |= {one.id for one in copies}
+                tried |= {copy.id for copy in copies}
                 _close(tx, scope, copies, memory_id, draft=draft)
 
 
@@ -278,7 +278,7 @@ def _repeating(tx: Transaction, scope: Scope, memory: Memory, draft: Draft) -> l
     found = [one for one in beside if _says_little_else(one, memory) and not new.issubset(tokens(one.value))]
     names = people.names(tx, {one.subject_id for one in (*found, memory) if one.subject_id is not None})
     about = _called(memory, names)
-    return [one for one in found if _called(one, names) == about]
+    return [row for row in found if _called(row, names) == about]
 
 
 def _says_little_else(one: Memory, memory: Memory) -> bool:

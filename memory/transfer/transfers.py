@@ -322,5 +322,5 @@ def _portions(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 def _accounts(reader: Reader, context: Context) -> set[exported_files.Account]:
     """Returns the accounts of the speaker, including linked ones."""
-    known = [people.account(reader, one) for one in people.linked(reader, context.scope.speakers)]
-    return {(one.platform, one.user_id) for one in known if one is not None}
+    known = [people.account(reader, identity_id) for identity_id in people.linked(reader, context.scope.speakers)]
+    return {(account.platform, account.user_id) for account in known if account is not None}
