@@ -43,8 +43,6 @@ from memory.store.memories import Memory
 from memory.store.sqlite.database import look
 from memory.text.times import clock
 
-__all__ = ["Change", "Jobs", "NoUndo", "OwnerResult", "Run", "RunProgress", "UndoneRun", "What"]
-
 log = structlog.get_logger(__name__)
 
 #: After this many owners in a row without an answer, the model is taken to be down.

@@ -32,8 +32,6 @@ from memory.store.people import Account
 from memory.text.times import clock, phrases, rules
 from memory.text.times.phrases import Reading, Unclear
 
-__all__ = ["Firing", "Reading", "Reminders", "Unclear"]
-
 log = structlog.get_logger(__name__)
 
 #: Milliseconds after which a reminder is shown as late.
