@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from memory.context import Context, anew, in_read, in_write
+from memory.learn import extractions
 from memory.learn.agents import Agents
 from memory.mailbox import inbox, outbox
 from memory.mailbox.inbox import InboxRow
@@ -25,7 +26,7 @@ from memory.mailbox.mailbox import Mailbox
 from memory.mailbox.outbox import Outgoing, Part
 from memory.reminders import reminding
 from memory.reminders.reminding import Reminder, ReminderTimes
-from memory.store import chats, extractions, people, scopes
+from memory.store import chats, people, scopes
 from memory.store.chats import Session
 from memory.store.database import Database, Reader, Transaction
 from memory.store.people import Account
