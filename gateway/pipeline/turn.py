@@ -40,13 +40,13 @@ from memory.chat.identities import Where, Who
 from memory.chat.outside_calls import CALL
 from memory.chat.turns import Outcome, Said, Turn
 from memory.chat.window import TurnMaterial
+from memory.learn.extractions import Afterwards
 from memory.learn.revise import Revision
 from memory.recall.recall import Budget
 from memory.reminders.reminding import Reminder
 from memory.runtime import Runtime
 from memory.service import Service
 from memory.store.attachments import Attached
-from memory.store.extractions import Afterwards
 from memory.store.history import Message, Utterance
 from memory.store.usage import Spent
 from memory.text.language import last_language

@@ -61,7 +61,7 @@ def keep(
     `replaces` are ids of rows that are no longer true because of it; rows that the speaker may not change are skipped.
     `names` are entities that the reader of the draft found, besides those seen in the draft itself; which of them are
     noted is the agent's setting. Returns the id of the row that holds the draft, new or not; None if it was forgotten
-    since, or is not to be learned (see `memory.store.opt_outs`).
+    since, or is not to be learned (see `memory.learn.opt_outs`).
     """
     if not may_be_kept(tx, draft, source_ids, names=names, now=now):
         return None
@@ -264,7 +264,7 @@ def _close(tx: Transaction, scope: Scope, replaced: Sequence[Memory], memory_id:
             tried = set[int]()
             # Parts that come back from a merged row may repeat it, too.
             while copies := [one for one in _repeating(tx, scope, memory, draft) if one.id not in tried]:
-                tried |= {one.id for one in copies}
+                tried |= {copy.id for copy in copies}
                 _close(tx, scope, copies, memory_id, draft=draft)
 
 
@@ -278,7 +278,7 @@ def _repeating(tx: Transaction, scope: Scope, memory: Memory, draft: Draft) -> l
     found = [one for one in beside if _says_little_else(one, memory) and not new.issubset(tokens(one.value))]
     names = people.names(tx, {one.subject_id for one in (*found, memory) if one.subject_id is not None})
     about = _called(memory, names)
-    return [one for one in found if _called(one, names) == about]
+    return [row for row in found if _called(row, names) == about]
 
 
 def _says_little_else(one: Memory, memory: Memory) -> bool:
