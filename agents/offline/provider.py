@@ -13,6 +13,7 @@ from typing import Final
 
 from babel.dates import format_date
 
+from agents.budget import READ_OFFLINE
 from agents.llm import Completion, OnText, Remembered, Request
 from agents.offline.answer import NOTHING, Told, answer, nearest, planned, reminded, sentence, talked
 from agents.offline.question import AskedQuestion, Tokens, asked, asks_plans, is_question, social
@@ -22,8 +23,6 @@ from agents.offline.speech import OneForm, Speech, Split, speech
 _MASKED: Final = "[secret:"
 #: The most reminders that are told to a person who asks about their plans.
 _COMING: Final = 5
-#: The most characters of the person's words that are read: in a longer text a question stands first or last.
-READ: Final = 4_000
 
 
 class OfflineProvider:
@@ -41,8 +40,10 @@ class OfflineProvider:
 
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
         spoken = speech(request.language, self._simplified, self._sentences)
-        if len(request.said) > READ:
-            request = replace(request, said=f"{request.said[: READ // 2]}\n{request.said[-READ // 2 :]}")
+        if len(request.said) > READ_OFFLINE:
+            request = replace(
+                request, said=f"{request.said[: READ_OFFLINE // 2]}\n{request.said[-READ_OFFLINE // 2 :]}"
+            )
         # What is remembered may be long and much.
         text, used = await asyncio.to_thread(_reply, request, spoken, self._tokens)
         if on_text is not None:

@@ -31,7 +31,6 @@ from agents.llm import (
     ToolSpec,
     calls_from_json,
 )
-from agents.offline.provider import READ
 from agents.prompt import MemoryLine, Prompt, Tail, Uttered, Voice
 from agents.skills import Skill
 from agents.spec import AgentSpec
@@ -229,7 +228,7 @@ class TurnRequest:
         if self.served.offline:
             lately = (_chat_message(message, message.text) for message in self.view.window)
             values = self._values()
-            self.cut = len(values.said) > READ
+            self.cut = len(values.said) > budget.READ_OFFLINE
             return replace(values, messages=(*(one.message for one in self._earlier()), *lately))
         count = self.served.gauge.count
         shares = self.served.shares(room, tools)
