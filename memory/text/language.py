@@ -42,11 +42,6 @@ def language_of(text: str) -> str | None:
     return leading[0] if shown and len(leading) == 1 else None
 
 
-def common_words() -> Iterable[str]:
-    """Returns the words by which languages in Latin script are told, folded: mostly words that every text has."""
-    return _lists()[0]
-
-
 def last_language(codes: Iterable[tuple[str, str | None]]) -> str | None:
     """Returns the language in which a person last wrote, from pairs of a text and its `language_of`, newest first.
 
