@@ -36,8 +36,6 @@ FLOORS = (
         "text",
         "scope",
         "score",
-        "dates",
-        "periods",
         "filters",
         "strength",
         "keys",
@@ -135,7 +133,7 @@ VENDORS = {
         f"memory/store/postgres/{name}.py" for name in ("__init__", "connection", "transaction", "database", "replica")
     },
     "sqlite_vec": {"memory/store/sqlite/driver.py"},
-    "dateutil": {"memory/text/times/pieces.py", "memory/text/times/rules.py"},
+    "dateutil": {"memory/text/times/calendar.py", "memory/text/times/pieces.py", "memory/text/times/rules.py"},
     "apscheduler": {"gateway/ops/night_clock.py"},
 }  # fmt: skip
 
@@ -446,9 +444,9 @@ def test_a_configuration_is_checked_without_what_the_bot_is_made_of() -> None:
 
 
 #: Where a day or time may be read with what raises for one that doesn't exist: its own columns and the files of
-#: settings, or with the error handled on the spot. Everything else reads days with `memory.dates.day_of`.
+#: settings, or with the error handled on the spot. Everything else reads days with `clock.day_of`.
 READS_DAYS = {
-    "memory/dates.py", "memory/jobs/compress.py", "memory/learn/revise.py", "memory/reminders/reminders.py",
+    "memory/text/times/clock.py", "memory/jobs/compress.py", "memory/learn/revise.py", "memory/reminders/reminders.py",
     "memory/transfer/backup.py", "memory/transfer/formats/markdown.py", "memory/transfer/formats/remora.py",
     "memory/transfer/formats/telegram.py", "gateway/app.py",
     "gateway/wording/reminder_lines.py", "gateway/ops/night_clock.py", "gateway/page/memory_pages.py",

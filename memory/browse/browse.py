@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final, Literal
 
-from memory import dates, keys, profile
+from memory import keys, profile
 from memory.browse import talks as conversations
 from memory.browse.shown import Shown, shown
 from memory.browse.why import why
@@ -24,6 +24,7 @@ from memory.store import entities, fading, filtered, lineage, memories
 from memory.store.database import Database, Parameter, Reader, walled
 from memory.store.entities import Entity
 from memory.store.memories import LIVE, Kind, Memory
+from memory.text.times import clock
 
 #: The kinds of each tier, in the order in which they are listed.
 TIERS: Final[Mapping[int, tuple[Kind, ...]]] = {
@@ -258,7 +259,7 @@ class Browse:
 
     async def filters(self, context: Context, text: str, *, group_of: GroupOf) -> Filters:
         """Returns the words and filters of a typed text. Raises `UnknownFilter` and `UnreadFilter`."""
-        today = dates.local_date(self._now(), context.timezone)
+        today = clock.local_date(self._now(), context.timezone)
         return await self._database.read(
             lambda reader: filtered.read(reader, confined(reader, context).scope, text, today, group_of=group_of)
         )
@@ -304,7 +305,7 @@ class Browse:
 
         They are those of the page with the number `page` from 1, newest first.
         """
-        scope, end = confined(reader, context).scope, dates.end_of(day, context.timezone)
+        scope, end = confined(reader, context).scope, clock.end_of(day, context.timezone)
         held = _held_at(reader, scope, end - 1)
         return memories.by_ids(reader, scope, held[(page - 1) * limit : page * limit]), len(held)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from memory import dates, keys
+from memory import keys
 from memory.browse.shown import Shown, shown
 from memory.chat import doubts, retry
 from memory.chat.doubts import FactDoubt
@@ -34,6 +34,7 @@ from memory.store.database import Transaction
 from memory.store.memories import Draft, Memory
 from memory.store.questions import Question
 from memory.text.guard import injection_flags
+from memory.text.times import clock
 from memory.text.words import query_terms, tokens
 
 #: The kinds of derived memories that are not rebuilt whenever their sources change.
@@ -369,7 +370,7 @@ class Edits:
         )
 
     def _today(self) -> str:
-        return dates.local_date(self._now, self._context.timezone).isoformat()
+        return clock.local_date(self._now, self._context.timezone).isoformat()
 
     def _show_manner(self) -> None:
         """Makes a switch of the manner take effect at once, in every prompt's snapshot."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
-from memory import dates
 from memory.context import Context, confined, in_read, reads, sees
 from memory.jobs import refusals, runs
 from memory.jobs.runs import Run
@@ -24,6 +23,7 @@ from memory.store.database import Database, Parameter, Reader, Row, Transaction
 from memory.store.extractions import ReadingState
 from memory.store.server import Deployment
 from memory.store.usage import Spent
+from memory.text.times import clock
 
 _DAY_MS = 24 * 3_600_000
 
@@ -254,21 +254,21 @@ class Stats:
     @in_read
     def by_day(self, reader: Reader, context: Context, *, days: int) -> list[UsedDay]:
         """Returns the usage of model calls on each of the last `days` days in the person's time zone, today last."""
-        first = dates.local_date(self._now(), context.timezone) - timedelta(days=days - 1)
+        first = clock.local_date(self._now(), context.timezone) - timedelta(days=days - 1)
         by_day: dict[date, list[Row]] = {first + timedelta(days=n): [] for n in range(days)}
         # By quarters of an hour, a unit that divides days evenly in every time zone.
         for row in reader.all(
             "select created_at / 900000 * 900000 as at, purpose, count(*) as calls,"
             " sum(input_tokens + output_tokens) as tokens, sum(cost) as cost from usage"
             " where agent_id = ? and created_at >= ? group by 1, 2 order by 1",
-            (context.session.agent_id, dates.end_of(first - timedelta(days=1), context.timezone)),
+            (context.session.agent_id, clock.end_of(first - timedelta(days=1), context.timezone)),
         ):
-            by_day.setdefault(dates.local_date(row["at"], context.timezone), []).append(row)
+            by_day.setdefault(clock.local_date(row["at"], context.timezone), []).append(row)
         return [_used_on(day, rows) for day, rows in sorted(by_day.items())]
 
     async def spending(self, context: Context, timezone: str) -> Spending:
         """Returns the cost of today's answers; the day is that of the agent's `timezone`."""
-        session, (since, until) = context.session, dates.day_bounds(self._now(), timezone)
+        session, (since, until) = context.session, clock.day_bounds(self._now(), timezone)
 
         def act(reader: Reader) -> Spending:
             people_ids = [account.id for account in people.accounts(reader, context.speaker.id)]
@@ -290,7 +290,7 @@ class Stats:
             held = memories.held(reader, scope)
             window = history.after(reader, session.id, session.window_after, limit=1_000)
             inbound, outbound = outbox.backlog(reader, session.key)
-            today = dates.midnight(self._now(), context.timezone)
+            today = clock.midnight(self._now(), context.timezone)
             used = _used_since(reader, session, since=today)
             costs = [use.cost for use in used if use.cost is not None]
             return Status(

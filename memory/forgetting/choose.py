@@ -13,12 +13,11 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias, get_args
 
-from memory import dates, filters, periods
+from memory import filters
 from memory.errors import Derived, NotYours
 from memory.filters import Filters
 from memory.forgetting import forgettable
 from memory.mailbox import outbox
-from memory.periods import Range
 from memory.recall.cues import cues
 from memory.reminders import reminding
 from memory.reminders.reminding import Reminder
@@ -29,6 +28,8 @@ from memory.store.database import Reader
 from memory.store.filtered import Reach
 from memory.store.memories import Memory
 from memory.text import words as tokenised
+from memory.text.times import clock
+from memory.text.times.spans import Span, spans
 
 #: "memories": named memories, and messages. "range": what was said and learned in a period. "here": in this session.
 #: "all": all of this person's rows in private, or in this group. "me": all rows of this person everywhere.
@@ -177,7 +178,7 @@ def _described(
 ) -> Selection | None:
     """Returns the selection for a period or words."""
     if (period := _period(reader, asker, said, now=now)) is not None:
-        first, last = periods.moments(period, asker.timezone)
+        first, last = clock.moments(period.first, period.last, asker.timezone)
         return Selection(what="range", first=first, last=last)
     return _held(reader, asker, said, found, heard)
 
@@ -317,11 +318,11 @@ def _with_memories(reader: Reader, asker: Asker, message_ids: Sequence[int]) -> 
     )
 
 
-def _period(reader: Reader, asker: Asker, said: str, *, now: int) -> Range | None:
+def _period(reader: Reader, asker: Asker, said: str, *, now: int) -> Span | None:
     """Returns the period that `said` names; None if it names anything else or may mean something else."""
-    if (span := filters.span(said)) is not None:
-        return span
-    named = periods.ranges(said, dates.local_date(now, asker.timezone))
+    if (written := filters.span(said)) is not None:
+        return written
+    named = spans(said, clock.local_date(now, asker.timezone), looks="back")
     if len(named) != 1 or named[0].vague:
         return None
     rest = said[: named[0].start] + said[named[0].end :]
@@ -337,7 +338,7 @@ def _filtered(
     reader: Reader, asker: Asker, asked: Filters, *, found: Sequence[int], heard: Sequence[int]
 ) -> Selection | None:
     """Returns the rows that meet all filters: memories with their versions, and messages by their name or time."""
-    times = [periods.moments(one.period, asker.timezone) for one in asked.given if one.period is not None]
+    times = [clock.moments(one.period.first, one.period.last, asker.timezone) for one in asked.given if one.period]
     if not asked.words and len(times) == len(asked.given):
         first, last = max(first for first, _ in times), min(last for _, last in times)
         return Selection(what="range", first=first, last=last) if first < last else None

@@ -22,7 +22,7 @@ from typing import Final, Literal, TypeAlias
 
 import structlog
 
-from memory import dates, keys, profile
+from memory import keys, profile
 from memory.context import Context, anew, confined, in_read
 from memory.errors import MemoryFault, NotFound, StorageError
 from memory.jobs import comparisons, journal, refusals, runs
@@ -41,6 +41,7 @@ from memory.store import chats, lineage, memories, moving, scopes, usage
 from memory.store.database import Database, Reader, Transaction
 from memory.store.memories import Memory
 from memory.store.sqlite.database import look
+from memory.text.times import clock
 
 __all__ = ["Change", "Jobs", "NoUndo", "OwnerResult", "Run", "RunProgress", "UndoneRun", "What"]
 
@@ -339,7 +340,7 @@ class Jobs:
             raise NotFound(f"There is no job {job}.")
         asking = await self._database.read(lambda reader: anew(reader, context))
         now = self._now()
-        day = dates.local_date(now, context.timezone).isoformat()
+        day = clock.local_date(now, context.timezone).isoformat()
         night = replace(self._night(asking.session.agent_id, day), now=now)
         changes: list[Change] = []
         for owner_id in _owned(asking.scope):

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final, NamedTuple
 
-from memory import filters, keys, periods
+from memory import filters, keys
 from memory.filters import Filter, Filters, GroupOf
 from memory.scope import Scope
 from memory.store import entities, memories
 from memory.store.database import Parameter, Reader, Row, walled
 from memory.text import words
+from memory.text.times import clock
 
 #: The kinds that people tell or that are concluded; the others are made from them for prompts.
 _KINDS: Final = ("fact", "style", "reflection", "event")
@@ -93,7 +94,7 @@ def messages(reader: Reader, reach: Reach, scope: Scope, given: Filters, timezon
     found: set[int] | None = None
     for one in given.given:
         if one.period is not None:
-            some = within_reach(reader, reach, said=periods.moments(one.period, timezone))
+            some = within_reach(reader, reach, said=clock.moments(one.period.first, one.period.last, timezone))
         else:
             is_named = naming(reader, scope, one.value)
             rows = _spelling(reader, reach, _spellings(_forms(reader, scope, one.value)))
@@ -116,7 +117,7 @@ def names_in(given: Filters) -> list[str]:
 def _memories(reader: Reader, scope: Scope, one: Filter, timezone: str) -> frozenset[int]:
     """Returns the memories that meet one filter."""
     if one.period is not None:
-        first, last = periods.moments(one.period, timezone)
+        first, last = clock.moments(one.period.first, one.period.last, timezone)
         return frozenset(_where(reader, scope, _KINDS, "m.learned_at >= ? and m.learned_at < ?", first, last))
     found: list[int] = []
     if one.group is not None:

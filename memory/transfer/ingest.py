@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
-from memory import dates, keys, profile
+from memory import keys, profile
 from memory.errors import NotFound
 from memory.learn import keep
 from memory.learn.extract import worth_keeping
@@ -25,6 +25,7 @@ from memory.store.database import Reader, Row, Transaction
 from memory.store.history import Utterance
 from memory.store.memories import Draft
 from memory.text.guard import injection_flags
+from memory.text.times import clock
 from memory.transfer.formats.material import ImportedItem, ImportedLine, Person
 from memory.transfer.formats.remora import OWNER
 from memory.transfer.homes import Home
@@ -420,7 +421,7 @@ def _draft(tx: Transaction, run: ImportRun, item: ImportedItem, *, now: int) -> 
         confidence=item.confidence,
         origin="imported",
         learned_at=learned_at,
-        local_date=item.day or dates.local_date(learned_at, home.timezone).isoformat(),
+        local_date=item.day or clock.local_date(learned_at, home.timezone).isoformat(),
         valid_from=None if standing is None else standing.valid_from,
         valid_until=None if standing is None else standing.valid_until,
     )

@@ -20,7 +20,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
-from memory.dates import is_in_calendar
+from memory.text.times.clock import is_in_calendar
 from memory.transfer.formats.material import ImportedLine, Mask, Masking, Material, Person, Skipped
 
 Kind: TypeAlias = Literal["private", "bot", "saved", "group", "supergroup", "channel"]
