@@ -50,7 +50,6 @@ async def look(call: Call) -> None:
 
 
 async def _lacks(call: Call, *hints: str) -> None:
-    """Answers an incomplete command with its syntax, and says where to find the missing part."""
     await call.say("\n".join([call.usage_line(), *map(call.texts, hints)]))
 
 
@@ -85,8 +84,6 @@ async def _mark(call: Call, short_id: str, *, key: str, action: str, **arguments
 
 
 async def _on(call: Call, short_id: str, act: Callable[[Edits], str | Asking], *, in_place: bool = True) -> None:
-    """Does `act` with one memory; another person's id is answered like one that does not exist."""
-
     def tried(edits: Edits) -> str | Asking:
         try:
             return act(edits)

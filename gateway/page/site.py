@@ -244,7 +244,6 @@ class Site:
         )
 
     async def _answer(self, route: Route, visit: Visit, body: bytes) -> web.StreamResponse:
-        """Answers a request whose body was read."""
         if route.method != "GET":
             form = await sent(visit.request.headers.get("Content-Type", ""), body)
             if visit.guest is not None and not route.open and not visit.guest.is_own(form.fields.get("nonce", "")):
@@ -256,7 +255,6 @@ class Site:
         return response
 
     def _room(self, route: Route, guest: Visitor | None) -> int:
-        """Returns how many bytes a form may have."""
         if route.method == "GET":
             return 0
         if guest is None:
@@ -266,7 +264,6 @@ class Site:
     # The origin of a request ------------------------------------------------------------------------------------
 
     def _is_secure(self, request: web.BaseRequest) -> bool:
-        """Returns whether the browser sees this request under https."""
         parts = urlsplit(self._url)
         return parts.scheme == "https" and authority_of(request) == parts.netloc.lower()
 
