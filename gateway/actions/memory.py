@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Final, Literal, get_args
 from pydantic import BaseModel, Field, model_validator
 
 from gateway.wording.parts import part_of
+from memory.browse.browse import LISTED, Shelf
 from memory.chat.edits import Edits
 from memory.context import Context
 from memory.errors import MemoryFault, NotFound
@@ -26,7 +27,6 @@ from memory.forgetting.forgetting import ForgetPreview
 from memory.people.keyring import KeyScope
 from memory.recall.search import Hit
 from memory.service import Service
-from memory.store.browsing import LISTED, Shelf
 from memory.store.memories import Memory
 from memory.store.questions import Question
 

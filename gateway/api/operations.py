@@ -36,8 +36,8 @@ from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said
 from gateway.wording import phrases
 from gateway.wording.texts import REFUSALS, Texts, spoken
-from memory.chat.browse import About
-from memory.chat.shown import Shown
+from memory.browse.browse import About, Shelf
+from memory.browse.shown import Shown
 from memory.context import Context
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
 from memory.forgetting.choose import Selection
@@ -46,7 +46,6 @@ from memory.mailbox.outbox import Part
 from memory.recall.recall import excerpt
 from memory.recall.search import Hit
 from memory.service import Service
-from memory.store.browsing import Shelf
 from memory.store.memories import Memory
 from memory.store.questions import Question
 

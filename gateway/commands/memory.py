@@ -18,8 +18,8 @@ from gateway.commands import learning, lines, listing, night, pages, why
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.pipeline.delivery import shows
 from gateway.wording.texts import REFUSALS
+from memory.browse.shown import Shown
 from memory.chat.edits import Edits
-from memory.chat.shown import Shown
 from memory.errors import Derived, NotCurrent, NotYours
 from memory.store.memories import Memory
 

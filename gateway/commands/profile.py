@@ -13,7 +13,7 @@ from gateway.commands.call import Call, excerpt
 from gateway.commands.memory import keep
 from gateway.wording.texts import Texts, spoken
 from languages import LANGUAGES, Language, part
-from memory.chat.browse import FilledSlot
+from memory.browse.browse import FilledSlot
 from memory.chat.edits import Edits
 from memory.jobs.style import LEAST as MANNER_LEAST
 from memory.jobs.style import LIMIT as MANNER_LIMIT

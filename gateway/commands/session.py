@@ -8,9 +8,8 @@ from gateway.commands.why import NO_MODEL
 from gateway.pipeline import allowance
 from gateway.wording.texts import Texts
 from memory.chat.edits import Edits
-from memory.chat.stats import Status
+from memory.chat.stats import Status, Used
 from memory.chat.summary import SECTIONS as SUMMARY_SECTIONS
-from memory.store.usage import Used
 
 #: Longest task, in characters: it stands in every prompt.
 _TASK = 300

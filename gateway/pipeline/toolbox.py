@@ -38,7 +38,7 @@ from gateway.internet.tools import FETCH, FetchArguments, WebTools
 from gateway.pipeline.questions import DO
 from gateway.wording import phrases, reminder_lines
 from gateway.wording.texts import REFUSALS, Texts
-from memory.chat.browse import About
+from memory.browse.browse import About
 from memory.chat.edits import Edits
 from memory.chat.outside_calls import CALL
 from memory.chat.stats import ScopeStats

@@ -19,10 +19,10 @@ from channels.base import Inbound
 from gateway.reading.attachments import own_words, plain_name
 from gateway.wording.phrases import wording
 from languages import LANGUAGES, Language, part
-from memory.dates import local_time
 from memory.errors import Derived, MemoryFault, NotCurrent, NotFound, NotWished, NotYours, UnknownFilter, UnreadFilter
 from memory.filters import Name as FilterName
 from memory.text.language import language_of
+from memory.text.times.clock import local_time
 
 _ENGLISH: Final[Mapping[str, str]] = wording("en")["texts"]
 
