@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from channels.base import CommandSpec, Form, Inbound, Option, Suggestion
-from gateway.actions.memory import FORGET
+from gateway.actions.memory import FORGET, syntax
 from gateway.commands import (
     admin,
     doubts,
@@ -268,9 +268,12 @@ TABLE: tuple[Command, ...] = (
     Command(
         name="remind", usage=reminders.USAGE, run=reminders.remind, shared=True, options=(_option("text"),),
     ),
-    Command(name="remember", usage="/remember <text>", run=memory.remember, options=(_option("text"),), forms=True),
     Command(
-        name="correct", usage="/correct <id> <new value>", run=memory.correct, forms=True,
+        name="remember", usage=f"/remember {syntax('remember')}", run=memory.remember, forms=True,
+        options=(_option("text"),),
+    ),
+    Command(
+        name="correct", usage=f"/correct {syntax('correct')}", run=memory.correct, forms=True,
         options=(_option("id", required=True, suggests=True), _option("value")),
     ),
     Command(
