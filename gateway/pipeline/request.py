@@ -225,7 +225,7 @@ class TurnRequest:
         what was said lately and the values are enough.
         """
         if self.served.offline:
-            lately = (_chat_message(message, message.text) for message in self.view.window)
+            lately = (ChatMessage(role=cast(Role, one.role), content=one.text) for one in self.view.window)
             return replace(self._values(), messages=(*(one.message for one in self._earlier()), *lately))
         count = self.served.gauge.count
         shares = self.served.shares(room, tools)

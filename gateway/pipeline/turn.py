@@ -20,6 +20,7 @@ from agents import agent, skills
 from agents.budget import Allotment
 from agents.foreign import ForeignTool
 from agents.llm import ChatMessage, Completion, ModelError, OnText, ToolCall, calls_from_json, calls_to_json
+from agents.offline.provider import OfflineProvider
 from agents.tools import Tool
 from channels.base import Button, Channel
 from gateway.internet.tools import NAMES as WEB_TOOLS
@@ -34,6 +35,7 @@ from gateway.pipeline.questions import DO, buttons
 from gateway.pipeline.refusals import Refusals
 from gateway.pipeline.request import Agent, Heard, Limits, TurnRequest, in_words, obstacle, rests_on
 from gateway.pipeline.toolbox import Toolbox
+from gateway.reading.attachments import own_words
 from gateway.wording import reminder_lines
 from gateway.wording.texts import Texts, spoken, told_by, written_in
 from languages import Language
@@ -175,7 +177,7 @@ class TurnRunner:
             async with self._listener(channel, heard, turn, course) as on_text, self.deadline(where.session_key):
                 course.foreign = () if served.offline else await served.foreign()
                 course.shares = self._shares(served, turn, texts, course.foreign)
-                view = await self.tally.timed("look", self._view(served, turn, course.shares))
+                view = await self.tally.timed("look", self._view(served, turn, course.shares, texts))
                 texts = replace(texts, language=_language(turn, view, texts.language))
                 course.listen(on_text)
                 outcome, view = await self.tally.timed(
@@ -419,7 +421,7 @@ class TurnRunner:
         _, tools = self._toolbox(served, turn, texts, foreign)
         return served.shares(served.gauge.room(), [tool.spec for tool in tools])
 
-    async def _view(self, served: Agent, turn: Turn, shares: Allotment) -> TurnMaterial:
+    async def _view(self, served: Agent, turn: Turn, shares: Allotment, texts: Texts) -> TurnMaterial:
         settings = served.spec.memory
         budget = Budget(
             items=settings.recall_items,
@@ -433,7 +435,7 @@ class TurnRunner:
             budget if settings.enabled else None,
             window_tokens=shares.window,
             window_messages=served.spec.window.messages,
-            lately=_LATELY if served.offline else 0,
+            lately=_LATELY if _may_ask(served, turn, texts.language) else 0,
             compacted=served.compacts,
             modelless=served.offline,
         )
@@ -656,6 +658,16 @@ def _closed(shown: str) -> str:
     """Returns a text that may have been cut off within a code block, with its end: what follows is no code."""
     open_block = sum(line.lstrip().startswith("```") for line in shown.splitlines()) % 2
     return f"{shown}\n```" if open_block else shown
+
+
+def _may_ask(served: Agent, turn: Turn, language: Language) -> bool:
+    """Returns whether an agent without a model may be asked something, in the person's language or in `language`."""
+    if not isinstance(served.provider, OfflineProvider):
+        return served.offline
+    said = own_words("\n".join(message.text for message in turn.said))
+    languages = {language, spoken(turn.context.speaker.language, language)}
+    # Where the words don't show their language, that of earlier ones decides.
+    return told_by(said) is None or any(served.provider.asks(said, one) for one in languages)
 
 
 def _retry(turn: Turn, texts: Texts) -> tuple[Button, ...]:
