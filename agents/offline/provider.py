@@ -38,12 +38,15 @@ class OfflineProvider:
 
         self._tokens, self._simplified, self._sentences = simple_tokens, simplified, sentences
 
+    def asks(self, text: str, language: str) -> bool:
+        """Returns whether a message asks anything, so that its answer may need more than the facts found for it."""
+        spoken = speech(language, self._simplified, self._sentences)
+        said = _read(text)
+        return asks_plans(said, spoken) or any(is_question(one, spoken) for one in spoken.split(spoken.read(said)))
+
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
         spoken = speech(request.language, self._simplified, self._sentences)
-        if len(request.said) > READ_OFFLINE:
-            request = replace(
-                request, said=f"{request.said[: READ_OFFLINE // 2]}\n{request.said[-READ_OFFLINE // 2 :]}"
-            )
+        request = replace(request, said=_read(request.said))
         # What is remembered may be long and much.
         text, used = await asyncio.to_thread(_reply, request, spoken, self._tokens)
         if on_text is not None:
@@ -53,6 +56,11 @@ class OfflineProvider:
 
     async def aclose(self) -> None:
         return None
+
+
+def _read(text: str) -> str:
+    """Returns what is read of a person's words."""
+    return text if len(text) <= READ_OFFLINE else f"{text[: READ_OFFLINE // 2]}\n{text[-READ_OFFLINE // 2 :]}"
 
 
 def _reply(request: Request, spoken: Speech, tokens: Tokens) -> Told:

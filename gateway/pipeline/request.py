@@ -226,7 +226,7 @@ class TurnRequest:
         what was said lately and the values are enough.
         """
         if self.served.offline:
-            lately = (_chat_message(message, message.text) for message in self.view.window)
+            lately = (ChatMessage(role=cast(Role, one.role), content=one.text) for one in self.view.window)
             values = self._values()
             self.cut = len(values.said) > budget.READ_OFFLINE
             return replace(values, messages=(*(one.message for one in self._earlier()), *lately))
