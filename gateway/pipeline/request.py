@@ -52,7 +52,7 @@ from memory.reminders.reminding import Reminder
 from memory.store.attachments import Attached
 from memory.store.history import Message
 from memory.store.memories import Memory
-from memory.text.times.days import days_named
+from memory.text.times.spans import days_named
 
 #: The sentence that tells the model which of the pictures beside a message are not new.
 _SEEN_AGAIN: Final = "the last {} of the pictures beside this message came with earlier ones and are shown again"

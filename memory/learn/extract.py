@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import get_args
 
-from memory import dates, keys
+from memory import keys
 from memory.learn.answer import Answer, EntityItem, FactItem, Item, StyleItem
 from memory.learn.ask import INSTRUCTIONS, Stretch
 from memory.learn.grounding import Claim, SaidText, Verdict, is_quoted, judge
@@ -32,6 +32,8 @@ from memory.store.history import Message
 from memory.store.memories import SURE, Draft, Memory
 from memory.text.guard import clean, injection_flags
 from memory.text.secrets.redact import redact
+from memory.text.times import clock
+from memory.text.times.spans import anchor
 from memory.text.words import tokens
 
 #: Values with nothing to keep: without one letter or digit in any script, or just a number, a path or a time.
@@ -84,7 +86,7 @@ class Finding:
 
 def propose(text: str, *, scope: Scope, said_at: int, timezone: str) -> list[Draft]:
     """Returns the facts about the scope's speaker that patterns find in one of their messages."""
-    today = dates.local_date(said_at, timezone)
+    today = clock.local_date(said_at, timezone)
     drafts = []
     for candidate in patterns.extract(text, today=today):
         draft = Draft(
@@ -97,7 +99,7 @@ def propose(text: str, *, scope: Scope, said_at: int, timezone: str) -> list[Dra
             agent_id=scope.agent_id if candidate.kind == "style" else None,
             category=candidate.category,
             key=keys.normalise_key(candidate.key),
-            value=dates.anchor(candidate.value, today)[: keys.VALUE_LIMIT],
+            value=anchor(candidate.value, today, ahead=candidate.key == "plan")[: keys.VALUE_LIMIT],
             topic=candidate.topic,
             importance=candidate.importance,
             confidence=candidate.confidence,
@@ -122,7 +124,7 @@ def read(messages: Sequence[Message], *, scope: Scope, timezone: str) -> list[Pr
 
 def noted(text: str, message: Message, *, scope: Scope, timezone: str) -> list[Proposal]:
     """Returns a message as a note: a person's correction is to be kept, though no pattern reads it."""
-    today = dates.local_date(message.said_at, timezone)
+    today = clock.local_date(message.said_at, timezone)
     draft = Draft(
         kind="fact",
         owner_id=scope.writes_to,
@@ -132,7 +134,7 @@ def noted(text: str, message: Message, *, scope: Scope, timezone: str) -> list[P
         category=keys.category_of("note") or "decision",
         topic="",
         key="note",
-        value=dates.anchor(safe(text), today)[: keys.VALUE_LIMIT],
+        value=anchor(safe(text), today)[: keys.VALUE_LIMIT],
         importance=5,
         confidence=0.7,
         origin="extracted",
@@ -192,7 +194,7 @@ def subject_of(about: str, speaker: str) -> str:
 
 def value_of(text: str, today: date) -> str:
     """Returns a value as it is kept, with its days as dates; it was said on `today`."""
-    return dates.anchor(safe(text), today)[: keys.VALUE_LIMIT].strip()
+    return anchor(safe(text), today)[: keys.VALUE_LIMIT].strip()
 
 
 def topic_of(text: str) -> str:
@@ -251,7 +253,7 @@ class _Origin:
 
     @property
     def today(self) -> date:
-        return dates.local_date(self.dated.said_at, self.timezone)
+        return clock.local_date(self.dated.said_at, self.timezone)
 
 
 def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> Finding | None:

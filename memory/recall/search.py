@@ -12,17 +12,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from functools import cache
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from memory import dates, periods
-from memory.dates import month_at
+import languages
 from memory.errors import StorageError, StoreBusy, StoreDamaged, StoreUnwritable
 from memory.filters import NO_FILTERS, Filters
-from memory.periods import Range
 from memory.recall import index, late, rank
 from memory.recall.bm25 import bm25, idf, table
 from memory.recall.embed import Tokens
@@ -34,10 +33,15 @@ from memory.score import ScorePart
 from memory.store import documents, entities, filtered, memories, passages
 from memory.store.database import INDEX, Database, Reader, Row
 from memory.store.fading import left
+from memory.store.history import Message
 from memory.store.memories import Memory
 from memory.store.passages import Passage
 from memory.store.vectors import Vectors
 from memory.text import words
+from memory.text.language import language_of
+from memory.text.times import clock
+from memory.text.times.calendar import month_at
+from memory.text.times.spans import Span, spans
 
 log = structlog.get_logger(__name__)
 
@@ -79,6 +83,8 @@ _SHORT_DAYS = 7
 _LEEWAY_MS = 2 * _DAY_MS
 #: Tokens from which a message gets the full score when only its time is known.
 _LONG_TOKENS = 60
+#: A message's author and its words without regard to case and spacing.
+_Words: TypeAlias = tuple[int | None, str]
 T = TypeVar("T")
 H = TypeVar("H", "Hit", "_Bent")
 
@@ -296,8 +302,8 @@ class Search:
         return await self._database.read(without)
 
     def _query(self, scope: Scope, text: str, timezone: str, besides: Set[int]) -> Query:
-        today = dates.local_date(self._now(), timezone)
-        named = periods.ranges(text, today)
+        today = clock.local_date(self._now(), timezone)
+        named = spans(text, today, looks="back")
         only_time = bool(named) and not _asks_more(text, named)
         # "Today" and "lately" are said in passing: a message does not ask about these times.
         asked_about = [period for period in named if only_time or (period.first < today and not period.vague)]
@@ -328,23 +334,29 @@ def _questions(text: str) -> list[str]:
     return asked[:_MOST_QUESTIONS] if several else []
 
 
-def _time(period: Range, timezone: str) -> Time:
-    first, last = periods.moments(period, timezone)
+def _time(period: Span, timezone: str) -> Time:
+    first, last = clock.moments(period.first, period.last, timezone)
     if (period.last - period.first).days > _SHORT_DAYS:
         return Time(first=first, last=last, around=(first, first))
     # People tell of a day soon after it, and the day they name is rarely off by more than a few days.
-    month = replace(period, first=period.first.replace(day=1), last=month_at(period.last, 0)[1])
-    return Time(first=first - _LEEWAY_MS, last=last + _LEEWAY_MS, around=periods.moments(month, timezone))
+    around = clock.moments(period.first.replace(day=1), month_at(period.last, 0).last, timezone)
+    return Time(first=first - _LEEWAY_MS, last=last + _LEEWAY_MS, around=around)
 
 
-def _asks_more(text: str, named: Sequence[Range]) -> bool:
+def _asks_more(text: str, named: Sequence[Span]) -> bool:
     """Returns whether the text asks for anything but times, stop words and "what did I say"."""
     rest = text
     for period in reversed(named):
         rest = f"{rest[: period.start]} {rest[period.end :]}"
-    idle = words.stop_tokens() | _SAYING
+    idle = words.stop_tokens() | _saying("en") | _saying("zh") | _saying(language_of(text) or "en")
     # In scripts without spaces a token is a pair of characters, which says no more than the two characters do.
     return any(token not in idle and (token.isascii() or not idle.issuperset(token)) for token in words.tokens(rest))
+
+
+@cache
+def _saying(language: str) -> frozenset[str]:
+    """Returns the words with which people ask what was talked about in general."""
+    return frozenset(words.tokens(languages.part(language, "language")["saying"]))
 
 
 class _NotWhole(Exception):
@@ -602,27 +614,47 @@ def _fetched(reader: Reader, scope: Scope, best: Sequence[_Bent], *, limit: int)
 
     A message that was said twice appears once.
     """
-    hits: list[Hit] = []
-    said_before: set[tuple[int | None, str]] = set()
-    start = 0
-    # One pass is enough unless rows disappeared between index and table, or repeat each other.
-    while len(hits) < limit and start < len(best):
-        some = best[start : start + limit - len(hits)]
-        start += len(some)
-        ids = [documents.row_id(one.doc) for one in some if one.memory is None]
-        said = passages.with_neighbours(reader, scope, ids)
-        passage_of = {documents.of_message(passage.message.id): passage for passage in said}
-        for one in some:
-            passage = passage_of.get(one.doc)
-            if passage is not None:
-                words_said = (passage.message.author_id, " ".join(passage.message.text.casefold().split()))
-                if words_said in said_before:
-                    continue
-                said_before.add(words_said)
-            if one.memory is not None or passage is not None:
-                near = round(one.ranked.candidate.nearness, 3)
-                hits.append(Hit(score=one.score, memory=one.memory, passage=passage, parts=one.parts, nearness=near))
+    said_before: set[_Words] = set()
+    hits = _hits(reader, scope, best[:limit], said_before)
+    if len(hits) < limit < len(best):
+        # Rows that disappeared between index and table, or repeat each other, make room for others.
+        hits += _hits(reader, scope, _others(reader, scope, best[limit:], said_before, limit - len(hits)), said_before)
     return hits
+
+
+def _hits(reader: Reader, scope: Scope, some: Sequence[_Bent], said_before: set[_Words]) -> list[Hit]:
+    """Returns the documents with their rows, without messages that were `said_before`, and adds to those."""
+    said = passages.with_neighbours(reader, scope, [documents.row_id(one.doc) for one in some if one.memory is None])
+    passage_of = {documents.of_message(passage.message.id): passage for passage in said}
+    hits: list[Hit] = []
+    for one in some:
+        passage = passage_of.get(one.doc)
+        if passage is not None:
+            if (words_said := _words(passage.message)) in said_before:
+                continue
+            said_before.add(words_said)
+        if one.memory is not None or passage is not None:
+            near = round(one.ranked.candidate.nearness, 3)
+            hits.append(Hit(score=one.score, memory=one.memory, passage=passage, parts=one.parts, nearness=near))
+    return hits
+
+
+def _others(reader: Reader, scope: Scope, best: Sequence[_Bent], said_before: Set[_Words], limit: int) -> list[_Bent]:
+    """Returns the first `limit` documents that hold nothing that was `said_before`, or twice here."""
+    messages = passages.by_ids(reader, scope, [documents.row_id(one.doc) for one in best if one.memory is None])
+    said = {documents.of_message(message.id): _words(message) for message in messages}
+    taken, others = set(said_before), list[_Bent]()
+    for one in best:
+        if one.memory is not None or ((words_said := said.get(one.doc)) is not None and words_said not in taken):
+            others.append(one)
+            taken.update(() if one.memory is not None else (said[one.doc],))
+        if len(others) == limit:
+            break
+    return others
+
+
+def _words(message: Message) -> _Words:
+    return message.author_id, " ".join(message.text.casefold().split())
 
 
 def _by_time(reader: Reader, scope: Scope, query: Query, *, limit: int) -> list[Hit]:
@@ -726,13 +758,6 @@ def _successors_first(hits: list[H]) -> list[H]:
     return ordered
 
 
-#: Words that ask what was talked about in general.
-_SAYING = frozenset(
-    words.tokens(
-        "say said tell told talk talked mention mentioned chat chatted discuss discussed happen happened did do doing"
-        " done been up anything something new 说 说了 聊 聊了 谈 讲 告诉 提到 发生 做 干 事 事情 些 过"
-    )
-)
 #: A sentence with its end. A full stop between digits or letters does not end one.
 _SENTENCE = re.compile(r"[^.!?。！？\n]{1,500}(?:[.](?=\w)[^.!?。！？\n]{0,500}){0,20}[.!?。！？\n]{0,3}")
 #: Words by which a person means themselves.

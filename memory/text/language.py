@@ -42,6 +42,11 @@ def language_of(text: str) -> str | None:
     return leading[0] if shown and len(leading) == 1 else None
 
 
+def is_common_in_another(word: str, code: str) -> bool:
+    """Returns whether a word is a common one of another language than `code`: "hier" is French for yesterday."""
+    return any(other != code for other, _ in _lists()[0].get(word.casefold(), ()))
+
+
 def last_language(codes: Iterable[tuple[str, str | None]]) -> str | None:
     """Returns the language in which a person last wrote, from pairs of a text and its `language_of`, newest first.
 
