@@ -86,9 +86,13 @@ class _Clause:
     segments: list[tuple[str, _Turn]]
 
     @property
+    def feels(self) -> bool:
+        return _has("feels", self.segments[0][0])
+
+    @property
     def may_ask(self) -> bool:
         """False for a statement, but of what its speaker likes."""
-        return self.role != "states" or _has("feels", self.segments[0][0])
+        return self.role != "states" or self.feels
 
     @property
     def ends_denied(self) -> bool:
@@ -253,7 +257,7 @@ def _agreed(text: str, before: str) -> list[_Contents]:
     """
     plain, offer = _plain(text[:_YES]), _plain("".join(sentences.parts(before)[-1:]))
     yes = _word("agrees").match(plain)
-    if yes is None or not _is_question(offer) or not _has("offers", offer):
+    if yes is None or not _is_question(offer) or not _has("offers", offer) or _is_question(plain.partition(" ")[0]):
         return []
     # 好 is a yes alone, and no yes as the beginning of a word.
     if _UNSPACED.match(plain) and len(re.split(r"[\W_]", plain, maxsplit=1)[0]) > len(yes.group()) + 2:
@@ -343,7 +347,7 @@ def _clauses(plain: str) -> list[_Clause]:
             others = role == "depends" and _is_of_others(segment)
             last.role = "states" if others else "asks" if "asks" in (role, last.role) else last.role
             leads = japanese and role == "thing"
-        elif last is not None and role == "asks" and empty and last.may_ask:
+        elif last is not None and role == "asks" and empty and last.may_ask and (_denials(segment) or last.feels):
             if leads := bool(_denials(segment)):  # "emojis, please don't"
                 last.segments = [(text, "open" if last.role == "asks" else "denied") for text, _ in last.segments]
             last.role = "asks"
@@ -426,7 +430,14 @@ def _role_of(segment: str) -> _Role:
         return "asks"
     if depends or (_begins("regards", segment) and not _names_manner(segment)):
         return "depends"
-    return "states" if _begins("subjects", segment, start) or _has("finite", segment) else "thing"
+    states = _begins("subjects", segment, start) or _has("finite", segment) or _is_inverted(segment, start)
+    return "states" if states else "thing"
+
+
+def _is_inverted(segment: str, start: int) -> bool:
+    """Returns whether a subject follows the verb: "antworte ich"."""
+    verb = _word("orders").match(segment, start)
+    return verb is not None and _begins("inverts", segment[verb.end() :].lstrip())
 
 
 def _asks(segment: str, start: int) -> bool:
@@ -435,7 +446,9 @@ def _asks(segment: str, start: int) -> bool:
     if _is_deed(segment):
         return False
     polite = _word("please").sub(" ", segment) if _begins("subjects", segment, start) else segment
-    if _has("asks", polite) or _has("polite", segment) or _begins("orders", segment, start):
+    if _has("asks", polite) or _has("polite", segment):
+        return True
+    if _begins("orders", segment, start) and not _is_inverted(segment, start):
         return True
     if _ends_with("ends", segment) or any(place == 0 for place, _ in _denials(segment[start:])):
         return True
