@@ -507,12 +507,13 @@ def _turn_at(segment: str, match: re.Match[str], denied: Sequence[tuple[int, int
     """Returns whether a segment denies the word that matches, by denials before it or, in some words, behind it."""
     if not denied:
         return "open" if _has("either", segment[: match.start()]) else turn
-    stop = max((each.start() for each in _word("stops").finditer(segment)), default=-1)
+    stops = {each.start() for each in _word("stops").finditer(segment)}
+    stop = max(stops, default=-1)
     if _KANA.search(segment):
         behind = [start for start, _ in denied if match.start() <= start <= match.end() + _DENIED_WITHIN]
         goes_on = any(match.end() <= stop < start for start in behind)
         return turn if not behind else "open" if goes_on else "denied"
-    if any(start < stop for start, _ in denied):
+    if any(start < stop and start not in stops for start, _ in denied):
         return "open"  # "don't stop"
     before = [end for start, end in denied if start <= match.start()]
     if before:
