@@ -12,7 +12,7 @@ from pathlib import Path
 
 import structlog
 
-from memory.chat.browse import Browse
+from memory.browse.browse import Browse
 from memory.chat.compaction import Compaction
 from memory.chat.doubts import Doubts
 from memory.chat.identities import Identities
@@ -22,7 +22,7 @@ from memory.chat.requests import EditRequests
 from memory.chat.stats import Stats
 from memory.chat.turns import Turns
 from memory.forgetting.forgetting import Forgetting
-from memory.jobs.housekeeping import Housekeeping, Keeping
+from memory.housekeeping import Housekeeping, Keeping
 from memory.jobs.runner import Jobs
 from memory.jobs.style_updates import StyleUpdates
 from memory.jobs.table import TABLE

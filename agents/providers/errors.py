@@ -35,6 +35,8 @@ from agents.llm import (
 #: Bytes read of a refusal's body, and characters shown of its text.
 MOST_ERROR_BYTES = 64 * 1024
 _MOST_QUOTED = 300
+#: The characters of a refusal that teach something. Some servers append the whole conversation to their own words.
+MOST_READ = 500
 #: A refusal that shares this many characters in a row with the request is taken to repeat it.
 _REPEATED = 16
 
@@ -230,7 +232,8 @@ class Refusal:
 
     If a relay wraps a refusal in its own, they are those of the innermost one. `param` names the refused field, if it
     is named apart. `status` is the HTTP status that stands in the body, `wait` the seconds to wait that it names,
-    `passing` is true if it promises more in a while, and `repeats` if it holds words of the request.
+    `passing` is true if it promises more in a while, `echoes` if it holds words of the request, and `repeats` if these
+    stand where it is quoted.
     """
 
     text: str = ""
@@ -240,6 +243,7 @@ class Refusal:
     wait: float | None = None
     passing: bool = False
     repeats: bool = False
+    echoes: bool = False
 
     @classmethod
     def parse(cls, raw: bytes, key: str) -> Refusal:
@@ -277,15 +281,19 @@ class Refusal:
         Errors are logged, and people's words must not be.
         """
         # The mark that replaces the name stands in no request.
-        told = self.text[:_MOST_QUOTED].replace(model, "\0")
-        pieces = {told[at : at + _REPEATED] for at in range(max(1, len(told) - _REPEATED + 1))}
+        told = self.text[:MOST_READ].replace(model, "\0")
+        pieces = [told[at : at + _REPEATED] for at in range(max(1, len(told) - _REPEATED + 1))]
+        first = MOST_READ
         for text in asked:
             plain = " ".join(text.split())
             for form in (plain, json.dumps(plain)[1:-1]):
-                short = 3 <= len(form) < _REPEATED and re.search(rf"(?<!\w){re.escape(form)}(?!\w)", told) is not None
-                if short or any(len(piece) == _REPEATED and piece in form for piece in pieces):
-                    return replace(self, repeats=True)
-        return self
+                if len(form) < _REPEATED:
+                    whole = re.search(rf"(?<!\w){re.escape(form)}(?!\w)", told) if len(form) >= 3 else None
+                    first = first if whole is None else min(first, whole.start())
+                else:
+                    held = (at for at, piece in enumerate(pieces[:first]) if len(piece) == _REPEATED and piece in form)
+                    first = next(held, first)
+        return replace(self, repeats=first < _MOST_QUOTED, echoes=first < MOST_READ)
 
     @property
     def quoted(self) -> str:

@@ -21,9 +21,7 @@ _NUMBER = re.compile("[1-9][0-9]{0,9}")
 
 async def keys(call: Call) -> None:
     action, _, rest = call.arguments.strip().partition(" ")
-    if call.inbound.chat_kind != "private":
-        await call.say(call.texts("keys.private"))
-    elif action == "make" and rest.strip():
+    if action == "make" and rest.strip():
         await _make(call, *asked_for(rest))
     elif action == "revoke" and _NUMBER.fullmatch(rest.strip()):
         await _revoke(call, int(rest))

@@ -157,9 +157,6 @@ async def answer_link(call: Call, question: Question, taken: str) -> None:
 
 
 async def unlink(call: Call) -> None:
-    if call.inbound.chat_kind != "private":
-        await call.say(call.texts("link.private"))
-        return
     accounts = await call.memory.privacy.accounts(call.context)
     if len(accounts) < 2:
         await call.say(call.texts("unlink.none"))

@@ -16,15 +16,16 @@ from typing import Final, Literal, TypeAlias, get_args
 from memory import filters
 from memory.errors import Derived, NotYours
 from memory.filters import Filters
+from memory.forgetting import forgettable
 from memory.mailbox import outbox
 from memory.recall.cues import cues
 from memory.reminders import reminding
 from memory.reminders.reminding import Reminder
 from memory.scope import Scope
-from memory.store import entities, filtered, forgettable, history, lineage, memories, passages, people, recalls, scopes
+from memory.store import entities, filtered, history, lineage, memories, passages, people, recalls, scopes
 from memory.store.chats import Session
 from memory.store.database import Reader
-from memory.store.forgettable import Reach
+from memory.store.filtered import Reach
 from memory.store.memories import Memory
 from memory.text import words as tokenised
 from memory.text.times import clock
@@ -235,7 +236,7 @@ def _chosen_rows(reader: Reader, asker: Asker, selection: Selection) -> Chosen:
         case "range":
             found = _learned_between(reader, asker, selection)
             period = (selection.first, selection.last)
-            said = frozenset(forgettable.messages(reader, _reach(reader, asker), said=period))
+            said = frozenset(filtered.within_reach(reader, _reach(reader, asker), said=period))
         case "here":
             said = frozenset(forgettable.messages_here(reader, asker.session.id, _reach(reader, asker)))
             found = lineage.taught_by(reader, asker.scope, said)
@@ -517,7 +518,7 @@ def _reminders_holding(reader: Reader, asker: Asker, phrase: str, terms: Set[str
 def _messages_holding(reader: Reader, asker: Asker, said: str) -> list[int]:
     if len(said) < (_PHRASE if said.isascii() else _PHRASE // 2):
         return []
-    return forgettable.messages(reader, _reach(reader, asker), text=said)
+    return filtered.within_reach(reader, _reach(reader, asker), text=said)
 
 
 def _with_versions(reader: Reader, scope: Scope, found: Sequence[Memory]) -> Selection | None:
@@ -540,7 +541,7 @@ def _everything(reader: Reader, asker: Asker) -> Chosen:
     reach = _reach(reader, asker)
     if asker.scope.private:
         reach = reach._replace(places=asker.scope.own)
-    held, said = forgettable.memories(reader, reach), forgettable.messages(reader, reach)
+    held, said = forgettable.memories(reader, reach), filtered.within_reach(reader, reach)
     return Chosen(memories=tuple(memories.of_ids(reader, held)), message_ids=frozenset(said))
 
 

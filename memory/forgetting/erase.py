@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Final, Literal
 
 from memory import keys, profile
-from memory.forgetting import choose, plan
+from memory.forgetting import choose, forgettable, plan
 from memory.forgetting.blanking import Sought, blank, clear_traffic, running_turns, sought_of
 from memory.forgetting.choose import Asker
 from memory.forgetting.plan import Plan
@@ -22,18 +22,7 @@ from memory.mailbox import inbox, outbox
 from memory.people import keyring, linking, privacy
 from memory.reminders import reminding
 from memory.scope import Scope
-from memory.store import (
-    attachments,
-    chats,
-    entities,
-    erasure,
-    forgettable,
-    history,
-    memories,
-    people,
-    questions,
-    recalls,
-)
+from memory.store import attachments, chats, entities, erasure, history, memories, people, questions, recalls
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Memory
 

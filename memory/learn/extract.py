@@ -47,7 +47,7 @@ _OBEYED = frozenset({"called", "boundary"})
 _UNSURE = 0.4
 #: The most findings that a model may take from one message, so that fifty invented ones do not push the others out.
 _MOST_OF_MESSAGE = 8
-#: The most styles of one answer that are weighed: to weigh one against a long message of wishes takes 30 ms.
+#: The most styles of one answer that are weighed, and the most facts that are instructions.
 _MOST_STYLES = 16
 _SUBJECT_LIMIT = 80
 #: The characters of a text that are read for a value: twice as many as are kept, so that no secret is cut there.
@@ -146,7 +146,10 @@ def noted(text: str, message: Message, *, scope: Scope, timezone: str) -> list[P
 
 def findings(answer: Answer, stretch: Stretch) -> list[Finding]:
     """Returns the findings to keep from a model's answer about `stretch`, without items that fail the bar."""
-    found: list[Finding | None] = [_fact(item, answer.entities, stretch) for item in answer.facts]
+    instructions = [item for item in answer.facts if kind_of(item)[1] == "instruction"]
+    skipped = {id(item) for item in instructions[_MOST_STYLES:]}
+    facts = (item for item in answer.facts if id(item) not in skipped)
+    found: list[Finding | None] = [_fact(item, answer.entities, stretch) for item in facts]
     found += [_style(item, stretch) for item in answer.styles[:_MOST_STYLES]]
     found += [_event(item, answer.entities, stretch) for item in answer.events]
     return _few_of_each([one for one in found if one is not None and worth_keeping(one.draft)])

@@ -113,7 +113,10 @@ class TokenEmbedder(Protocol):
     async def split(self, texts: Sequence[str]) -> list[list[str]]: ...
 
     async def tokens(self, texts: Sequence[str], *, query: bool) -> list[Tokens]:
-        """Returns the pieces of each text. Raises `EmbeddingFailed`."""
+        """Returns the pieces of each text, which are the same for a question and for a document.
+
+        `query` makes no difference but that a question does not wait for documents. Raises `EmbeddingFailed`.
+        """
         ...
 
     async def aclose(self) -> None: ...

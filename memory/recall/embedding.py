@@ -148,6 +148,8 @@ class Embedding:
         self._ordinary = np.zeros((1, 1), dtype=np.float32)
         self._trouble = ""
         self._questions: dict[int, EmbeddedQuestion] = {}
+        # The tokens of the same questions by their words. A message is indexed soon after it was asked.
+        self._tokens_of: dict[int, Tokens] = {}
         self._awake = asyncio.Event()
         self._opened = asyncio.Event()
         self._idle = asyncio.Event()
@@ -222,7 +224,11 @@ class Embedding:
             vector=vector, tokens=tokens_made[0] if tokens_made else None, usual=float((self._ordinary @ vector).max())
         )
         self._questions[key] = made
-        asyncio.get_running_loop().call_later(_QUESTION_SECONDS, self._questions.pop, key, None)
+        later = asyncio.get_running_loop().call_later
+        later(_QUESTION_SECONDS, self._questions.pop, key, None)
+        if made.tokens is not None:
+            self._tokens_of[hash(text.strip())] = made.tokens
+            later(_QUESTION_SECONDS, self._tokens_of.pop, hash(text.strip()), None)
         return made
 
     async def progress(self) -> EmbeddingProgress:
@@ -476,8 +482,11 @@ class Embedding:
         tokens = self._tokens
         suited = [job.found[1] if job.lacks_bits and tokens.suits(job.found[1]) else "" for job in jobs]
         pieces = [some[:_MOST_PIECES] for some in await _split(tokens, suited)]
-        distinct = list(dict.fromkeys(piece for some in pieces for piece in some))
-        made = dict(zip(distinct, await tokens.tokens(distinct, query=False) if distinct else [], strict=True))
+        distinct = dict.fromkeys(piece for some in pieces for piece in some)
+        # A text has the same tokens as a question and as a document.
+        made = {piece: known for piece in distinct if (known := self._tokens_of.get(hash(piece))) is not None}
+        missing = [piece for piece in distinct if piece not in made]
+        made |= zip(missing, await tokens.tokens(missing, query=False) if missing else [], strict=True)
         return [
             np.concatenate([_meaningful(made[piece]) for piece in some])[:_MOST_TOKENS] if some else None
             for some in pieces

@@ -8,7 +8,7 @@ of the budget. Nothing here changes a row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -22,7 +22,7 @@ from memory.store.database import Reader
 from memory.store.memories import Kind, Memory
 from memory.store.passages import Passage
 from memory.text import words
-from memory.text.likeness import differs_in_substance, jaccard
+from memory.text.likeness import Jaccard, differs_in_substance
 from memory.text.sentences import beginning
 
 #: "recalled": put into the prompt for this turn; "known": already there; "unused": found, but not needed.
@@ -164,48 +164,89 @@ def recall(
     `assistant` is the name that quotations give the agent.
     """
     present = {memory.id: memory for memory in (*snapshot.known, *snapshot.newer)}
-    sources = lineage.source_ids(reader, list({*present, *(hit.memory.id for hit in hits if hit.memory is not None)}))
-    told = {memory_id: memory for memory_id, memory in present.items() if memory.live}
+    ids = {*present, *(hit.memory.id for hit in hits if hit.memory is not None)}
+    sources = lineage.source_ids(reader, list(ids))
     terms = words.query_terms(query)
-    items: list[Recalled] = []
-    taken: list[Hit] = []
-    room = budget.tokens
+    placing = _Placing(present, snapshot.summed, sources, in_window, budget, count_tokens, terms)
     latest = _latest_reflection(hits)
+    items: list[Recalled] = []
     last: list[Recalled] = []
     for hit in hits:
-        said_in = sources[hit.memory.id] if hit.memory else {hit.passage.message.id} if hit.passage else set()
         item = _item(hit, query, terms, assistant)
-        there = hit.memory is not None and (hit.memory.id in present or hit.memory.id in snapshot.summed)
-        if there or (said_in and said_in <= in_window):
+        if placing.is_known(hit):
             items.append(replace(item, placed="known"))
-            continue
-        if hit.memory is not None and not budget.takes(hit.memory):
+        elif hit.memory is not None and not budget.takes(hit.memory):
             items.append(item)
-            continue
-        if hit.memory is not None and hit.memory.kind == "reflection":
-            share = min(room, int(budget.tokens * REFLECTION_SHARE)) - _RENDERING
-            shown = _summary(hit.memory, share, count_tokens) if hit.memory.id == latest else ""
-            if not shown or len(taken) == budget.items:
+        elif hit.memory is not None and hit.memory.kind == "reflection":
+            shown = placing.take_reflection(hit, hit.memory) if hit.memory.id == latest else ""
+            if shown:
+                last.append(replace(item, placed="recalled", shown=shown))
+            else:
                 items.append(item)
-                continue
-            taken.append(hit)
-            room -= count_tokens(hit.memory.key) + count_tokens(shown) + _RENDERING
-            last.append(replace(item, placed="recalled", shown=shown))
-            continue
-        cost = count_tokens(item.shown) if hit.memory is None else _cost(hit.memory, count_tokens)
-        repeated = any(_repeats(hit, other) for other in taken)
-        if hit.passage is not None:
-            taught = [memory for memory_id, memory in told.items() if hit.passage.message.id in sources[memory_id]]
-            repeated = repeated or _says_no_more(hit.passage.message.text, taught, terms)
-        if len(taken) == budget.items or cost + _RENDERING > room or repeated:
-            items.append(item)
-            continue
-        taken.append(hit)
-        room -= cost + _RENDERING
-        if hit.memory is not None:
-            told[hit.memory.id] = hit.memory
-        items.append(replace(item, placed="recalled"))
+        else:
+            items.append(replace(item, placed="recalled") if placing.take(hit, item.shown) else item)
     return Recall(snapshot=snapshot, items=(*items, *last))
+
+
+class _Placing:
+    """The room that is left for the hits of one question, and what was put there."""
+
+    def __init__(
+        self,
+        present: Mapping[int, Memory],
+        summed: Set[int],
+        sources: Mapping[int, Set[int]],
+        in_window: Set[int],
+        budget: Budget,
+        count_tokens: Callable[[str], int],
+        terms: Sequence[str],
+    ) -> None:
+        """`present` memories are in the prompt, those in `summed` as a part of others."""
+        self._there = {*present, *summed}
+        self._sources, self._in_window = sources, in_window
+        self._budget, self._count_tokens = budget, count_tokens
+        self._terms = terms
+        self._told = {memory_id: memory for memory_id, memory in present.items() if memory.live}
+        self._taken: list[Hit] = []
+        self._room = budget.tokens
+        self._likeness = Jaccard()
+
+    def is_known(self, hit: Hit) -> bool:
+        """Returns whether the prompt holds a hit anyway."""
+        said_in = self._sources[hit.memory.id] if hit.memory else {hit.passage.message.id} if hit.passage else set()
+        there = hit.memory is not None and hit.memory.id in self._there
+        return there or bool(said_in and said_in <= self._in_window)
+
+    def take_reflection(self, hit: Hit, memory: Memory) -> str:
+        """Returns as much of a reflection as has room, which is then taken; "" if nothing has."""
+        share = min(self._room, int(self._budget.tokens * REFLECTION_SHARE)) - _RENDERING
+        shown = _summary(memory, share, self._count_tokens)
+        if not shown or len(self._taken) == self._budget.items:
+            return ""
+        self._taken.append(hit)
+        self._room -= self._count_tokens(memory.key) + self._count_tokens(shown) + _RENDERING
+        return shown
+
+    def take(self, hit: Hit, shown: str) -> bool:
+        """Takes the room for a hit, of a passage for what is `shown` of it. Returns False if it has none, or says
+        nothing new."""
+        cost = self._count_tokens(shown) if hit.memory is None else _cost(hit.memory, self._count_tokens)
+        if len(self._taken) == self._budget.items or cost + _RENDERING > self._room or self._is_repeated(hit):
+            return False
+        self._taken.append(hit)
+        self._room -= cost + _RENDERING
+        if hit.memory is not None:
+            self._told[hit.memory.id] = hit.memory
+        return True
+
+    def _is_repeated(self, hit: Hit) -> bool:
+        if any(_repeats(hit, other, self._likeness) for other in self._taken):
+            return True
+        if hit.passage is None:
+            return False
+        message = hit.passage.message
+        taught = [memory for memory_id, memory in self._told.items() if message.id in self._sources[memory_id]]
+        return _says_no_more(message.text, taught, self._terms)
 
 
 def excerpt(passage: Passage, query: str, *, assistant: str) -> str:
@@ -277,7 +318,7 @@ def _asked_for(memory: Memory) -> str:
     return f"{memory.key} {memory.value} {memory.subject} {cues(memory.key)}"
 
 
-def _repeats(hit: Hit, other: Hit) -> bool:
+def _repeats(hit: Hit, other: Hit, likeness: Jaccard) -> bool:
     if hit.memory is not None and other.memory is not None:
         same = hit.memory.key == other.memory.key and hit.memory.subject_id == other.memory.subject_id
         one, two = hit.memory.value, other.memory.value
@@ -285,7 +326,7 @@ def _repeats(hit: Hit, other: Hit) -> bool:
         same, one, two = True, hit.passage.message.text, other.passage.message.text
     else:
         return False
-    return same and jaccard(one, two) >= _ALIKE and not differs_in_substance(one, two)
+    return same and likeness.of(one, two) >= _ALIKE and not differs_in_substance(one, two)
 
 
 def _cost(memory: Memory, count_tokens: Callable[[str], int]) -> int:

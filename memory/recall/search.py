@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import structlog
@@ -33,6 +33,7 @@ from memory.score import ScorePart
 from memory.store import documents, entities, filtered, memories, passages
 from memory.store.database import INDEX, Database, Reader, Row
 from memory.store.fading import left
+from memory.store.history import Message
 from memory.store.memories import Memory
 from memory.store.passages import Passage
 from memory.store.vectors import Vectors
@@ -82,6 +83,8 @@ _SHORT_DAYS = 7
 _LEEWAY_MS = 2 * _DAY_MS
 #: Tokens from which a message gets the full score when only its time is known.
 _LONG_TOKENS = 60
+#: A message's author and its words without regard to case and spacing.
+_Words: TypeAlias = tuple[int | None, str]
 T = TypeVar("T")
 H = TypeVar("H", "Hit", "_Bent")
 
@@ -611,27 +614,47 @@ def _fetched(reader: Reader, scope: Scope, best: Sequence[_Bent], *, limit: int)
 
     A message that was said twice appears once.
     """
-    hits: list[Hit] = []
-    said_before: set[tuple[int | None, str]] = set()
-    start = 0
-    # One pass is enough unless rows disappeared between index and table, or repeat each other.
-    while len(hits) < limit and start < len(best):
-        some = best[start : start + limit - len(hits)]
-        start += len(some)
-        ids = [documents.row_id(one.doc) for one in some if one.memory is None]
-        said = passages.with_neighbours(reader, scope, ids)
-        passage_of = {documents.of_message(passage.message.id): passage for passage in said}
-        for one in some:
-            passage = passage_of.get(one.doc)
-            if passage is not None:
-                words_said = (passage.message.author_id, " ".join(passage.message.text.casefold().split()))
-                if words_said in said_before:
-                    continue
-                said_before.add(words_said)
-            if one.memory is not None or passage is not None:
-                near = round(one.ranked.candidate.nearness, 3)
-                hits.append(Hit(score=one.score, memory=one.memory, passage=passage, parts=one.parts, nearness=near))
+    said_before: set[_Words] = set()
+    hits = _hits(reader, scope, best[:limit], said_before)
+    if len(hits) < limit < len(best):
+        # Rows that disappeared between index and table, or repeat each other, make room for others.
+        hits += _hits(reader, scope, _others(reader, scope, best[limit:], said_before, limit - len(hits)), said_before)
     return hits
+
+
+def _hits(reader: Reader, scope: Scope, some: Sequence[_Bent], said_before: set[_Words]) -> list[Hit]:
+    """Returns the documents with their rows, without messages that were `said_before`, and adds to those."""
+    said = passages.with_neighbours(reader, scope, [documents.row_id(one.doc) for one in some if one.memory is None])
+    passage_of = {documents.of_message(passage.message.id): passage for passage in said}
+    hits: list[Hit] = []
+    for one in some:
+        passage = passage_of.get(one.doc)
+        if passage is not None:
+            if (words_said := _words(passage.message)) in said_before:
+                continue
+            said_before.add(words_said)
+        if one.memory is not None or passage is not None:
+            near = round(one.ranked.candidate.nearness, 3)
+            hits.append(Hit(score=one.score, memory=one.memory, passage=passage, parts=one.parts, nearness=near))
+    return hits
+
+
+def _others(reader: Reader, scope: Scope, best: Sequence[_Bent], said_before: Set[_Words], limit: int) -> list[_Bent]:
+    """Returns the first `limit` documents that hold nothing that was `said_before`, or twice here."""
+    messages = passages.by_ids(reader, scope, [documents.row_id(one.doc) for one in best if one.memory is None])
+    said = {documents.of_message(message.id): _words(message) for message in messages}
+    taken, others = set(said_before), list[_Bent]()
+    for one in best:
+        if one.memory is not None or ((words_said := said.get(one.doc)) is not None and words_said not in taken):
+            others.append(one)
+            taken.update(() if one.memory is not None else (said[one.doc],))
+        if len(others) == limit:
+            break
+    return others
+
+
+def _words(message: Message) -> _Words:
+    return message.author_id, " ".join(message.text.casefold().split())
 
 
 def _by_time(reader: Reader, scope: Scope, query: Query, *, limit: int) -> list[Hit]:

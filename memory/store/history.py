@@ -501,7 +501,21 @@ _EMPTY = erasure.emptied("messages", besides=("author_name",))
 
 def message(row: Row) -> Message:
     """Returns a row that begins with `COLUMNS` as a `Message`."""
-    fields = {column: row[column] for column in COLUMNS.split(", ")}
-    fields["learn"] = bool(fields["learn"])
-    fields["recall"] = bool(fields["recall"])
-    return Message(**fields)
+    return Message(
+        id=row["id"],
+        session_id=row["session_id"],
+        turn_id=row["turn_id"],
+        role=row["role"],
+        author_id=row["author_id"],
+        author_name=row["author_name"],
+        text=row["text"],
+        tokens=row["tokens"],
+        learn=bool(row["learn"]),
+        recall=bool(row["recall"]),
+        sitting=row["sitting"],
+        nth=row["nth"],
+        said_at=row["said_at"],
+        platform_ref=row["platform_ref"],
+        tool_calls=row["tool_calls"],
+        tool_call_id=row["tool_call_id"],
+    )

@@ -59,10 +59,27 @@ class Term:
 
 def jaccard(a: str, b: str) -> float:
     """Returns the share, 0 to 1, of distinct tokens that both have; texts without tokens are alike only if equal."""
-    left, right = set(tokens(_spelled_out(a))), set(tokens(_spelled_out(b)))
-    if not left and not right:
-        return 1.0 if a.strip() == b.strip() else 0.0
-    return len(left & right) / len(left | right)
+    return Jaccard().of(a, b)
+
+
+class Jaccard:
+    """Compares some texts with each other, and takes each apart once."""
+
+    def __init__(self) -> None:
+        self._tokens: dict[str, frozenset[str]] = {}
+
+    def of(self, a: str, b: str) -> float:
+        """Returns what `jaccard` does."""
+        left, right = self._of(a), self._of(b)
+        if not left and not right:
+            return 1.0 if a.strip() == b.strip() else 0.0
+        return len(left & right) / len(left | right)
+
+    def _of(self, text: str) -> frozenset[str]:
+        known = self._tokens.get(text)
+        if known is None:
+            known = self._tokens[text] = frozenset(tokens(_spelled_out(text)))
+        return known
 
 
 def differs_in_substance(a: str, b: str) -> bool:

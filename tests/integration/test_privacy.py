@@ -21,7 +21,7 @@ from memory.chat.identities import Where, Who
 from memory.context import Context
 from memory.errors import NotWished
 from memory.forgetting.choose import Selection
-from memory.jobs.housekeeping import Keeping
+from memory.housekeeping import Keeping
 from memory.learn import keep
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
 from memory.people import privacy

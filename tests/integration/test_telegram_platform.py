@@ -76,9 +76,6 @@ class Client:
         done = await _read(self.bot.edit_message_text(text, chat, message, **self._more(more)))
         return done.to_dict()  # type: ignore[no-any-return]
 
-    async def delete(self, chat: int, message: int) -> bool:
-        return bool(await _read(self.bot.delete_message(chat, message)))
-
     async def answer(self, callback: str) -> bool:
         return bool(await _read(self.bot.answer_callback_query(callback)))
 
@@ -91,39 +88,15 @@ class Client:
         given = self.bot.set_my_commands(list(commands.items()), scope=_named(scope), language_code=language)
         return bool(await _read(given))
 
-    async def commands(self, language: str | None = None, scope: JSON | None = None) -> dict[str, str]:
-        got = await _read(self.bot.get_my_commands(scope=_named(scope), language_code=language))
-        return {one.command: one.description for one in got}
-
     async def delete_commands(self, language: str | None = None, scope: JSON | None = None) -> bool:
         return bool(await _read(self.bot.delete_my_commands(scope=_named(scope), language_code=language)))
 
     async def draft(self, chat: int, draft: int, text: str, **more: Any) -> bool:
         return bool(await _read(self.bot.send_message_draft(chat, draft, text, **self._more(more))))
 
-    async def keyboard(self, chat: int, message: int, rows: list[list[str]]) -> JSON:
-        markup = self._more({"rows": rows})["reply_markup"] if rows else None
-        done = await _read(self.bot.edit_message_reply_markup(chat, message, reply_markup=markup))
-        return done.to_dict()  # type: ignore[no-any-return]
-
-    async def chat(self, chat: int) -> JSON:
-        return (await _read(self.bot.get_chat(chat))).to_dict()  # type: ignore[no-any-return]
-
-    async def member(self, chat: int, user: int) -> str:
-        return str((await _read(self.bot.get_chat_member(chat, user))).status)
-
-    async def leave(self, chat: int) -> bool:
-        return bool(await _read(self.bot.leave_chat(chat)))
-
     async def file(self, file_id: str) -> bytes:
         found = await _read(self.bot.get_file(file_id))
         return bytes(await _read(found.download_as_bytearray()))
-
-    async def photo(self, chat: int, data: bytes, caption: str) -> JSON:
-        return (await _read(self.bot.send_photo(chat, data, caption=caption))).to_dict()  # type: ignore[no-any-return]
-
-    async def react(self, chat: int, message: int, emoji: str) -> bool:
-        return bool(await _read(self.bot.set_message_reaction(chat, message, reaction=emoji)))
 
     async def webhook(self, url: str, **more: Any) -> bool:
         return bool(await _read(self.bot.set_webhook(url, **more)))
@@ -358,11 +331,9 @@ async def test_an_edit_replaces_text_and_keyboard_or_says_that_nothing_changed(
     await client.edit(ADA, sent["message_id"], "done", entities=[{"type": "bold", "offset": 0, "length": 4}])
     with pytest.raises(Refusal, match="message can't be edited"):
         await client.edit(ADA, said.message_id, "yours")
-    await client.delete(ADA, sent["message_id"])
+    await platform.delete(sent["message_id"], chat=ADA)
     with pytest.raises(Refusal, match="message to edit not found"):
         await client.edit(ADA, sent["message_id"], "again")
-    with pytest.raises(Refusal, match="message to delete not found"):
-        await client.delete(ADA, sent["message_id"])
     message = (await platform.state())["chats"][str(ADA)]["messages"][1]
     assert [edit["text"] for edit in message["edits"]] == ["…", "done"] and message["deleted"]
 
@@ -474,17 +445,18 @@ async def test_who_sends_too_much_has_to_wait(client: Client, platform: Control)
     assert len((await platform.state())["violations"]) == 1
 
 
-async def test_the_menu_is_kept_by_language(client: Client) -> None:
+async def test_the_menu_is_kept_by_language(client: Client, platform: Control) -> None:
     """Commands in the person's language must not overwrite the others'."""
     await client.set_commands({"help": "what I can do"})
     await client.set_commands({"help": "我会什么"}, language="zh")
-    assert await client.commands() == {"help": "what I can do"}
-    assert await client.commands("zh") == {"help": "我会什么"}
+    await platform.say("hi", user=ADA)
+    assert await platform.menu(ADA, language="en") == {"help": "what I can do"}
+    assert await platform.menu(ADA, language="zh") == {"help": "我会什么"}
     with pytest.raises(Refusal, match="bot_command_invalid"):
         await client.set_commands({"Help me": "no"})
 
 
-async def test_files_go_both_ways(client: Client, platform: Control) -> None:
+async def test_files_are_fetched_by_their_ids(client: Client, platform: Control) -> None:
     """Attachments are fetched by id, then by path."""
     await platform.say("look", user=ADA, photo=b"jpeg bytes")
     await platform.say("read", user=ADA, document=b"text", filename="notes.txt")
@@ -495,22 +467,6 @@ async def test_files_go_both_ways(client: Client, platform: Control) -> None:
     assert await client.file(voice["voice"]["file_id"]) == b"ogg"
     with pytest.raises(Refusal, match="invalid file_id"):
         await client.file("nonsense")
-    sent = await client.photo(ADA, b"mine", "here")
-    assert sent["caption"] == "here" and await client.file(sent["photo"][-1]["file_id"]) == b"mine"
-    assert await client.react(ADA, sent["message_id"], "👍")
-
-
-async def test_people_and_places_can_be_asked_for(client: Client, platform: Control) -> None:
-    """Admin rights and titles come from here."""
-    await platform.say("hi", user=ADA, chat=GROUP, title="Cats")
-    assert (await client.chat(GROUP))["title"] == "Cats"
-    assert await client.member(GROUP, ADA) == "member"
-    for status in ("creator", "administrator", "left", "kicked"):
-        await platform.status(GROUP, ADA, status)
-        assert await client.member(GROUP, ADA) == status
-    await client.leave(GROUP)
-    with pytest.raises(Refusal, match="bot is not a member of the group chat"):
-        await client.send(GROUP, "bye")
 
 
 async def test_people_speak_in_all_the_ways_there_are(client: Client, platform: Control) -> None:
@@ -683,7 +639,6 @@ async def test_a_menu_is_the_narrowest_that_is_set(client: Client, platform: Con
     await client.set_commands({"ben": "b"}, scope={"type": "chat_member", "chat_id": GROUP, "user_id": BEN})
     assert await platform.menu(ADA, chat=GROUP) == {"ruler": "r"}
     assert await platform.menu(BEN, chat=GROUP) == {"ben": "b"}
-    assert await client.commands(scope={"type": "chat", "chat_id": GROUP}) == {"here": "h"}
     await client.delete_commands(scope={"type": "chat_member", "chat_id": GROUP, "user_id": BEN})
     assert await platform.menu(BEN, chat=GROUP) == {"here": "h"}
 
@@ -750,7 +705,7 @@ async def test_a_draft_is_refused_where_there_is_none(client: Client, platform: 
     assert [one["method"] for one in (await platform.state())["violations"]] == ["sendMessageDraft"]
 
 
-async def test_a_keyboard_has_rows_and_can_be_changed_alone(client: Client, platform: Control) -> None:
+async def test_a_keyboard_has_rows(client: Client, platform: Control) -> None:
     """Buttons are pressed as people see them, and only those that are there."""
     await platform.say("hi", user=ADA)
     sent = await client.send(ADA, "which?", rows=[["tea", "milk"], ["none"]])
@@ -759,15 +714,11 @@ async def test_a_keyboard_has_rows_and_can_be_changed_alone(client: Client, plat
     assert [[button["text"] for button in row] for row in keyboard] == [["Tea", "Milk"], ["None"]]
     await platform.press(message, label="None", chat=ADA, user=ADA)
     assert (await client.updates())[-1]["callback_query"]["data"] == "none"
-    changed = await client.keyboard(ADA, message, [["more"]])
-    assert changed["text"] == "which?"
+    await client.edit(ADA, message, "which?", rows=[["more"]])
     for data, label in (("tea", None), (None, "Tea"), (None, None)):
         with pytest.raises(ControlError):
             await platform.press(message, data, label=label, chat=ADA, user=ADA)
-    with pytest.raises(Refusal, match="message is not modified"):
-        await client.keyboard(ADA, message, [["more"]])
     await platform.press(message, "more", chat=ADA, user=ADA)
-    assert "reply_markup" not in await client.keyboard(ADA, message, [])
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ async def test_a_filtered_message_costs_no_other_conversation_its_room(tmp_path:
         assert server.refused[-2:] == [True, False]
         for n in range(26, 40):
             await talk.say(f"Day {n}. {day}", chat="ben")
-        assert largest(server.bodies[before:]) > 0.95 * filled
+        assert largest(server.bodies[before:]) > 0.8 * filled
         assert (await talk.say("Good.")).startswith("Answer") and server.refused[-2:] == [False, False]
 
 

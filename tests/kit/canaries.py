@@ -25,7 +25,7 @@ from memory.chat.identities import Where, Who
 from memory.chat.turns import Outcome, Said, Turn
 from memory.chat.window import TurnMaterial
 from memory.context import Context
-from memory.jobs.housekeeping import Keeping
+from memory.housekeeping import Keeping
 from memory.learn import keep
 from memory.learn.agents import AgentMemory
 from memory.learn.learner import Triggers

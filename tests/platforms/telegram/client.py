@@ -171,7 +171,7 @@ class Control(PlatformControl):
         return _update(await self.ask("member", chat=chat, change=change, user=user))
 
     async def status(self, chat: int, user: int, status: str) -> None:
-        """Sets what getChatMember says of a person: creator, administrator, member, left …"""
+        """Makes a person creator, administrator, member … of a group."""
         await self.ask("status", chat=chat, user=user, status=status)
 
     async def group(

@@ -18,8 +18,9 @@ from memory.errors import StorageError, StoreBusy
 from memory.forgetting import left_chats, retention
 from memory.forgetting.forgetting import Forgetting
 from memory.forgetting.left_chats import Erased
+from memory.jobs import runs
 from memory.reminders import reminding
-from memory.store import erasure, job_runs, vectors
+from memory.store import erasure, vectors
 from memory.store.database import Database, Durability, Transaction
 from memory.transfer import exported_files
 from memory.transfer.backups import Backups, Retention
@@ -137,7 +138,7 @@ class Housekeeping:
             vectors.evict(tx, now=now)
             erasure.drop_notes(tx, before=now - _DAY_MS)
             reminding.drop_old(tx, unasked_before=now - _DAY_MS, shown_before=now - _SHOWN_DAYS * _DAY_MS)
-            return job_runs.drop_old(tx, before=now - _RUN_DAYS * _DAY_MS)
+            return runs.drop_old(tx, before=now - _RUN_DAYS * _DAY_MS)
 
         return {"runs": await self._database.write(act)}
 

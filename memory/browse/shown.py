@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from memory.jobs import runs
+from memory.jobs.runs import Run
 from memory.scope import Scope
-from memory.store import job_runs, lineage, memories
+from memory.store import lineage, memories
 from memory.store.database import Reader
 from memory.store.fading import half_life, left
-from memory.store.job_runs import Run
 from memory.store.lineage import Source
 from memory.store.memories import Memory
 
@@ -43,9 +44,9 @@ def shown(reader: Reader, scope: Scope, short_id: str, *, now: int) -> Shown:
         sources=tuple(found[memory.id]),
         versions=tuple(lineage.versions(reader, scope, memory)),
         made_of=tuple(lineage.parents(reader, scope, memory.id)),
-        made_by=job_runs.made_by(reader, scope, memory) if memory.origin == "derived" else None,
+        made_by=runs.made_by(reader, scope, memory) if memory.origin == "derived" else None,
         made_into=tuple(lineage.made_into(reader, scope, memory.id)) if archived else (),
-        set_aside_by=job_runs.set_aside_by(reader, scope, memory) if archived else None,
+        set_aside_by=runs.set_aside_by(reader, scope, memory) if archived else None,
         left=left(memory, now=now),
         fades=half_life(memory) is not None,
     )

@@ -57,17 +57,15 @@ def talks(reader: Reader, scope: Scope, *, platform: str, limit: int) -> list[Co
     """Returns the conversations on a platform that still have messages, latest first."""
     within, opened = scope.owned("m"), scope.owned("f")
     rows = reader.all(
-        "select s.key as session_key, max(m.said_at) as last_at, (select text from messages f where f.session_id = s.id"
-        f" and f.role = 'user' and f.nth is not null and f.erased_at is null and {opened.sql} order by f.id limit 1)"
-        " as opening from sessions s join chats c on c.id = s.chat_id join messages m on m.session_id = s.id"
+        "select s.key as session_key, max(m.said_at) as last_at, coalesce((select text from messages f"
+        " where f.session_id = s.id and f.role = 'user' and f.nth is not null and f.erased_at is null"
+        f" and {opened.sql} order by f.id limit 1), '') as opening"
+        " from sessions s join chats c on c.id = s.chat_id join messages m on m.session_id = s.id"
         f" where s.id in {_THEIRS} and c.platform = ? and m.nth is not null and m.erased_at is null and {within.sql}"
         " group by s.id order by last_at desc limit ?",
         (*opened.parameters, scope.speakers, scope.agent_id, platform, *within.parameters, limit),
     )
-    return [
-        Conversation(session_key=row["session_key"], opening=row["opening"] or "", last_at=row["last_at"])
-        for row in rows
-    ]
+    return [Conversation(**dict(row)) for row in rows]
 
 
 @walled

@@ -6,20 +6,12 @@ Invariant: Nothing is changed here, and none of the rows read are shown to anybo
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 from memory.scope import Scope
 from memory.store.database import Reader, Row, walled
+from memory.store.filtered import Reach
 
 # Memories and messages that are chosen -------------------------------------------------------------------------------
-
-
-class Reach(NamedTuple):
-    """The rows that a person may have erased: all of `owners`, and the messages of `authors` in `places`."""
-
-    owners: Sequence[int]
-    places: Sequence[int]
-    authors: Sequence[int]
 
 
 def messages_of(
@@ -30,43 +22,6 @@ def messages_of(
         "select id from messages where id in (select value from json_each(?1)) and (role <> 'user'"
         " or author_id in (select value from json_each(?2)) or owner_id in (select value from json_each(?3)))",
         (message_ids, authors, owners),
-    )
-
-
-def messages(
-    reader: Reader, reach: Reach, *, text: str | None = None, said: tuple[int, int] | None = None
-) -> list[int]:
-    """Returns the messages within reach, newest first.
-
-    With `text`, only those that contain it in any case; with `said`, those from one time up to, not including, another.
-    """
-    narrowed, parameters = "", list[str | int]()
-    if text is not None:
-        narrowed, parameters = " and instr(lower(m.text), lower(?4)) > 0", [text]
-    elif said is not None:
-        narrowed, parameters = " and m.said_at >= ?4 and m.said_at < ?5", [*said]
-    found = reader.ids(
-        f"select m.id from messages m where m.erased_at is null{narrowed} and"
-        " (m.owner_id in (select value from json_each(?1)) or m.owner_id in (select value from json_each(?2))"
-        " and m.role = 'user' and m.author_id in (select value from json_each(?3)))",
-        (*reach, *parameters),
-    )
-    return sorted(found, reverse=True)
-
-
-def naming(reader: Reader, reach: Reach, spellings: Sequence[str]) -> list[Row]:
-    """Returns the messages within reach that contain any of these spellings, as rows of id and text.
-
-    The text holds the tool calls of a message, too.
-    """
-    return reader.all(
-        "select m.id, m.text || ' ' || coalesce(m.tool_calls, '') as text from messages m where m.erased_at is null"
-        " and exists (select 1 from json_each(?4) s where instr(m.text || ' ' || coalesce(m.tool_calls, ''), s.value)"
-        " > 0"
-        "   or instr(lower(m.text || ' ' || coalesce(m.tool_calls, '')), s.value) > 0) and"
-        " (m.owner_id in (select value from json_each(?1)) or m.owner_id in (select value from json_each(?2))"
-        " and m.role = 'user' and m.author_id in (select value from json_each(?3)))",
-        (*reach, spellings),
     )
 
 
@@ -107,17 +62,6 @@ def memories_of_people(reader: Reader, identity_ids: Sequence[int]) -> list[int]
         " (o.identity_id in (select value from json_each(?1)) or m.author_id in (select value from json_each(?1))"
         " or m.subject_id in (select value from json_each(?1)))",
         (identity_ids,),
-    )
-
-
-@walled
-def memories_about(reader: Reader, scope: Scope, name: str) -> list[int]:
-    """Returns the memories about a person whom the platform calls by this name."""
-    within = scope.predicate("m")
-    return reader.ids(
-        "select m.id from memories m join identities i on i.id = m.subject_id"
-        f" where lower(i.name) = lower(?) and {within.sql}",
-        (name, *within.parameters),
     )
 
 
@@ -287,19 +231,4 @@ def tool_traffic(reader: Reader, turn_ids: Collection[int]) -> list[int]:
         " and (m.role = 'tool' and m.erased_at is null or m.tool_calls is not null)"
         " and m.turn_id in (select value from json_each(?))",
         (turn_ids,),
-    )
-
-
-# Expired messages ----------------------------------------------------------------------------------------------------
-
-
-def said_before(reader: Reader, at: int, *, after: int, upto: int) -> list[int]:
-    """Returns the messages with ids above `after` and up to `upto` that were said before `at` (milliseconds UTC).
-
-    Messages of running turns are left out.
-    """
-    return reader.ids(
-        "select m.id from messages m where m.id > ? and m.id <= ? and m.said_at < ? and m.erased_at is null"
-        " and not exists (select 1 from turns t where t.id = m.turn_id and t.state = 'running') order by m.id",
-        (after, upto, at),
     )

@@ -88,26 +88,6 @@ def begin(
     )
 
 
-def counted(reader: Reader, import_id: int) -> ImportCounts:
-    """Returns the figures of an import so far."""
-    row = reader.one("select counts from imports where id = ?", (import_id,))
-    assert row is not None
-    return ImportCounts.from_json(row["counts"])
-
-
-def note_counts(tx: Transaction, import_id: int, counts: ImportCounts) -> None:
-    tx.run("update imports set counts = ? where id = ?", (counts.to_json(), import_id))
-
-
-def done(tx: Transaction, import_id: int, *, now: int) -> None:
-    tx.run("update imports set state = 'done', ended_at = ? where id = ?", (now, import_id))
-
-
-def undone(tx: Transaction, import_id: int, *, now: int) -> None:
-    """Records that all rows of an import were taken out."""
-    tx.run("update imports set state = 'undone', digest = '', ended_at = ? where id = ?", (now, import_id))
-
-
 def same_before(reader: Reader, owner_id: int, *, format: str, digest: str) -> Import | None:  # noqa: A002 - the column's name
     """Returns the last import of exactly the same files for this owner, unless it was undone."""
     row = reader.one(

@@ -287,23 +287,22 @@ def sum_on(reader: Reader, job: str, agent_id: int, day: str, figure: str) -> in
     )
 
 
-def last_done(reader: Reader, job: str, owner_id: int) -> int | None:
-    """Returns when a job last finished going through an owner's rows, in milliseconds UTC."""
-    row = reader.one(
-        "select max(i.finished_at) as at from job_items i join job_runs r on r.id = i.run_id"
-        " where r.job = ? and i.owner_id = ? and i.state in ('done', 'undone')",
-        (job, owner_id),
-    )
-    return None if row is None else row["at"]
-
-
 def last_begun(reader: Reader, job: str, owner_id: int) -> int | None:
     """Returns when the last run that went through an owner's rows to the end was begun, in milliseconds UTC.
 
     The run has seen the rows of that time; it may have missed later ones.
     """
+    return _last(reader, "r.started_at", job, owner_id)
+
+
+def last_done(reader: Reader, job: str, owner_id: int) -> int | None:
+    """Returns when a job last finished going through an owner's rows, in milliseconds UTC."""
+    return _last(reader, "i.finished_at", job, owner_id)
+
+
+def _last(reader: Reader, time: str, job: str, owner_id: int) -> int | None:
     row = reader.one(
-        "select max(r.started_at) as at from job_items i join job_runs r on r.id = i.run_id"
+        f"select max({time}) as at from job_items i join job_runs r on r.id = i.run_id"
         " where r.job = ? and i.owner_id = ? and i.state in ('done', 'undone')",
         (job, owner_id),
     )

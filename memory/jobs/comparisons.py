@@ -23,8 +23,6 @@ DoubtAnswer: TypeAlias = Literal["older", "newer", "both"]
 _APART_MS: Final = 20 * 3_600_000
 #: The condition for a doubt, c, that waits, as long as both facts, o and m, hold.
 _WAITING: Final = f"c.verdict = 'doubt' and c.asked_at is null and {LIVE} and {LIVE.replace('m.', 'o.')}"
-#: All doubts that no question was asked about. Some may be over, because a fact no longer holds.
-DOUBTS: Final = "select 1 from comparisons where verdict = 'doubt' and asked_at is null"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
+from memory.browse import talks
 from memory.context import Context, confined
-from memory.store import chats, job_runs, lineage, memories, passages, recalls, talks, usage
-from memory.store.database import Reader
+from memory.jobs import runs
+from memory.jobs.runs import Run
+from memory.store import chats, lineage, memories, passages, recalls, usage
+from memory.store.chats import Session
+from memory.store.database import Reader, Row
 from memory.store.history import Message
-from memory.store.job_runs import Run
 from memory.store.lineage import Source
 from memory.store.memories import Memory
 from memory.store.recalls import RecalledEntry
@@ -39,6 +43,13 @@ class Why:
     spent: tuple[Spent, ...]
 
 
+#: The turns that are over. With an error, a code, such a turn brought a notice instead of an answer.
+_OVER: Final = (
+    "select t.id as turn_id, t.error, coalesce(t.finished_at, t.started_at) as finished_at from turns t"
+    " where t.state in ('done', 'failed')"
+)
+
+
 def why(reader: Reader, context: Context, *, message: str | None = None, turn_id: int | None = None) -> Why | None:
     """Returns the material of the last reply in this session, or of the reply that the platform's `message` belongs
     to.
@@ -52,10 +63,10 @@ def why(reader: Reader, context: Context, *, message: str | None = None, turn_id
         if there is None:
             return None
         session = chats.session_by_id(reader, there)
-    turn = recalls.answered(reader, session, message, turn_id=turn_id)
+    turn = _answered(reader, session, message, turn_id)
     if turn is None:
         return None
-    entries = recalls.of_turn(reader, turn.turn_id)
+    entries = recalls.of_turn(reader, turn["turn_id"])
     named = {item: [e.item_id for e in entries if e.item == item] for item in ("memory", "message")}
     scope = confined(reader, context).scope
     known = memories.by_ids(reader, scope, named["memory"])
@@ -68,16 +79,33 @@ def why(reader: Reader, context: Context, *, message: str | None = None, turn_id
     rows: dict[tuple[str, int], Memory | Message] = {("memory", memory.id): memory for memory in known}
     rows |= {("message", message.id): message for message in messages}
     derived = [row for row in known if row.origin == "derived" and row.kind not in ("profile", "directive")]
-    runs = {row.id: job_runs.made_by(reader, scope, row) for row in derived}
+    runs = {row.id: runs.made_by(reader, scope, row) for row in derived}
     return Why(
-        turn_id=turn.turn_id,
-        answered_at=turn.finished_at,
-        error=turn.error,
+        turn_id=turn["turn_id"],
+        answered_at=turn["finished_at"],
+        error=turn["error"],
         entries=tuple((entry, rows.get((entry.item, entry.item_id))) for entry in entries),
         sources=lineage.sources(reader, scope, [memory.id for memory in known]),
         places={message.session_id: chats.session_by_id(reader, message.session_id).key for message in messages},
         replaced_by=lineage.holding_now(reader, scope, [m for m in known if m.valid_until is not None]),
         made_of={row.id: lineage.parents(reader, scope, row.id) for row in derived},
         made_by={memory_id: run for memory_id, run in runs.items() if run is not None},
-        spent=tuple(usage.of_turn(reader, turn.turn_id)),
+        spent=tuple(usage.of_turn(reader, turn["turn_id"])),
+    )
+
+
+def _answered(reader: Reader, session: Session, platform_ref: str | None, turn_id: int | None) -> Row | None:
+    """Returns the turn whose answer, or one of whose messages, has this id on the platform; without an id the newest.
+
+    With `turn_id` it is that turn. Returns None if this session has no such turn.
+    """
+    if turn_id is not None:
+        return reader.one(_OVER + " and t.session_id = ? and t.id = ?", (session.id, turn_id))
+    if platform_ref is None:
+        return reader.one(_OVER + " and t.session_id = ? order by t.id desc limit 1", (session.id,))
+    return reader.one(
+        _OVER + " and t.session_id = ?1 and t.id = coalesce((select max(o.turn_id) from outbox o"
+        " where o.session_key = ?2 and o.platform_ref = ?3 and o.turn_id is not null),"
+        " (select max(m.turn_id) from messages m where m.session_id = ?1 and m.platform_ref = ?3))",
+        (session.id, session.key, platform_ref),
     )
