@@ -142,7 +142,7 @@ VENDORS = {
 MOST: dict[str, int] = {
     "lines": 93_100,
     "test_lines": 100_600,
-    "options": 147,
+    "options": 156,
     "long_functions": 20,
     "two_way_rooms": 0,
     "process_files": 19,

@@ -23,7 +23,7 @@ from gateway.cli import offer
 from gateway.cli.status import without_names
 from gateway.commands.jobs import outcome
 from gateway.config.loading import Config, misplaced
-from gateway.config.settings import BotSettings
+from gateway.config.settings import DiscordSettings, OtherSettings, TelegramSettings
 from gateway.ops import health
 from gateway.ops.databases import Stores
 from gateway.ops.rights import open_to_others
@@ -292,6 +292,8 @@ async def _meaning(config: Config) -> Diagnosis:
 async def _platforms(config: Config) -> AsyncIterator[Diagnosis]:
     for bot in config.settings.channels.bots:
         about = f"channel {bot.id}"
+        if isinstance(bot, OtherSettings):
+            continue  # only its own channel knows how to ask for it
         try:
             name = await _met(bot)
         except ChannelError as error:
@@ -301,7 +303,7 @@ async def _platforms(config: Config) -> AsyncIterator[Diagnosis]:
             yield Diagnosis(about, "ok", f"{bot.platform.capitalize()} knows it as {name}")
 
 
-async def _met(bot: BotSettings) -> str:
+async def _met(bot: TelegramSettings | DiscordSettings) -> str:
     """Returns the name of a bot as its platform tells it. Raises `ChannelError`."""
     token = bot.token.get_secret_value()
     if bot.platform == "telegram":
