@@ -14,7 +14,8 @@ from gateway.commands.jobs import figures, job_name
 from gateway.commands.lines import ids_of
 from gateway.wording.texts import CATALOGUE
 from memory.errors import MemoryFault, NotFound, StorageError
-from memory.jobs.runner import Change, NoUndo, OwnerResult, Run
+from memory.jobs.runner import Change, NoUndo
+from memory.jobs.runs import OwnerResult, Run
 from memory.store.memories import Memory
 
 #: Runs shown in a list, changes shown of one run, and characters shown of one memory in both.

@@ -22,11 +22,12 @@ from gateway.wording.reminder_lines import PRESS
 from memory.chat.edits import Edits
 from memory.errors import NotFound, TooManyReminders
 from memory.reminders.orders import takes_back
-from memory.reminders.reminders import Reading, Unclear, due_of
+from memory.reminders.reminders import due_of
 from memory.reminders.reminding import LONGEST as LONGEST_REMINDER
 from memory.reminders.reminding import MOST as MOST_REMINDERS
 from memory.reminders.reminding import Reminder, ReminderKind, ReminderTimes, Reminding
 from memory.store.questions import Question
+from memory.text.times.phrases import Reading, Unclear
 from memory.text.times.phrases import is_request as asks_reminder
 
 USAGE: Final = (
