@@ -197,14 +197,18 @@ def _due(reader: Reader, scope: Scope, night: Night, left_alone: set[int]) -> li
         seen = -1 if anew else last
         if len(rows) <= _SHOWN and not anew:
             # If a run broke off, the rows it made of the group show that it was done; large ones may be half done.
-            # Wordings of one name become one before any group is looked at.
-            made = [row.id for row in rows if told[row.id]["merged"] and thing(row.key, row.value) is None]
-            seen = max([seen, *(told[memory_id]["created_at"] for memory_id in made)])
+            made = [row for row in rows if told[row.id]["merged"] and told[row.id]["created_at"] > last]
+            seen = max([seen, *(told[row.id]["created_at"] for row in made if _is_of_its_group(reader, scope, row))])
         for part in _parts(rows, night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS)):
             fresh = [one for one in part if not told[one.id]["merged"] and told[one.id]["created_at"] > seen]
             if fresh and len(part) > 1:
                 due.append(part)
     return due
+
+
+def _is_of_its_group(reader: Reader, scope: Scope, memory: Memory) -> bool:
+    """Returns whether a merged row was made of its own group alone, and not of facts that say the same elsewhere."""
+    return {_group(part) for part in lineage.merged(reader, scope, memory)} == {_group(memory)}
 
 
 def _last(reader: Reader, scope: Scope) -> tuple[int, bool]:
