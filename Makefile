@@ -84,9 +84,9 @@ types:
 # The pages of commands, options and the API, made from the tables and models; the conversation in README.md, made by
 # holding it.
 docs:
-	$(BIN)/python -m gateway.commands.reference > docs/commands.md
+	$(BIN)/python -m bench.commands > docs/commands.md
 	$(BIN)/python -m bench.options > docs/configuration.md
-	$(BIN)/python -m gateway.api.document > docs/openapi.json
+	$(BIN)/python -m bench.openapi > docs/openapi.json
 	$(BIN)/python -m bench.conversation --write
 
 # The pictures in README.md, drawn from the program at a terminal.
