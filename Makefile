@@ -57,7 +57,7 @@ test:
 
 # The tests marked `campaign`, and some on PostgreSQL. Without FORM=short also the long forms, which take hours.
 campaigns: venv browser
-	@$(PYTEST) -m "campaign or postgres" $$(grep -rlE 'mark\.(campaign|postgres)' tests --include='test_*.py'); marked=$$?; \
+	@$(PYTEST) -m "(campaign or postgres)$(if $(filter short,$(FORM)), and not campaign(long=True))" $$(grep -rlE 'mark\.(campaign|postgres)' tests --include='test_*.py'); marked=$$?; \
 	  $(PYTEST) --postgres $(ON_POSTGRES); exit $$((marked + $$?))
 ifneq ($(FORM),short)
 	@$(MAKE) --no-print-directory crash faults leaks attack test-postgres

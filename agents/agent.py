@@ -346,7 +346,7 @@ class _Asking:
         return whole if self.room is None else min(whole, self.room)
 
     def _is_long(self, request: Request) -> bool:
-        return size(request, self._gauge.count) > self._gauge.room() // 2
+        return size(request, self._gauge.count) > self._room() // 2
 
     def _may_help(self, error: ModelError, request: Request) -> bool:
         """Returns whether a request with less may be answered.

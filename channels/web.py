@@ -315,6 +315,7 @@ class WebChannel(Channel):
                     self._show_said(inbound)
                 if not taken.done():
                     taken.set_result(None)
+            del inbound  # it holds its files, and the next one may be long in coming
 
     async def fetch(self, inbound: Inbound, attachment: Attachment, *, limit: int) -> bytes:
         return carried(attachment, limit=limit)

@@ -61,7 +61,7 @@ from gateway.reception.dispatch import Speakers
 from gateway.reception.intake import Mask
 from gateway.reception.router import Flow, Router
 from gateway.reception.sharing import Sharing
-from memory.jobs.housekeeping import Keeping
+from memory.housekeeping import Keeping
 from memory.learn.agents import AgentMemory, Rotation
 from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
@@ -160,7 +160,7 @@ async def opened(
     close_to_others(config, DEFAULT_DATABASE)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(httpx.AsyncClient())
-        search, language = _search(settings, client), config.agents[config.default_agent].language
+        search = _search(settings, client)
         models = Models(client, Servers(time.monotonic), stack.enter_context(remembered(config.data_dir, now)))
         web = _web(config, client)
         made: dict[str, Agent] = {}
@@ -183,31 +183,10 @@ async def opened(
             stack.push_async_callback(memory.close, seconds=settings.memory.exit_seconds)
             for name, spec in served.items():
                 made[name] = await _equipped(spec, config, models, memory)
-            delivery = Delivery(memory.mailbox, channels, language=language, now=now)
-            store = Store(
-                memory=memory,
-                turns=TurnRunner(
-                    memory,
-                    limits=Limits(
-                        seconds=settings.limits.turn_seconds,
-                        message_chars=settings.limits.message_chars,
-                        placeholder_seconds=settings.limits.placeholder_seconds,
-                        text_tokens=settings.attachments.text_tokens,
-                        pictures=settings.attachments.pictures,
-                    ),
-                    runtime=runtime,
-                    masking=masking,
-                    defang=lambda text, growing: defang(text, growing=growing),
-                    wake=delivery.wake,
-                    web=web,
-                ),
-                delivery=delivery,
-                nights=Worker(memory, timetables(served), now=now),
-            )
+            store = _store(config, memory, channels, served, runtime, web)
             stores |= dict.fromkeys(served, store)
-        agents = {name: made[name] for name in config.agents}
         roster = Roster(
-            agents=agents,
+            agents={name: made[name] for name in config.agents},
             stores=stores,
             route=routing(config),
             default=config.default_agent,
@@ -222,6 +201,38 @@ async def opened(
         )
         stack.push_async_callback(_close_sources, parts)
         yield parts
+
+
+def _store(
+    config: Config,
+    memory: Service,
+    channels: Mapping[str, Channel],
+    served: Mapping[str, AgentSpec],
+    runtime: Runtime,
+    web: Web | None,
+) -> Store:
+    """Returns an open store with what answers, delivers and works at night over it, for the agents that it serves."""
+    limits, attachments = config.settings.limits, config.settings.attachments
+    language = config.agents[config.default_agent].language
+    delivery = Delivery(memory.mailbox, channels, language=language, now=runtime.now)
+    turns = TurnRunner(
+        memory,
+        limits=Limits(
+            seconds=limits.turn_seconds,
+            message_chars=limits.message_chars,
+            placeholder_seconds=limits.placeholder_seconds,
+            text_tokens=attachments.text_tokens,
+            pictures=attachments.pictures,
+        ),
+        runtime=runtime,
+        masking=masking,
+        defang=lambda text, growing: defang(text, growing=growing),
+        wake=delivery.wake,
+        web=web,
+    )
+    return Store(
+        memory=memory, turns=turns, delivery=delivery, nights=Worker(memory, timetables(served), now=runtime.now)
+    )
 
 
 async def renew(running: Config, config: Config, parts: Opened) -> None:
@@ -282,31 +293,10 @@ async def answering(
     `admission` says who may speak on which channel. None means the rules of `config`. `reload` reads the configuration
     anew, where that can be done. A process that `takes_part` also answers messages that others on its stores receive.
     """
-    limits, roster = config.settings.limits, parts.roster
+    roster = parts.roster
     access = roster.stores[config.default_agent].memory.access
-    router = Router(
-        roster=roster,
-        channels=channels,
-        speakers=Speakers(
-            access=access,
-            policy=parts.policy if admission is None else Policy(admission, monotonic=time.monotonic),
-            buckets=Buckets(
-                per_minute=limits.person_messages_per_minute, burst=limits.person_burst, monotonic=time.monotonic
-            ),
-            new_code=lambda: new_code(secrets.choice),
-        ),
-        reload=reload,
-        attachments=parts.attachments,
-        mask=MASK,
-        flow=Flow(
-            burst_seconds=limits.burst_seconds,
-            concurrent_turns=limits.concurrent_turns,
-            queue=limits.queue,
-            stale_hours=limits.stale_hours,
-            message_chars=limits.message_chars,
-        ),
-        now=now,
-    )
+    policy = parts.policy if admission is None else Policy(admission, monotonic=time.monotonic)
+    router = _router(config, channels, parts, policy, now=now, reload=reload)
     for store in roster.each_store:
         tokens_per_day, tasks = _tasks(config, roster, store)
         parts.clocks.append(
@@ -331,6 +321,41 @@ async def answering(
     finally:
         taken_for_dead = any(store.memory.mailbox.peers.lost.is_set() for store in roster.each_store)
         await router.drain(seconds=0.0 if taken_for_dead else _STOP_SECONDS)
+
+
+def _router(
+    config: Config,
+    channels: Mapping[str, Channel],
+    parts: Opened,
+    policy: Policy,
+    *,
+    now: Callable[[], int],
+    reload: Reload | None,
+) -> Router:
+    limits = config.settings.limits
+    return Router(
+        roster=parts.roster,
+        channels=channels,
+        speakers=Speakers(
+            access=parts.roster.stores[config.default_agent].memory.access,
+            policy=policy,
+            buckets=Buckets(
+                per_minute=limits.person_messages_per_minute, burst=limits.person_burst, monotonic=time.monotonic
+            ),
+            new_code=lambda: new_code(secrets.choice),
+        ),
+        reload=reload,
+        attachments=parts.attachments,
+        mask=MASK,
+        flow=Flow(
+            burst_seconds=limits.burst_seconds,
+            concurrent_turns=limits.concurrent_turns,
+            queue=limits.queue,
+            stale_hours=limits.stale_hours,
+            message_chars=limits.message_chars,
+        ),
+        now=now,
+    )
 
 
 def _tasks(config: Config, roster: Roster, store: Store) -> tuple[dict[str, int | None], list[StandingTask]]:

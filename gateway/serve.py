@@ -36,6 +36,7 @@ from gateway.ops.stalls import Stalls, of_running_loop
 from gateway.ops.trimming import trimming
 from gateway.pipeline import policy
 from gateway.pipeline.store import Store
+from gateway.reception.router import Router
 from memory.chat.stats import StoreHealth
 from memory.errors import StorageError
 from memory.loops import Loops, PutOff, reason_of
@@ -86,107 +87,168 @@ async def serve(
     called with a few lines for the operator. With `sources`, a changed configuration is taken up. Raises
     `memory.errors.StorageError` if a store can't be opened, and `http.AddressUnusable`.
     """
-    began, channels, stalls = monotonic(), dict(channels), of_running_loop()
-    # Read once, because it is a file, and the process may later be unable to open files.
-    running = version()
-    hearing = asyncio.Event()
-    files, loops = _Files(monotonic), Loops(now=now)
-    receiving: Receiving | None = None
-    reloader: Reloader | None = None
-
-    def hooks() -> dict[str, Hook]:
-        return {name: hook for name, channel in channels.items() if (hook := channel.hook()) is not None}
-
-    async def reload() -> Reloaded:
-        assert reloader is not None
-        return await reloader.reload()
-
+    channels, files = dict(channels), _Files(monotonic)
     async with AsyncExitStack() as stack:
         stack.enter_context(files.counted(asyncio.get_running_loop()))
         warm = await stack.enter_async_context(warming.warming_up(config, channels.values(), sleep))
         parts = await stack.enter_async_context(app.opened(config, channels, now=now))
-        memories = {
+        process = _Process(config, channels, parts, files, now=now, monotonic=monotonic, sleep=sleep)
+        page = await process.open_doors(stack)
+        await warm.wait()
+        # Entered after the page, so that the page reports health until all is answered and puts off late requests.
+        reload = None if sources is None else process.reload
+        router = await stack.enter_async_context(
+            app.answering(config, channels, parts, now=now, reload=reload, takes_part=True)
+        )
+        process.open_page(router)
+        say(
+            _greeting(
+                config, process.version, channels, page, {name: hook.path for name, hook in process.hooks.items()}
+            )
+        )
+        for warning in _warnings(config):
+            say(f"Warning: {warning}")
+        await process.begin(stack, router, sources)
+        code = await process.run(stop)
+        say(_ENDING.get(code, _ENDING[0]))
+    return code
+
+
+class _Process:
+    """The parts of a process that serves, and its report on them. `channels` changes when bots are taken in or out."""
+
+    def __init__(
+        self,
+        config: Config,
+        channels: dict[str, Channel],
+        parts: app.Opened,
+        files: _Files,
+        *,
+        now: Callable[[], int],
+        monotonic: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
+    ) -> None:
+        self._config = config
+        self._channels = channels
+        self._parts = parts
+        self._files = files
+        self._now = now
+        self._monotonic = monotonic
+        self._sleep = sleep
+        self._began = monotonic()
+        self._stalls = of_running_loop()
+        self._loops = Loops(now=now)
+        self._hearing = asyncio.Event()
+        self._doors: list[http.Door] = []
+        self._receiving: Receiving | None = None
+        self._reloader: Reloader | None = None
+        self._memories = {
             spec.database or app.DEFAULT_DATABASE: parts.roster.stores[name].memory
             for name, spec in config.agents.items()
         }
+        # Read once, because it is a file, and the process may later be unable to open files.
+        self.version = version()
 
-        async def report() -> health.Report:
-            return with_loops(
-                judge(
-                    channels={name: _felt(channel) for name, channel in channels.items()},
-                    stores={name: await _asked(memory, channels) for name, memory in memories.items()},
-                    process=files.trouble(),
-                    now=now(),
-                    uptime=monotonic() - began,
-                    connecting={} if receiving is None else {name: receiving.seconds(name) for name in channels},
-                    turn_seconds=config.settings.limits.turn_seconds,
-                    version=running,
-                ),
-                {"": loops} | {name: memory.loops for name, memory in memories.items()},
-                stalls,
-            )
+    @property
+    def hooks(self) -> dict[str, Hook]:
+        """The webhooks of the channels."""
+        return {name: hook for name, channel in self._channels.items() if (hook := channel.hook()) is not None}
 
-        page, doors, api = None, list[http.Door](), app.doors(config, channels, parts, version=running, now=now)
+    async def reload(self) -> Reloaded:
+        """Takes up the configuration as it is now in its files."""
+        assert self._reloader is not None
+        return await self._reloader.reload()
+
+    async def report(self) -> health.Report:
+        """Returns the health of the process."""
+        receiving = self._receiving
+        return with_loops(
+            judge(
+                channels={name: _felt(channel) for name, channel in self._channels.items()},
+                stores={name: await _asked(memory, self._channels) for name, memory in self._memories.items()},
+                process=self._files.trouble(),
+                now=self._now(),
+                uptime=self._monotonic() - self._began,
+                connecting={} if receiving is None else {name: receiving.seconds(name) for name in self._channels},
+                turn_seconds=self._config.settings.limits.turn_seconds,
+                version=self.version,
+            ),
+            {"": self._loops} | {name: memory.loops for name, memory in self._memories.items()},
+            self._stalls,
+        )
+
+    async def open_doors(self, stack: AsyncExitStack) -> str | None:
+        """Opens the HTTP server and the doors for programs, if they are on. Returns its address, if there is one."""
+        settings = self._config.settings.http
+        api = app.doors(self._config, self._channels, self._parts, version=self.version, now=self._now)
         if api is not None:
             stack.push_async_callback(api.close)
-            doors.append(api)
-        if config.settings.http.enabled:
-            page = await stack.enter_async_context(
-                http.serving(
-                    report,
-                    host=config.settings.http.host,
-                    port=config.settings.http.port,
-                    hooks=lambda: tuple(hooks().values()),
-                    doors=lambda: doors,
-                    # A sender is to try another process meanwhile.
-                    hearing=lambda: hearing.is_set() and not any(map(cut_off, memories.values())),
-                    metrics=await _metrics(report, memories, parts.roster.each_store, stalls),
-                )
+            self._doors.append(api)
+        if not settings.enabled:
+            return None
+        return await stack.enter_async_context(
+            http.serving(
+                self.report,
+                host=settings.host,
+                port=settings.port,
+                hooks=lambda: tuple(self.hooks.values()),
+                doors=lambda: self._doors,
+                # A sender is to try another process meanwhile.
+                hearing=lambda: self._hearing.is_set() and not any(map(cut_off, self._memories.values())),
+                metrics=await _metrics(self.report, self._memories, self._parts.roster.each_store, self._stalls),
             )
-        await warm.wait()
-        # Entered after the page, so that the page reports health until all is answered and puts off late requests.
-        router = await stack.enter_async_context(
-            app.answering(config, channels, parts, now=now, reload=None if sources is None else reload, takes_part=True)
         )
-        if config.page_agents:
+
+    def open_page(self, router: Router) -> None:
+        """Opens the web page, if an agent has one."""
+        if self._config.page_agents:
             # Imported here, so that nobody pays for a page that is off.
             from gateway.page.routes import assembled
 
-            doors.append(assembled(config, parts.roster, channels, router, report=report, now=now))
-        say(_greeting(config, running, channels, page, {name: hook.path for name, hook in hooks().items()}))
-        for warning in _warnings(config):
-            say(f"Warning: {warning}")
+            roster = self._parts.roster
+            self._doors.append(
+                assembled(self._config, roster, self._channels, router, report=self.report, now=self._now)
+            )
+
+    async def begin(self, stack: AsyncExitStack, router: Router, sources: Sources | None) -> None:
+        """Begins the work of the nights, and looks after memory and, with `sources`, the configuration."""
+        parts, sleep = self._parts, self._sleep
         plan_nights = await stack.enter_async_context(ticking(parts.workers, sleep=sleep))
-        await stack.enter_async_context(beside([trimming(loops, sleep)]))
-        duty = parts.roster.stores[config.default_agent].memory.mailbox.peers.duty
-        receiving = Receiving(channels, router, sleep=sleep, monotonic=monotonic, duty=duty)
+        await stack.enter_async_context(beside([trimming(self._loops, sleep)]))
+        duty = parts.roster.stores[self._config.default_agent].memory.mailbox.peers.duty
+        receiving = Receiving(self._channels, router, sleep=sleep, monotonic=self._monotonic, duty=duty)
+        self._receiving = receiving
 
         async def apply(before: Config, after: Config) -> None:
             await app.renew(before, after, parts)
             bots = before.settings.channels.bots, after.settings.channels.bots
-            await receiving.renew(*bots, partial(warming.warm_channel, now=now))
+            await receiving.renew(*bots, partial(warming.warm_channel, now=self._now))
             plan_nights()
 
-        async def receive() -> None:
-            hearing.set()
-            await receiving.run()
-
-        async def stopped() -> None:
-            await stop.wait()
-            hearing.clear()
-
         if sources is not None:
-            reloader = Reloader(config, sources, apply)
-            await stack.enter_async_context(beside([reloader.watch(loops, sleep)]))
+            self._reloader = Reloader(self._config, sources, apply)
+            await stack.enter_async_context(beside([self._reloader.watch(self._loops, sleep)]))
+
+    async def run(self, stop: asyncio.Event) -> int:
+        """Receives until `stop` is set, all channels have ended or health stays bad. Returns the exit code."""
+        assert self._receiving is not None
+        minutes = self._config.settings.http.exit_after_minutes
         code = await _first(
-            receive(),
-            stopped(),
-            _watch(report, minutes=config.settings.http.exit_after_minutes, monotonic=monotonic, sleep=sleep),
-            _taken_for_dead(parts.roster.each_store),
+            self._receive(self._receiving),
+            self._stopped(stop),
+            _watch(self.report, minutes=minutes, monotonic=self._monotonic, sleep=self._sleep),
+            _taken_for_dead(self._parts.roster.each_store),
         )
-        hearing.clear()
-        say(_ENDING.get(code, _ENDING[0]))
-    return code
+        self._hearing.clear()
+        return code
+
+    async def _receive(self, receiving: Receiving) -> None:
+        self._hearing.set()
+        await receiving.run()
+
+    async def _stopped(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self._hearing.clear()
 
 
 def judge(
@@ -207,46 +269,53 @@ def judge(
     could not report its health, `stores` holds the reason as a text.
     """
     reasons = [process] if process else []
-    polls: dict[str, health.ChannelReport] = {}
+    polls = {}
     for name, felt in channels.items():
-        silent = _age(felt.contact, now)
         begun = (connecting or {}).get(name, uptime)
-        if begun is None:  # the process that receives for the bot judges its platform
-            polls[name] = health.ChannelReport(last_poll_seconds_ago=silent, trouble="", stands_by=True)
-            continue
-        polls[name] = health.ChannelReport(last_poll_seconds_ago=silent, trouble=felt.trouble)
-        if felt.trouble:
-            reasons.append(f"{name}: {felt.trouble}")
-        elif (begun if silent is None else silent) > SILENCE:
-            since = "since the start" if silent is None else f"for {silent} s"
-            reasons.append(f"{name}: no contact with the platform {since}.")
-    states: list[health.StoreReport] = []
+        polls[name], why = _channel(name, felt, begun, now)
+        reasons += why
+    states = []
     for name, store in stores.items():
-        if isinstance(store, str):
-            reasons.append(f"{name}: {store}")
-            states.append(health.StoreReport(name=name, damage=store))
-            continue
-        inbox, outbox = _age(store.oldest_inbox, now), _age(store.oldest_outbox, now)
-        states.append(
-            health.StoreReport(
-                name=name,
-                oldest_inbox_seconds=inbox,
-                oldest_outbox_seconds=outbox,
-                damage=store.damage,
-                wal_bytes=store.wal_bytes,
-                words_only=store.words_only,
-                deployment=store.deployment,
-                set_aside=store.set_aside,
-            )
-        )
-        if store.damage:
-            reasons.append(f"{name}: {store.damage}")
-        for age, what in ((inbox, "a message has waited for its answer"), (outbox, "an answer could not be delivered")):
-            if age is not None and age > turn_seconds + GRACE:
-                reasons.append(f"{name}: {what} for {age} s.")
+        state, why = _store(name, store, now, turn_seconds)
+        states.append(state)
+        reasons += why
     return health.Report(
         reasons=tuple(reasons), channels=polls, stores=tuple(states), version=version, uptime_seconds=int(uptime)
     )
+
+
+def _channel(name: str, felt: Health, begun: float | None, now: int) -> tuple[health.ChannelReport, list[str]]:
+    """Returns the report on a channel that was begun so many seconds ago, and the reasons for bad health."""
+    silent = _age(felt.contact, now)
+    if begun is None:  # the process that receives for the bot judges its platform
+        return health.ChannelReport(last_poll_seconds_ago=silent, trouble="", stands_by=True), []
+    report = health.ChannelReport(last_poll_seconds_ago=silent, trouble=felt.trouble)
+    if felt.trouble:
+        return report, [f"{name}: {felt.trouble}"]
+    if (begun if silent is None else silent) > SILENCE:
+        since = "since the start" if silent is None else f"for {silent} s"
+        return report, [f"{name}: no contact with the platform {since}."]
+    return report, []
+
+
+def _store(name: str, store: StoreHealth | str, now: int, turn_seconds: float) -> tuple[health.StoreReport, list[str]]:
+    """Returns the report on a store, or on why it can't be asked, and the reasons for bad health."""
+    if isinstance(store, str):
+        return health.StoreReport(name=name, damage=store), [f"{name}: {store}"]
+    inbox, outbox = _age(store.oldest_inbox, now), _age(store.oldest_outbox, now)
+    report = health.StoreReport(
+        name=name,
+        oldest_inbox_seconds=inbox,
+        oldest_outbox_seconds=outbox,
+        damage=store.damage,
+        wal_bytes=store.wal_bytes,
+        words_only=store.words_only,
+        deployment=store.deployment,
+        set_aside=store.set_aside,
+    )
+    waits = ((inbox, "a message has waited for its answer"), (outbox, "an answer could not be delivered"))
+    late = [f"{name}: {what} for {age} s." for age, what in waits if age is not None and age > turn_seconds + GRACE]
+    return report, [*([f"{name}: {store.damage}"] if store.damage else []), *late]
 
 
 def with_loops(report: health.Report, loops: Mapping[str, Loops], stalls: Stalls) -> health.Report:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from importlib import import_module
 from typing import Final
 
@@ -32,7 +31,7 @@ from memory.reminders import orders
 from memory.text.secrets.redact import redact
 from memory.text.sentences import parts
 from memory.text.simplified import simplified
-from memory.text.times.days import days_named
+from memory.text.times.tables import table
 
 log = structlog.get_logger(__name__)
 
@@ -111,7 +110,7 @@ def _warm_up_language(language: Language) -> None:
     saying = _SAYINGS[language]
     speech(language, simplified, parts)
     list(orders.read(saying, language=language))
-    days_named(saying, language=language, now=datetime.now(UTC))
+    table(language).build()
     plain.requested(saying, modelless=True)
     phrases.say("lives-in", "-", language=language)
     Texts(language).date(0)

@@ -12,11 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final, Literal, TypeAlias, get_args
 
-from memory import periods
-from memory.dates import day_of
 from memory.errors import UnknownFilter, UnreadFilter
-from memory.periods import Range
-from memory.text.past_days import in_known_words
+from memory.text.times.clock import day_of
+from memory.text.times.spans import Span, spans
 
 Name: TypeAlias = Literal["category", "topic", "about", "place", "since", "until", "on"]
 #: The filters that name a time.
@@ -47,8 +45,6 @@ _QUOTED: Final = re.compile(
 #: A value may also stand between apostrophes.
 _VALUE: Final = re.compile(rf"{_QUOTED.pattern}|'([^'\n]{{1,500}})'(?!\S)")
 _SPAN: Final = re.compile(r"(\d{4}-\d{2}-\d{2})\s{0,3}(?:\.{2,3}|…|~|～|至|到)\s{0,3}(\d{4}-\d{2}-\d{2})")
-#: The words that a date may need before it to be read as one: "march" alone may be a walk.
-_BEFORE_DATES: Final = ("", "in ", "on ")
 #: The most words that an unquoted value may have.
 _MOST_WORDS: Final = 6
 #: The most filters of a request: each is read as a time, and nobody types so many.
@@ -77,7 +73,7 @@ class Filter:
 
     name: Name
     value: str
-    period: Range | None = None
+    period: Span | None = None
     group: Group | None = None
 
     @property
@@ -146,11 +142,11 @@ def meant(name: Name, value: str, today: date, *, group_of: GroupOf = no_group) 
     return Filter(name=name, value=value, period=period, group=group)
 
 
-def span(text: str) -> Range | None:
+def span(text: str) -> Span | None:
     """Returns the days of `2026-05-01..2026-05-07`; None for anything else."""
     found = _SPAN.fullmatch(text)
     days = [day for written in found.groups() if (day := day_of(written))] if found else []
-    return Range(first=min(days), last=max(days), start=0, end=len(text)) if len(days) == 2 else None
+    return Span(first=min(days), last=max(days), start=0, end=len(text)) if len(days) == 2 else None
 
 
 def _inside(quoted: re.Match[str]) -> str:
@@ -172,18 +168,15 @@ def _unquoted(name: Name, text: str, today: date, group_of: GroupOf, is_known: C
     return text[: ends[0]]
 
 
-def _period(name: Name, value: str, today: date) -> Range | None:
+def _period(name: Name, value: str, today: date) -> Span | None:
     """Returns the days that a whole value surely names, as far as the filter bounds them."""
     found = span(value)
-    for said in (value, in_known_words(value)):
-        for before in _BEFORE_DATES:
-            named = periods.ranges(before + said, today)
-            if found is None and len(named) == 1 and not named[0].vague:
-                all_of_it = named[0].start <= len(before) and named[0].end == len(before) + len(said)
-                found = named[0] if all_of_it else None
     if found is None:
-        return None
+        named = spans(value, today, looks="back", known=True)
+        if len(named) != 1 or named[0].vague or (named[0].start, named[0].end) != (0, len(value)):
+            return None
+        found = named[0]
     first = date.min if name == "until" else found.first
     last = date.max if name == "since" else found.last
     is_bounded = (name == "until" or first > date.min) and (name == "since" or last < date.max)
-    return Range(first=first, last=last, start=0, end=len(value)) if is_bounded or name == "on" else None
+    return Span(first=first, last=last, start=0, end=len(value)) if is_bounded or name == "on" else None

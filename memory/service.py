@@ -12,18 +12,17 @@ from pathlib import Path
 
 import structlog
 
-from memory.chat.browse import Browse
+from memory.browse.browse import Browse
 from memory.chat.compaction import Compaction
 from memory.chat.doubts import Doubts
 from memory.chat.identities import Identities
-from memory.chat.keyring import ApiKeys
 from memory.chat.outside_calls import OutsideCalls
 from memory.chat.questions import OpenQuestions
 from memory.chat.requests import EditRequests
 from memory.chat.stats import Stats
 from memory.chat.turns import Turns
 from memory.forgetting.forgetting import Forgetting
-from memory.jobs.housekeeping import Housekeeping, Keeping
+from memory.housekeeping import Housekeeping, Keeping
 from memory.jobs.runner import Jobs
 from memory.jobs.style_updates import StyleUpdates
 from memory.jobs.table import TABLE
@@ -33,8 +32,9 @@ from memory.learn.learner import Learner, Triggers
 from memory.loops import Loops
 from memory.mailbox import mailbox
 from memory.mailbox.mailbox import Mailbox
+from memory.oversight import Oversight
 from memory.people.access import Access
-from memory.people.oversight import Oversight
+from memory.people.keyring import ApiKeys
 from memory.people.privacy import Privacy
 from memory.people.visits import Visits
 from memory.recall import index

@@ -24,13 +24,14 @@ from hypothesis import settings
 from memory.context import Context
 from memory.service import Service
 from memory.text.secrets.redact import redact
-from tests.kit import postgres, stalls, stores
+from tests.kit import costs, postgres, stalls, stores
+from tests.kit.costs import pytest_runtest_makereport
 from tests.kit.fakes import Clock, counting_ids
 from tests.kit.llmock import llmock, llmock_server
 from tests.kit.stores import opened
 from tests.kit.talk import private
 
-__all__ = ["llmock", "llmock_server"]
+__all__ = ["llmock", "llmock_server", "pytest_runtest_makereport"]
 
 # The default timezone is that of the machine, also in the processes that tests start.
 os.environ["TZ"] = "UTC"
@@ -41,13 +42,14 @@ settings.load_profile(os.environ.get("REMORA_EXAMPLES", "check"))
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two more than there are cores, because tests wait much for the programs they start."""
-    return (os.cpu_count() or 1) + 2
+    """One more than there are cores: some tests wait for programs, and each worker collects all tests for itself."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--postgres", action="store_true", help="keep the stores on a PostgreSQL server of the tests' own")
     parser.addoption("--twice", action="store_true", help="run every transaction twice, the first time taken back")
+    parser.addoption("--costs", action="store_true", help="list what the tests took of the processor")
     parser.addoption("--unordered", action="store_true", help="reverse the order of rows that no statement asks for")
 
 
@@ -81,7 +83,9 @@ def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.Abstrac
     return {"watched": stalls.TestLoop}
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    costs.begin(item)
     gc.set_threshold(*_COLLECTED)  # a command that ran in this process has changed it for its own
     marked = item.get_closest_marker("sqlite")
     if marked is not None and stores.on_postgres():
@@ -96,6 +100,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for report in terminalreporter.stats.get("skipped", []):
         *_, reason = report.longrepr
         files.setdefault(reason.removeprefix("Skipped: "), []).append(report.nodeid.partition("::")[0])
+    if terminalreporter.config.getoption("--costs"):
+        costs.tell(terminalreporter)
     if not files:
         return
     terminalreporter.section("not tested here")

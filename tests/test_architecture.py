@@ -18,15 +18,15 @@ from tests.kit.tables import each_row
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("gateway", "channels", "memory", "agents", "languages")
 
-#: Inside memory a room uses only those on the floors below it; rooms of one floor don't know each other, but for
-#: `BESIDE`.
+#: Inside memory a room uses only those on the floors below it; rooms of one floor don't know each other.
 FLOORS = (
     ("service",),
     ("setup",),
-    ("people",),
-    ("chat", "jobs", "transfer"),
+    ("oversight", "housekeeping"),
+    ("chat", "transfer"),
     ("forgetting",),
-    ("reminders",),
+    ("people", "browse"),
+    ("reminders", "jobs"),
     ("learn",),
     ("recall",),
     ("mailbox",),
@@ -36,8 +36,6 @@ FLOORS = (
         "text",
         "scope",
         "score",
-        "dates",
-        "periods",
         "filters",
         "strength",
         "keys",
@@ -48,11 +46,6 @@ FLOORS = (
         "loops",
     ),
 )
-#: Files that may use a room beside theirs, and which.
-BESIDE = {
-    ("memory/chat/edits.py", "jobs"),  # a correction of a style changes the directive made of it
-    ("memory/jobs/housekeeping.py", "transfer"),  # the nightly backup
-}
 #: The floors of gateway: doors, then what people may do, then the way of a message, then what these stand on.
 GATEWAY_FLOORS = (
     ("__main__",),
@@ -64,7 +57,7 @@ GATEWAY_FLOORS = (
     ("reception",),
     ("commands",),
     ("pipeline",),
-    ("internet",),
+    ("internet", "actions"),
     ("ops",),
     ("config", "wording"),
     ("reading", "intact"),
@@ -140,7 +133,7 @@ VENDORS = {
         f"memory/store/postgres/{name}.py" for name in ("__init__", "connection", "transaction", "database", "replica")
     },
     "sqlite_vec": {"memory/store/sqlite/driver.py"},
-    "dateutil": {"memory/text/times/pieces.py", "memory/text/times/rules.py"},
+    "dateutil": {"memory/text/times/calendar.py", "memory/text/times/pieces.py", "memory/text/times/rules.py"},
     "apscheduler": {"gateway/ops/night_clock.py"},
 }  # fmt: skip
 
@@ -202,7 +195,7 @@ def test_the_grounds_know_neither_each_other_nor_the_roof(package: str) -> None:
 def test_each_room_of_memory_uses_only_those_below() -> None:
     """A reader who follows a call only ever goes down; on the bottom floor the modules are alone with each other."""
     level = {name: n for n, names in enumerate(FLOORS) for name in names}
-    wrong, beside = [], set()
+    wrong = []
     for path in (ROOT / "memory").rglob("*.py"):
         room = path.relative_to(ROOT / "memory").with_suffix("").parts[0]
         if room == "__init__":
@@ -211,13 +204,9 @@ def test_each_room_of_memory_uses_only_those_below() -> None:
             target = name.split(".")
             if target[0] != "memory" or len(target) < 2 or target[1] == room:
                 continue
-            above = level[target[1]] - level[room]
-            if above == 0 and level[room] < len(FLOORS) - 1:
-                beside.add((str(path.relative_to(ROOT)), target[1]))
-            elif above < 0:
+            if level[target[1]] < level[room] or level[target[1]] == level[room] < len(FLOORS) - 1:
                 wrong.append(f"{path.relative_to(ROOT)} imports {name}")
     assert wrong == []
-    assert beside == BESIDE
 
 
 def test_each_room_of_gateway_uses_only_those_below() -> None:
@@ -455,9 +444,9 @@ def test_a_configuration_is_checked_without_what_the_bot_is_made_of() -> None:
 
 
 #: Where a day or time may be read with what raises for one that doesn't exist: its own columns and the files of
-#: settings, or with the error handled on the spot. Everything else reads days with `memory.dates.day_of`.
+#: settings, or with the error handled on the spot. Everything else reads days with `clock.day_of`.
 READS_DAYS = {
-    "memory/dates.py", "memory/jobs/compress.py", "memory/learn/revise.py", "memory/reminders/reminders.py",
+    "memory/text/times/clock.py", "memory/jobs/compress.py", "memory/learn/revise.py", "memory/reminders/reminders.py",
     "memory/transfer/backup.py", "memory/transfer/formats/markdown.py", "memory/transfer/formats/remora.py",
     "memory/transfer/formats/telegram.py", "gateway/app.py",
     "gateway/wording/reminder_lines.py", "gateway/ops/night_clock.py", "gateway/page/memory_pages.py",

@@ -33,7 +33,6 @@ EXCEPTIONS: Final[dict[str, dict[str, str]]] = {
     },
     "integration/test_store_faults.py": {"SqliteDatabase.open": "a read that never ends is given up soon"},
     "integration/test_taught_at_once.py": {"asyncio.wait": "who has to wait is not done after a while"},
-    "journeys/test_page_journey.py": {"asyncio.sleep": "a person reads before the next message"},
     "unit/gateway/test_stalls.py": {"time.sleep": "a stall by the clock is the subject"},
 }
 

@@ -23,7 +23,7 @@ _MASKED: Final = "[secret:"
 #: The most reminders that are told to a person who asks about their plans.
 _COMING: Final = 5
 #: The most characters of the person's words that are read: in a longer text a question stands first or last.
-_READ: Final = 4_000
+READ: Final = 4_000
 
 
 class OfflineProvider:
@@ -61,7 +61,7 @@ class OfflineProvider:
 
 def _read(text: str) -> str:
     """Returns what is read of a person's words."""
-    return text if len(text) <= _READ else f"{text[: _READ // 2]}\n{text[-_READ // 2 :]}"
+    return text if len(text) <= READ else f"{text[: READ // 2]}\n{text[-READ // 2 :]}"
 
 
 def _reply(request: Request, spoken: Speech, tokens: Tokens) -> Told:

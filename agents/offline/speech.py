@@ -157,16 +157,7 @@ def speech(code: str, simplified: OneForm, split: Split) -> Speech:
         talk=tuple((one["kind"], pattern(one["says"])) for one in data.get("talk", ())),
         everything=pattern(data["everything"]),
         about=pattern(data["about"]),
-        asks=tuple(
-            Asks(
-                pattern=pattern(one["ask"]),
-                keys=frozenset(one["keys"]),
-                no=frozenset(one.get("no", ())),
-                object=one.get("object", False),
-                value=pattern(one["value"]) if "value" in one else None,
-            )
-            for one in data["asks"]
-        ),
+        asks=tuple(_asks(row, pattern) for row in data["asks"]),
         needs=tuple(Needs(ask=pattern(one["ask"]), hold=pattern(one["hold"])) for one in data["needs"]),
         changed=pattern(data.get("changed", _NOTHING)),
         own=pattern(data.get("own", _NOTHING)),
@@ -185,6 +176,16 @@ def speech(code: str, simplified: OneForm, split: Split) -> Speech:
         texts=data["texts"],
         simplified=simplified,
         split=split,
+    )
+
+
+def _asks(row: Mapping[str, Any], pattern: Callable[[str], re.Pattern[str]]) -> Asks:
+    return Asks(
+        pattern=pattern(row["ask"]),
+        keys=frozenset(row["keys"]),
+        no=frozenset(row.get("no", ())),
+        object=row.get("object", False),
+        value=pattern(row["value"]) if "value" in row else None,
     )
 
 

@@ -42,7 +42,7 @@ from agents.output_marks import SPELLS_END
 from agents.providers import opaque
 from agents.providers import quirks as signs
 from agents.providers.answer import Assembled, failure_in, part_in
-from agents.providers.errors import MOST_ERROR_BYTES, STATUSES, Refusal, Server, error_body, page
+from agents.providers.errors import MOST_ERROR_BYTES, MOST_READ, STATUSES, Refusal, Server, error_body, page
 from agents.providers.events import BOM, Events, is_data, is_stream
 from agents.providers.quirks import Learned, Quirk
 from agents.providers.roles import alternating, without_system, without_tools
@@ -68,8 +68,6 @@ _MOST_CALLS = 32
 _DRAIN = 0.25
 #: The text that replaces a picture for a model that is not shown it.
 UNSEEN = "[A picture was sent here that this model cannot see.]"
-#: The most characters of a refusal that are examined. Some servers append the whole conversation to their own words.
-_MOST_SAID = 500
 
 
 class Adapter(ABC):
@@ -219,16 +217,16 @@ class Adapter(ABC):
         told = refusal.apart_from([message.content for message in request.messages], model=self._model.model)
         shown = "pictures" not in quirks and any(one.pictures for one in messages)
         if shown and not refusal.overflow and signs.refuses_pictures(status, said):
-            return "pictures", signs.is_blind(status, said)
+            return "pictures", signs.is_blind(status, said) and not told.echoes
         if refusal.overflow and (quirk := signs.limit_from(said, body, quirks, self._model.extra_body)):
-            return quirk, True
+            return quirk, not told.echoes
         if not (refusal.overflow or refusal.is_unpaid(status)):
             asked = {**body, "system": any(one.role == "system" for one in messages), "cache_control": self.caches}
             quirk = signs.learned_from(status, said, asked, quirks, self._model.extra_body)
             quirk = quirk or opaque.refusal(status, said, messages, quirks)
             if quirk is not None:
                 # Words of the request in it may have taught that.
-                return quirk, not (opaque.is_stale(quirk, said) or told.repeats)
+                return quirk, not (opaque.is_stale(quirk, said) or told.echoes)
         blamed = signs.blamed(said, self._model.extra_body)
         raise self._server.refused(status, response.headers, told, blamed=blamed)
 
@@ -238,7 +236,7 @@ class Adapter(ABC):
         The model's name is cut out: a name that contains "vision" says nothing about the refusal.
         """
         code = "" if refusal.code.isdecimal() else refusal.code
-        named = ": ".join(part for part in (refusal.param, f"{code} {refusal.text[:_MOST_SAID]}") if part)
+        named = ": ".join(part for part in (refusal.param, f"{code} {refusal.text[:MOST_READ]}") if part)
         return self._named.sub("", named).lower()
 
     def _abort(self, request: Request, text: str, usage: Usage | None) -> None:

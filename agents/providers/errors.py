@@ -12,12 +12,12 @@ import math
 import re
 import socket
 import ssl
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 import httpx
 
@@ -35,6 +35,8 @@ from agents.llm import (
 #: Bytes read of a refusal's body, and characters shown of its text.
 MOST_ERROR_BYTES = 64 * 1024
 _MOST_QUOTED = 300
+#: The characters of a refusal that teach something. Some servers append the whole conversation to their own words.
+MOST_READ = 500
 #: A refusal that shares this many characters in a row with the request is taken to repeat it.
 _REPEATED = 16
 
@@ -122,6 +124,8 @@ STATUSES = {
 _BESIDE = re.compile(r"https?://\S{1,300}|[\"'`][^\"'`]{1,80}[\"'`]")
 #: Servers' words for a request that a filter has stopped.
 _FLAGGED = re.compile(r"moderat|flagged|content (?:filter|policy)|safety")
+#: The codes of such refusals: Azure's, Qwen's, Zhipu's and others'.
+_FILTER = re.compile(r"content_?(?:filter|policy)|data_?inspection|moderation|sensitive")
 #: The wait that a refusal names: "Please try again in 7.66s", "retryDelay": "26s".
 _WAIT = re.compile(
     r"(?:(?:retry|try again) (?:in|after) |retry_?delay\W{1,8})(\d{1,6}(?:\.\d{1,9})?) ?(ms|s|sec|seconds?)\b"
@@ -209,61 +213,17 @@ class Server:
 
         `blamed` is the operator's own field that the refusal names.
         """
-        said = refusal.quoted
-        if (plain := self._by_its_words(status, refusal)) is not None:
-            return plain
-        # 413 also comes from proxies with a limit on the body; a shorter request helps there as well.
-        if status == 413 or (status in (400, 422, 500) and refusal.overflow):
-            return ContextOverflow(
-                f"The conversation is longer than {self.where} can read.{said} Set the"
-                " model's context to its true size."
-            )
-        if status in (401, 403) or (status == 400 and refusal.says(_NO_KEY)):
-            cause = "its key was not accepted" if self.key else "it needs a key, and none is configured"
-            return ModelAuth(
-                f"{self.where} refused access ({status}): {cause}.{said} Set the key in the model's"
-                " configuration, and check that it may use this model."
-            )
-        if status == 429:
-            return ModelRateLimited(
-                f"{self.where} accepts no more requests for now (429): there were too many, or the quota is used "
-                f"up.{said} Wait, or check the limits and credit of the account.",
-                retry_after=_retry_after(headers, refusal.wait),
-            )
-        if status == 408 or status >= 500:
-            return ModelUnavailable(
-                f"{self.where} failed on its side ({status}).{said} Try later; if it is your own server,"
-                " check its log.",
-                retry_after=_retry_after(headers, refusal.wait),
-                of_request=status in (500, 501),
-            )
-        remedy = f"It names {blamed}, which extra_body sets: correct or remove it there." if blamed else ""
-        return ModelRefused(
-            f"{self.where} {_refusal_cause(status)}.{said} {remedy or _refusal_remedy(status)}",
-            of_request=status != 404 and not 300 <= status < 400 and not refusal.says(_NO_MODEL),
+        kind = next(kind for kind in _KINDS if kind.fits(status, refusal))
+        key = "its key was not accepted" if self.key else "it needs a key, and none is configured"
+        cause = kind.cause.format(where=self.where, status=status, key=key)
+        remedy = kind.remedy
+        if blamed and kind.error is ModelRefused:
+            remedy = f"It names {blamed}, which extra_body sets: correct or remove it there."
+        return kind.error(
+            f"{cause}.{refusal.quoted} {remedy}".rstrip(),
+            retry_after=_retry_after(headers, refusal.wait) if kind.waits else None,
+            of_request=kind.of_request,
         )
-
-    def _by_its_words(self, status: int, refusal: Refusal) -> ModelError | None:
-        """Returns the error for a refusal whose words say more than its status; None if they don't."""
-        said = refusal.quoted
-        if refusal.is_unpaid(status):
-            return ModelUnpaid(
-                f"{self.where} wants to be paid first ({status}): the account's credit or quota is used up.{said} Top"
-                " up the account or raise its limit, or use another model."
-            )
-        if refusal.code == "tool_use_failed":  # Groq: the model wrote a call that can't be read
-            return BadCompletion(
-                f"{self.where} could not read the call of a tool that its model wrote.{said} Ask again."
-            )
-        if status == 429 and refusal.says(_ONE_TOO_LARGE):
-            return ContextOverflow(f"{self.where} takes no request of this size from the account ({status}).{said}")
-        if status == 403 and refusal.says(_FLAGGED):
-            return ModelRefused(
-                f"The content filter of {self.where} refused the request ({status}).{said} Put it differently, or use"
-                " another model.",
-                of_request=True,
-            )
-        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,7 +232,8 @@ class Refusal:
 
     If a relay wraps a refusal in its own, they are those of the innermost one. `param` names the refused field, if it
     is named apart. `status` is the HTTP status that stands in the body, `wait` the seconds to wait that it names,
-    `passing` is true if it promises more in a while, and `repeats` if it holds words of the request.
+    `passing` is true if it promises more in a while, `echoes` if it holds words of the request, and `repeats` if these
+    stand where it is quoted.
     """
 
     text: str = ""
@@ -282,6 +243,7 @@ class Refusal:
     wait: float | None = None
     passing: bool = False
     repeats: bool = False
+    echoes: bool = False
 
     @classmethod
     def parse(cls, raw: bytes, key: str) -> Refusal:
@@ -319,15 +281,19 @@ class Refusal:
         Errors are logged, and people's words must not be.
         """
         # The mark that replaces the name stands in no request.
-        told = self.text[:_MOST_QUOTED].replace(model, "\0")
-        pieces = {told[at : at + _REPEATED] for at in range(max(1, len(told) - _REPEATED + 1))}
+        told = self.text[:MOST_READ].replace(model, "\0")
+        pieces = [told[at : at + _REPEATED] for at in range(max(1, len(told) - _REPEATED + 1))]
+        first = MOST_READ
         for text in asked:
             plain = " ".join(text.split())
             for form in (plain, json.dumps(plain)[1:-1]):
-                short = 3 <= len(form) < _REPEATED and re.search(rf"(?<!\w){re.escape(form)}(?!\w)", told) is not None
-                if short or any(len(piece) == _REPEATED and piece in form for piece in pieces):
-                    return replace(self, repeats=True)
-        return self
+                if len(form) < _REPEATED:
+                    whole = re.search(rf"(?<!\w){re.escape(form)}(?!\w)", told) if len(form) >= 3 else None
+                    first = first if whole is None else min(first, whole.start())
+                else:
+                    held = (at for at, piece in enumerate(pieces[:first]) if len(piece) == _REPEATED and piece in form)
+                    first = next(held, first)
+        return replace(self, repeats=first < _MOST_QUOTED, echoes=first < MOST_READ)
 
     @property
     def quoted(self) -> str:
@@ -453,20 +419,106 @@ def _retry_after(headers: Mapping[str, str], said: float | None) -> float | None
         return said
 
 
-def _refusal_cause(status: int) -> str:
-    if 300 <= status < 400:
-        return f"answered with a redirect ({status}), which is not followed"
-    if status == 404:
-        return "does not know this model or address (404)"
-    return f"refused the request ({status})"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kind:
+    """A kind of refusals: which they are, the error they become, and its words before and after the server's own."""
+
+    fits: Callable[[int, Refusal], bool]
+    error: type[ModelError]
+    cause: str
+    remedy: str = ""
+    waits: bool = False
+    of_request: bool = False
 
 
-def _refusal_remedy(status: int) -> str:
-    if 300 <= status < 400:
-        return "Set base_url to the server's actual address."
-    if status == 404:
-        return "Check the model's name, and that base_url ends where the server's API begins, usually in /v1."
-    return "Check the model's settings against what the server supports."
+#: The kinds of refusals. Of those that fit the first counts: words say more than a status, and the last fits all.
+_KINDS: Final = (
+    _Kind(
+        fits=lambda status, refusal: refusal.is_unpaid(status),
+        error=ModelUnpaid,
+        cause="{where} wants to be paid first ({status}): the account's credit or quota is used up",
+        remedy="Top up the account or raise its limit, or use another model.",
+    ),
+    _Kind(  # Groq: the model wrote a call that can't be read
+        fits=lambda status, refusal: refusal.code == "tool_use_failed",
+        error=BadCompletion,
+        cause="{where} could not read the call of a tool that its model wrote",
+        remedy="Ask again.",
+    ),
+    _Kind(
+        fits=lambda status, refusal: status == 429 and refusal.says(_ONE_TOO_LARGE),
+        error=ContextOverflow,
+        cause="{where} takes no request of this size from the account ({status})",
+    ),
+    _Kind(  # its words may quote a conversation that speaks of lengths
+        fits=lambda status, refusal: (
+            (status == 403 and refusal.says(_FLAGGED))
+            or (status in (400, 403, 422) and _FILTER.search(refusal.code.lower()) is not None)
+        ),
+        error=ModelRefused,
+        cause="The content filter of {where} refused the request ({status})",
+        remedy="Put it differently, or use another model.",
+        of_request=True,
+    ),
+    _Kind(  # 413 also comes from proxies with a limit on the body; a shorter request helps there as well
+        fits=lambda status, refusal: status == 413 or (status in (400, 422, 500) and refusal.overflow),
+        error=ContextOverflow,
+        cause="The conversation is longer than {where} can read",
+        remedy="Set the model's context to its true size.",
+    ),
+    _Kind(
+        fits=lambda status, refusal: status in (401, 403) or (status == 400 and refusal.says(_NO_KEY)),
+        error=ModelAuth,
+        cause="{where} refused access ({status}): {key}",
+        remedy="Set the key in the model's configuration, and check that it may use this model.",
+    ),
+    _Kind(
+        fits=lambda status, refusal: status == 429,
+        error=ModelRateLimited,
+        cause="{where} accepts no more requests for now (429): there were too many, or the quota is used up",
+        remedy="Wait, or check the limits and credit of the account.",
+        waits=True,
+    ),
+    *(
+        _Kind(
+            fits=fits,
+            error=ModelUnavailable,
+            cause="{where} failed on its side ({status})",
+            remedy="Try later; if it is your own server, check its log.",
+            waits=True,
+            of_request=of_request,
+        )
+        for fits, of_request in (
+            (lambda status, refusal: status in (500, 501), True),
+            (lambda status, refusal: status == 408 or status >= 500, False),
+        )
+    ),
+    _Kind(
+        fits=lambda status, refusal: 300 <= status < 400,
+        error=ModelRefused,
+        cause="{where} answered with a redirect ({status}), which is not followed",
+        remedy="Set base_url to the server's actual address.",
+    ),
+    _Kind(
+        fits=lambda status, refusal: status == 404,
+        error=ModelRefused,
+        cause="{where} does not know this model or address (404)",
+        remedy="Check the model's name, and that base_url ends where the server's API begins, usually in /v1.",
+    ),
+    *(
+        _Kind(
+            fits=fits,
+            error=ModelRefused,
+            cause="{where} refused the request ({status})",
+            remedy="Check the model's settings against what the server supports.",
+            of_request=of_request,
+        )
+        for fits, of_request in (
+            (lambda status, refusal: refusal.says(_NO_MODEL), False),
+            (lambda status, refusal: True, True),
+        )
+    ),
+)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -21,9 +21,9 @@ from typing import Any, Final
 
 import bench.vendors
 from bench.vendors.cases import CASES, SPLIT
-from bench.vendors.play import Case
+from bench.vendors.play import Case, Run
 from bench.vendors.table import DATE, VENDORS
-from bench.vendors.world import Verdict, played
+from bench.vendors.world import played
 
 #: What the short form plays, at one server.
 _SHORT: Final = ("tool there and back: vllm", "three turns: vllm", "unknown model: vllm")
@@ -41,40 +41,37 @@ def chosen(only: Sequence[str], *, split: str, short: bool) -> list[Case]:
     ]  # fmt: skip
 
 
-async def verdicts(cases: Sequence[Case], say: Callable[[Verdict], None]) -> list[Verdict]:
-    """Plays the cases; `say` is told of each as it ends."""
-    ended = []
+async def _report(cases: Sequence[Case], *, quiet: bool) -> dict[str, Any]:
+    """Plays the cases; returns all verdicts as one document, with counts by kind, by vendor and by split."""
+    began, ended = time.monotonic(), list[Run]()
     with tempfile.TemporaryDirectory(prefix="vendors-") as folder:
-        async for verdict in played(cases, Path(folder)):
-            say(verdict)
-            ended.append(verdict)
-    return ended
+        async for run in played(cases, Path(folder)):
+            ended.append(run)
+            if not quiet:
+                result = "missed" if run.why else "right"
+                print(f"{result:7} {run.case.name:60} {run.seconds:5.1f} s  {run.why[:150]}", flush=True)
 
-
-def row(verdict: Verdict) -> dict[str, Any]:
-    case = verdict.case
-    return {
-        "name": case.name, "kind": case.kind, "vendors": list(case.vendors), "split": SPLIT[case.name],
-        "verdict": "missed" if verdict.why else "right", "why": verdict.why, "seconds": round(verdict.seconds, 1),
-        **({"read": verdict.read, "refusals": verdict.refusals} if verdict.why else {}),
-    }  # fmt: skip
-
-
-def document(ended: Sequence[Verdict], seconds: float) -> dict[str, Any]:
-    """Returns all verdicts as one JSON document, with counts by kind, by vendor and by split."""
-
-    def counts(groups: Callable[[Verdict], Sequence[str]]) -> dict[str, dict[str, int]]:
-        total = Counter(group for one in ended for group in groups(one))
-        missed = Counter(group for one in ended if one.why for group in groups(one))
+    def counts(groups: Callable[[Case], Sequence[str]]) -> dict[str, dict[str, int]]:
+        total = Counter(group for run in ended for group in groups(run.case))
+        missed = Counter(group for run in ended if run.why for group in groups(run.case))
         return {group: {"cases": total[group], "missed": missed[group]} for group in sorted(total)}
 
     return {
-        "cases": len(ended), "missed": sum(bool(one.why) for one in ended),
-        "kinds": len({one.case.kind for one in ended}),
-        "seconds": round(seconds, 1), "load": round(os.getloadavg()[0], 1), "looked_up": DATE,
-        "by_split": counts(lambda one: [SPLIT[one.case.name]]), "by_kind": counts(lambda one: [one.case.kind]),
-        "by_vendor": counts(lambda one: one.case.vendors),
-        "played": [row(one) for one in sorted(ended, key=lambda one: one.case.name)],
+        "cases": len(ended), "missed": sum(bool(run.why) for run in ended),
+        "kinds": len({run.case.kind for run in ended}), "seconds": round(time.monotonic() - began, 1),
+        "load": round(os.getloadavg()[0], 1), "looked_up": DATE,
+        "by_split": counts(lambda case: [SPLIT[case.name]]), "by_kind": counts(lambda case: [case.kind]),
+        "by_vendor": counts(lambda case: case.vendors),
+        "played": [_row(run) for run in sorted(ended, key=lambda run: run.case.name)],
+    }  # fmt: skip
+
+
+def _row(run: Run) -> dict[str, Any]:
+    case, why = run.case, run.why
+    return {
+        "name": case.name, "kind": case.kind, "vendors": list(case.vendors), "split": SPLIT[case.name],
+        "verdict": "missed" if why else "right", "why": why, "seconds": round(run.seconds, 1),
+        **({"read": run.text[:400], "refusals": run.refusals[-4:]} if why else {}),
     }  # fmt: skip
 
 
@@ -87,42 +84,33 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def _say(verdict: Verdict) -> None:
-    began = "missed" if verdict.why else "right"
-    print(f"{began:7} {verdict.case.name:60} {verdict.seconds:5.1f} s  {verdict.why[:150]}", flush=True)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench.vendors", description=bench.vendors.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--only", nargs="+", default=[], metavar="VENDOR", help="these vendors, kinds or cases")
-    parser.add_argument(
-        "--split", choices=["tune", "kept", "all"], default="all", help="half of the cases of each kind"
-    )
-    parser.add_argument("--short", action="store_true", help="a handful of cases")
-    parser.add_argument("--list", action="store_true", help="name the cases")
-    parser.add_argument("--table", action="store_true", help="print the table of docs/models.md")
+    parser.add_argument("--split", choices=["tune", "kept", "all"], default="all", help="half of the cases of a kind")
+    for name, text in (
+        ("json", "print one JSON document"), ("short", "a handful of cases"), ("list", "name the cases"),
+        ("table", "print the table of docs/models.md"),
+    ):  # fmt: skip
+        parser.add_argument(f"--{name}", action="store_true", help=text)
     given = parser.parse_args(arguments)
     cases = chosen(given.only, split=given.split, short=given.short)
     if given.table or given.list:
-        print(table() if given.table else "\n".join(f"{SPLIT[one.name]} {one.name}" for one in cases))
+        print(table() if given.table else "\n".join(f"{SPLIT[case.name]} {case.name}" for case in cases))
         return 0
-    began = time.monotonic()
     try:
-        ended = asyncio.run(verdicts(cases, (lambda verdict: None) if given.json else _say))
+        report = asyncio.run(_report(cases, quiet=given.json))
     except TimeoutError as error:
         print(error, file=sys.stderr)
         return 2
-    told = document(ended, time.monotonic() - began)
     if given.json:
-        print(json.dumps(told, indent=1, ensure_ascii=False))
+        print(json.dumps(report, indent=1, ensure_ascii=False))
     else:
-        print(f"{told['cases']} cases of {told['kinds']} kinds: {told['missed']} missed; {told['seconds']:.0f} s, load "
-              f"{told['load']}")  # fmt: skip
-    return 1 if told["missed"] else 0
+        print("{cases} cases of {kinds} kinds: {missed} missed; {seconds:.0f} s, load {load}".format(**report))
+    return 1 if report["missed"] else 0
 
 
 if __name__ == "__main__":

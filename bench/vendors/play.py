@@ -49,8 +49,9 @@ class Turn:
 
     `want` is `answer` (the word arrives), `told` (a failure is told) or `either`. `cause` has to stand in the log if no
     answer came, `logs` in the log of the whole case; `has` has to stand in what the person reads, `lacks` must not. At
-    most `most` requests may reach the servers. Before it the vendor that it `chooses` is put first, and before that
-    `restart` starts the bot anew.
+    most `most` requests may reach the servers, the second `waits` seconds after the first. Before it the vendor that it
+    `chooses` is put first, and before that `restart` starts the bot anew. Where there are two vendors, it is answered
+    `by` one of them. `/memory` has to list what it `learns` some time after, and `/usage` its tokens with `usage`.
     """
 
     say: str = "Please look up what time it is"
@@ -66,17 +67,17 @@ class Turn:
     restart: bool = False
     picture: bool = False
     usage: bool = False
-    #: The vendor that has to answer, where there are two.
     by: str = ""
-    #: What `/memory` has to list some time after.
     learns: str = ""
-    #: Seconds that have to lie between the first request and the second.
     waits: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A person and an agent of their own. `options` are laid over what `remora init` wrote for the model."""
+    """A person and an agent of their own. `options` are laid over what `remora init` wrote for the model.
+
+    `rules` hold for every request, those that nobody waits for too; `instead` are another model's for its vendor's.
+    """
 
     kind: str
     name: str
@@ -84,14 +85,16 @@ class Case:
     turns: tuple[Turn, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
     right_key: bool = True
-    #: These hold for every request, those that nobody waits for too; `instead` are another model's for its vendor's.
     rules: tuple[Rule, ...] = ()
     instead: tuple[Rule, ...] = ()
 
 
 @dataclass(slots=True)
 class Run:
-    """A case while it is played, at all of its servers."""
+    """A case while it is played, at all of its servers.
+
+    `text` is what the person has read last, and `why` what was wrong with it, "" if all was right.
+    """
 
     case: Case
     agent: str
@@ -111,6 +114,9 @@ class Run:
     written: int = 0
     came: list[float] = field(default_factory=list)
     by: str = ""
+    text: str = ""
+    why: str = ""
+    seconds: float = 0.0
 
     def model(self, vendor: str) -> str:
         """Returns a model's name at its vendor.
@@ -161,18 +167,13 @@ class Scene:
         self.seat.issued |= {call.id: reply for call in calls}
         return reply
 
-    def expect(self, reply: Reply) -> None:
-        self.run.awaiting += [(call.name, RESULTS[call.name].format(planted=self.run.planted)) for call in reply.calls]
-
     def missing(self) -> list[str]:
         """Returns the calls whose results stand nowhere behind the person's words."""
         messages = self.body["messages"]
-        own = max(
-            (at for at, one in enumerate(messages) if is_own(one) and self.run.mark in text_of(one["content"])),
-            default=-1,
-        )
-        behind = [text_of(one.get("content")) for one in messages[own + 1 :] if one["role"] != "assistant"]
-        return [name for name, wanted in self.run.awaiting if not any(re.search(wanted, text) for text in behind)]
+        own = [at for at, each in enumerate(messages) if is_own(each) and self.run.mark in text_of(each["content"])]
+        behind = messages[max(own, default=-1) + 1 :]
+        texts = [text_of(each.get("content")) for each in behind if each["role"] != "assistant"]
+        return [name for name, wanted in self.run.awaiting if not any(re.search(wanted, text) for text in texts)]
 
     async def send(self, reply: Reply, *, whole: bool = False, spoil: Spoil | None = None) -> web.StreamResponse:
         """Sends a reply as the request wants it."""
@@ -189,16 +190,15 @@ class Scene:
         response = web.StreamResponse(headers={"content-type": "text/event-stream; charset=utf-8"})
         with suppress(ConnectionError):
             await response.prepare(self.request)
-            cut = None in events
-            for one in events:
-                if one is None:
+            for part in events:
+                if part is not None:
+                    await response.write(part)
+                if None in events:
                     await asyncio.sleep(_PAUSE)
+                if part is None:
                     if self.request.transport is not None:
                         self.request.transport.abort()
                     return response
-                await response.write(one)
-                if cut:
-                    await asyncio.sleep(_PAUSE)
             await response.write_eof()
         return response
 
@@ -214,7 +214,7 @@ def asks(*names: str, whole: bool = False, spoil: Spoil | None = None, text: str
             scene.run.notes.append("the request had no tools")
             return await scene.send(scene.reply("I can't look that up."))
         reply = scene.reply(text, *names, **more)
-        scene.expect(reply)
+        scene.run.awaiting += [(name, RESULTS[name].format(planted=scene.run.planted)) for name in names]
         return await scene.send(reply, whole=whole, spoil=spoil)
 
     return step
@@ -236,11 +236,11 @@ def says(
     return step
 
 
-def refuses(name: str, **values: Any) -> Step:
+def refuses(name: str) -> Step:
     """The server refuses once, in the vendor's words."""
 
     async def step(scene: Scene) -> web.StreamResponse:
-        return refused(scene, scene.vendor.fault(name, **values))
+        return refused(scene, scene.vendor.fault(name))
 
     return step
 
@@ -256,26 +256,12 @@ def fails(status: int, body: Any, headers: Mapping[str, str] | None = None) -> S
     return step
 
 
-def sends(*events: bytes | None) -> Step:
-    """The server sends these events as they stand."""
-
-    async def step(scene: Scene) -> web.StreamResponse:
-        filled = [one and one.replace(b"{secret}", scene.run.secret.encode()) for one in events]
-        return await scene.stream(filled)
-
-    return step
-
-
-def tries() -> Step:
+async def tries(scene: Scene) -> web.StreamResponse:
     """The model of `remora init`: it calls the first tool that it is offered, and greets."""
-
-    async def step(scene: Scene) -> web.StreamResponse:
-        tools = scene.body.get("tools") or ()
-        if tools and not any(one["role"] == "tool" or "tool_result" in str(one) for one in scene.body["messages"]):
-            return await scene.send(scene.reply("", str(tools[0].get("name") or tools[0]["function"]["name"])))
-        return await scene.send(scene.reply("Hello, here I am."))
-
-    return step
+    tools = scene.body.get("tools") or ()
+    if tools and not any(each["role"] == "tool" or "tool_result" in str(each) for each in scene.body["messages"]):
+        return await scene.send(scene.reply("", str(tools[0].get("name") or tools[0]["function"]["name"])))
+    return await scene.send(scene.reply("Hello, here I am."))
 
 
 def refused(scene: Scene, refusal: Refusal) -> web.Response:
@@ -305,9 +291,8 @@ async def complete(request: web.Request, vendor: Vendor, runs: Mapping[str, Run]
         body, seat = json.loads(await request.read()), run.seats[vendor.name]
     except ConnectionError:
         return web.Response()  # the bot was ended meanwhile
-    scene, turn = Scene(run, seat, request, body), run.turn
+    scene, turn, behind = Scene(run, seat, request, body), run.turn, is_background(run, body)
     shown = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
-    behind = is_background(run, body)
     if not behind:
         run.requests.append(body)
         run.came.append(time.monotonic())
@@ -315,13 +300,9 @@ async def complete(request: web.Request, vendor: Vendor, runs: Mapping[str, Run]
         return refused(scene, vendor.fault("key"))
     if body.get("model") != run.model(vendor.name):
         return refused(scene, vendor.fault("model", model=body.get("model")))
-    for rule in (
-        *(run.case.instead or vendor.rules),
-        *run.case.rules,
-        *(turn.rules if turn is not None and not behind else ()),
-    ):
-        if (refusal := rule(body, seat)) is not None:
-            return refused(scene, refusal)
+    held = (*(run.case.instead or vendor.rules), *run.case.rules, *(turn.rules if turn and not behind else ()))
+    if (refusal := next((refusal for rule in held for refusal in rule(body, seat)), None)) is not None:
+        return refused(scene, refusal)
     if behind or turn is None:
         return await scene.send(scene.reply(json.dumps(extracted(body)), thinks=False))
     step = turn.steps[min(run.step, len(turn.steps) - 1)]
@@ -346,13 +327,22 @@ async def serving(runs: Mapping[str, Run]) -> AsyncIterator[Callable[[Run], Awai
 
     So nothing that the bot learns about a server in one case, or has against it, touches another.
     """
-    runners: dict[str, web.AppRunner] = {}
+
+    async def started(vendor: Vendor) -> web.AppRunner:
+        async def handler(request: web.Request) -> web.StreamResponse:
+            return await complete(request, vendor, runs)
+
+        application = web.Application(client_max_size=50_000_000)
+        path = "messages" if vendor.form == "anthropic" else "chat/completions"
+        application.router.add_post(f"/{{agent}}/v1/{path}", handler)
+        runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.5)
+        await runner.setup()
+        return runner
+
+    runners = {name: await started(vendor) for name, vendor in VENDORS.items()}
 
     async def listen(run: Run) -> None:
         for name in run.seats:
-            if name not in runners:
-                runners[name] = web.AppRunner(_application(VENDORS[name], runs), access_log=None, shutdown_timeout=0.5)
-                await runners[name].setup()
             await web.TCPSite(runners[name], "127.0.0.1", 0).start()
             run.urls[name] = f"http://127.0.0.1:{runners[name].addresses[-1][1]}/{run.agent}/v1"
 
@@ -360,13 +350,3 @@ async def serving(runs: Mapping[str, Run]) -> AsyncIterator[Callable[[Run], Awai
         yield listen
     finally:
         await asyncio.gather(*(runner.cleanup() for runner in runners.values()))
-
-
-def _application(vendor: Vendor, runs: Mapping[str, Run]) -> web.Application:
-    async def handler(request: web.Request) -> web.StreamResponse:
-        return await complete(request, vendor, runs)
-
-    application = web.Application(client_max_size=50_000_000)
-    path = "messages" if vendor.form == "anthropic" else "chat/completions"
-    application.router.add_post(f"/{{agent}}/v1/{path}", handler)
-    return application

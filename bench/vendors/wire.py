@@ -7,9 +7,11 @@ documentation, or a report with a recorded stream, shows it.
 from __future__ import annotations
 
 import json
+import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from string import ascii_letters, digits
 from typing import Any, Final, Literal, TypeAlias
 
 JSON: TypeAlias = dict[str, Any]
@@ -66,12 +68,21 @@ class Shape:
     thought: str = ""
     calls: Literal["pieces", "whole", "bare"] = "pieces"
     usage: Literal["apart", "last", "choice", "x_groq", "each"] = "apart"
-    finishes: Mapping[str, str] = field(default_factory=dict)
     #: A stream's finish reason after calls, where it is another than `tool_calls`.
     streamed_calls: str = "tool_calls"
     cached: str = "prompt_tokens_details"
     comment: str = ""
-    new_id: Callable[[str], str] = lambda _name: f"call_{secrets.token_hex(12)}"
+    #: The form of the ids of calls: <12> stands for twelve random bytes in hexadecimal.
+    id: str
+
+    def new_id(self, tool: str) -> str:
+        made = {
+            "nine": "".join(secrets.choice(ascii_letters + digits) for _ in range(9)),
+            "number": str(secrets.randbelow(10**9)),
+        }
+        return re.sub(
+            r"<(\w+)>", lambda part: made.get(part[1]) or secrets.token_hex(int(part[1])), self.id.format(name=tool)
+        )
 
 
 def pieces(text: str, size: int = 7) -> Iterator[str]:
@@ -96,118 +107,108 @@ def _usage(shape: Shape, reply: Reply) -> JSON:
     return usage
 
 
-def _details(reply: Reply, texts: Sequence[str], *, end: bool) -> list[JSON]:
+def _details(reply: Reply, text: str, *, end: bool) -> list[JSON]:
     form = {"format": "google-gemini-v1"}
-    entries = [{"type": "reasoning.text", "text": text, "index": 0, **form} for text in texts]
+    entries = [{"type": "reasoning.text", "text": text, "index": 0, **form}] if text else []
     if end and reply.proof:
         sealed = {"type": "reasoning.encrypted", "data": reply.proof, "index": 1, **form}
         entries.append(sealed | ({"id": reply.calls[0].id} if reply.calls else {}))
     return entries
 
 
+def _thought(shape: Shape, reply: Reply, part: str, *, end: bool) -> JSON:
+    """Returns the fields with a part of what the model thought, the last one at the `end`."""
+    match shape.thought:
+        case "tags":
+            return {"content": part}
+        case "chunks":
+            return {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": part}]}]}
+        case "details":
+            return {"content": "", **({"reasoning": part} if part else {}),
+                    "reasoning_details": _details(reply, part, end=end)}  # fmt: skip
+        case name:
+            return {"content": "" if name == "reasoning" else None, name: part}
+
+
 def thoughts(shape: Shape, reply: Reply) -> Iterator[JSON]:
     """Yields the deltas with what the model thought."""
-    if not reply.thought:
-        return
-    parts = list(pieces(reply.thought, 16))
-    match shape.thought:
-        case "":
-            return
-        case "tags":
-            yield from ({"content": part} for part in ["<think>", *parts, "</think>\n\n"])
-        case "chunks":
-            for part in parts:
-                yield {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": part}]}]}
-        case "details":
-            for part in parts:
-                yield {"content": "", "reasoning": part, "reasoning_details": _details(reply, [part], end=False)}
-            yield {"content": "", "reasoning_details": _details(reply, [], end=True)}
-        case name:
-            yield from ({"content": "" if name == "reasoning" else None, name: part} for part in parts)
+    if reply.thought and shape.thought:
+        parts = list(pieces(reply.thought, 16))
+        if shape.thought == "tags":
+            parts = ["<think>", *parts, "</think>\n\n"]
+        yield from (_thought(shape, reply, part, end=False) for part in parts)
+        if shape.thought == "details":
+            yield _thought(shape, reply, "", end=True)
+
+
+def _calls(shape: Shape, reply: Reply) -> list[JSON]:
+    calls: list[JSON] = [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        for call in reply.calls
+    ]
+    if calls and shape.calls == "bare" and reply.proof:
+        calls[0]["extra_content"] = {"google": {"thought_signature": reply.proof}}
+    return calls
 
 
 def call_deltas(shape: Shape, reply: Reply) -> Iterator[JSON]:
     """Yields the deltas with the calls."""
-    for index, call in enumerate(reply.calls):
-        head = {"id": call.id, "type": "function"} | ({} if shape.calls == "bare" else {"index": index})
-        if shape.calls == "pieces" and isinstance(call.arguments, str):
-            yield {"tool_calls": [{**head, "function": {"name": call.name, "arguments": ""}}]}
-            for part in pieces(call.arguments, 5):
-                yield {"tool_calls": [{"index": index, "function": {"arguments": part}}]}
+    for index, call in enumerate(_calls(shape, reply)):
+        placed, written = {} if shape.calls == "bare" else {"index": index}, call["function"]["arguments"]
+        if shape.calls != "pieces" or not isinstance(written, str):
+            yield {"tool_calls": [call | placed]}
             continue
-        entry: JSON = {**head, "function": {"name": call.name, "arguments": call.arguments}}
-        if shape.calls == "bare" and index == 0 and reply.proof:
-            entry["extra_content"] = {"google": {"thought_signature": reply.proof}}
-        yield {"tool_calls": [entry]}
+        yield {"tool_calls": [{**call, **placed, "function": {**call["function"], "arguments": ""}}]}
+        yield from ({"tool_calls": [{**placed, "function": {"arguments": part}}]} for part in pieces(written, 5))
 
 
 def deltas(shape: Shape, reply: Reply) -> Iterator[tuple[JSON, str | None]]:
     """Yields the deltas of a stream, each with its finish reason."""
     yield {"role": "assistant", "content": ""}, None
-    for delta in thoughts(shape, reply):
-        yield delta, None
-    for part in pieces(reply.text):
-        yield {"content": part}, None
-    for delta in call_deltas(shape, reply):
+    texts = ({"content": part} for part in pieces(reply.text))
+    for delta in (*thoughts(shape, reply), *texts, *call_deltas(shape, reply)):
         yield delta, None
     if shape.calls == "bare" and reply.proof and not reply.calls:
         # Gemini signs answers, too, in a delta of their own.
         yield {"content": "", "extra_content": {"google": {"thought_signature": reply.proof}}}, None
-    finish = shape.streamed_calls if reply.finish == "tool_calls" else reply.finish
-    yield {}, shape.finishes.get(finish, finish)
+    yield {}, shape.streamed_calls if reply.finish == "tool_calls" else reply.finish
 
 
 def chunks(shape: Shape, reply: Reply, body: JSON) -> Iterator[JSON]:
     """Yields the chunks of a stream."""
     head = {"id": f"chatcmpl-{secrets.token_hex(6)}", "object": "chat.completion.chunk", "created": 1_790_000_000,
             "model": body.get("model")}  # fmt: skip
-    usage, wanted = _usage(shape, reply), bool((body.get("stream_options") or {}).get("include_usage"))
+    usage = {"usage": _usage(shape, reply)}
     for delta, finish in deltas(shape, reply):
-        choice: JSON = {"index": 0, "delta": delta, "finish_reason": finish}
-        chunk: JSON = {**head, "choices": [choice]}
-        if shape.usage == "each" or (finish is not None and shape.usage == "last"):
-            chunk["usage"] = usage
-        elif finish is not None and shape.usage == "choice":
-            choice["usage"] = usage
-        elif finish is not None and shape.usage == "x_groq":
-            chunk["x_groq"] = {"id": "req_1", "usage": usage}
-        yield chunk
-    if shape.usage in {"apart", "x_groq"} and wanted:
-        yield {**head, "choices": [], "usage": usage}
+        ends = "" if finish is None else shape.usage
+        choice = {"index": 0, "delta": delta, "finish_reason": finish, **(usage if ends == "choice" else {})}
+        counted = usage if ends == "last" or shape.usage == "each" else {}
+        yield {
+            **head,
+            "choices": [choice],
+            **counted,
+            **({"x_groq": {"id": "req_1", **usage}} if ends == "x_groq" else {}),
+        }
+    if shape.usage in {"apart", "x_groq"} and (body.get("stream_options") or {}).get("include_usage"):
+        yield {**head, "choices": [], **usage}
 
 
 def whole(shape: Shape, reply: Reply, body: JSON) -> JSON:
     """Returns an answer in one piece."""
-    message: JSON = {"role": "assistant", "content": reply.text or None}
-    if reply.thought:
-        match shape.thought:
-            case "":
-                pass
-            case "tags":
-                message["content"] = f"<think>{reply.thought}</think>\n\n{reply.text}"
-            case "chunks":
-                said = [{"type": "text", "text": reply.text}] if reply.text else []
-                message["content"] = [
-                    {"type": "thinking", "thinking": [{"type": "text", "text": reply.thought}]},
-                    *said,
-                ]
-            case "details":
-                message |= {
-                    "reasoning": reply.thought, "reasoning_details": _details(reply, [reply.thought], end=True),
-                }  # fmt: skip
-            case name:
-                message[name] = reply.thought
+    thinks = bool(reply.thought and shape.thought)
+    message: JSON = {"role": "assistant", **(_thought(shape, reply, reply.thought, end=True) if thinks else {})}
+    if thinks and shape.thought == "chunks":
+        message["content"] += [{"type": "text", "text": reply.text}] if reply.text else []
+    elif thinks and shape.thought == "tags":
+        message["content"] = f"<think>{reply.thought}</think>\n\n{reply.text}"
+    else:
+        message["content"] = reply.text or None
     if reply.calls:
-        message["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-            for call in reply.calls
-        ]
-        if shape.calls == "bare" and reply.proof:
-            message["tool_calls"][0]["extra_content"] = {"google": {"thought_signature": reply.proof}}
+        message["tool_calls"] = _calls(shape, reply)
     return {
         "id": f"chatcmpl-{secrets.token_hex(6)}", "object": "chat.completion", "created": 1_790_000_000,
         "model": body.get("model"), "usage": _usage(shape, reply),
-        "choices": [{"index": 0, "message": message, "finish_reason": shape.finishes.get(reply.finish, reply.finish)}],
+        "choices": [{"index": 0, "message": message, "finish_reason": reply.finish}],
     }  # fmt: skip
 
 

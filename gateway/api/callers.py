@@ -21,9 +21,8 @@ from gateway.config.settings import FrontEndSettings
 from gateway.pipeline.policy import Policy
 from gateway.pipeline.store import Roster, Store
 from memory.chat.identities import Who
-from memory.chat.keyring import SCOPES as KEY_SCOPES
-from memory.chat.keyring import KeyHolder
-from memory.store.api_keys import KeyScope
+from memory.people.keyring import SCOPES as KEY_SCOPES
+from memory.people.keyring import KeyHolder, KeyScope
 
 #: Seconds by which the clock of a front end may differ.
 _CLOCKS: Final = 60

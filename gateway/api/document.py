@@ -8,7 +8,7 @@ import sys
 from typing import Final
 
 from gateway.api.memories import ROUTES, MemoryRoute
-from gateway.api.operations import TABLE
+from gateway.api.operations import OFFERED
 from gateway.api.wire import JSON
 
 _DATE: Final[JSON] = {"type": "string", "format": "date-time"}
@@ -100,8 +100,8 @@ def document() -> JSON:
 
 
 def _operation(route: MemoryRoute) -> JSON:
-    operation = TABLE[route.operation]
-    schema = operation.arguments.model_json_schema()
+    action = OFFERED[route.operation]
+    schema = action.arguments.model_json_schema()
     in_path = re.findall(r"{(\w+)}", route.path)
     fields = {name: field for name, field in schema["properties"].items() if name not in in_path}
     needed = [name for name in schema.get("required", ()) if name not in in_path]
@@ -116,7 +116,7 @@ def _operation(route: MemoryRoute) -> JSON:
         said = {"requestBody": {"required": True, "content": {"application/json": {"schema": body}}}}
     return {
         "summary": route.summary,
-        "description": f"{operation.description} The key needs the permission {operation.scope!r}.",
+        "description": f"{action.purpose} The key needs the permission {action.needs!r}.",
         "operationId": route.operation,
         "parameters": parameters,
         **said,

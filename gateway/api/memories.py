@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gateway.api.callers import ApiRefusal
-from gateway.api.operations import TABLE
+from gateway.api.operations import OFFERED
 from gateway.api.wire import JSON
 
 _ID: Final = "(?P<id>[A-Za-z0-9_]{1,20})"
@@ -109,7 +109,7 @@ def _route(method: str, path: str) -> tuple[MemoryRoute, dict[str, str]]:
 
 def _typed(route: MemoryRoute, given: JSON) -> JSON:
     """Returns the arguments with numbers where a query holds them as text."""
-    fields = TABLE[route.operation].arguments.model_fields
+    fields = OFFERED[route.operation].arguments.model_fields
     return {
         name: int(value) if name in fields and fields[name].annotation is int and _is_number(value) else value
         for name, value in given.items()

@@ -1,106 +1,60 @@
-"""The operations of programs on their person's memory: one table for the memory API and for the MCP server.
+"""The actions on memories for programs: the memory API and the server of tools read, run and render them here.
 
-Invariants: no argument names a person. A memory that a program writes names its source: a message of its person,
+Invariants: a memory that a program writes names its source: a message of its person,
 "through" the program. Text is masked before it is kept. A tool can't forget: it raises a question in the person's own
 chat, and only they answer it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from channels.api import API
 from channels.base import Channel, Inbound, Place
+from gateway.actions.memory import (
+    ACTIONS,
+    Action,
+    Arguments,
+    CorrectMemory,
+    EraseMemory,
+    ListMemories,
+    NothingKept,
+    OneEntity,
+    OneMemory,
+)
 from gateway.api.callers import ApiRefusal, Caller
 from gateway.api.places import said, thread_of
 from gateway.api.wire import JSON
-from gateway.commands.forget import CHOICES, PRESET
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.questions import buttons
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said
-from gateway.pipeline.toolbox import FORGET
 from gateway.wording import phrases
-from gateway.wording.parts import part_of
-from gateway.wording.texts import Texts, spoken
-from memory.chat.edits import Edits
-from memory.chat.shown import Shown
+from gateway.wording.texts import REFUSALS, Texts, spoken
+from memory.browse.browse import About, Shelf
+from memory.browse.shown import Shown
 from memory.context import Context
-from memory.errors import MemoryFault, NotFound, StorageError, UnknownFilter, UnreadFilter
+from memory.errors import NotFound, UnknownFilter, UnreadFilter
 from memory.forgetting.choose import Selection
-from memory.forgetting.plan import How
+from memory.forgetting.forgetting import ForgetPreview
 from memory.mailbox.outbox import Part
 from memory.recall.recall import excerpt
 from memory.recall.search import Hit
 from memory.service import Service
-from memory.store.api_keys import KeyScope
-from memory.store.browsing import LISTED
 from memory.store.memories import Memory
 from memory.store.questions import Question
 
 #: The conversation that holds the sources of memories which programs write.
 _DESK: Final = "memory"
-_TEXT: Final = 2_000
 _NOT_KEPT: Final = (
     "Not saved: there is nothing in it to keep, or the person wants nothing learned. What they type behind /remember in"
     " a chat is kept."
 )
-T = TypeVar("T")
-
-
-class _NothingKept(Exception):
-    """Raised to take back the message that would have been a source."""
-
-
-class OperationArguments(BaseModel):
-    """Arguments of an operation; unknown ones are a mistake."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class SearchMemory(OperationArguments):
-    query: str = Field(description="what to look for, in the person's own words", min_length=1, max_length=500)
-    limit: int = Field(default=8, ge=1, le=50, description="the most results")
-
-
-class ListMemories(OperationArguments):
-    filter: str = Field(
-        default="", max_length=500, description="only some, such as topic:roof since:march about:Miriam category:health"
-    )
-    page: int = Field(default=1, ge=1, le=10_000, description="the page, from 1")
-    limit: int = Field(default=20, ge=1, le=100, description="memories on a page")
-
-
-class OneMemory(OperationArguments):
-    id: str = Field(description="the id of the memory, such as m_7k2pq4", min_length=1, max_length=20)
-
-
-class OneEntity(OperationArguments):
-    name: str = Field(description="a person, place, project or organisation", min_length=1, max_length=200)
-
-
-class RememberText(OperationArguments):
-    text: str = Field(description="one statement, as short as it can be", min_length=1, max_length=_TEXT)
-    key: str = Field(default="", description="what it is about, such as home, allergy, likes", max_length=128)
-
-
-class CorrectMemory(OneMemory):
-    value: str = Field(description="what holds instead, as short as it can be", min_length=1, max_length=_TEXT)
-
-
-class PinMemory(OneMemory):
-    pinned: bool = Field(description="true: it never fades")
-
-
-class EraseMemory(OneMemory):
-    how: Literal["words", "memory"] = Field(
-        default="words", description="words: with the messages it was learned from; memory: the memory alone"
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,22 +70,6 @@ class MemoryRequest:
     @property
     def memory(self) -> Service:
         return self.store.memory
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
-    """An operation: its name, the permission that a key needs for it, and the function that does it.
-
-    A `tool` is offered by the server of tools. A `destructive` one may lose something for ever.
-    """
-
-    name: str
-    scope: KeyScope
-    description: str
-    arguments: type[OperationArguments]
-    run: Callable[[Operations, MemoryRequest, Any], Awaitable[JSON]]
-    tool: bool = True
-    destructive: bool = False
 
 
 class Operations:
@@ -155,28 +93,27 @@ class Operations:
 
     async def do(self, name: str, caller: Caller, given: Mapping[str, Any]) -> JSON:
         """Returns the result of an operation. Raises `ApiRefusal`."""
-        operation = TABLE.get(name)
-        if operation is None:
+        action = OFFERED.get(name)
+        if action is None:
             raise ApiRefusal(404, "not_found", f"There is no operation {name!r}.")
-        caller.needs(operation.scope)
-        try:
-            arguments = operation.arguments.model_validate(given)
-        except ValidationError as exc:
-            problem = exc.errors(include_url=False, include_input=False)[0]
-            at = ".".join(str(step) for step in problem["loc"])
-            raise ApiRefusal(
-                400, "invalid_request", f"{at or 'arguments'}: {problem['msg']}", param=at or None
-            ) from exc
+        caller.needs(action.needs)
+        arguments = _read(action, given)
         asking = await self._asking(caller)
         try:
-            return await operation.run(self, asking, arguments)
-        except StorageError:
-            raise
+            match name:
+                case "forget":
+                    return await self._ask_to_forget(asking, action, arguments)
+                case "erase":
+                    assert isinstance(arguments, EraseMemory)
+                    return await self._erase(asking, arguments, await self._result(asking, action, arguments))
+            return _TOLD[name](asking, arguments, await self._result(asking, action, arguments))
+        except NothingKept:
+            return {"results": [], "note": _NOT_KEPT}
         except (UnknownFilter, UnreadFilter) as exc:
             raise ApiRefusal(400, "invalid_filter", asking.texts.unread(exc), param="filter") from exc
-        except MemoryFault as exc:
-            told = asking.texts.refusal(str(given.get("id", "")), exc)
-            raise ApiRefusal(404 if isinstance(exc, NotFound) else 409, exc.code, told) from exc
+        except REFUSALS as exc:
+            text = asking.texts.refusal(str(given.get("id", "")), exc)
+            raise ApiRefusal(404 if isinstance(exc, NotFound) else 409, exc.code, text) from exc
 
     async def _asking(self, caller: Caller) -> MemoryRequest:
         default = self._roster.default
@@ -194,83 +131,26 @@ class Operations:
         thread = thread_of(served.spec.name, _DESK)
         return said(caller.user_id, caller.name, thread, text, key=f"desk:{self._new_id()}", at=self._now())
 
-    # Reading ----------------------------------------------------------------------------------------------------
+    async def _result(self, asking: MemoryRequest, action: Action, given: Arguments) -> Any:
+        if action.reads:
+            return await action.run(asking.memory, asking.context, given)
+        if given.words:
+            given = given.model_copy(update={given.OWN_WORDS: self._mask(given.words)})
+        name = asking.texts("keys.through", name=asking.caller.name, label=asking.caller.through)
+        return await asking.memory.requests.run(
+            asking.context, lambda edits: action.run(edits, given), said=given.words, author=name
+        )
 
-    async def search(self, asking: MemoryRequest, given: SearchMemory) -> JSON:
-        hits = await asking.memory.browse.search(asking.context, given.query, limit=given.limit)
-        return {"results": [_found(asking, hit, given.query) for hit in hits]}
-
-    async def list_(self, asking: MemoryRequest, given: ListMemories) -> JSON:
-        browse = asking.memory.browse
-        filters = await browse.filters(asking.context, given.filter, group_of=part_of)
-        shelf = await browse.shelf(asking.context, LISTED, filters=filters, limit=given.limit, page=given.page)
-        # A program that turns pages until one is empty must not get the last page for ever.
-        shown = shelf.memories if (given.page - 1) * given.limit < shelf.total else ()
-        return {"results": [told(asking, one) for one in shown], "count": shelf.total, "page": given.page}
-
-    async def show(self, asking: MemoryRequest, given: OneMemory) -> JSON:
-        shown = await self._write(asking, lambda edits: edits.show(given.id))
-        history = [told(asking, one) for one in shown.versions]
-        return {**told(asking, shown.memory), "history": history, "sources": _sources(asking, shown)}
-
-    async def entity(self, asking: MemoryRequest, given: OneEntity) -> JSON:
-        found = await asking.memory.browse.entity(asking.context, given.name)
-        if found is None:
-            raise ApiRefusal(404, "not_found", f"Nothing is known here of {given.name!r}.")
-        entity = found.entity
-        return {
-            "name": entity.name, "type": entity.type, "aliases": list(entity.aliases), "mentions": entity.mentions,
-            "memories": [told(asking, one) for one in found.memories],
-        }  # fmt: skip
-
-    async def preview(self, asking: MemoryRequest, given: OneMemory) -> JSON:
-        found = await asking.memory.forgetting.preview(asking.context, given.id)
-        if found is None:
-            raise NotFound(given.id)
-        return {
-            "memories": [told(asking, one) for one in found.shown], "messages": found.messages,
-            "replies": found.replies, "staying": found.staying, "quoted": list(found.quoted),
-        }  # fmt: skip
-
-    # Writing ----------------------------------------------------------------------------------------------------
-
-    async def remember(self, asking: MemoryRequest, given: RememberText) -> JSON:
-        text = self._mask(given.text)
-
-        def act(edits: Edits) -> list[Memory]:
-            kept = edits.remember(text, key=given.key or None)
-            if not kept:
-                raise _NothingKept
-            return kept
-
-        try:
-            kept = await self._write(asking, act, said=text)
-        except _NothingKept:
-            return {"results": [], "note": _NOT_KEPT}
-        return {"results": [{**told(asking, one), "event": "ADD"} for one in kept]}
-
-    async def correct(self, asking: MemoryRequest, given: CorrectMemory) -> JSON:
-        value = self._mask(given.value)
-        old, new = await self._write(asking, lambda edits: edits.correct(given.id, value), said=value)
-        return {**told(asking, new), "event": "NONE" if old is new else "UPDATE", "replaces": old.short_id}
-
-    async def confirm(self, asking: MemoryRequest, given: OneMemory) -> JSON:
-        return told(asking, await self._write(asking, lambda edits: edits.confirm(given.id)))
-
-    async def pin(self, asking: MemoryRequest, given: PinMemory) -> JSON:
-        return told(asking, await self._write(asking, lambda edits: edits.pin(given.id, pinned=given.pinned)))
-
-    async def erase(self, asking: MemoryRequest, given: EraseMemory) -> JSON:
+    async def _erase(self, asking: MemoryRequest, given: EraseMemory, memory: Memory) -> JSON:
         """Forgets a memory at once, for a program of the person's own; a crash on the way is reported as in a chat."""
-        memory = await self._write(asking, lambda edits: edits.may_forget(given.id))
         inbound = self._inbound(asking.caller, asking.served, f"/forget {memory.short_id}")
         inbox_id = await asking.memory.mailbox.receive(
             platform=API, bot_id=API, update_key=inbound.update_key, session_key=inbound.place.session_key,
             payload=inbound.to_json(),
         )  # fmt: skip
         assert inbox_id is not None, "its key is new"
-        selection, how = Selection(what="memories", memory_ids=(memory.id,)), given.how
-        receipt = await asking.memory.forgetting.forget(asking.context, inbox_id, None, selection, _HOW[how])
+        selection = Selection(what="memories", memory_ids=(memory.id,))
+        receipt = await asking.memory.forgetting.forget(asking.context, inbox_id, None, selection, given.how)
         await asking.memory.mailbox.dismiss(inbox_id)
         assert receipt is not None, "no question could be over"
         return {
@@ -278,7 +158,7 @@ class Operations:
             "replies": receipt.replies, "scrubbed": receipt.scrubbed, "backups_until": _date(receipt.backups_until),
         }  # fmt: skip
 
-    async def ask_to_forget(self, asking: MemoryRequest, given: OneMemory) -> JSON:
+    async def _ask_to_forget(self, asking: MemoryRequest, action: Action, given: Arguments) -> JSON:
         """Asks the person in their own chat whether a memory is to be forgotten."""
         holder = asking.caller.holder
         platform, user_id = (
@@ -289,11 +169,6 @@ class Operations:
             raise ApiRefusal(409, "no_chat", "The person has no private chat in which they could be asked.")
         texts = Texts(spoken(theirs.speaker.language, asking.served.spec.language), theirs.timezone)
 
-        def act(edits: Edits) -> tuple[Question, Memory]:
-            memory = edits.may_forget(given.id)
-            selection = Selection(what="memories", memory_ids=(memory.id,))
-            return edits.ask(FORGET, selection.fields(), choices=CHOICES, preset=PRESET), memory
-
         def ask(asked: tuple[Question, Memory]) -> tuple[Part, ...]:
             question, memory = asked
             said = phrases.tell(memory, theirs, language=texts.language)
@@ -302,16 +177,21 @@ class Operations:
             through = texts("keys.asks", label=asking.caller.through)
             return pieces(channel, f"{through}\n{text}", buttons=buttons(question, texts, alone=True))
 
-        await asking.memory.requests.run(theirs, act, tell=ask)
+        await asking.memory.requests.run(theirs, lambda edits: action.run(edits, given), tell=ask)
         asking.store.delivery.wake(theirs.session.key)
         return {"asked": True, "note": "Nothing is forgotten yet. The person is asked in their own chat, and decides."}
 
-    async def _write(self, asking: MemoryRequest, act: Callable[[Edits], T], *, said: str = "") -> T:
-        name = asking.texts("keys.through", name=asking.caller.name, label=asking.caller.through)
-        return await asking.memory.requests.run(asking.context, act, said=said, author=name)
 
-
-_HOW: Final[Mapping[str, How]] = {"words": "words", "memory": "memory"}
+def _read(action: Action, given: Mapping[str, Any]) -> Arguments:
+    """Returns the arguments of an action. Raises `ApiRefusal` if they don't fit; an unknown one is a mistake."""
+    if unknown := [name for name in given if name not in action.arguments.model_fields]:
+        raise ApiRefusal(400, "invalid_request", f"{unknown[0][:80]}: there is no such field.", param=unknown[0][:80])
+    try:
+        return action.arguments.model_validate(given)
+    except ValidationError as exc:
+        problem = exc.errors(include_url=False, include_input=False)[0]
+        at = ".".join(str(step) for step in problem["loc"])
+        raise ApiRefusal(400, "invalid_request", f"{at or 'arguments'}: {problem['msg']}", param=at or None) from exc
 
 
 def told(asking: MemoryRequest, memory: Memory) -> JSON:
@@ -357,52 +237,50 @@ def _date(at: int | None) -> str | None:
     return None if at is None else datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
 
 
-TABLE: Final[Mapping[str, Operation]] = {
-    one.name: one
-    for one in (
-        Operation(
-            name="search_memory", scope="read", arguments=SearchMemory, run=Operations.search,
-            description="Find what is remembered of the person, by words and by meaning.",
-        ),
-        Operation(
-            name="list_memories", scope="read", arguments=ListMemories, run=Operations.list_,
-            description="List what is remembered of the person, page by page, perhaps only some of it.",
-        ),
-        Operation(
-            name="show_memory", scope="read", arguments=OneMemory, run=Operations.show,
-            description="Show one memory with its earlier versions and the messages it was learned from.",
-        ),
-        Operation(
-            name="get_entity", scope="read", arguments=OneEntity, run=Operations.entity,
-            description="Show what is remembered of a person, place, project or organisation by its name.",
-        ),
-        Operation(
-            name="remember", scope="write", arguments=RememberText, run=Operations.remember,
-            description="Keep a statement that the person wants kept. Only what they said, in their words.",
-        ),
-        Operation(
-            name="correct", scope="write", arguments=CorrectMemory, run=Operations.correct,
-            description="Replace what a memory says, because the person said what holds instead.",
-        ),
-        Operation(
-            name="confirm", scope="write", arguments=OneMemory, run=Operations.confirm,
-            description="Mark a memory as right, because the person said so. It does not fade any more.",
-        ),
-        Operation(
-            name="forget", scope="write", arguments=OneMemory, run=Operations.ask_to_forget, destructive=True,
-            description="Ask the person, in their own chat, whether a memory is to be forgotten. They decide there.",
-        ),
-        Operation(
-            name="pin", scope="write", arguments=PinMemory, run=Operations.pin, tool=False,
-            description="Keep a memory from fading, or let it fade again.",
-        ),
-        Operation(
-            name="preview_forget", scope="read", arguments=OneMemory, run=Operations.preview, tool=False,
-            description="Show what would go with a memory.",
-        ),
-        Operation(
-            name="erase", scope="write", arguments=EraseMemory, run=Operations.erase, tool=False, destructive=True,
-            description="Forget a memory, with every byte of it.",
-        ),
-    )
-}  # fmt: skip
+def _listed(asking: MemoryRequest, given: ListMemories, shelf: Shelf) -> JSON:
+    # A program that turns pages until one is empty must not get the last page for ever.
+    rows = shelf.memories if (given.page - 1) * given.limit < shelf.total else ()
+    return {"results": [told(asking, row) for row in rows], "count": shelf.total, "page": given.page}
+
+
+def _in_full(asking: MemoryRequest, _given: OneMemory, shown: Shown) -> JSON:
+    history = [told(asking, row) for row in shown.versions]
+    return {**told(asking, shown.memory), "history": history, "sources": _sources(asking, shown)}
+
+
+def _about(asking: MemoryRequest, given: OneEntity, about: About | None) -> JSON:
+    if about is None:
+        raise ApiRefusal(404, "not_found", f"Nothing is known here of {given.name!r}.")
+    entity = about.entity
+    return {
+        "name": entity.name, "type": entity.type, "aliases": list(entity.aliases), "mentions": entity.mentions,
+        "memories": [told(asking, row) for row in about.memories],
+    }  # fmt: skip
+
+
+def _would_go(asking: MemoryRequest, _given: OneMemory, preview: ForgetPreview) -> JSON:
+    return {
+        "memories": [told(asking, row) for row in preview.shown], "messages": preview.messages,
+        "replies": preview.replies, "staying": preview.staying, "quoted": list(preview.quoted),
+    }  # fmt: skip
+
+
+def _corrected(asking: MemoryRequest, _given: CorrectMemory, versions: tuple[Memory, Memory]) -> JSON:
+    old, new = versions
+    return {**told(asking, new), "event": "NONE" if old is new else "UPDATE", "replaces": old.short_id}
+
+
+#: The result of each action as programs get it; the two that take more than one transaction tell it themselves.
+_TOLD: Final[Mapping[str, Callable[[MemoryRequest, Any, Any], JSON]]] = {
+    "search_memory": lambda asking, given, hits: {"results": [_found(asking, hit, given.query) for hit in hits]},
+    "list_memories": _listed,
+    "show_memory": _in_full,
+    "get_entity": _about,
+    "preview_forget": _would_go,
+    "remember": lambda asking, _given, kept: {"results": [{**told(asking, row), "event": "ADD"} for row in kept]},
+    "correct": _corrected,
+    "confirm": lambda asking, _given, memory: told(asking, memory),
+    "pin": lambda asking, _given, memory: told(asking, memory),
+}
+#: The actions that programs have.
+OFFERED: Final = {name: action for name, action in ACTIONS.items() if name in {*_TOLD, "forget", "erase"}}

@@ -18,7 +18,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from gateway.api.callers import ApiRefusal, Caller
-from gateway.api.operations import TABLE, Operations
+from gateway.api.operations import OFFERED, Operations
 
 PATH: Final = "/mcp"
 _INSTALL: Final = "pip install 'remora[mcp]'"
@@ -103,17 +103,17 @@ class ToolDoor:
         tools = [
             types.Tool(
                 name=one.name,
-                description=one.description,
-                input_schema=one.arguments.model_json_schema(),
+                description=one.purpose,
+                input_schema={**one.arguments.model_json_schema(), "additionalProperties": False},
                 annotations=types.ToolAnnotations(
-                    read_only_hint=one.scope == "read",
+                    read_only_hint=one.needs == "read",
                     destructive_hint=one.destructive,
-                    idempotent_hint=one.scope == "read",
+                    idempotent_hint=one.needs == "read",
                     open_world_hint=False,
                 ),
             )
-            for one in TABLE.values()
-            if one.tool
+            for one in OFFERED.values()
+            if one.served
         ]
 
         async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:

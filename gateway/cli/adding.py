@@ -12,7 +12,7 @@ import re
 import secrets
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -78,57 +78,83 @@ def add(
     base_url = base_url or (bot.base_url if bot is not None else setup.URLS[platform])
     token = (token or known or _asked_token(platform)).strip()
     _check_token(platform, token, bot if known is not None else None, channel, name)
-    left = f"Nothing was changed in {file}."
-
-    def check_file(new: Path) -> None:
-        try:
-            load(new, os.environ, home)
-        except ConfigError as exc:
-            raise ConfigError(replace(p, file=file if p.file == new else p.file) for p in exc.problems) from exc
-
+    adding = _Adding(platform=platform, file=file, channel=channel, name=name, token=token, base_url=base_url)
     try:
-        pairing = _MEET[platform](token, base_url)
-        setup.keep_token(file.parent / ".env", name, token)
-        left = f"The token is in {file.parent / '.env'} as {name}. Nothing was changed in {file}."
-        setup.add_bot(
-            file,
-            platform=platform,
-            channel=channel,
-            name=name,
-            base_url=base_url,
-            check=check_file,
-            data_dir=str(data_here(os.environ, Path.cwd(), home) or "data"),
-        )
-        click.echo(f"Wrote the token to {file.parent / '.env'} as {name}, and the bot to {file}.")
-        left = _GO_ON
-        config = load(file, os.environ, home)
-        entry = next(one for one in config.settings.channels.bots if one.id == channel)
-        if no_pair or entry.admins:
-            people = f"{len({*entry.allow, *entry.admins})} people may talk to it"
-            click.echo(f"{people if entry.allow or entry.admins else _BY_HAND}. Start it with `remora serve`.")
-            return
-        person = asyncio.run(_paired(config, channel, pairing))
-        if person is None:
-            fail(f"Nobody sent the code in time. {_GO_ON}", EX_TEMPFAIL)
-        setup.let_in(file, platform=platform, channel=channel, person=person.author_id, check=check_file)
-        click.echo(f"{_shown(person.author_name)} ({person.author_id}) can talk to it now and is its admin.")
-        left = f"The bot and its admin are in {file}; only its servers are missing. Start it with `remora serve`."
-        if platform == "discord":
-            servers = _chosen_servers(token, base_url)
-            if servers:
-                setup.answer_in(file, channel=channel, servers=servers, check=check_file)
+        adding.carry_out(pair=not no_pair)
     except (KeyboardInterrupt, click.Abort):
-        click.echo(f"\nStopped. {left}", err=True)
+        click.echo(f"\nStopped. {adding.left}", err=True)
         sys.exit(130)
     except ConfigError as exc:
-        fail(f"{exc}\n{left}", EX_CONFIG)
+        fail(f"{exc}\n{adding.left}", EX_CONFIG)
     except ChannelError as exc:
-        fail(f"{exc} {left}", EX_TEMPFAIL if exc.retryable else EX_CONFIG)
+        fail(f"{exc} {adding.left}", EX_TEMPFAIL if exc.retryable else EX_CONFIG)
     except OSError as exc:
         fail(
             f"Can't write {exc.filename}: {exc.strerror}. Fix the permissions of the file and its folder.", EX_CANTCREAT
         )
-    click.echo("Start it with `remora serve`.")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Adding:
+    """A bot that is being added. `left` tells the operator what has been done so far, if that is all."""
+
+    platform: setup.Platform
+    file: Path
+    channel: str
+    name: str
+    token: str
+    base_url: str
+    left: str = ""
+
+    def carry_out(self, *, pair: bool) -> None:
+        """Meets the bot, writes it into the files and, if asked for, lets in the person who sends the code."""
+        variables = self.file.parent / ".env"
+        self.left = f"Nothing was changed in {self.file}."
+        pairing = _MEET[self.platform](self.token, self.base_url)
+        setup.keep_token(variables, self.name, self.token)
+        self.left = f"The token is in {variables} as {self.name}. Nothing was changed in {self.file}."
+        setup.add_bot(
+            self.file,
+            platform=self.platform,
+            channel=self.channel,
+            name=self.name,
+            base_url=self.base_url,
+            check=self._check,
+            data_dir=str(data_here(os.environ, Path.cwd(), Path.home()) or "data"),
+        )
+        click.echo(f"Wrote the token to {variables} as {self.name}, and the bot to {self.file}.")
+        self.left = _GO_ON
+        config = load(self.file, os.environ, Path.home())
+        entry = next(bot for bot in config.settings.channels.bots if bot.id == self.channel)
+        if pair and not entry.admins:
+            self._let_in(config, pairing)
+            click.echo("Start it with `remora serve`.")
+        else:
+            people = f"{len({*entry.allow, *entry.admins})} people may talk to it"
+            click.echo(f"{people if entry.allow or entry.admins else _BY_HAND}. Start it with `remora serve`.")
+
+    def _let_in(self, config: Config, pairing: _Pairing) -> None:
+        person = asyncio.run(_paired(config, self.channel, pairing))
+        if person is None:
+            fail(f"Nobody sent the code in time. {_GO_ON}", EX_TEMPFAIL)
+        setup.let_in(
+            self.file, platform=self.platform, channel=self.channel, person=person.author_id, check=self._check
+        )
+        click.echo(f"{_shown(person.author_name)} ({person.author_id}) can talk to it now and is its admin.")
+        self.left = (
+            f"The bot and its admin are in {self.file}; only its servers are missing. Start it with `remora serve`."
+        )
+        if self.platform == "discord" and (servers := _chosen_servers(self.token, self.base_url)):
+            setup.answer_in(self.file, channel=self.channel, servers=servers, check=self._check)
+
+    def _check(self, new: Path) -> None:
+        """Raises `ConfigError` if the new file can't be used; problems are told of the file that it will replace."""
+        try:
+            load(new, os.environ, Path.home())
+        except ConfigError as exc:
+            raise ConfigError(
+                replace(problem, file=self.file if problem.file == new else problem.file) for problem in exc.problems
+            ) from exc
 
 
 def _config_to_write(config_path: Path | None, home: Path) -> Path:

@@ -16,8 +16,8 @@ from gateway.cli.exits import EX_DATAERR, ending, fail
 from gateway.cli.start import AGENT, CONFIG, loaded, opened
 
 if TYPE_CHECKING:
-    from memory.chat.keyring import ApiKeys
     from memory.context import Context
+    from memory.people.keyring import ApiKeys
 
 _PERSON = click.option("--person", metavar="PLATFORM:USER", required=True, help="The person, as telegram:123456.")
 _IN_USE = "Or leave it running: type /keys in a private chat, or open You on the web page (`remora web`)."
@@ -55,7 +55,7 @@ def make(config_path: Path | None, label: str, person: str, agent: str | None) -
 
     async def act(made: ApiKeys, context: Context) -> None:
         from gateway.commands.keys import asked_for
-        from memory.chat.keyring import MOST_KEYS
+        from memory.people.keyring import MOST_KEYS
 
         fresh = await made.make(context, *asked_for(label))
         if fresh is None:

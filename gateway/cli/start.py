@@ -54,6 +54,7 @@ def set_up_logs(config: Config, *, beside_chat: bool = False) -> Path | None:
     With `beside_chat` they go to a file of their own if they would appear on the terminal otherwise.
     """
     from gateway.ops import telemetry
+    from memory.child import map_large_blocks
     from memory.text.secrets.redact import redact
 
     log = config.settings.log
@@ -71,6 +72,7 @@ def set_up_logs(config: Config, *, beside_chat: bool = False) -> Path | None:
     # The objects of the program stay: without this, each full collection walks through all of them.
     gc.freeze()
     gc.set_threshold(20_000)
+    map_large_blocks()
     return file
 
 

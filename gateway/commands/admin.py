@@ -48,9 +48,6 @@ async def _let(call: Call, action: Literal["allow", "block"]) -> None:
 
 
 async def pair(call: Call) -> None:
-    if call.inbound.chat_kind != "private":
-        await call.say(call.texts("pair.private"))
-        return
     code = call.new_code()
     pairing = await call.access.open_pairing(call.administers, code)
     if pairing.opened:
@@ -61,17 +58,11 @@ async def pair(call: Call) -> None:
 
 async def agents(call: Call) -> None:
     """Lists all agents with their models, stores and places."""
-    if call.inbound.chat_kind != "private":
-        await call.say(call.texts("agents.private"))
-        return
     specs = [agent.spec for agent in call.roster.agents.values()]
     await call.say(told_agents(call.texts, specs, default=call.roster.default))
 
 
 async def dead(call: Call) -> None:
-    if call.inbound.chat_kind != "private":
-        await call.say(call.texts("dead.private"))
-        return
     channel = call.administered
     action, number = [*call.arguments.lower().split(), "", ""][:2]
     if action == "purge":
@@ -120,9 +111,6 @@ async def _settle(call: Call, channel: str, action: str, number: int) -> None:
 
 async def backup(call: Call) -> None:
     """Makes a backup of this chat's store, and says what it holds and how long it is kept."""
-    if call.inbound.chat_kind != "private":
-        await call.say(call.texts("backup.private"))
-        return
     texts, backups = call.texts, call.memory.backups
     try:
         made = await backups.make()
@@ -143,7 +131,7 @@ async def backup(call: Call) -> None:
 
 async def reload(call: Call) -> None:
     """Reads the configuration anew, and says what has changed and what needs a restart."""
-    if call.inbound.chat_kind != "private" or call.reload is None:
+    if call.reload is None:
         await call.say(call.texts("reload.private"))
         return
     done = await call.reload()

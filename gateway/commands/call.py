@@ -105,6 +105,15 @@ class Call:
         """Answers without changing anything."""
         await self.do(lambda _edits: text)
 
+    async def done(self, text: str, change: Callable[[Edits], object]) -> None:
+        """Changes memory and answers with a text that does not depend on what is there."""
+
+        def act(edits: Edits) -> str:
+            change(edits)
+            return text
+
+        await self.do(act)
+
     async def do(self, act: Callable[[Edits], str | Asking], *, in_place: bool = False) -> None:
         """Changes memory and answers with what `act` returns, as one transaction.
 
@@ -183,7 +192,8 @@ class Command:
     """An entry of the command table.
 
     Commands with `at_once` are answered while a turn runs; the others wait in the session's lane. Commands with
-    `admin` are unknown to everybody but admins. With `discreet` the answer is for the asker's eyes alone. The other
+    `admin` are unknown to everybody but admins. Outside of private chats those that have a text `elsewhere` answer with
+    that. With `discreet` the answer is for the asker's eyes alone. The other
     attributes are those of `channels.base.CommandSpec`; the help of the options comes from the catalogue.
     """
 
@@ -194,6 +204,7 @@ class Command:
     at_once: bool = False
     admin: bool = False
     private: bool = False
+    elsewhere: str = ""
     shared: bool = False
     forms: bool = False
     discreet: bool = False

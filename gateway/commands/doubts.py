@@ -7,7 +7,7 @@ from typing import cast
 from gateway.commands.call import Call
 from memory.chat.edits import Edits
 from memory.errors import NotCurrent
-from memory.store.comparisons import DoubtAnswer
+from memory.jobs.comparisons import DoubtAnswer
 from memory.store.questions import Question
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 
+from gateway.actions.memory import CHOICES, FORGET, PRESET
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.commands.filtering import none_met, understood
 from gateway.pipeline.questions import buttons, is_alone
-from gateway.pipeline.toolbox import FORGET
 from gateway.wording.texts import Texts
 from memory.chat.edits import Edits
 from memory.errors import Derived, NotFound, NotYours
@@ -24,9 +24,6 @@ from memory.store.questions import Question
 
 #: The purpose of the question whether earlier exports are to be removed; its payload has their inode numbers.
 EXPORTS = "exports"
-#: The possible answers; a plain "yes" means "words".
-CHOICES = ("words", "memory", "no")
-PRESET = "words"
 #: The most memories shown before they go, and the letters of each.
 _SHOWN = 10
 _LINE = 100

@@ -30,9 +30,6 @@ class ToldJob:
 
 
 async def jobs(call: Call) -> None:
-    if call.inbound.chat_kind != "private":
-        await call.say(call.texts("jobs.private"))
-        return
     action, job, agent, *rest = [*call.arguments.split(), "", "", ""]
     if call.nights is None:
         await call.say(call.texts("jobs.none"))

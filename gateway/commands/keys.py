@@ -11,9 +11,8 @@ import re
 from gateway.commands.call import Call, excerpt
 from gateway.wording.texts import Texts
 from memory.chat.edits import Edits
-from memory.chat.keyring import MOST_KEYS
-from memory.chat.keyring import SCOPES as KEY_SCOPES
-from memory.store.api_keys import ApiKey, KeyScope
+from memory.people.keyring import MOST_KEYS, ApiKey, KeyScope
+from memory.people.keyring import SCOPES as KEY_SCOPES
 
 #: The permissions of a key before its label: "read,write Claude Code".
 _SCOPED = re.compile(rf"((?:{'|'.join(KEY_SCOPES)})(?:,(?:{'|'.join(KEY_SCOPES)}))*)\s+(.+)", re.DOTALL)
@@ -22,9 +21,7 @@ _NUMBER = re.compile("[1-9][0-9]{0,9}")
 
 async def keys(call: Call) -> None:
     action, _, rest = call.arguments.strip().partition(" ")
-    if call.inbound.chat_kind != "private":
-        await call.say(call.texts("keys.private"))
-    elif action == "make" and rest.strip():
+    if action == "make" and rest.strip():
         await _make(call, *asked_for(rest))
     elif action == "revoke" and _NUMBER.fullmatch(rest.strip()):
         await _revoke(call, int(rest))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gateway.commands import jobs, lines
 from gateway.commands.call import Call
-from memory.chat.edits import Edits
 from memory.chat.stats import Status
 
 #: Failures of reading that have a text of their own; all others get "failure.other".
@@ -24,14 +23,10 @@ async def switch(call: Call, _rest: str, *, on: bool) -> None:
         await call.say(call.texts("learning.admins"))
         return
 
-    def act(edits: Edits) -> str:
-        edits.set_learning(on)
-        said = [call.texts(f"learning.{'on' if on else 'off'}.{where}")]
-        if on and not call.context.speaker.learning:
-            said.append(call.texts("learning.out"))
-        return "\n".join(said)
-
-    await call.do(act)
+    said = [call.texts(f"learning.{'on' if on else 'off'}.{where}")]
+    if on and not call.context.speaker.learning:
+        said.append(call.texts("learning.out"))
+    await call.done("\n".join(said), lambda edits: edits.set_learning(on))
 
 
 async def status(call: Call, _rest: str) -> None:

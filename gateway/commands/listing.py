@@ -10,11 +10,11 @@ from gateway.commands import learning, lines, pages
 from gateway.commands.call import Call, excerpt
 from gateway.commands.filtering import none_met, understood
 from gateway.wording.parts import ListedPart, part_of
+from memory.browse.browse import LISTED, TIERS
 from memory.filters import NO_FILTERS, Filter, Filters
 from memory.recall.recall import shares
 from memory.recall.search import Hit
 from memory.score import ScorePart
-from memory.store.browsing import LISTED, TIERS
 from memory.store.memories import Kind, Memory
 from memory.text.words import query_terms
 

@@ -10,13 +10,17 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import TypeAlias
 
 from channels.base import Button, File
+from gateway.actions.memory import NothingKept, typed
 from gateway.commands import learning, lines, listing, night, pages, why
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.pipeline.delivery import shows
+from gateway.wording.texts import REFUSALS
+from memory.browse.shown import Shown
 from memory.chat.edits import Edits
-from memory.errors import MemoryFault, NotCurrent, NotFound
+from memory.errors import Derived, NotCurrent, NotYours
 from memory.store.memories import Memory
 
 #: The id of a memory, as it is shown.
@@ -32,14 +36,14 @@ async def look(call: Call) -> None:
     if named.isdecimal():
         await listing.show_list(call, call.arguments)
         return
-    act = _ACTIONS.get(named)
-    if act is None:
+    if named not in _ACTIONS:
         near = difflib.get_close_matches(named, ACTIONS, n=1)
         hint = call.texts("memory.no_action.hint", action=near[0]) if near else ""
         await call.say(call.texts("memory.no_action", action=excerpt(action), hint=hint))
         return
+    act, syntax = _ACTIONS[named]
     call = replace(call, usage=usage_of(named))
-    if named in _NEEDING and not rest.strip():
+    if syntax.startswith("<") and not rest.strip():
         await _lacks(call, *(hint for those, hint in _HINTS.items() if named in those))
     else:
         await act(call, rest.strip())
@@ -52,7 +56,7 @@ async def _lacks(call: Call, *hints: str) -> None:
 
 def usage_of(action: str) -> str:
     """Returns the syntax of one action."""
-    return f"/memory {action} {_REST.get(action, '')}".rstrip()
+    return f"/memory {action} {_ACTIONS[action][1]}".rstrip()
 
 
 async def _show(call: Call, short_id: str) -> None:
@@ -61,16 +65,16 @@ async def _show(call: Call, short_id: str) -> None:
 
 async def _history(call: Call, short_id: str) -> None:
     def act(edits: Edits) -> str:
-        return "\n".join(lines.versions(call, edits.show(short_id).versions))
+        return "\n".join(lines.versions(call, typed(edits, "show_memory", id=short_id).versions))
 
     await _on(call, short_id, act, in_place=False)
 
 
-async def _mark(call: Call, short_id: str, *, key: str, change: Callable[[Edits, str], Memory]) -> None:
+async def _mark(call: Call, short_id: str, *, key: str, action: str, **arguments: object) -> None:
     """Pins, unpins or confirms a memory, and says so; under the memory itself if its button was pressed there."""
 
     def act(edits: Edits) -> Asking:
-        memory = change(edits, short_id)
+        memory: Memory = typed(edits, action, id=short_id, **arguments)
         done = call.texts(key, id=memory.short_id, said=excerpt(_said(call, memory)))
         if call.inbound.pressed is None:
             return Asking(text=done)
@@ -86,7 +90,7 @@ async def _on(call: Call, short_id: str, act: Callable[[Edits], str | Asking], *
     def tried(edits: Edits) -> str | Asking:
         try:
             return act(edits)
-        except MemoryFault as exc:
+        except REFUSALS as exc:
             return call.refusal(short_id, exc)
 
     await call.do(tried, in_place=in_place)
@@ -94,7 +98,7 @@ async def _on(call: Call, short_id: str, act: Callable[[Edits], str | Asking], *
 
 def _all_of(call: Call, edits: Edits, short_id: str) -> Asking:
     """Returns a memory in full, with buttons for its actions. Raises `NotFound`."""
-    shown = edits.show(short_id)
+    shown: Shown = typed(edits, "show_memory", id=short_id)
     memory, texts = shown.memory, call.texts
     made: list[Button | None] = []
     if memory.valid_until is None and _may_change(edits, short_id):
@@ -111,9 +115,7 @@ def _all_of(call: Call, edits: Edits, short_id: str) -> Asking:
 def _may_change(edits: Edits, short_id: str) -> bool:
     try:
         edits.may_forget(short_id)
-    except NotFound:
-        raise
-    except MemoryFault:
+    except (NotYours, Derived):
         return False
     return True
 
@@ -133,8 +135,9 @@ async def keep(call: Call, text: str, *, key: str | None = None) -> None:
         return
 
     def act(edits: Edits) -> str:
-        kept = edits.remember(text, key=key)
-        if not kept:
+        try:
+            kept: list[Memory] = typed(edits, "remember", text=text, key=key)
+        except NothingKept:
             return call.texts("remember.nothing")
         return "\n".join(call.texts("remember.done", id=memory.short_id, said=_said(call, memory)) for memory in kept)
 
@@ -153,8 +156,8 @@ async def correct(call: Call) -> None:
         try:
             if not value:
                 return _asked_for(call, edits, short_id)
-            old, new = edits.correct(short_id, value)
-        except MemoryFault as exc:
+            old, new = typed(edits, "correct", id=short_id, value=value)
+        except REFUSALS as exc:
             return call.refusal(short_id, exc)
         if old is new:
             return call.texts("correct.same", id=short_id)
@@ -224,49 +227,32 @@ async def why_of(call: Call) -> None:
         await why.explain(call)
 
 
-_ACTIONS: Mapping[str, Callable[[Call, str], Awaitable[None]]] = {
-    "": listing.show_list,
-    "list": listing.show_list,
-    "search": listing.search_page,
-    "show": _show,
-    "why": lambda call, rest: why_of(replace(call, arguments=rest, discreet=True)),
-    "pin": partial(_mark, key="memory.pin.done", change=partial(Edits.pin, pinned=True)),
-    "unpin": partial(_mark, key="memory.unpin.done", change=partial(Edits.pin, pinned=False)),
-    "confirm": partial(_mark, key="memory.confirm.done", change=Edits.confirm),
-    "edit": lambda call, rest: correct(replace(call, arguments=rest)),
-    "history": _history,
-    "export": _export,
-    "off": partial(learning.switch, on=False),
-    "on": partial(learning.switch, on=True),
-    "status": learning.status,
-    "runs": night.show_runs,
-    "run": night.show_run,
-    "undo": night.undo,
-    "preview": night.preview,
+_Handler: TypeAlias = Callable[[Call, str], Awaitable[None]]
+#: The actions of `/memory`, each with its handler and the syntax of its arguments.
+_ACTIONS: Mapping[str, tuple[_Handler, str]] = {
+    "": (listing.show_list, ""),
+    "list": (listing.show_list, "[part] [page] [filters]"),
+    "search": (listing.search_page, "<words or filters>"),
+    "show": (_show, "<id>"),
+    "why": (lambda call, rest: why_of(replace(call, arguments=rest, discreet=True)), "[all|<id>]"),
+    "pin": (partial(_mark, key="memory.pin.done", action="pin", pinned=True), "<id>"),
+    "unpin": (partial(_mark, key="memory.unpin.done", action="pin", pinned=False), "<id>"),
+    "confirm": (partial(_mark, key="memory.confirm.done", action="confirm"), "<id>"),
+    "edit": (lambda call, rest: correct(replace(call, arguments=rest)), "<id> <new text>"),
+    "history": (_history, "<id>"),
+    "export": (_export, "[transcript]"),
+    "off": (partial(learning.switch, on=False), ""),
+    "on": (partial(learning.switch, on=True), ""),
+    "status": (learning.status, ""),
+    "runs": (night.show_runs, ""),
+    "run": (night.show_run, "<number>"),
+    "undo": (night.undo, "<number>"),
+    "preview": (night.preview, "[job]"),
 }
-#: The actions of `/memory`, as platforms offer them.
+#: The actions as platforms offer them; those on one memory, which take its id; those on a run of the night's work.
 ACTIONS = tuple(action for action in _ACTIONS if action)
+WITH_ID = frozenset(action for action, (_, rest) in _ACTIONS.items() if rest.startswith("<id>"))
+WITH_RUN = frozenset(action for action, (_, rest) in _ACTIONS.items() if rest == "<number>")
 USAGE = "/memory [list|search|show|edit|export|off|on|…]"
-#: The arguments of each action.
-_REST: Mapping[str, str] = {
-    "list": "[part] [page] [filters]",
-    "search": "<words or filters>",
-    "show": "<id>",
-    "why": "[all|<id>]",
-    "pin": "<id>",
-    "unpin": "<id>",
-    "confirm": "<id>",
-    "edit": "<id> <new text>",
-    "history": "<id>",
-    "export": "[transcript]",
-    "run": "<number>",
-    "undo": "<number>",
-    "preview": "[job]",
-}
-#: The actions on one memory, which take its id.
-WITH_ID = frozenset({"show", "history", "pin", "unpin", "confirm", "edit"})
-#: The actions on a run of the night's work, which take its number.
-WITH_RUN = frozenset({"run", "undo"})
-_NEEDING = WITH_ID | WITH_RUN | {"search"}
 #: The texts that tell where to find the id or number that an action needs.
 _HINTS = {WITH_ID: "memory.ids", WITH_RUN: "night.numbers"}

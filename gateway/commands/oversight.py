@@ -16,11 +16,11 @@ from gateway.commands.lines import came
 from gateway.commands.pages import beyond, turning_by
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.questions import buttons, is_alone
-from memory.chat.shown import Shown
+from memory.browse.shown import Shown
 from memory.errors import NotFound
 from memory.mailbox.outbox import Part
-from memory.people.oversight import Overseer
-from memory.store.audit import Action as LookAction
+from memory.oversight import Overseer
+from memory.people.privacy import Look as LookAction
 from memory.store.memories import Memory
 from memory.store.questions import Question
 
@@ -35,9 +35,6 @@ _NUMBER = re.compile("[1-9][0-9]{0,4}")
 
 
 async def oversee(call: Call) -> None:
-    if call.inbound.chat_kind != "private":
-        await call.say(call.texts("oversight.private"))
-        return
     what, who, action, rest = [*call.arguments.split(None, 3), "", "", "", ""][:4]
     actions: Mapping[str, Callable[[Call, str, str], Awaitable[None]]] = {
         "": _list,

@@ -20,7 +20,8 @@ from gateway.pipeline.questions import buttons, is_alone
 from gateway.wording.texts import CATALOGUE, Texts, spoken
 from memory.chat.edits import Edits
 from memory.mailbox.outbox import Part
-from memory.people.privacy import Account, Linking, Note, Party
+from memory.people.linking import Linking, Note, Party
+from memory.store.people import Account
 from memory.store.questions import Question
 
 #: Purposes of questions: to the person who gave a code, to the person who made it, and before an account is taken out.
@@ -156,9 +157,6 @@ async def answer_link(call: Call, question: Question, taken: str) -> None:
 
 
 async def unlink(call: Call) -> None:
-    if call.inbound.chat_kind != "private":
-        await call.say(call.texts("link.private"))
-        return
     accounts = await call.memory.privacy.accounts(call.context)
     if len(accounts) < 2:
         await call.say(call.texts("unlink.none"))

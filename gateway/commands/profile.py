@@ -13,7 +13,7 @@ from gateway.commands.call import Call, excerpt
 from gateway.commands.memory import keep
 from gateway.wording.texts import Texts, spoken
 from languages import LANGUAGES, Language, part
-from memory.chat.browse import FilledSlot
+from memory.browse.browse import FilledSlot
 from memory.chat.edits import Edits
 from memory.jobs.style import LEAST as MANNER_LEAST
 from memory.jobs.style import LIMIT as MANNER_LIMIT
@@ -109,12 +109,8 @@ async def _manner(call: Call, value: str) -> None:
     elif where == "group" and not call.admin:
         await call.say(texts("manner.admins"))
     elif word in _OFF or word in _ON:
-
-        def switch(edits: Edits) -> str:
-            edits.learn_manner(word in _ON)
-            return texts(f"manner.{'on' if word in _ON else 'off'}.{where}")
-
-        await call.do(switch)
+        text = texts(f"manner.{'on' if word in _ON else 'off'}.{where}")
+        await call.done(text, lambda edits: edits.learn_manner(word in _ON))
     elif word in _AUTO:
         await call.do(lambda edits: texts(f"manner.auto.{'done' if edits.leave_manner() else 'same'}"))
     else:
@@ -156,12 +152,7 @@ async def _language(call: Call, value: str) -> None:
     else:
         await call.say(_unknown_language(call.texts, value))
         return
-
-    def act(edits: Edits) -> str:
-        edits.set_language(wanted)
-        return said
-
-    await call.do(act)
+    await call.done(said, lambda edits: edits.set_language(wanted))
 
 
 def _unknown_language(texts: Texts, typed: str) -> str:
@@ -182,9 +173,4 @@ async def _timezone(call: Call, value: str) -> None:
             return
         there = Texts(texts.language, wanted).moment(call.inbound.sent_at)
         said = texts("profile.timezone.done", timezone=wanted, at=there)
-
-    def act(edits: Edits) -> str:
-        edits.set_timezone(wanted)
-        return said
-
-    await call.do(act)
+    await call.done(said, lambda edits: edits.set_timezone(wanted))

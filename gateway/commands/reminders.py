@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Final
@@ -24,7 +25,7 @@ from memory.reminders.orders import takes_back
 from memory.reminders.reminders import Reading, Unclear, due_of
 from memory.reminders.reminding import LONGEST as LONGEST_REMINDER
 from memory.reminders.reminding import MOST as MOST_REMINDERS
-from memory.reminders.reminding import Reminder, ReminderKind, ReminderTimes
+from memory.reminders.reminding import Reminder, ReminderKind, ReminderTimes, Reminding
 from memory.store.questions import Question
 from memory.text.times.phrases import is_request as asks_reminder
 
@@ -90,15 +91,18 @@ async def ordered(call: Call, said: str, *, certain: bool = False) -> bool:
 
 async def requested(call: Call, reading: Reading | Unclear, *, private: bool = False) -> None:
     """Sets the reminder that was read from plain words, or asks for the part that could not be read."""
-    if not reading.what.strip():
-        await call.say(call.texts("remind.what"))
-        return
-    if len(reading.what) > LONGEST_REMINDER:
-        await call.say(call.texts("remind.long", most=LONGEST_REMINDER))
+    if unfit := _unfit(call, reading.what):
+        await call.say(unfit)
     elif isinstance(reading, Unclear):
-        await _ask_when(call, reading, private=private)
+        await _add(call, reading.what, None, private=private, unclear=reading.reason)
     else:
         await _add(call, reading.what, due_of(reading), private=private)
+
+
+def _unfit(call: Call, text: str) -> str:
+    if not text.strip():
+        return call.texts("remind.what")
+    return call.texts("remind.long", most=LONGEST_REMINDER) if len(text) > LONGEST_REMINDER else ""
 
 
 async def answer_when(call: Call, question: Question, taken: str) -> None:
@@ -106,11 +110,7 @@ async def answer_when(call: Call, question: Question, taken: str) -> None:
     reminder_id = int(json.loads(question.payload)["reminder"])
     reading = call.memory.reminders.read_time(call.context, call.inbound.text, language=call.texts.language)
 
-    def act(edits: Edits) -> str | Asking:
-        try:
-            asked = edits.reminding.of_id(reminder_id)
-        except NotFound:
-            return call.texts("remind.gone")
+    def act(edits: Edits, asked: Reminder) -> str | Asking:
         if taken == "no" or reading is None:
             edits.settle(question, "no")
             if asked.first:  # it keeps the time that it had
@@ -122,7 +122,26 @@ async def answer_when(call: Call, question: Question, taken: str) -> None:
         edits.settle(question, TIME)
         return _set_back(call, edits, _retimed(call, edits, asked, reading), "remind.set")
 
-    await call.do(act)
+    await _with(call, lambda reminding: reminding.of_id(reminder_id), act)
+
+
+async def _with(
+    call: Call,
+    found: Callable[[Reminding], Reminder],
+    act: Callable[[Edits, Reminder], str | Asking],
+    *,
+    gone: str = "",
+    in_place: bool = False,
+) -> None:
+    """Does `act` with a reminder; answers that it is gone, or with the text `gone`, if there is none any more."""
+
+    def tried(edits: Edits) -> str | Asking:
+        try:
+            return act(edits, found(edits.reminding))
+        except NotFound:
+            return gone or call.texts("remind.gone")
+
+    await call.do(tried, in_place=in_place)
 
 
 async def told_when(call: Call, question: Question) -> str | None:
@@ -166,16 +185,12 @@ def _time_alone(call: Call) -> Reading | Unclear | None:
 async def retimed(call: Call, reminder: Reminder, reading: Reading | Unclear) -> None:
     """Gives a reminder the time that was named in reply to it."""
 
-    def act(edits: Edits) -> str | Asking:
-        try:
-            meant = edits.reminding.of_id(reminder.id)
-        except NotFound:
-            return call.texts("remind.gone")
+    def act(edits: Edits, meant: Reminder) -> Asking:
         if isinstance(reading, Unclear):
             return _when_again(call, edits, meant, reading.reason)
         return _set_back(call, edits, _retimed(call, edits, meant, reading), "remind.moved")
 
-    await call.do(act)
+    await _with(call, lambda reminding: reminding.of_id(reminder.id), act)
 
 
 def _retimed(call: Call, edits: Edits, reminder: Reminder, reading: Reading) -> Reminder:
@@ -191,14 +206,12 @@ async def press(call: Call, data: str) -> bool:
     if reminder_id not in {one.id for one in await call.memory.reminders.every(call.context)}:
         await call.say(call.texts("remind.gone"))
         return True
-
-    def act(edits: Edits) -> str | Asking:
-        try:
-            return _done(call, edits, edits.reminding.of_id(reminder_id), action, minutes)
-        except NotFound:
-            return call.texts("remind.gone")
-
-    await call.do(act, in_place=True)
+    await _with(
+        call,
+        lambda reminding: reminding.of_id(reminder_id),
+        lambda edits, meant: _done(call, edits, meant, action, minutes),
+        in_place=True,
+    )
     return True
 
 
@@ -214,10 +227,8 @@ async def _set_task(call: Call, said: str) -> None:
         await call.say(call.texts("remind.task.no_model"))
     elif isinstance(reading, Unclear):
         await call.say(call.texts(f"remind.time.{reading.reason}"))
-    elif not reading.what.strip():
-        await call.say(call.texts("remind.what"))
-    elif len(reading.what) > LONGEST_REMINDER:
-        await call.say(call.texts("remind.long", most=LONGEST_REMINDER))
+    elif unfit := _unfit(call, reading.what):
+        await call.say(unfit)
     else:
         await _add(call, reading.what, due_of(reading), kind="task")
 
@@ -230,15 +241,23 @@ async def _set_by_rule(call: Call, rule: str, text: str) -> None:
         return
     if due is None:
         await call.say(call.texts("remind.never"))
-    elif len(text) > LONGEST_REMINDER:
-        await call.say(call.texts("remind.long", most=LONGEST_REMINDER))
+    elif unfit := _unfit(call, text):
+        await call.say(unfit)
     else:
         await _add(call, text, due)
 
 
 async def _add(
-    call: Call, text: str, due: ReminderTimes, *, private: bool = False, kind: ReminderKind = "reminder"
+    call: Call,
+    text: str,
+    due: ReminderTimes | None,
+    *,
+    private: bool = False,
+    kind: ReminderKind = "reminder",
+    unclear: str = "",
 ) -> None:
+    """Sets a reminder. One whose time is `unclear`, for this reason, waits without a time, which is asked for."""
+
     def act(edits: Edits) -> str | Asking:
         try:
             made = edits.reminding.add(
@@ -251,26 +270,7 @@ async def _add(
             )
         except TooManyReminders:
             return call.texts("remind.full", most=MOST_REMINDERS)
-        return _set_back(call, edits, made, "remind.set")
-
-    await call.do(act)
-
-
-async def _ask_when(call: Call, reading: Unclear, *, private: bool) -> None:
-    """Asks for the time of a reminder, which waits without one."""
-
-    def act(edits: Edits) -> str | Asking:
-        try:
-            made = edits.reminding.add(
-                reading.what,
-                None,
-                language=call.texts.language,
-                asked_ref=call.inbound.message_id or None,
-                private=private,
-            )
-        except TooManyReminders:
-            return call.texts("remind.full", most=MOST_REMINDERS)
-        return _when_again(call, edits, made, reading.reason)
+        return _when_again(call, edits, made, unclear) if unclear else _set_back(call, edits, made, "remind.set")
 
     await call.do(act)
 
@@ -294,11 +294,7 @@ async def _change(call: Call, action: str, number: int, said: str) -> None:
         await call.say(call.texts(f"remind.time.{reason}"))
         return
 
-    def act(edits: Edits) -> str | Asking:
-        try:
-            meant = edits.reminding.numbered(number)
-        except NotFound:
-            return call.texts("remind.unknown", n=number)
+    def act(edits: Edits, meant: Reminder) -> str | Asking:
         if not isinstance(reading, Reading):
             return _done(call, edits, meant, action, _SNOOZE)
         if action == "change":
@@ -307,7 +303,7 @@ async def _change(call: Call, action: str, number: int, said: str) -> None:
             return _set_back(call, edits, edits.reminding.snooze(meant, due_of(reading).at), "remind.snoozed")
         return call.usage_line()
 
-    await call.do(act)
+    await _with(call, lambda reminding: reminding.numbered(number), act, gone=call.texts("remind.unknown", n=number))
 
 
 async def _cancel_every(call: Call) -> None:
@@ -327,14 +323,10 @@ async def _cancel_every(call: Call) -> None:
 
 
 async def _reword(call: Call, number: int, text: str) -> None:
-    def act(edits: Edits) -> str | Asking:
-        try:
-            meant = edits.reminding.numbered(number)
-        except NotFound:
-            return call.texts("remind.unknown", n=number)
+    def act(edits: Edits, meant: Reminder) -> Asking:
         return _set_back(call, edits, edits.reminding.reword(meant, text), "remind.moved")
 
-    await call.do(act)
+    await _with(call, lambda reminding: reminding.numbered(number), act, gone=call.texts("remind.unknown", n=number))
 
 
 def _done(call: Call, edits: Edits, reminder: Reminder, action: str, minutes: int) -> str | Asking:

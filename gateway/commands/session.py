@@ -8,9 +8,8 @@ from gateway.commands.why import NO_MODEL
 from gateway.pipeline import allowance
 from gateway.wording.texts import Texts
 from memory.chat.edits import Edits
-from memory.chat.stats import Status
+from memory.chat.stats import Status, Used
 from memory.chat.summary import SECTIONS as SUMMARY_SECTIONS
-from memory.store.usage import Used
 
 #: Longest task, in characters: it stands in every prompt.
 _TASK = 300
@@ -32,11 +31,7 @@ async def stop(call: Call) -> None:
 
 
 async def new(call: Call) -> None:
-    def act(edits: Edits) -> str:
-        edits.start_window()
-        return call.texts("new.done")
-
-    await call.do(act)
+    await call.done(call.texts("new.done"), Edits.start_window)
     call.memory.learner.soon(call.context.session.id, "session ended")
 
 
@@ -96,12 +91,7 @@ async def model(call: Call) -> None:
         await call.say(texts("model.admins"))
     else:
         chosen = None if fitting[0] == _BY_RULES else fitting[0]
-
-        def act(edits: Edits) -> str:
-            edits.choose_model(chosen)
-            return texts("model.chosen", name=chosen or names[0])
-
-        await call.do(act)
+        await call.done(texts("model.chosen", name=chosen or names[0]), lambda edits: edits.choose_model(chosen))
 
 
 def _bare(name: str) -> str:
@@ -118,18 +108,13 @@ async def task(call: Call) -> None:
         await call.say(none if current is None else call.texts("task.now", task=current))
         return
     ended = wanted.casefold() in _ENDED
-
     if len(wanted) > _TASK:
         await call.say(call.texts("task.long", most=_TASK))
-        return
-
-    def act(edits: Edits) -> str:
-        edits.set_task(None if ended else wanted)
-        if not ended:
-            return call.texts("task.set", task=excerpt(wanted))
-        return call.texts("task.none") if current is None else call.texts("task.done", task=current)
-
-    await call.do(act)
+    elif not ended:
+        await call.done(call.texts("task.set", task=excerpt(wanted)), lambda edits: edits.set_task(wanted))
+    else:
+        text = call.texts("task.none") if current is None else call.texts("task.done", task=current)
+        await call.done(text, lambda edits: edits.set_task(None))
 
 
 async def compact(call: Call) -> None:

@@ -14,9 +14,9 @@ from gateway.commands import profile
 from gateway.commands.call import EXCERPT, excerpt
 from gateway.commands.jobs import job_name
 from gateway.wording.texts import Texts
+from memory.browse.browse import LISTED
 from memory.context import Context
 from memory.service import Service
-from memory.store.browsing import LISTED
 from memory.store.memories import Memory
 from memory.text.words import query_terms
 from memory.text.zones import zones_like

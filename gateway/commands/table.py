@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from channels.base import CommandSpec, Form, Inbound, Option, Suggestion
+from gateway.actions.memory import FORGET
 from gateway.commands import (
     admin,
     doubts,
@@ -35,7 +36,6 @@ from gateway.commands.call import Asking, Call, Command, excerpt
 from gateway.pipeline import questions
 from gateway.pipeline.delivery import RUN
 from gateway.pipeline.policy import code_in
-from gateway.pipeline.toolbox import FORGET
 from gateway.wording.texts import CATALOGUE, Deferred, Texts
 from languages import Language
 from memory.chat.doubts import DOUBT
@@ -137,7 +137,11 @@ async def run(call: Call, name: str) -> None:
     else:
         beside = call.inbound.pressed is None and call.inbound.attachments
         aside = call.texts("command.file") if beside else ""
-        await command.run(replace(call, usage=command.usage, discreet=command.discreet, aside=aside))
+        call = replace(call, usage=command.usage, discreet=command.discreet, aside=aside)
+        if command.elsewhere and call.inbound.chat_kind != "private":
+            await call.say(call.texts(command.elsewhere))
+        else:
+            await command.run(call)
 
 
 async def suggestions(
@@ -267,11 +271,17 @@ TABLE: tuple[Command, ...] = (
     Command(
         name="why", usage="/why [all|<id>]", run=memory.why_of, options=(_option("what"),), discreet=True,
     ),
-    Command(name="web", usage="/web [out]", run=web.web, options=(_option("action", choices=("out",)),), private=True),
-    Command(name="link", usage="/link [code]", run=people.link, options=(_option("code"),), private=True),
-    Command(name="unlink", usage="/unlink [number]", run=people.unlink, options=(_option("account"),), private=True),
     Command(
-        name="keys", usage="/keys [make|revoke] …", run=keys.keys, private=True,
+        name="web", usage="/web [out]", run=web.web, private=True, elsewhere="web.private",
+        options=(_option("action", choices=("out",)),),
+    ),
+    Command(name="link", usage="/link [code]", run=people.link, options=(_option("code"),), private=True),
+    Command(
+        name="unlink", usage="/unlink [number]", run=people.unlink, private=True, elsewhere="link.private",
+        options=(_option("account"),),
+    ),
+    Command(
+        name="keys", usage="/keys [make|revoke] …", run=keys.keys, private=True, elsewhere="keys.private",
         options=(_option("action", choices=("make", "revoke")), _option("name")),
     ),
     Command(
@@ -284,25 +294,26 @@ TABLE: tuple[Command, ...] = (
     ),
     Command(
         name="admin", usage="/admin memory <user or group id> [list|search|show|forget] …", run=oversight.oversee,
-        admin=True, private=True, options=(
+        admin=True, private=True, elsewhere="oversight.private", options=(
             _option("what", required=True, choices=("memory",)), _option("who", required=True),
             _option("action", choices=("list", "search", "show", "forget")), _option("rest"),
         ),
     ),
     Command(name="allow", usage="/allow <user id>|here", run=admin.allow, options=(_option("who"),), admin=True),
     Command(name="block", usage="/block <user id>|here", run=admin.block, options=(_option("who"),), admin=True),
-    Command(name="pair", usage="/pair", run=admin.pair, admin=True, private=True),
-    Command(name="agents", usage="/agents", run=admin.agents, admin=True, private=True),
-    Command(name="reload", usage="/reload", run=admin.reload, admin=True, private=True),
-    Command(name="backup", usage="/backup", run=admin.backup, admin=True, private=True),
+    Command(name="pair", usage="/pair", run=admin.pair, admin=True, private=True, elsewhere="pair.private"),
+    Command(name="agents", usage="/agents", run=admin.agents, admin=True, private=True, elsewhere="agents.private"),
+    Command(name="reload", usage="/reload", run=admin.reload, admin=True, private=True, elsewhere="reload.private"),
+    Command(name="backup", usage="/backup", run=admin.backup, admin=True, private=True, elsewhere="backup.private"),
     Command(
-        name="jobs", usage="/jobs [run <job> [agent]]", run=jobs.jobs, admin=True, private=True, options=(
+        name="jobs", usage="/jobs [run <job> [agent]]", run=jobs.jobs, admin=True, private=True,
+        elsewhere="jobs.private", options=(
             _option("action", choices=("run",)), _option("job", choices=jobs.NAMES), _option("agent"),
         ),
     ),
     Command(
         name="dead", usage="/dead [retry <id>|drop <id>|purge]", run=admin.dead, admin=True, private=True,
-        options=(_option("action", choices=("retry", "drop", "purge")), _option("id")),
+        elsewhere="dead.private", options=(_option("action", choices=("retry", "drop", "purge")), _option("id")),
     ),
 )  # fmt: skip
 

@@ -12,9 +12,7 @@ async def web(call: Call) -> None:
     inbound, roster = call.inbound, call.roster
     visits = roster.stores[roster.default].memory.visits
     page = call.agent.spec.name if call.agent.spec.name in roster.pages else next(iter(roster.pages), None)
-    if inbound.chat_kind != "private":
-        await call.say(call.texts("web.private"))
-    elif inbound.platform == "web":
+    if inbound.platform == "web":
         await call.say(call.texts("web.here"))
     elif call.arguments.strip().lower() == "out":
         count = await visits.sign_out_everywhere(inbound.channel, inbound.author_id)

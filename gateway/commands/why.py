@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from gateway.commands import lines
 from gateway.commands.call import Call, excerpt
-from memory.chat.why import Why
+from memory.browse.why import Why
 from memory.score import FACTORS as SCORE_FACTORS
 from memory.score import ScorePart
 from memory.store.history import Message

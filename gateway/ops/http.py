@@ -260,8 +260,8 @@ class _Server:
             held += size
 
         try:
-            body = await _body(request, admission.body_bytes, seconds, count)
-            return await admission.answer(body)
+            # No variable holds the body here: whoever reads it may let go of it.
+            return await admission.answer(await _body(request, admission.body_bytes, seconds, count))
         finally:
             self._budget.give_back(admission.sender, held)
 

@@ -33,6 +33,7 @@ _FLOORS = {
     "httpx2": logging.WARNING,
     # It writes down the unreadable data that a server of tools sends.
     "mcp": logging.CRITICAL,
+    "client": logging.CRITICAL,  # the name under which its sessions log
     "urllib3": logging.WARNING,
     "aiogram": logging.INFO,
     "markdown_it": logging.WARNING,

@@ -19,7 +19,7 @@ from channels.base import Place, rows
 from channels.web import TYPING, PageItem, Tab, answer_key, said_key
 from gateway.page.site import Refused, Visit
 from gateway.page.visitors import FORMS
-from memory.store.talks import Conversation
+from memory.browse.talks import Conversation
 
 #: Messages shown of a conversation, and conversations in the list.
 _LINES: Final = 80

@@ -22,10 +22,10 @@ from gateway.page.site import Refused, Visit
 from gateway.page.visitors import FORMS
 from gateway.wording import phrases
 from gateway.wording.parts import part_of
+from memory.browse.browse import LISTED, TIERS
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
 from memory.filters import Filters
 from memory.recall.recall import shares
-from memory.store.browsing import LISTED, TIERS
 from memory.store.lineage import Source
 from memory.store.memories import Memory
 from memory.text.words import query_terms

@@ -16,13 +16,13 @@ from aiohttp import web
 
 from channels.base import Inbound, Place
 from channels.web import PageItem
+from gateway.actions.memory import FORGET
 from gateway.commands import forget, people, privacy, reminders
 from gateway.page.memory_pages import ShownMemory, receipt, told
 from gateway.page.site import Refused, Visit
 from gateway.page.visitors import FORMS
 from gateway.pipeline.questions import answering
 from gateway.pipeline.store import where_said, who_said
-from gateway.pipeline.toolbox import FORGET
 from memory.chat.doubts import DOUBT
 from memory.chat.outside_calls import CALL
 from memory.context import Context

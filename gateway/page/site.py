@@ -247,6 +247,7 @@ class Site:
         """Answers a request whose body was read."""
         if route.method != "GET":
             form = await sent(visit.request.headers.get("Content-Type", ""), body)
+            del body  # the files in it were copied, and may be taken for a while
             if visit.guest is not None and not route.open and not visit.guest.is_own(form.fields.get("nonce", "")):
                 raise Refused(403, "page.stale")
             visit = replace(visit, form=form.fields, files=form.files)

@@ -14,7 +14,7 @@ from gateway.commands.why import telling_parts
 from gateway.page.memory_pages import told
 from gateway.page.site import Refused, Visit
 from gateway.wording import phrases
-from memory.chat.why import Why
+from memory.browse.why import Why
 from memory.score import FACTORS as SCORE_FACTORS
 from memory.store.history import Message
 from memory.store.memories import Memory

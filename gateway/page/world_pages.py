@@ -20,8 +20,8 @@ from aiohttp import web
 
 from gateway.page.memory_pages import PAGE, page_of, pages_of, told
 from gateway.page.site import Refused, Visit
-from memory.dates import local_time
 from memory.store.entities import Entity
+from memory.text.times.clock import local_time
 
 #: Months in the picture of the time line and in its list, and memories shown of each.
 _BARS: Final = 24

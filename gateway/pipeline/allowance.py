@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from agents.spec import AllowanceSpec, PortionOfDay
 from gateway.wording.texts import Texts
-from memory.chat.stats import Spending
-from memory.store.usage import Taken
+from memory.chat.stats import Spending, Taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

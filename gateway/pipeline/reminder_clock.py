@@ -24,11 +24,11 @@ from memory.mailbox.inbox import TASK as TASK_BOT
 from memory.mailbox.inbox import InboxRow
 from memory.mailbox.outbox import Part
 from memory.people.access import Access
-from memory.people.privacy import Account
 from memory.reminders.followups import FollowUp
 from memory.reminders.reminders import Firing
 from memory.reminders.reminding import Reminder
 from memory.store.chats import Session
+from memory.store.people import Account
 
 log = structlog.get_logger(__name__)
 

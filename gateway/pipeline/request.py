@@ -31,6 +31,7 @@ from agents.llm import (
     ToolSpec,
     calls_from_json,
 )
+from agents.offline.provider import READ
 from agents.prompt import MemoryLine, Prompt, Tail, Uttered, Voice
 from agents.skills import Skill
 from agents.spec import AgentSpec
@@ -51,7 +52,7 @@ from memory.reminders.reminding import Reminder
 from memory.store.attachments import Attached
 from memory.store.history import Message
 from memory.store.memories import Memory
-from memory.text.times.days import days_named
+from memory.text.times.spans import days_named
 
 #: The sentence that tells the model which of the pictures beside a message are not new.
 _SEEN_AGAIN: Final = "the last {} of the pictures beside this message came with earlier ones and are shown again"
@@ -226,7 +227,9 @@ class TurnRequest:
         """
         if self.served.offline:
             lately = (ChatMessage(role=cast(Role, one.role), content=one.text) for one in self.view.window)
-            return replace(self._values(), messages=(*(one.message for one in self._earlier()), *lately))
+            values = self._values()
+            self.cut = len(values.said) > READ
+            return replace(values, messages=(*(one.message for one in self._earlier()), *lately))
         count = self.served.gauge.count
         shares = self.served.shares(room, tools)
         tools = budget.affordable(tools, shares.tools, count)

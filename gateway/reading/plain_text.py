@@ -64,6 +64,23 @@ _ENCODINGS: Final = tuple(
     )
 )  # fmt: skip
 
+#: The encodings whose characters are ordered by how common they are, for texts of names and other rare characters: the
+#: bytes of the common ones and their least share, the bytes that texts in other encodings with such bytes lack and
+#: theirs, and the bytes of all. A fifth of a Chinese text in GB 2312 lies beyond the common characters of EUC-JP, and
+#: some of a Japanese one beyond the Korean syllables.
+_BY_BYTES: Final = tuple(
+    (encoding, re.compile(common), least, re.compile(own), of_own, re.compile(every))
+    for encoding, common, least, own, of_own, every in (
+        ("gb18030", rb"[\xb0-\xd7][\xa1-\xfe]", 0.6, rb"[\xd0-\xf7]", 0.12, rb"[\xb0-\xf7][\xa1-\xfe]"),
+        ("euc_jp", rb"[\xb0-\xcf][\xa1-\xfe]", 0.85, rb"[\xc9-\xcf]", 0.1, rb"[\xb0-\xf4][\xa1-\xfe]"),
+    )
+)
+_HIGH_RUN: Final = re.compile(rb"[\x80-\xff]+")
+_PAIR: Final = re.compile(rb"[\x81-\xfe][\x40-\x7e\x80-\xfe]")
+#: The fewest characters by which that is told.
+_LEAST_PAIRS: Final = 8
+#: The least share of runs that hold whole characters; words with one byte for a letter are as often odd as even.
+_LEAST_EVEN: Final = 0.8
 
 #: The letters that make up most of a text without a byte order mark, once its byte order is guessed right.
 _FAMILIAR: Final = (
@@ -105,7 +122,23 @@ def _encoding(head: bytes, *, whole: bool) -> str:
         ),
         key=lambda one: one[0],  # of those that fit as well, the first
     )
-    return encoding if fit >= _LEAST else _wide(head, whole=whole)
+    return encoding if fit >= _LEAST else _by_bytes(head, whole=whole) or _wide(head, whole=whole)
+
+
+def _by_bytes(head: bytes, *, whole: bool) -> str:
+    """Returns the encoding in which most characters are common ones, by their bytes alone, or "" if there is none."""
+    pairs = _PAIR.findall(head)
+    runs = _HIGH_RUN.findall(head)
+    if sum(len(run) % 2 == 0 for run in runs) < _LEAST_EVEN * len(runs):
+        return ""
+    for encoding, common, least, own, of_own, every in _BY_BYTES:
+        written = [pair for pair in pairs if every.fullmatch(pair)]
+        shares = (sum(map(bool, map(pattern.match, written))) / max(1, len(written)) for pattern in (common, own))
+        is_common, is_own = shares
+        text = _read(head, encoding, whole=whole) if len(written) >= _LEAST_PAIRS else None
+        if is_common >= least and is_own >= of_own and text is not None and not _is_binary(text):
+            return encoding
+    return ""
 
 
 def _fit(head: bytes, encoding: str, letters: frozenset[str], *, latin: bool, whole: bool) -> float:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from gateway.wording.texts import CATALOGUE
+from memory.browse.browse import LISTED, TIERS
 from memory.filters import Group
-from memory.store.browsing import LISTED, TIERS
 from memory.store.memories import Kind
 
 

@@ -19,10 +19,10 @@ from channels.base import Inbound
 from gateway.reading.attachments import own_words, plain_name
 from gateway.wording.phrases import wording
 from languages import LANGUAGES, Language, part
-from memory.dates import local_time
-from memory.errors import Derived, MemoryFault, NotCurrent, NotWished, NotYours, UnknownFilter, UnreadFilter
+from memory.errors import Derived, MemoryFault, NotCurrent, NotFound, NotWished, NotYours, UnknownFilter, UnreadFilter
 from memory.filters import Name as FilterName
 from memory.text.language import language_of
+from memory.text.times.clock import local_time
 
 _ENGLISH: Final[Mapping[str, str]] = wording("en")["texts"]
 
@@ -51,6 +51,9 @@ def _translated(language: Language) -> Mapping[str, str]:
 CATALOGUE: Final[Mapping[Language, Mapping[str, str]]] = {
     code: _ENGLISH if code == "en" else Deferred(partial(_translated, code)) for code in LANGUAGES
 }
+
+#: What memory refuses to do for a person, as `Texts.refusal` says it. Other errors are no answer to a request.
+REFUSALS: Final = (NotFound, NotYours, NotCurrent, NotWished, Derived, UnknownFilter, UnreadFilter)
 
 #: In the class below, `date` is a method.
 _Day: TypeAlias = date
@@ -118,6 +121,8 @@ class Texts:
                 return self("correct.unwished", id=short_id)
             case Derived():
                 return self("memory.derived", id=short_id, ids=", ".join(error.short_ids))
+            case UnknownFilter() | UnreadFilter():
+                return self.unread(error)
             case _:
                 return self("memory.unknown_id", id=short_id)
 

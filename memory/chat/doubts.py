@@ -14,11 +14,12 @@ from typing import Final, get_args
 
 from memory.context import Context, anew
 from memory.forgetting import choose
+from memory.jobs import comparisons
+from memory.jobs.comparisons import DoubtAnswer, FactPair
 from memory.mailbox.mailbox import Mailbox
 from memory.mailbox.outbox import Outgoing, Part
 from memory.scope import Scope
-from memory.store import comparisons, memories, questions
-from memory.store.comparisons import DoubtAnswer, FactPair
+from memory.store import memories, questions
 from memory.store.database import Database, Reader, Transaction
 from memory.store.memories import Memory
 from memory.store.questions import Question

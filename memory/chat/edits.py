@@ -11,40 +11,30 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from memory import dates, keys
+from memory import keys
+from memory.browse.shown import Shown, shown
 from memory.chat import doubts, retry
 from memory.chat.doubts import FactDoubt
-from memory.chat.keyring import Keyring
 from memory.chat.retry import UndoneTurn
-from memory.chat.shown import Shown, shown
 from memory.context import Context
 from memory.errors import NotCurrent, NotWished
 from memory.forgetting import blanking, choose, erase
 from memory.forgetting.choose import Asker
-from memory.jobs import style
+from memory.jobs import comparisons, style
+from memory.jobs.comparisons import DoubtAnswer, FactPair
 from memory.learn import extract, keep
 from memory.mailbox import outbox
+from memory.people.keyring import Keyring
 from memory.recall.cues import cues
 from memory.reminders.reminding import Reminding
-from memory.store import (
-    attachments,
-    chats,
-    comparisons,
-    erasure,
-    extractions,
-    history,
-    lineage,
-    memories,
-    people,
-    questions,
-)
+from memory.store import attachments, chats, erasure, extractions, history, lineage, memories, people, questions
 from memory.store.attachments import Attached
 from memory.store.chats import Session
-from memory.store.comparisons import DoubtAnswer, FactPair
 from memory.store.database import Transaction
 from memory.store.memories import Draft, Memory
 from memory.store.questions import Question
 from memory.text.guard import injection_flags
+from memory.text.times import clock
 from memory.text.words import query_terms, tokens
 
 #: The kinds of derived memories that are not rebuilt whenever their sources change.
@@ -380,7 +370,7 @@ class Edits:
         )
 
     def _today(self) -> str:
-        return dates.local_date(self._now, self._context.timezone).isoformat()
+        return clock.local_date(self._now, self._context.timezone).isoformat()
 
     def _show_manner(self) -> None:
         """Makes a switch of the manner take effect at once, in every prompt's snapshot."""

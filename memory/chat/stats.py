@@ -10,18 +10,20 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
-from memory import dates
 from memory.context import Context, confined, in_read, reads, sees
+from memory.jobs import refusals, runs
+from memory.jobs.runs import Run
 from memory.mailbox import outbox
 from memory.mailbox.mailbox import Mailbox
 from memory.recall.embedding import Embedding, EmbeddingProgress
 from memory.scope import Scope
-from memory.store import extractions, figures, history, job_runs, memories, passages, people, refusals, replicas, usage
-from memory.store.database import Database, Reader, Transaction
+from memory.store import extractions, history, memories, passages, people, replicas, usage
+from memory.store.chats import Session
+from memory.store.database import Database, Parameter, Reader, Row, Transaction
 from memory.store.extractions import ReadingState
-from memory.store.job_runs import Run
 from memory.store.server import Deployment
-from memory.store.usage import Spent, Taken, Used, UsedQuarter
+from memory.store.usage import Spent
+from memory.text.times import clock
 
 _DAY_MS = 24 * 3_600_000
 
@@ -86,6 +88,26 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """The tokens read and written for answers, and their cost as far as prices are known."""
+
+    tokens: int
+    cost: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Used:
+    """The sum of model calls of one purpose with one model. `cost` is None if no price is known for any of them."""
+
+    purpose: str
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
     """The tokens and money that answers took today: to the person, in the chat, and by the agent. `until` ends the day.
 
@@ -107,18 +129,6 @@ class UsedDay:
     answers: int
     background: int
     cost: float | None
-
-
-def _day(day: date, of: Sequence[UsedQuarter]) -> UsedDay:
-    costs = [one.cost for one in of if one.cost is not None]
-    answers = sum(one.tokens for one in of if one.purpose in usage.ANSWERS)
-    return UsedDay(
-        day=day,
-        calls=sum(one.calls for one in of),
-        answers=answers,
-        background=sum(one.tokens for one in of) - answers,
-        cost=sum(costs) if costs else None,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,61 +207,75 @@ class Stats:
             is_lost=own.lost.is_set(),
         )
 
-    async def used_until(self) -> int:
+    @in_read
+    def used_until(self, reader: Reader) -> int:
         """Returns the moment up to which the use of models is known."""
-        return await self._database.read(usage.last)
+        return _last_booked(reader)
 
     @in_read
     def figures(self, reader: Reader, *, since: int) -> StoreFigures:
         """Returns the figures of the store. The use of models is counted from a moment of earlier figures on."""
-        until = usage.last(reader)
+        until = _last_booked(reader)
         return StoreFigures(
-            waiting=figures.waiting(reader),
+            waiting={
+                "inbox": reader.number("select count(*) from inbox where state in ('pending', 'claimed')"),
+                "outbox": reader.number("select count(*) from outbox where state in ('pending', 'sending', 'unknown')"),
+                "reading": reader.number("select count(*) from extractions where state = 'pending'"),
+                "embedding": reader.number("select count(*) from unembedded"),
+                "indexing": reader.number("select count(*) from changes"),
+            },
             sizes={"database": self._database.file_bytes, "log": self._database.wal_bytes},
-            runs=tuple(job_runs.latest(reader)),
-            used=tuple(usage.between(reader, since, until)),
+            runs=tuple(runs.latest(reader)),
+            used=tuple(_used(reader, "id > ? and id <= ?", (since, until))),
             used_until=until,
             deployment=self._deployment(reader),
         )
 
-    async def rows(self) -> Mapping[str, int]:
+    @in_read
+    def rows(self, reader: Reader) -> Mapping[str, int]:
         """Returns the number of rows of the largest tables, which takes a while."""
-        return await self._database.read(figures.rows)
+        return {
+            "messages": reader.number("select count(*) from messages"),
+            "memories": reader.number("select count(*) from memories"),
+            "people": reader.number("select count(*) from people"),
+            "chats": reader.number("select count(*) from chats"),
+            "reminders": reader.number("select count(*) from reminders"),
+        }
 
-    async def usage(self, context: Context, *, days: int, everywhere: bool = False) -> list[Used]:
+    @in_read
+    def usage(self, reader: Reader, context: Context, *, days: int, everywhere: bool = False) -> list[Used]:
         """Returns the usage of model calls in the last `days`, by purpose and model.
 
         Counts this session, or with `everywhere` all sessions of its agent.
         """
         since = self._now() - days * _DAY_MS
-        session_id = None if everywhere else context.session.id
-        return await self._database.read(
-            lambda reader: usage.used(reader, context.session.agent_id, session_id=session_id, since=since)
-        )
+        return _used_since(reader, context.session, since=since, everywhere=everywhere)
 
-    async def by_day(self, context: Context, *, days: int) -> list[UsedDay]:
+    @in_read
+    def by_day(self, reader: Reader, context: Context, *, days: int) -> list[UsedDay]:
         """Returns the usage of model calls on each of the last `days` days in the person's time zone, today last."""
-        today = dates.local_date(self._now(), context.timezone)
-        first = today - timedelta(days=days - 1)
-        since = dates.end_of(first - timedelta(days=1), context.timezone)
-        quarters = await self._database.read(
-            lambda reader: usage.by_quarter(reader, context.session.agent_id, since=since)
-        )
-        found: dict[date, list[UsedQuarter]] = {first + timedelta(days=n): [] for n in range(days)}
-        for one in quarters:
-            found.setdefault(dates.local_date(one.at, context.timezone), []).append(one)
-        return [_day(day, of) for day, of in sorted(found.items())]
+        first = clock.local_date(self._now(), context.timezone) - timedelta(days=days - 1)
+        by_day: dict[date, list[Row]] = {first + timedelta(days=n): [] for n in range(days)}
+        # By quarters of an hour, a unit that divides days evenly in every time zone.
+        for row in reader.all(
+            "select created_at / 900000 * 900000 as at, purpose, count(*) as calls,"
+            " sum(input_tokens + output_tokens) as tokens, sum(cost) as cost from usage"
+            " where agent_id = ? and created_at >= ? group by 1, 2 order by 1",
+            (context.session.agent_id, clock.end_of(first - timedelta(days=1), context.timezone)),
+        ):
+            by_day.setdefault(clock.local_date(row["at"], context.timezone), []).append(row)
+        return [_used_on(day, rows) for day, rows in sorted(by_day.items())]
 
     async def spending(self, context: Context, timezone: str) -> Spending:
         """Returns the cost of today's answers; the day is that of the agent's `timezone`."""
-        session, (since, until) = context.session, dates.day_bounds(self._now(), timezone)
+        session, (since, until) = context.session, clock.day_bounds(self._now(), timezone)
 
         def act(reader: Reader) -> Spending:
-            people_ids = [one.id for one in people.accounts(reader, context.speaker.id)]
+            people_ids = [account.id for account in people.accounts(reader, context.speaker.id)]
             return Spending(
-                person=usage.answers_since(reader, session.agent_id, since=since, people=people_ids),
-                chat=usage.answers_since(reader, session.agent_id, since=since, chat_id=session.chat_id),
-                agent=usage.answers_since(reader, session.agent_id, since=since),
+                person=_answers_since(reader, session.agent_id, since=since, people=people_ids),
+                chat=_answers_since(reader, session.agent_id, since=since, chat_id=session.chat_id),
+                agent=_answers_since(reader, session.agent_id, since=since),
                 until=until,
             )
 
@@ -266,9 +290,9 @@ class Stats:
             held = memories.held(reader, scope)
             window = history.after(reader, session.id, session.window_after, limit=1_000)
             inbound, outbound = outbox.backlog(reader, session.key)
-            today = dates.midnight(self._now(), context.timezone)
-            used = usage.used(reader, session.agent_id, session_id=session.id, since=today)
-            costs = [one.cost for one in used if one.cost is not None]
+            today = clock.midnight(self._now(), context.timezone)
+            used = _used_since(reader, session, since=today)
+            costs = [use.cost for use in used if use.cost is not None]
             return Status(
                 live=sum(held.kinds.values()),
                 total=sum(held.kinds.values()) + held.past,
@@ -278,8 +302,8 @@ class Stats:
                 reading=extractions.standing(reader, session.id),
                 inbound=inbound,
                 outbound=outbound,
-                tokens_in=sum(one.input_tokens for one in used),
-                tokens_out=sum(one.output_tokens for one in used),
+                tokens_in=sum(use.input_tokens for use in used),
+                tokens_out=sum(use.output_tokens for use in used),
                 cost=sum(costs) if costs else None,
                 sqlite=self._database.engine,
                 path=self._database.path,
@@ -292,3 +316,57 @@ class Stats:
 
 def _set_aside(reader: Reader) -> int:
     return refusals.count_set_aside(reader) + extractions.count_parked(reader)
+
+
+def _used(reader: Reader, which: str, parameters: Sequence[Parameter]) -> list[Used]:
+    """Returns the sums of the bookings that meet a condition, the largest first."""
+    rows = reader.all(
+        "select purpose, model, count(*) as calls, sum(input_tokens) as input_tokens,"
+        f" sum(output_tokens) as output_tokens, sum(cost) as cost from usage where {which}"
+        " group by purpose, model order by sum(input_tokens) + sum(output_tokens) desc",
+        parameters,
+    )
+    return [Used(**dict(row)) for row in rows]
+
+
+def _used_since(reader: Reader, session: Session, *, since: int, everywhere: bool = False) -> list[Used]:
+    return _used(
+        reader,
+        "agent_id = ?1 and created_at >= ?2 and (?3 is null or session_id = ?3)",
+        (session.agent_id, since, None if everywhere else session.id),
+    )
+
+
+def _last_booked(reader: Reader) -> int:
+    """Returns the moment of the last booking.
+
+    With one writer no booking appears later under a lower id. With several, a figure might miss one, which is harmless.
+    """
+    return reader.number("select coalesce(max(id), 0) from usage")
+
+
+def _used_on(day: date, rows: Sequence[Row]) -> UsedDay:
+    costs = [row["cost"] for row in rows if row["cost"] is not None]
+    answers = sum(row["tokens"] for row in rows if row["purpose"] in usage.ANSWERS)
+    return UsedDay(
+        day=day,
+        calls=sum(row["calls"] for row in rows),
+        answers=answers,
+        background=sum(row["tokens"] for row in rows) - answers,
+        cost=sum(costs) if costs else None,
+    )
+
+
+def _answers_since(
+    reader: Reader, agent_id: int, *, since: int, people: Sequence[int] | None = None, chat_id: int | None = None
+) -> Taken:
+    """Returns the usage of an agent's answers since a time: those to some people, in a chat, or all."""
+    whose = " and identity_id in (select value from json_each(?))" if people is not None else ""
+    where = " and session_id in (select id from sessions where chat_id = ?)" if chat_id is not None else ""
+    row = reader.one(
+        "select coalesce(sum(input_tokens + output_tokens), 0) as tokens, coalesce(sum(cost), 0.0) as cost from usage"
+        f" where purpose in ('chat', 'task') and agent_id = ? and created_at >= ?{whose}{where}",
+        (agent_id, since, *(whom for whom in (people, chat_id) if whom is not None)),
+    )
+    assert row is not None
+    return Taken(tokens=row["tokens"], cost=row["cost"])

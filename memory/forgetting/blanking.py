@@ -11,10 +11,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memory.forgetting import forgettable
 from memory.forgetting.plan import Plan, telling_texts
 from memory.forgetting.quotes import Quotes
 from memory.mailbox import outbox
-from memory.store import forgettable, history
+from memory.store import history
 from memory.store.database import Reader, Transaction
 
 

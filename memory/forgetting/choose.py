@@ -13,21 +13,23 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias, get_args
 
-from memory import dates, filters, periods
+from memory import filters
 from memory.errors import Derived, NotYours
 from memory.filters import Filters
+from memory.forgetting import forgettable
 from memory.mailbox import outbox
-from memory.periods import Range
 from memory.recall.cues import cues
 from memory.reminders import reminding
 from memory.reminders.reminding import Reminder
 from memory.scope import Scope
-from memory.store import entities, filtered, forgettable, history, lineage, memories, passages, people, recalls, scopes
+from memory.store import entities, filtered, history, lineage, memories, passages, people, recalls, scopes
 from memory.store.chats import Session
 from memory.store.database import Reader
-from memory.store.forgettable import Reach
+from memory.store.filtered import Reach
 from memory.store.memories import Memory
 from memory.text import words as tokenised
+from memory.text.times import clock
+from memory.text.times.spans import Span, spans
 
 #: "memories": named memories, and messages. "range": what was said and learned in a period. "here": in this session.
 #: "all": all of this person's rows in private, or in this group. "me": all rows of this person everywhere.
@@ -176,7 +178,7 @@ def _described(
 ) -> Selection | None:
     """Returns the selection for a period or words."""
     if (period := _period(reader, asker, said, now=now)) is not None:
-        first, last = periods.moments(period, asker.timezone)
+        first, last = clock.moments(period.first, period.last, asker.timezone)
         return Selection(what="range", first=first, last=last)
     return _held(reader, asker, said, found, heard)
 
@@ -234,7 +236,7 @@ def _chosen_rows(reader: Reader, asker: Asker, selection: Selection) -> Chosen:
         case "range":
             found = _learned_between(reader, asker, selection)
             period = (selection.first, selection.last)
-            said = frozenset(forgettable.messages(reader, _reach(reader, asker), said=period))
+            said = frozenset(filtered.within_reach(reader, _reach(reader, asker), said=period))
         case "here":
             said = frozenset(forgettable.messages_here(reader, asker.session.id, _reach(reader, asker)))
             found = lineage.taught_by(reader, asker.scope, said)
@@ -316,11 +318,11 @@ def _with_memories(reader: Reader, asker: Asker, message_ids: Sequence[int]) -> 
     )
 
 
-def _period(reader: Reader, asker: Asker, said: str, *, now: int) -> Range | None:
+def _period(reader: Reader, asker: Asker, said: str, *, now: int) -> Span | None:
     """Returns the period that `said` names; None if it names anything else or may mean something else."""
-    if (span := filters.span(said)) is not None:
-        return span
-    named = periods.ranges(said, dates.local_date(now, asker.timezone))
+    if (written := filters.span(said)) is not None:
+        return written
+    named = spans(said, clock.local_date(now, asker.timezone), looks="back")
     if len(named) != 1 or named[0].vague:
         return None
     rest = said[: named[0].start] + said[named[0].end :]
@@ -336,7 +338,7 @@ def _filtered(
     reader: Reader, asker: Asker, asked: Filters, *, found: Sequence[int], heard: Sequence[int]
 ) -> Selection | None:
     """Returns the rows that meet all filters: memories with their versions, and messages by their name or time."""
-    times = [periods.moments(one.period, asker.timezone) for one in asked.given if one.period is not None]
+    times = [clock.moments(one.period.first, one.period.last, asker.timezone) for one in asked.given if one.period]
     if not asked.words and len(times) == len(asked.given):
         first, last = max(first for first, _ in times), min(last for _, last in times)
         return Selection(what="range", first=first, last=last) if first < last else None
@@ -516,7 +518,7 @@ def _reminders_holding(reader: Reader, asker: Asker, phrase: str, terms: Set[str
 def _messages_holding(reader: Reader, asker: Asker, said: str) -> list[int]:
     if len(said) < (_PHRASE if said.isascii() else _PHRASE // 2):
         return []
-    return forgettable.messages(reader, _reach(reader, asker), text=said)
+    return filtered.within_reach(reader, _reach(reader, asker), text=said)
 
 
 def _with_versions(reader: Reader, scope: Scope, found: Sequence[Memory]) -> Selection | None:
@@ -539,7 +541,7 @@ def _everything(reader: Reader, asker: Asker) -> Chosen:
     reach = _reach(reader, asker)
     if asker.scope.private:
         reach = reach._replace(places=asker.scope.own)
-    held, said = forgettable.memories(reader, reach), forgettable.messages(reader, reach)
+    held, said = forgettable.memories(reader, reach), filtered.within_reach(reader, reach)
     return Chosen(memories=tuple(memories.of_ids(reader, held)), message_ids=frozenset(said))
 
 

@@ -13,29 +13,16 @@ from dataclasses import asdict, dataclass
 from typing import Final, Literal
 
 from memory import keys, profile
-from memory.forgetting import choose, plan
+from memory.forgetting import choose, forgettable, plan
 from memory.forgetting.blanking import Sought, blank, clear_traffic, running_turns, sought_of
 from memory.forgetting.choose import Asker
 from memory.forgetting.plan import Plan
 from memory.forgetting.quotes import Quotes
 from memory.mailbox import inbox, outbox
+from memory.people import keyring, linking, privacy
 from memory.reminders import reminding
 from memory.scope import Scope
-from memory.store import (
-    api_keys,
-    attachments,
-    audit,
-    chats,
-    entities,
-    erasure,
-    forgettable,
-    history,
-    links,
-    memories,
-    people,
-    questions,
-    recalls,
-)
+from memory.store import attachments, chats, entities, erasure, history, memories, people, questions, recalls
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Memory
 
@@ -289,9 +276,9 @@ def _clear_person(tx: Transaction, identity_ids: Sequence[int]) -> None:
     people.unname(tx, identity_ids)
     inbox.unname(tx, identity_ids)
     questions.drop_unanswered(tx, identity_ids)
-    links.drop_codes_of(tx, identity_ids)
-    api_keys.drop_of(tx, identity_ids)
-    audit.drop_of(tx, identity_ids)
+    linking.drop_codes_of(tx, identity_ids)
+    keyring.drop_of(tx, identity_ids)
+    privacy.drop_looks_of(tx, identity_ids)
     entities.drop_of(tx, identity_ids)
     recalls.drop_of_sessions(tx, private)
     chats.empty_private(tx, private)

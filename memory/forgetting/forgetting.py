@@ -17,7 +17,6 @@ from typing import Final
 
 import structlog
 
-from memory import dates
 from memory.context import Context, anew, in_read
 from memory.errors import StorageError, StoreBusy
 from memory.filters import Filters
@@ -33,6 +32,7 @@ from memory.store.database import Database, Reader, Transaction
 from memory.store.erasure import Erasure
 from memory.store.memories import Memory
 from memory.store.questions import Question
+from memory.text.times import clock
 from memory.text.words import stem
 
 log = structlog.get_logger(__name__)
@@ -203,7 +203,7 @@ class Forgetting:
         return await self._database.read(act)
 
     async def _read(self, context: Context, said: str) -> Filters:
-        today = dates.local_date(self._now(), context.timezone)
+        today = clock.local_date(self._now(), context.timezone)
         return await self._database.read(lambda reader: filtered.read(reader, context.scope, said, today))
 
     @in_read

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, TypeAlias, get_args
 
+from memory.jobs import runs
 from memory.mailbox import inbox, outbox
 from memory.recall import index
 from memory.reminders import reminding
@@ -24,8 +25,6 @@ from memory.store import (
     erasure,
     extractions,
     history,
-    job_runs,
-    leaving,
     memories,
     people,
     recalls,
@@ -43,6 +42,8 @@ _TOGETHER: Final[dict[Rows, int]] = {
 }  # fmt: skip
 #: Stored as the error of a turn or message that will never be answered.
 _LEFT: Final = "left"
+#: The sessions of a chat that hold messages: one that was wholly erased has no last message.
+_SESSIONS: Final = "select id from sessions where chat_id = ? and last_message_at is not null"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +103,19 @@ async def erase_left(database: Database, *, before: int, now: int) -> Erased:
 
 def left(reader: Reader, *, before: int) -> list[Left]:
     """Returns the chats that were left before a time (milliseconds UTC) and still hold anything but mail."""
-    rows = leaving.left(reader, before=before)
+    rows = reader.all(
+        "select c.id, c.left_at from chats c where c.left_at < ? and (c.title <> ''"
+        " or c.id in (select chat_id from sessions where last_message_at is not null or summary is not null"
+        "   or active_task is not null)"
+        " or c.id in (select s.chat_id from reminders r join sessions s on s.id = r.session_id)"
+        " or exists (select 1 from owners o join memories m on m.owner_id = o.id"
+        "   where o.kind = 'chat' and o.chat_id = c.id)"
+        " or exists (select 1 from owners o join memories m on m.owner_id = o.id"
+        "   where o.kind = 'thread' and o.chat_id = c.id)"
+        " or c.kind = 'private' and exists (select 1 from owners o join memories m on m.owner_id = o.id"
+        "   where o.kind = 'identity' and o.identity_id = c.identity_id)) order by c.id",
+        (before,),
+    )
     return [Left(chat_id=row["id"], left_at=row["left_at"]) for row in rows]
 
 
@@ -112,12 +125,17 @@ def contents(reader: Reader, chat: Left, *, before: int) -> list[Batch]:
     Entities go before the memories that name them: checking them memory by memory would cost too much.
     """
     batches: list[Batch] = []
-    batches += _batches(chat, "messages", leaving.messages(reader, chat.chat_id))
-    batches += _batches(chat, "turns", leaving.turns(reader, chat.chat_id))
-    batches += _batches(chat, "reminders", [one.id for one in reminding.of_chat(reader, chat.chat_id)])
+    with_words = reader.ids(
+        f"select id from messages where session_id in ({_SESSIONS}) and (erased_at is null or author_name <> '')",
+        (chat.chat_id,),
+    )
+    batches += _batches(chat, "messages", with_words)
+    turns = reader.ids(f"select id from turns where session_id in ({_SESSIONS})", (chat.chat_id,))
+    batches += _batches(chat, "turns", turns)
+    batches += _batches(chat, "reminders", [reminder.id for reminder in reminding.of_chat(reader, chat.chat_id)])
     for owner_id in scopes.owners_of_chat(reader, chat.chat_id):
         batches += _learned(reader, chat, owner_id)
-    for person in leaving.alone_here(reader, chat.chat_id, before=before):
+    for person in _alone_here(reader, chat.chat_id, before=before):
         speaker = (person["identity_id"], person["last_seen_at"])
         batches += _learned(reader, chat, person["id"], speaker=speaker)
         if person["name"]:
@@ -126,8 +144,18 @@ def contents(reader: Reader, chat: Left, *, before: int) -> list[Batch]:
 
 
 def mail(reader: Reader, *, before: int) -> list[Batch]:
-    """Returns the mail of all chats that were left before a time (milliseconds UTC), found in one read."""
-    received, unsent = leaving.inbox(reader, before=before), leaving.outbox(reader, before=before)
+    """Returns the mail, with words or without an end, of all chats that were left before a time (milliseconds UTC)."""
+    received = reader.all(
+        "select i.id, c.id as chat_id, c.left_at from inbox i cross join sessions s on s.key = i.session_key"
+        " join chats c on c.id = s.chat_id"
+        " where (i.payload <> '' or i.state in ('pending', 'claimed')) and c.left_at < ?",
+        (before,),
+    )
+    unsent = reader.all(
+        "select p.id, c.id as chat_id, c.left_at from outbox p cross join sessions s on s.key = p.session_key"
+        " join chats c on c.id = s.chat_id where (p.state <> 'sent' or p.text <> '') and c.left_at < ?",
+        (before,),
+    )
     return [*_by_chat("inbox", received), *_by_chat("outbox", unsent)]
 
 
@@ -135,7 +163,7 @@ def erase(tx: Transaction, batch: Batch, *, now: int) -> int:
     """Erases a batch and returns the number of rows. Erases none if the bot is back or the person was seen since."""
     if not _still_left(tx, batch.chat):
         return 0
-    if batch.speaker is not None and not leaving.is_away(tx, batch.speaker[0], last_seen_at=batch.speaker[1]):
+    if batch.speaker is not None and not _is_away(tx, batch.speaker[0], last_seen_at=batch.speaker[1]):
         return 0
     erasure.note_reworded(tx, now=now)
     match batch.rows:
@@ -169,7 +197,7 @@ def _close(tx: Transaction, chat: Left, *, now: int) -> bool:
         return False
     closed = chats.close_sessions(tx, chat.chat_id)
     extractions.drop(tx, closed)
-    job_runs.drop_items_of_chat(tx, chat.chat_id)
+    runs.drop_items_of_chat(tx, chat.chat_id)
     untitled = chats.untitle(tx, chat.chat_id)
     if untitled:
         erasure.note_reworded(tx, now=now)
@@ -177,7 +205,8 @@ def _close(tx: Transaction, chat: Left, *, now: int) -> bool:
 
 
 def _still_left(reader: Reader, chat: Left) -> bool:
-    return leaving.is_left(reader, chat.chat_id, left_at=chat.left_at)
+    """Returns whether the bot has not been back since it left a chat."""
+    return reader.one("select 1 from chats where id = ? and left_at = ?", (chat.chat_id, chat.left_at)) is not None
 
 
 def _learned(reader: Reader, chat: Left, owner_id: int, *, speaker: tuple[int, int] | None = None) -> list[Batch]:
@@ -199,3 +228,37 @@ def _batches(chat: Left, rows: Rows, ids: Sequence[int], *, speaker: tuple[int, 
     size = _TOGETHER[rows]
     for start in range(0, len(ids), size):
         yield Batch(chat=chat, rows=rows, ids=tuple(ids[start : start + size]), speaker=speaker)
+
+
+def _alone_here(reader: Reader, chat_id: int, *, before: int) -> list[Row]:
+    """Returns the owners who speak in this private chat and in no other, with identity, name and time last seen.
+
+    People who speak in another private chat under a linked identity are not among them: memories learned under this
+    identity are read and wanted there.
+    """
+    return reader.all(
+        "select o.id, i.id as identity_id, i.name, i.last_seen_at from identities i"
+        " join owners o on o.kind = 'identity' and o.identity_id = i.id"
+        " where exists (select 1 from chats where id = ?1 and kind = 'private') and i.id in ("
+        "   select m.author_id from messages m join sessions s on s.id = m.session_id"
+        "   where s.chat_id = ?1 and s.last_message_at is not null"
+        "   union select q.asker_id from questions q join sessions s on s.id = q.session_id where s.chat_id = ?1"
+        "   union select identity_id from chats where id = ?1)"
+        " and not exists (select 1 from identities n join messages m on m.author_id = n.id"
+        "   cross join sessions s on s.id = m.session_id join chats c on c.id = s.chat_id"
+        "   where n.person_id = i.person_id and c.id <> ?1 and c.kind = 'private' and coalesce(c.left_at, ?2) >= ?2)"
+        " and not exists (select 1 from identities n join chats c on c.identity_id = n.id"
+        "   where n.person_id = i.person_id and c.id <> ?1 and c.kind = 'private' and coalesce(c.left_at, ?2) >= ?2)",
+        (chat_id, before),
+    )
+
+
+def _is_away(reader: Reader, identity_id: int, *, last_seen_at: int) -> bool:
+    """Returns whether an identity was not seen again, and was linked with none that is in a private chat."""
+    row = reader.one(
+        "select 1 from identities i where i.id = ? and i.last_seen_at = ?"
+        " and not exists (select 1 from identities n join chats c on c.identity_id = n.id"
+        "   where n.person_id = i.person_id and n.id <> i.id and c.kind = 'private' and c.left_at is null)",
+        (identity_id, last_seen_at),
+    )
+    return row is not None

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from memory import keys
-from memory.forgetting import choose
+from memory.forgetting import choose, forgettable
 from memory.forgetting.choose import Asker, Selection, What
 from memory.forgetting.quotes import Quotes, is_telling
 from memory.reminders import reminding
 from memory.reminders.reminding import Reminder
-from memory.store import forgettable, history, lineage, memories, recalls
+from memory.store import history, lineage, memories, recalls
 from memory.store.database import Reader, Row
 from memory.store.memories import Memory
 

@@ -15,7 +15,7 @@ from typing import Final
 from memory.forgetting import blanking
 from memory.mailbox import inbox, outbox
 from memory.recall import index
-from memory.store import chats, erasure, forgettable, history
+from memory.store import chats, erasure, history
 from memory.store.database import Database, Reader, Transaction
 
 #: Message ids that one read looks through, in some 20 ms.
@@ -44,8 +44,12 @@ async def erase_words(database: Database, *, before: int, now: int) -> int:
 
 
 def said_before(reader: Reader, *, before: int, after: int) -> list[int]:
-    """Returns the next messages after the id `after` that have expired."""
-    return forgettable.said_before(reader, before, after=after, upto=after + _LOOKED_AT)
+    """Returns the next messages after the id `after` that have expired. Messages of running turns are left out."""
+    return reader.ids(
+        "select m.id from messages m where m.id > ? and m.id <= ? and m.said_at < ? and m.erased_at is null"
+        " and not exists (select 1 from turns t where t.id = m.turn_id and t.state = 'running') order by m.id",
+        (after, after + _LOOKED_AT, before),
+    )
 
 
 def _blank(tx: Transaction, *, message_ids: Sequence[int], now: int) -> None:

@@ -18,16 +18,16 @@ from typing import Any, Final, Literal, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from memory import keys
-from memory.jobs import known
+from memory.jobs import comparisons, known, refusals
 from memory.jobs.base import Job, Night, Step, halves, suspects_apart
+from memory.jobs.comparisons import FactPair, Why
 from memory.learn import keep
 from memory.learn.answer import Numbers, Words, read_object
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
-from memory.store import comparisons, documents, memories, night_work, refusals, scopes, vectors
-from memory.store.comparisons import FactPair, Why
-from memory.store.database import Reader, Transaction
-from memory.store.memories import Memory
+from memory.store import documents, memories, scopes, vectors
+from memory.store.database import Reader, Transaction, walled
+from memory.store.memories import LIVE, Memory
 from memory.text.likeness import said
 
 _NAME: Final = "compare"
@@ -38,19 +38,34 @@ _QUESTIONS: Final = 5
 _NEAREST: Final = 3
 _LIKEST: Final = 4
 _ANSWER_TOKENS: Final = 1_500
+_UNCOMPARED: Final = f"m.kind = 'fact' and m.compared_at is null and m.flags = '[]' and {LIVE}"
 
 
 def _owners(reader: Reader, night: Night) -> Sequence[int]:
     if not night.model:
         return []
     served = scopes.owners_served(reader, night.agent_id, among=night.nightly)
-    return night_work.owners_to_compare(reader, served, agent_id=night.agent_id)
+    return reader.ids(
+        "select o.value from json_each(?) o where exists (select 1 from memories m where m.owner_id = o.value"
+        f" and {_UNCOMPARED} and (m.agent_id is null or m.agent_id = ?)) order by 1",
+        (served, night.agent_id),
+    )
+
+
+@walled
+def _uncompared(reader: Reader, scope: Scope) -> list[int]:
+    """Returns the owner's facts that wait to be compared."""
+    within = scope.predicate("m")
+    return reader.ids(
+        f"select m.id from memories m where m.owner_id = ? and {_UNCOMPARED} and {within.sql} order by m.id",
+        (scope.writes_to, *within.parameters),
+    )
 
 
 def _steps(reader: Reader, scope: Scope, night: Night) -> list[Step]:
     if not night.model:
         return []
-    waiting = set(night_work.uncompared(reader, scope))
+    waiting = set(_uncompared(reader, scope))
     about: dict[tuple[object, ...], list[Memory]] = {}
     for memory in memories.current(reader, scope, ("fact",), limit=known.LOOKED_THROUGH):
         if memory.owner_id == scope.writes_to and not memory.flags:

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Final, Literal
 
 from memory import keys
-from memory.jobs import known
+from memory.jobs import known, refusals, runs
 from memory.jobs.base import Job, Night, Step, halves, suspects_apart
 from memory.jobs.journal import Journal
 from memory.learn import keep
@@ -39,10 +39,10 @@ from memory.learn.extract import (
 from memory.learn.model import ANSWER_TOKENS, ModelRequest
 from memory.learn.summed import is_refusal
 from memory.scope import Scope
-from memory.store import job_runs, lineage, memories, night_work, people, refusals, scopes
-from memory.store.database import Reader, Transaction
+from memory.store import lineage, memories, people, scopes
+from memory.store.database import Reader, Transaction, walled
 from memory.store.entities import Named
-from memory.store.memories import Draft, Memory
+from memory.store.memories import LIVE, Draft, Memory
 from memory.text.words import tokens
 
 _NAME: Final = "compress"
@@ -81,37 +81,63 @@ class _Found:
     entities: tuple[Named, ...]
 
 
+#: The live events of days before a date that are not compressed.
+_UNCOMPRESSED: Final = f"m.kind = 'event' and m.compressed_at is null and m.local_date < ? and {LIVE}"
+
+
 def _owners(reader: Reader, night: Night) -> Sequence[int]:
     """Returns the owners with events to compress; without a model, those whose waiting events were not reported yet."""
     waiting: dict[int, list[tuple[int, int]]] = {}
     set_aside = refusals.set_aside(reader, _NAME)
-    for row in (one for one in night_work.events(reader, before=night.day) if one["id"] not in set_aside):
-        waiting.setdefault(row["owner_id"], []).append((row["id"], row["created_at"]))
+    for row in reader.all(f"select m.owner_id, m.id, m.created_at from memories m where {_UNCOMPRESSED}", (night.day,)):
+        if row["id"] not in set_aside:
+            waiting.setdefault(row["owner_id"], []).append((row["id"], row["created_at"]))
     found = []
     for owner_id in scopes.learned_of(reader, scopes.owners_served(reader, night.agent_id, among=night.nightly)):
         events = waiting.get(owner_id, [])
         if night.model:
             is_due = bool({event_id for event_id, _ in events} - _taken_back(reader, owner_id)) if events else False
         else:
-            told = job_runs.last_done(reader, _NAME, owner_id) if events else None
+            told = runs.last_done(reader, _NAME, owner_id) if events else None
             is_due = any(told is None or created_at > told for _, created_at in events)
         if is_due:
             found.append(owner_id)
     return found
 
 
+@walled
+def _uncompressed(reader: Reader, scope: Scope, *, before: str) -> list[int]:
+    """Returns the owner's live events of days before a date that are not compressed, oldest first."""
+    within = scope.predicate("m")
+    return reader.ids(
+        f"select m.id from memories m where {_UNCOMPRESSED} and m.owner_id = ? and {within.sql}"
+        " order by m.local_date, m.learned_at, m.id",
+        (before, scope.writes_to, *within.parameters),
+    )
+
+
+def _unlearned(reader: Reader, memory_ids: Sequence[int]) -> set[int]:
+    """Returns the rows with a source message that was forgotten or must not be learned from: they may still tell it."""
+    rows = reader.ids(
+        "select distinct s.memory_id from memory_sources s join messages said on said.id = s.message_id"
+        " where s.memory_id in (select value from json_each(?)) and said.role = 'user' and said.learn = 0",
+        (memory_ids,),
+    )
+    return set(rows)
+
+
 def _steps(reader: Reader, scope: Scope, night: Night) -> Sequence[Step]:
     """Returns a step for each question, oldest events first, and one for events that no model may be asked about."""
     if not scopes.learned_of(reader, [scope.writes_to]):
         return []
-    events = memories.by_ids(reader, scope, night_work.events_of(reader, scope, before=night.day))
+    events = memories.by_ids(reader, scope, _uncompressed(reader, scope, before=night.day))
     left_alone = _taken_back(reader, scope.writes_to) | refusals.set_aside(reader, _NAME)
     events = [event for event in events if event.id not in left_alone]
     if not events:
         return []
     if not night.model:
         return [Step(carry_out=lambda tx, answer: {"no_model": len(events)})]
-    unlearned = night_work.unlearned(reader, [event.id for event in events])
+    unlearned = _unlearned(reader, [event.id for event in events])
     steps: list[Step] = []
     if unlearned:
         steps.append(Step(carry_out=partial(_pass_over, scope=scope, night=night, event_ids=sorted(unlearned))))
@@ -180,7 +206,7 @@ def _pass_over(
     tx: Transaction, answer_text: str, *, scope: Scope, night: Night, event_ids: Sequence[int]
 ) -> Mapping[str, int]:
     """Marks events that no model may read."""
-    passed = set(event_ids).intersection(night_work.events_of(tx, scope, before=night.day))
+    passed = set(event_ids).intersection(_uncompressed(tx, scope, before=night.day))
     memories.mark_compressed(tx, scope, passed, now=night.now)
     return {"passed": len(passed)}
 
@@ -232,15 +258,15 @@ def _still_there(reader: Reader, scope: Scope, night: Night, events: Sequence[Me
     """Returns the events that may still be learned from as they were shown."""
     if not scopes.learned_of(reader, [scope.writes_to]):
         return set()
-    ids = {event.id for event in events}.intersection(night_work.events_of(reader, scope, before=night.day))
-    return ids - night_work.unlearned(reader, sorted(ids))
+    ids = {event.id for event in events}.intersection(_uncompressed(reader, scope, before=night.day))
+    return ids - _unlearned(reader, sorted(ids))
 
 
 def _taken_back(reader: Reader, owner_id: int) -> set[int]:
     """Returns the events whose compression a person has undone."""
     return {
         memory_id
-        for undone in job_runs.undone(reader, _NAME, owner_id)
+        for undone in runs.undone(reader, _NAME, owner_id)
         for memory_id, changed in Journal.from_json(undone).changed.items()
         if "compressed_at" in changed
     }

@@ -11,10 +11,11 @@ from functools import partial
 from typing import Final
 
 from memory import keys, profile
+from memory.jobs import runs
 from memory.jobs.base import Job, Night, Step
 from memory.jobs.journal import Journal
 from memory.scope import Scope
-from memory.store import fading, job_runs, memories, scopes
+from memory.store import fading, memories, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Memory
 
@@ -49,7 +50,7 @@ def _due(reader: Reader, scope: Scope, night: Night) -> list[Memory]:
         return []
     wanted = {
         memory_id
-        for done in job_runs.undone(reader, _NAME, scope.writes_to)
+        for done in runs.undone(reader, _NAME, scope.writes_to)
         for memory_id in Journal.from_json(done).changed
     }
     return [memory for memory in faded if memory.id not in wanted]

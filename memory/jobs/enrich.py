@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
+from memory.jobs import refusals, runs
 from memory.jobs.base import Job, Night, Step, halves, suspects_apart
 from memory.jobs.journal import Journal
 from memory.learn import entities as finding
@@ -23,10 +24,10 @@ from memory.learn.entities import Reads
 from memory.learn.extract import named_in
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
-from memory.store import entities, job_runs, memories, night_work, refusals, scopes
+from memory.store import entities, memories, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.entities import Named
-from memory.store.memories import Memory
+from memory.store.memories import LIVE, Memory
 
 _NAME: Final = "enrich"
 #: Memories that an agent reads in a day, of all its people together (DESIGN 5.3).
@@ -100,7 +101,7 @@ def _share(reader: Reader, night: Night, *, trained: bool) -> _Share:
     if finder in ("patterns", "none"):
         return share
     latin, model = trained and finder != "model", night.model and finder != "spacy"
-    room = PER_DAY - job_runs.sum_on(reader, _NAME, night.agent_id, night.day, "read")
+    room = PER_DAY - runs.sum_on(reader, _NAME, night.agent_id, night.day, "read")
     for memory_id, owner_id, text in _waiting(reader, night) if room > 0 else ():
         if latin and finding.is_latin(text):
             share.latin[owner_id].append(memory_id)
@@ -123,7 +124,16 @@ def _waiting(reader: Reader, night: Night) -> Iterator[tuple[int, int, str]]:
     set_aside = refusals.set_aside(reader, _NAME)
     newest = _NEWEST
     for _ in range(_LOOKED_AT // _PAGE):
-        rows = night_work.unread(reader, served, agent_id=night.agent_id, below=newest, most_names=_FEW, limit=_PAGE)
+        # Rows are read in the order of their ids: `+` keeps the index of waiting rows, ordered by owner, unused. A row
+        # committed meanwhile under a higher id is read the next night.
+        rows = reader.all(
+            "select m.id, m.owner_id, m.value from memories m where m.id < ?1 and +m.enriched_at is null"
+            f" and m.kind in ('fact', 'event', 'reflection') and {LIVE} and (m.agent_id is null or m.agent_id = ?2)"
+            " and +m.owner_id in (select value from json_each(?3))"
+            " and (select count(*) from memory_entities l where l.memory_id = m.id) <= ?4"
+            " order by m.id desc limit ?5",
+            (newest, night.agent_id, served, _FEW, _PAGE),
+        )
         for row in rows:
             owner_id = row["owner_id"]
             if owner_id not in taken_back:
@@ -137,7 +147,7 @@ def _waiting(reader: Reader, night: Night) -> Iterator[tuple[int, int, str]]:
 
 def _taken_back(reader: Reader, owner_id: int) -> frozenset[int]:
     """Returns the memories whose links a person has undone."""
-    undone = job_runs.undone(reader, _NAME, owner_id)
+    undone = runs.undone(reader, _NAME, owner_id)
     return frozenset(memory_id for done in undone for memory_id in Journal.from_json(done).touched)
 
 

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memory import keys, profile
-from memory.jobs import known, loss
+from memory.jobs import known, loss, refusals, runs
 from memory.jobs.base import Job, Night, Step, halves
 from memory.jobs.journal import Journal
 from memory.jobs.loss import Merge, Statement
@@ -29,9 +29,9 @@ from memory.learn import extract, keep
 from memory.learn.answer import Words, read_object
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
-from memory.store import entities, erasure, job_runs, lineage, memories, night_work, refusals, scopes
-from memory.store.database import Reader, Transaction
-from memory.store.memories import Draft, Memory
+from memory.store import entities, erasure, lineage, memories, scopes
+from memory.store.database import Reader, Row, Transaction, walled
+from memory.store.memories import LIVE, Draft, Memory
 from memory.text.guard import injection_flags
 from memory.text.things import thing
 
@@ -47,6 +47,13 @@ _ANSWER_TOKENS: Final = 3_000
 _EVENTS_STAY_MS: Final = 30 * 86_400_000
 _AT_ONCE: Final = 500
 _NAME: Final = "merge"
+_FREE: Final = f"m.pinned = 0 and m.confirmed = 0 and {LIVE}"
+_MERGEABLE: Final = f"m.kind = 'fact' and m.flags = '[]' and {_FREE}"
+_SPENT: Final = f"m.kind = 'event' and {_FREE} and m.compressed_at"
+_MERGED: Final = (
+    "m.origin = 'derived' and exists (select 1 from memory_parents p join memories f on f.id = p.parent_id"
+    " where p.memory_id = m.id and f.kind = 'fact')"
+)
 
 Rows: TypeAlias = Sequence[Memory]
 
@@ -56,12 +63,44 @@ def _owners(reader: Reader, night: Night) -> list[int]:
 
     One short read, whatever the size of the store: the steps of each owner are a read of their own.
     """
-    return night_work.owners_to_merge(
-        reader,
-        scopes.owners_served(reader, night.agent_id, among=night.nightly),
-        agent_id=night.agent_id,
-        job=_NAME,
-        spent_by=night.now - _EVENTS_STAY_MS,
+    served = scopes.owners_served(reader, night.agent_id, among=night.nightly)
+    return reader.ids(
+        "with done(owner_id, at) as (select i.owner_id, max(r.started_at) from job_items i"
+        " join job_runs r on r.id = i.run_id where r.job = ?3 and i.state in ('done', 'undone') group by i.owner_id),"
+        " anew(owner_id) as (select d.owner_id from done d where exists"
+        " (select 1 from forgotten f where f.owner_id = d.owner_id and f.created_at >= d.at))"
+        " select m.owner_id from memories m left join done d on d.owner_id = m.owner_id"
+        " left join anew a on a.owner_id = m.owner_id"
+        f" where m.owner_id in (select value from json_each(?1)) and {_MERGEABLE}"
+        " and (m.agent_id is null or m.agent_id = ?2)"
+        " and m.key not in (select value from json_each(?5)) and m.key not like 'favourite-%'"
+        " group by m.owner_id, m.subject_id, m.subject, m.author_id, m.agent_id, a.owner_id, d.at"
+        f" having count(*) > 1 and max(case when not ({_MERGED}) then m.created_at end)"
+        " > case when a.owner_id is null then coalesce(d.at, -1) else -1 end"
+        " union select m.owner_id from memories m where m.owner_id in (select value from json_each(?1))"
+        f" and {_SPENT} <= ?4 and (m.agent_id is null or m.agent_id = ?2) order by 1",
+        (served, night.agent_id, _NAME, night.now - _EVENTS_STAY_MS, keys.SINGLE_VALUED),
+    )
+
+
+@walled
+def _mergeable(reader: Reader, scope: Scope) -> list[Row]:
+    """Returns the owner's facts that may be merged, as rows of id, created_at and whether they are `merged` already."""
+    within = scope.predicate("m")
+    return reader.all(
+        f"select m.id, m.created_at, {_MERGED} as merged from memories m"
+        f" where m.owner_id = ? and {_MERGEABLE} and {within.sql}",
+        (scope.writes_to, *within.parameters),
+    )
+
+
+@walled
+def _spent_events(reader: Reader, scope: Scope, *, by: int) -> list[int]:
+    """Returns the owner's events that were compressed by `by` (milliseconds UTC)."""
+    within = scope.predicate("m")
+    return reader.ids(
+        f"select m.id from memories m where {_SPENT} <= ? and m.owner_id = ? and {within.sql} order by m.id",
+        (by, scope.writes_to, *within.parameters),
     )
 
 
@@ -79,11 +118,11 @@ def _work(reader: Reader, scope: Scope, night: Night) -> list[Step]:
     """Returns the work for one owner, except the profile."""
     left_alone = {
         memory_id
-        for record in job_runs.undone(reader, _NAME, scope.writes_to)
+        for record in runs.undone(reader, _NAME, scope.writes_to)
         for memory_id in Journal.from_json(record).changed
     }
     left_alone |= _unclear(reader, scope)
-    spent = night_work.spent_events(reader, scope, by=night.now - _EVENTS_STAY_MS)
+    spent = _spent_events(reader, scope, by=night.now - _EVENTS_STAY_MS)
     spent = [event_id for event_id in spent if event_id not in left_alone]
     steps = [
         Step(carry_out=partial(_archive_events, scope=scope, night=night, event_ids=spent[start : start + _AT_ONCE]))
@@ -129,7 +168,7 @@ def _asking(rows: Rows, scope: Scope, night: Night) -> Step:
 
 def _repeated(reader: Reader, scope: Scope, left_alone: set[int]) -> list[Rows]:
     """Returns groups of facts that say the same in different categories or topics, with something new in them."""
-    told = {row["id"]: row for row in night_work.mergeable(reader, scope)}
+    told = {row["id"]: row for row in _mergeable(reader, scope)}
     last, anew = _last(reader, scope)
     about: dict[tuple[object, ...], dict[int, Memory]] = {}
     for memory in memories.by_ids(reader, scope, sorted(told)):
@@ -146,7 +185,7 @@ def _repeated(reader: Reader, scope: Scope, left_alone: set[int]) -> list[Rows]:
 
 def _due(reader: Reader, scope: Scope, night: Night, left_alone: set[int]) -> list[Rows]:
     """Returns the groups of an owner's facts that are worth looking at, large ones in parts, in a fixed order."""
-    told = {row["id"]: row for row in night_work.mergeable(reader, scope)}
+    told = {row["id"]: row for row in _mergeable(reader, scope)}
     groups: dict[tuple[object, ...], list[Memory]] = {}
     for memory in memories.by_ids(reader, scope, sorted(told)):
         if memory.id not in left_alone and _may_be_merged(memory):
@@ -171,7 +210,7 @@ def _due(reader: Reader, scope: Scope, night: Night, left_alone: set[int]) -> li
 def _last(reader: Reader, scope: Scope) -> tuple[int, bool]:
     """Returns the time of the last run over an owner's facts, or -1, and whether all are to be looked at again."""
     # Facts told while the model reads are looked at the next time.
-    last = job_runs.last_begun(reader, _NAME, scope.writes_to)
+    last = runs.last_begun(reader, _NAME, scope.writes_to)
     # Forgetting since then has taken merged rows apart.
     return (-1, False) if last is None else (last, erasure.forgotten_since(reader, scope.writes_to, last))
 
@@ -369,7 +408,7 @@ def _archive_events(
     tx: Transaction, _answer: str, *, scope: Scope, night: Night, event_ids: Sequence[int]
 ) -> Mapping[str, int]:
     """Archives events that became facts long ago, if they are still as they were."""
-    due = sorted(set(event_ids).intersection(night_work.spent_events(tx, scope, by=night.now - _EVENTS_STAY_MS)))
+    due = sorted(set(event_ids).intersection(_spent_events(tx, scope, by=night.now - _EVENTS_STAY_MS)))
     memories.archive(tx, due, now=night.now)
     return {"events_archived": len(due)} if due else {}
 

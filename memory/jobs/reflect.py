@@ -14,6 +14,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from memory.jobs import refusals, runs
 from memory.jobs.base import Job, Night, Step, halves
 from memory.jobs.journal import Journal
 from memory.learn import extract
@@ -21,9 +22,9 @@ from memory.learn.answer import Numbers, Unreadable, Words, read_object
 from memory.learn.model import ModelRequest
 from memory.learn.summed import is_refusal
 from memory.scope import Scope
-from memory.store import erasure, job_runs, memories, night_work, refusals, scopes
+from memory.store import erasure, memories, scopes
 from memory.store.database import Reader, Transaction
-from memory.store.memories import Draft, Memory
+from memory.store.memories import LIVE, Draft, Memory
 from memory.text.guard import injection_flags
 from memory.text.sentences import beginning
 
@@ -49,13 +50,13 @@ def _owners(reader: Reader, night: Night) -> list[int]:
     One short read, whatever the size of the store.
     """
     served = scopes.learned_of(reader, scopes.owners_served(reader, night.agent_id, among=night.nightly))
-    return night_work.owners_to_reflect_on(
-        reader,
-        served,
-        agent_id=night.agent_id,
-        learned=(night.now - _NEW_MS, night.now),
-        facts=_NEW_FACTS,
-        last_before=night.now - _APART_MS,
+    return reader.ids(
+        "select m.owner_id from memories m where m.owner_id in (select value from json_each(?1)) and m.kind = 'fact'"
+        f" and m.learned_at >= ?3 and m.learned_at <= ?4 and {LIVE} and (m.agent_id is null or m.agent_id = ?2)"
+        " group by m.owner_id having count(*) >= ?5 and not exists (select 1 from memories r"
+        " where r.owner_id = m.owner_id and r.kind = 'reflection' and r.origin = 'derived' and r.learned_at > ?6"
+        " and (r.agent_id is null or r.agent_id = ?2)) order by m.owner_id",
+        (served, night.agent_id, night.now - _NEW_MS, night.now, _NEW_FACTS, night.now - _APART_MS),
     )
 
 
@@ -105,7 +106,7 @@ def _new(reader: Reader, scope: Scope, night: Night) -> list[Memory]:
         return []
     # A reflection that a person has undone is not concluded from the same facts again. A fact that was being written
     # just then may count as one of these, and does no harm.
-    since = max((row for done in job_runs.undone(reader, _NAME, scope.writes_to) for row in _made(done)), default=0)
+    since = max((row for done in runs.undone(reader, _NAME, scope.writes_to) for row in _made(done)), default=0)
     return found if sum(memory.id > since for memory in facts) >= _NEW_FACTS else []
 
 

@@ -22,12 +22,14 @@ from typing import Final, Literal, TypeAlias
 
 import structlog
 
-from memory import dates, keys, profile
+from memory import keys, profile
 from memory.context import Context, anew, confined, in_read
 from memory.errors import MemoryFault, NotFound, StorageError
-from memory.jobs import journal
+from memory.jobs import comparisons, journal, refusals, runs
 from memory.jobs.base import FIGURES, Job, Night, Step
+from memory.jobs.comparisons import Why
 from memory.jobs.journal import Journal
+from memory.jobs.runs import OwnerResult, Run
 from memory.learn.agents import Agents
 from memory.learn.answer import Unreadable
 from memory.learn.learner import Learner
@@ -35,12 +37,11 @@ from memory.learn.model import BudgetSpent, ModelAnswer, ModelFailed, RequestRef
 from memory.loops import reason_of
 from memory.recall import index
 from memory.scope import Scope
-from memory.store import chats, comparisons, job_runs, lineage, memories, moving, refusals, scopes, usage
-from memory.store.comparisons import Why
+from memory.store import chats, lineage, memories, moving, scopes, usage
 from memory.store.database import Database, Reader, Transaction
-from memory.store.job_runs import OwnerResult, Run
 from memory.store.memories import Memory
 from memory.store.sqlite.database import look
+from memory.text.times import clock
 
 __all__ = ["Change", "Jobs", "NoUndo", "OwnerResult", "Run", "RunProgress", "UndoneRun", "What"]
 
@@ -83,7 +84,7 @@ class RunProgress:
     @property
     def given_up(self) -> bool:
         """True if the run failed and is not retried automatically."""
-        return self.run.state == "failed" and self.run.attempts > len(job_runs.WAITS_MS)
+        return self.run.state == "failed" and self.run.attempts > len(runs.WAITS_MS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +112,7 @@ class NoUndo(MemoryFault):
 class _End:
     """The end of a run. A skipped run resumes at `again`, in milliseconds UTC."""
 
-    state: job_runs.State
+    state: runs.State
     error: str | None
     again: int | None = None
 
@@ -137,8 +138,8 @@ async def latest_in(path: Path, database_url: str = "") -> list[RunProgress]:
 def _latest(reader: Reader) -> list[RunProgress]:
     return [
         RunProgress(run=run, done=done, of=of)
-        for run in job_runs.latest(reader)
-        for done, of in [job_runs.progress(reader, run.id)]
+        for run in runs.latest(reader)
+        for done, of in [runs.progress(reader, run.id)]
     ]
 
 
@@ -180,7 +181,7 @@ class Jobs:
         """
 
         def act(tx: Transaction) -> None:
-            job_runs.release(tx, now=self._now())
+            runs.release(tx, now=self._now())
             refusals.retry(tx)
 
         await self._database.write(act)
@@ -195,12 +196,12 @@ class Jobs:
         With `until`, later dates are ignored.
         """
         agent_id = self._agents.ids[agent]
-        return await self._database.read(lambda reader: job_runs.last_period(reader, job, agent_id, until=until))
+        return await self._database.read(lambda reader: runs.last_period(reader, job, agent_id, until=until))
 
     @in_read
     def unfinished(self, reader: Reader, agent: str) -> list[Run]:
         """Returns runs that broke off, or that failed and may be retried by now, in the order they were begun."""
-        return job_runs.unfinished(reader, self._agents.ids[agent], now=self._now())
+        return runs.unfinished(reader, self._agents.ids[agent], now=self._now())
 
     async def run(self, agent: str, job: str, period: str) -> Run | None:
         """Runs a job for a period, or resumes its run.
@@ -210,18 +211,16 @@ class Jobs:
         kept.
         """
         agent_id, work = self._agents.ids[agent], self._table[job]
-        run = await self._database.write(lambda tx: job_runs.begin(tx, job, agent_id, period, now=self._now()))
+        run = await self._database.write(lambda tx: runs.begin(tx, job, agent_id, period, now=self._now()))
         if run is None:
             return None
         log.info("job.begun", job=job, agent=agent, period=period, attempt=run.attempts)
         async with self._put_down(run):
             ended = await self._ended(run, work)
             await self._database.write(
-                lambda tx: job_runs.finish(
-                    tx, run.id, ended.state, error=ended.error, now=self._now(), again=ended.again
-                )
+                lambda tx: runs.finish(tx, run.id, ended.state, error=ended.error, now=self._now(), again=ended.again)
             )
-        done = await self._database.read(lambda reader: job_runs.of_id(reader, run.id))
+        done = await self._database.read(lambda reader: runs.of_id(reader, run.id))
         log.info("job.ended", job=job, agent=agent, period=period, state=ended.state, error=ended.error, **done.counts)
         return done
 
@@ -234,7 +233,7 @@ class Jobs:
         record can't be kept.
         """
         agent_id = self._agents.ids[agent]
-        run = await self._database.write(lambda tx: job_runs.begin(tx, job, agent_id, period, now=self._now()))
+        run = await self._database.write(lambda tx: runs.begin(tx, job, agent_id, period, now=self._now()))
         if run is None:
             return None
         log.info("job.begun", job=job, agent=agent, period=period, attempt=run.attempts)
@@ -246,20 +245,20 @@ class Jobs:
         async with self._put_down(run):
             error = next(map(_code, await _failure(acted(), job=job)), None)
             await self._database.write(
-                lambda tx: job_runs.finish(
+                lambda tx: runs.finish(
                     tx, run.id, "failed" if error else "done", error=error, now=self._now(), figures=figures
                 )
             )
         log.info("job.ended", job=job, agent=agent, period=period, error=error, **figures)
-        return await self._database.read(lambda reader: job_runs.of_id(reader, run.id))
+        return await self._database.read(lambda reader: runs.of_id(reader, run.id))
 
     @in_read
     def newest(self, reader: Reader, *, limit: int) -> list[RunProgress]:
         """Returns the newest runs of all agents of this store, newest first, as figures only."""
         return [
             RunProgress(run=run, done=done, of=of)
-            for run in job_runs.newest(reader, limit=limit)
-            for done, of in [job_runs.progress(reader, run.id)]
+            for run in runs.newest(reader, limit=limit)
+            for done, of in [runs.progress(reader, run.id)]
         ]
 
     async def latest(self) -> list[RunProgress]:
@@ -272,7 +271,7 @@ class Jobs:
         scope = confined(reader, context).scope
         found: list[OwnerResult] = []
         for offset in count(0, limit):
-            page = job_runs.items_of(reader, _owned(scope), limit=limit, offset=offset)
+            page = runs.items_of(reader, _owned(scope), limit=limit, offset=offset)
             found += [item for item in page if _is_seen(reader, scope, item)]
             if len(page) < limit or len(found) >= limit:
                 break
@@ -311,7 +310,7 @@ class Jobs:
             back, stay, restored = list[int](), list[int](), 0
             for item in open_items:
                 taken = journal.take_back(tx, Journal.from_json(item.undo or ""))
-                job_runs.end_item(tx, run_id, item.owner_id, "undone", now=self._now())
+                runs.end_item(tx, run_id, item.owner_id, "undone", now=self._now())
                 own = scopes.scope_of_owner(tx, item.owner_id, agent_id=scope.agent_id)
                 if own.private:
                     slots = keys.PROFILE_SLOTS
@@ -341,7 +340,7 @@ class Jobs:
             raise NotFound(f"There is no job {job}.")
         asking = await self._database.read(lambda reader: anew(reader, context))
         now = self._now()
-        day = dates.local_date(now, context.timezone).isoformat()
+        day = clock.local_date(now, context.timezone).isoformat()
         night = replace(self._night(asking.session.agent_id, day), now=now)
         changes: list[Change] = []
         for owner_id in _owned(asking.scope):
@@ -361,7 +360,7 @@ class Jobs:
         except asyncio.CancelledError:
             # If this can't be recorded, the next start releases the run.
             with suppress(StorageError):
-                await self._database.write(lambda tx: job_runs.put_down(tx, run.id))
+                await self._database.write(lambda tx: runs.put_down(tx, run.id))
             raise
 
     async def _ended(self, run: Run, work: Job) -> _End:
@@ -380,10 +379,10 @@ class Jobs:
         """Does the rest of a run, owner by owner. Adds the errors to `failures`."""
         night = self._night(run.agent_id, run.period[:10])
         owners = await self._database.read(lambda reader: work.owners(reader, night))
-        await self._database.write(lambda tx: job_runs.add_items(tx, run.id, owners))
+        await self._database.write(lambda tx: runs.add_items(tx, run.id, owners))
         down = 0
-        for owner_id in await self._database.read(lambda reader: job_runs.open_items(reader, run.id)):
-            await self._database.write(lambda tx: job_runs.renew(tx, run.id, now=self._now()))
+        for owner_id in await self._database.read(lambda reader: runs.open_items(reader, run.id)):
+            await self._database.write(lambda tx: runs.renew(tx, run.id, now=self._now()))
             before = len(failures)
             working = self._for_owner(run, work, replace(night, now=self._now()), owner_id, failures)
             failed = await _failure(working, job=run.job, owner=owner_id)
@@ -392,7 +391,7 @@ class Jobs:
                 return
             state: Literal["done", "failed"] = "failed" if len(failures) > before else "done"
             await self._database.write(
-                partial(job_runs.end_item, run_id=run.id, owner_id=owner_id, state=state, now=self._now())
+                partial(runs.end_item, run_id=run.id, owner_id=owner_id, state=state, now=self._now())
             )
             down = down + 1 if any(isinstance(one, ModelFailed | TimeoutError) for one in failed) else 0
             if down == _DOWN:
@@ -406,7 +405,7 @@ class Jobs:
         """
         _, steps = await self._steps(work, night, owner_id)
         if not steps:
-            await self._database.write(partial(job_runs.drop_idle, run_id=run.id, owner_id=owner_id))
+            await self._database.write(partial(runs.drop_idle, run_id=run.id, owner_id=owner_id))
             return
         done = await self._database.read(lambda reader: _record(reader, run.id, owner_id))
         noted = await self._database.read(lambda reader: refusals.noted(reader, run.job))
@@ -469,7 +468,7 @@ class Jobs:
             others = {row for step in steps for row in step.about} - meant
             refusals.note(tx, run.job, sorted(others), counted=False)
             if set_aside := refusals.note(tx, run.job, sorted(meant), counted=True):
-                job_runs.note(tx, run.id, owner_id, counts={"set_aside": set_aside}, undo=None)
+                runs.note(tx, run.id, owner_id, counts={"set_aside": set_aside}, undo=None)
 
         await self._database.write(act)
 
@@ -494,7 +493,7 @@ class Jobs:
 
         Returns the joined journal. If a person has undone the run meanwhile, the step is not carried out.
         """
-        if job_runs.is_undone(tx, run.id, owner_id):
+        if runs.is_undone(tx, run.id, owner_id):
             if answer is not None:
                 self._book(tx, answer, agent_id=run.agent_id, job=run.job)
             return before
@@ -503,8 +502,8 @@ class Jobs:
         nothing = keeping.journal.is_empty
         done = before if nothing else before.then(keeping.journal)
         undo = None if nothing or done.is_empty else done.to_json()
-        job_runs.note(tx, run.id, owner_id, counts=counts, undo=undo)
-        job_runs.renew(tx, run.id, now=self._now())
+        runs.note(tx, run.id, owner_id, counts=counts, undo=undo)
+        runs.renew(tx, run.id, now=self._now())
         if answer is not None:
             self._book(tx, answer, agent_id=run.agent_id, job=run.job)
             refusals.forgive(tx, run.job, step.about)
@@ -576,7 +575,7 @@ def _known(figures: Mapping[str, int]) -> Mapping[str, int]:
 
 def _record(reader: Reader, run_id: int, owner_id: int) -> Journal:
     """Returns the journal of a run's changes so far to an owner's rows."""
-    item = job_runs.item(reader, run_id, owner_id)
+    item = runs.item(reader, run_id, owner_id)
     return Journal() if item is None or item.undo is None else Journal.from_json(item.undo)
 
 
@@ -590,7 +589,7 @@ def _items(reader: Reader, scope: Scope, run_id: int) -> list[OwnerResult]:
 
     Raises the same `NotFound` for a run elsewhere as for a run that does not exist.
     """
-    found = [job_runs.item(reader, run_id, owner_id) for owner_id in _owned(scope)]
+    found = [runs.item(reader, run_id, owner_id) for owner_id in _owned(scope)]
     items = [item for item in found if item is not None and item.undo is not None and _is_seen(reader, scope, item)]
     if not items:
         raise NotFound(f"No run {run_id} has changed anything here.")

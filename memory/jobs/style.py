@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
+from memory.jobs import runs
 from memory.jobs.base import Job, Night, Step
 from memory.jobs.journal import Journal
 from memory.learn.answer import Unreadable, read_object
@@ -22,9 +23,9 @@ from memory.learn.model import ModelRequest
 from memory.learn.summed import is_refusal
 from memory.learn.wishes import manners_of
 from memory.scope import Scope
-from memory.store import fading, job_runs, lineage, memories, night_work, scopes
+from memory.store import fading, lineage, memories, scopes
 from memory.store.database import Reader, Transaction
-from memory.store.memories import Draft, Memory
+from memory.store.memories import LIVE, Draft, Memory
 from memory.text.guard import clean, injection_flags
 from memory.text.secrets.redact import redact
 
@@ -190,10 +191,18 @@ def standing_here(reader: Reader, scope: Scope) -> list[Memory]:
 
 
 def _owners(reader: Reader, night: Night) -> list[int]:
-    # Includes people who talked with another agent last: styles stay with the agent they were told to.
+    # Those who have told the agent how to talk to them and whose chat the bot has not left, people who talked with
+    # another agent last included: styles stay with the agent they were told to.
+    told = reader.ids(
+        "select o.id from owners o where o.kind <> 'agent' and exists (select 1 from memories m"
+        f" where m.owner_id = o.id and m.kind in ('style', 'directive') and m.agent_id = ? and {LIVE})"
+        " and exists (select 1 from chats c where (c.id = o.chat_id or c.identity_id = o.identity_id)"
+        " and c.left_at is null) order by o.id",
+        (night.agent_id,),
+    )
     return [
         owner_id
-        for owner_id in night_work.owners_with_style(reader, night.agent_id)
+        for owner_id in told
         if due(reader, scopes.scope_of_owner(reader, owner_id, agent_id=night.agent_id), now=night.now) is not None
     ]
 
@@ -235,9 +244,7 @@ def _is_taken_back(reader: Reader, scope: Scope, wanted: Collection[int], standi
 
     If there is to be no directive any more, returns whether exactly that end was undone.
     """
-    journals = [
-        Journal.from_json(done) for done in job_runs.undone(reader, NAME, scope.writes_to, agent_id=scope.agent_id)
-    ]
+    journals = [Journal.from_json(done) for done in runs.undone(reader, NAME, scope.writes_to, agent_id=scope.agent_id)]
     if not wanted:
         ended = {row for journal in journals if not journal.made for row in journal.changed}
         return ended.issuperset(memory.id for memory in standing)

@@ -14,7 +14,6 @@ from functools import partial
 
 import structlog
 
-from memory import dates
 from memory.errors import StorageError
 from memory.jobs import style
 from memory.jobs.base import Night, Step
@@ -23,6 +22,7 @@ from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelF
 from memory.loops import Loops
 from memory.store import scopes, usage
 from memory.store.database import Database, Reader, Transaction
+from memory.text.times import clock
 
 log = structlog.get_logger(__name__)
 
@@ -119,7 +119,7 @@ class StyleUpdates:
         timezone, now = self._agents.timezone(agent_id), self._now()
         night = Night(
             agent_id=agent_id,
-            day=dates.local_date(now, timezone).isoformat(),
+            day=clock.local_date(now, timezone).isoformat(),
             timezone=timezone,
             now=now,
             new_id=self._new_id,

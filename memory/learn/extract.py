@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import get_args
 
-from memory import dates, keys
+from memory import keys
 from memory.learn.answer import Answer, EntityItem, FactItem, Item, StyleItem
 from memory.learn.ask import INSTRUCTIONS, Stretch
 from memory.learn.grounding import Claim, SaidText, Verdict, is_quoted, judge
@@ -32,6 +32,8 @@ from memory.store.history import Message
 from memory.store.memories import SURE, Draft, Memory
 from memory.text.guard import clean, injection_flags
 from memory.text.secrets.redact import redact
+from memory.text.times import clock
+from memory.text.times.spans import anchor
 from memory.text.words import tokens
 
 #: Values with nothing to keep: without one letter or digit in any script, or just a number, a path or a time.
@@ -45,7 +47,7 @@ _OBEYED = frozenset({"called", "boundary"})
 _UNSURE = 0.4
 #: The most findings that a model may take from one message, so that fifty invented ones do not push the others out.
 _MOST_OF_MESSAGE = 8
-#: The most styles of one answer that are weighed: to weigh one against a long message of wishes takes 30 ms.
+#: The most styles of one answer that are weighed, and the most facts that are instructions.
 _MOST_STYLES = 16
 _SUBJECT_LIMIT = 80
 #: The characters of a text that are read for a value: twice as many as are kept, so that no secret is cut there.
@@ -84,7 +86,7 @@ class Finding:
 
 def propose(text: str, *, scope: Scope, said_at: int, timezone: str) -> list[Draft]:
     """Returns the facts about the scope's speaker that patterns find in one of their messages."""
-    today = dates.local_date(said_at, timezone)
+    today = clock.local_date(said_at, timezone)
     drafts = []
     for candidate in patterns.extract(text, today=today):
         draft = Draft(
@@ -97,7 +99,7 @@ def propose(text: str, *, scope: Scope, said_at: int, timezone: str) -> list[Dra
             agent_id=scope.agent_id if candidate.kind == "style" else None,
             category=candidate.category,
             key=keys.normalise_key(candidate.key),
-            value=dates.anchor(candidate.value, today)[: keys.VALUE_LIMIT],
+            value=anchor(candidate.value, today, ahead=candidate.key == "plan")[: keys.VALUE_LIMIT],
             topic=candidate.topic,
             importance=candidate.importance,
             confidence=candidate.confidence,
@@ -122,7 +124,7 @@ def read(messages: Sequence[Message], *, scope: Scope, timezone: str) -> list[Pr
 
 def noted(text: str, message: Message, *, scope: Scope, timezone: str) -> list[Proposal]:
     """Returns a message as a note: a person's correction is to be kept, though no pattern reads it."""
-    today = dates.local_date(message.said_at, timezone)
+    today = clock.local_date(message.said_at, timezone)
     draft = Draft(
         kind="fact",
         owner_id=scope.writes_to,
@@ -132,7 +134,7 @@ def noted(text: str, message: Message, *, scope: Scope, timezone: str) -> list[P
         category=keys.category_of("note") or "decision",
         topic="",
         key="note",
-        value=dates.anchor(safe(text), today)[: keys.VALUE_LIMIT],
+        value=anchor(safe(text), today)[: keys.VALUE_LIMIT],
         importance=5,
         confidence=0.7,
         origin="extracted",
@@ -144,7 +146,10 @@ def noted(text: str, message: Message, *, scope: Scope, timezone: str) -> list[P
 
 def findings(answer: Answer, stretch: Stretch) -> list[Finding]:
     """Returns the findings to keep from a model's answer about `stretch`, without items that fail the bar."""
-    found: list[Finding | None] = [_fact(item, answer.entities, stretch) for item in answer.facts]
+    instructions = [item for item in answer.facts if kind_of(item)[1] == "instruction"]
+    skipped = {id(item) for item in instructions[_MOST_STYLES:]}
+    facts = (item for item in answer.facts if id(item) not in skipped)
+    found: list[Finding | None] = [_fact(item, answer.entities, stretch) for item in facts]
     found += [_style(item, stretch) for item in answer.styles[:_MOST_STYLES]]
     found += [_event(item, answer.entities, stretch) for item in answer.events]
     return _few_of_each([one for one in found if one is not None and worth_keeping(one.draft)])
@@ -189,7 +194,7 @@ def subject_of(about: str, speaker: str) -> str:
 
 def value_of(text: str, today: date) -> str:
     """Returns a value as it is kept, with its days as dates; it was said on `today`."""
-    return dates.anchor(safe(text), today)[: keys.VALUE_LIMIT].strip()
+    return anchor(safe(text), today)[: keys.VALUE_LIMIT].strip()
 
 
 def topic_of(text: str) -> str:
@@ -248,7 +253,7 @@ class _Origin:
 
     @property
     def today(self) -> date:
-        return dates.local_date(self.dated.said_at, self.timezone)
+        return clock.local_date(self.dated.said_at, self.timezone)
 
 
 def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> Finding | None:

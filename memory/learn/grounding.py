@@ -18,12 +18,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from math import exp
 from typing import Final, Literal, TypeAlias
 
-from languages.reading import listed_words, shipped
+from languages import listed
 from memory import keys
 from memory.text import sentences
 from memory.text.language import language_of
@@ -192,8 +191,8 @@ def _parted(sentence: str) -> list[str]:
 
 
 def shows(kind: str, text: str) -> bool:
-    """Returns whether a text holds a word of one of the lists of `grounding_words.yaml`."""
-    return _lists()[kind].search(text) is not None
+    """Returns whether a text holds a word of one of the lists of `claims.yaml`."""
+    return listed("claims")[kind].search(text) is not None
 
 
 def _is_translated(value: str, message: str) -> bool:
@@ -203,15 +202,8 @@ def _is_translated(value: str, message: str) -> bool:
 
 
 def _opens(kind: str, text: str) -> bool:
-    found = _lists()[kind].search(text)
+    found = listed("claims")[kind].search(text)
     return found is not None and not _LETTERS.search(text[: found.start()])
-
-
-@cache
-def _lists() -> dict[str, re.Pattern[str]]:
-    """Returns the lists of words as expressions, by kind."""
-    data: dict[str, str] = shipped("memory.learn", "grounding_words.yaml")
-    return {kind: listed_words(words) for kind, words in data.items()}
 
 
 _LETTERS: Final = re.compile(r"\w")

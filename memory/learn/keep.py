@@ -15,10 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from memory import keys, profile
+from memory.learn import opt_outs
 from memory.learn.entities import extract, of_fact
 from memory.recall.cues import cues
 from memory.scope import Scope
-from memory.store import entities, erasure, fading, history, lineage, memories, opt_outs, people, scopes
+from memory.store import entities, erasure, fading, history, lineage, memories, people, scopes
 from memory.store.database import Keys, Transaction, of_owner
 from memory.store.entities import Named
 from memory.store.memories import Draft, Memory

@@ -26,8 +26,9 @@ from memory import keys
 from memory.errors import MemoryFault, StorageError, StoreBusy, StoreDamaged, meets_everybody
 from memory.learn import extract, keep
 from memory.learn.agents import Agents
-from memory.learn.answer import Answer, Unreadable, read_answer
+from memory.learn.answer import Unreadable, read_answer
 from memory.learn.ask import INSTRUCTIONS, Stretch, ask, fitting, shortened
+from memory.learn.extract import Finding
 from memory.learn.model import (
     ANSWER_TOKENS,
     BackgroundModel,
@@ -365,9 +366,11 @@ class Learner:
                 raise
             if found.dropped:
                 log.info("learn.dropped", work=work.id, items=found.dropped)
+            # Weighing takes long enough to be done before the transaction, and beside the event loop.
+            findings = await asyncio.to_thread(extract.findings, found, stretch)
             return plain + await self._write(
                 work.session_id,
-                lambda tx: self._keep(tx, work, stretch, found, answer),
+                lambda tx: self._keep(tx, work, stretch, findings, answer),
                 lambda reader: stretch.scopes.values(),
             )
 
@@ -505,14 +508,16 @@ class Learner:
                 return slot.value
         return self._agents.timezone(session.agent_id)
 
-    def _keep(self, tx: Transaction, work: Work, stretch: Stretch, read: Answer, answer: ModelAnswer) -> int:
+    def _keep(
+        self, tx: Transaction, work: Work, stretch: Stretch, findings: Iterable[Finding], answer: ModelAnswer
+    ) -> int:
         """Keeps a model's findings in one piece, books the cost, and ends the piece. Returns the number of findings."""
         now_said = {m.id: m.text for m in history.between(tx, work.session_id, work.first_id, work.last_id)}
         # Messages that were edited while the model read are scheduled to be read once more.
         edited = {m.id for m in stretch.messages if now_said.get(m.id) != m.text}
         may = extractions.readable(tx, work) - edited
         found = 0
-        for finding in extract.findings(read, stretch):
+        for finding in findings:
             if not may.issuperset(finding.source_ids):
                 continue
             memory_id = keep.keep(

@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from memory import dates
 from memory.errors import MemoryFault
 from memory.store import extractions
 from memory.store.database import Database
 from memory.store.usage import Spent
+from memory.text.times import clock
 
 #: Tokens an answer may take: about 60 facts.
 ANSWER_TOKENS: Final = 4_000
@@ -99,7 +99,7 @@ class BackgroundModel:
         Raises `BudgetSpent`, `ModelFailed` and `TimeoutError`.
         """
         if self.tokens_per_day is not None:
-            today, tomorrow = dates.day_bounds(now, timezone)
+            today, tomorrow = clock.day_bounds(now, timezone)
             tokens = await database.read(lambda reader: extractions.spent_since(reader, agent_id, today))
             if tokens >= self.tokens_per_day:
                 raise BudgetSpent(f"{tokens} of {self.tokens_per_day} tokens of the day are used up.", until=tomorrow)

@@ -7,10 +7,10 @@ read across it. A short quoted name only loses its quotes. In doubt more is cut:
 from __future__ import annotations
 
 import re
-from functools import cache
+from collections.abc import Sequence
 from typing import Final
 
-from languages.reading import listed_words, shipped
+from languages import listed
 from memory.learn.offline.rules import HOLE, Phrase
 
 #: The longest quotation that may be a name, in characters.
@@ -18,6 +18,12 @@ _NAMED: Final = 40
 #: The lines that are looked at for one that gives a text to work on, and the characters of each.
 _LINES: Final = 40
 _LINE: Final = 240
+#: The longest line, in characters, that greets in a letter or closes it, and the most words of a name in it, and of the
+#: line that signs it.
+_LETTER_LINE: Final = 60
+_NAMES: Final = 5
+_SIGNED: Final = 4
+_GREETING_ENDS: Final = (",", "，", ":", "：", "!", "！", "、", "様", "。")
 
 
 def own_words(text: str, *, longest_quote: int = _NAMED, given: bool = True) -> str:
@@ -25,7 +31,7 @@ def own_words(text: str, *, longest_quote: int = _NAMED, given: bool = True) -> 
 
     A text that is only `given` to work on is left out. Facts of it may stay: people introduce themselves below a line.
     """
-    text = _without_given(text) if given else text
+    text = _without_letters(_until(text, ("gives", "sends") if given else ("sends",)))
     for pattern in _CUT:
         text = pattern.sub(HOLE, text)
     text = _STRESSED.sub(r"\1", text)
@@ -45,20 +51,51 @@ def _length(text: str) -> int:
     return len(text) + len(_UNSPACED.findall(text))
 
 
-def _without_given(text: str) -> str:
-    """Returns a message up to a line that asks for work on the text behind its colon or below it."""
+def _until(text: str, lists: Sequence[str]) -> str:
+    """Returns a message up to a line that brings another text behind its colon or below it, by lists of words.
+
+    What a person was sent, or wants passed on, has a colon before it: "Tom just sent: …", "Tell Tom: …".
+    """
     end = 0
     for line in text.splitlines(keepends=True)[:_LINES]:
         asked, colon, _ = line[:_LINE].replace("：", ":").partition(":")
-        if _gives().search(asked.replace("’", "'")):
+        plain = asked.replace("’", "'")
+        brings = any(listed("claims")[name].search(plain) for name in lists if colon or name != "sends")
+        if brings or (colon and _passes_on(plain)):
             return f"{text[: end + len(asked)]}{colon and HOLE}\n{HOLE}"
         end += len(line)
     return text
 
 
-@cache
-def _gives() -> re.Pattern[str]:
-    return listed_words(shipped("memory.learn", "own_words.yaml")["gives"])
+def _passes_on(plain: str) -> bool:
+    order = _SENTENCE_END.split(plain)[-1]
+    passes = listed("claims")["passes"].match(order)
+    return passes is not None and not listed("claims")["spared"].match(order[passes.end() :].lstrip(" -"))
+
+
+def _without_letters(text: str) -> str:
+    """Returns a message without the letters in it, from a greeting with a name to the line behind the closing."""
+    lines = text.splitlines(keepends=True)
+    begins: int | None = None
+    for place, line in enumerate(lines):
+        plain = line.strip() if len(line) <= _LETTER_LINE else ""
+        if begins is None:
+            begins = place if _greets(plain) else None
+        elif listed("claims")["closes"].match(plain) and len(plain.split()) <= _NAMES:
+            signed = place + 1 < len(lines) and len(lines[place + 1].split()) <= _SIGNED
+            lines[begins : place + 1 + signed] = [f"{HOLE}\n"] * (place + 1 + signed - begins)
+            begins = None
+    return "".join(lines)
+
+
+def _greets(line: str) -> bool:
+    """Returns whether a line greets somebody by name and says nothing else."""
+    greeting = listed("claims")["greets"].search(line)
+    if greeting is None or not line.endswith(_GREETING_ENDS):
+        return False
+    if _UNSPACED.search(greeting.group()):
+        return True
+    return greeting.start() == 0 and 0 < len(_WORD.findall(line[greeting.end() :])) <= _NAMES
 
 
 #: The lines that begin a mail; others ("To:", "An:") do so only above one of these.
@@ -90,6 +127,8 @@ _QUOTED: Final = Phrase(
     r"|(?<![\w'])'(?=[^\s'])([^\n]{1,200}?)(?<=[^\s'])'(?!\w)|‘([^’\n]{1,200})’(?!\w)|《([^》\n]{1,60})》",
     re.MULTILINE,
 )
+_SENTENCE_END: Final = re.compile(r"[.!?。！？]\s*")
+_WORD: Final = re.compile(r"\w+")
 _UNSPACED: Final = re.compile("[\u3040-\u9fff]")
 _STRESSED: Final = Phrase(r"\*{1,3}(?=[^\s*])([^*\n]{1,200})(?<=\S)\*{1,3}")
 _SPEAKING: Final = Phrase(

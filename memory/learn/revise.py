@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
 
-from memory import dates, keys, profile
+from memory import keys, profile
 from memory.learn import extract, keep
 from memory.learn.extract import Proposal
 from memory.learn.offline.changes import Changes, Denied, Ended, changes, to_forget
@@ -24,6 +24,7 @@ from memory.store import memories, passages
 from memory.store.database import Keys, Reader, Transaction, of_owner
 from memory.store.history import Message
 from memory.store.memories import Draft, Memory
+from memory.text.times.spans import anchor
 from memory.text.words import query_terms, tokens
 
 #: The most facts looked at in one turn; nobody has told as many about themselves.
@@ -354,7 +355,7 @@ def _with_value(memory: Memory, value: str, message: Message, scope: Scope) -> D
 def _with_days(memory: Memory, value: str) -> str:
     """Returns the new value of a fact with dates behind its days, counted from the day the fact was told."""
     today = date.fromisoformat(memory.local_date)
-    return dates.anchor(_DAY.sub("", value), today, ahead=memory.key == "plan")
+    return anchor(_DAY.sub("", value), today, ahead=memory.key == "plan")
 
 
 def _replacing(proposal: Proposal, live: Sequence[Memory]) -> Proposal:

@@ -1,15 +1,205 @@
-"""The gateway's interface to access decisions made in the chat, pairing codes, and the state that channels keep.
+"""Access beyond what the configuration grants: people and groups allowed or blocked, and pairing codes.
 
-Invariant: each method is one transaction of `store/access.py` or `store/channel_state.py`, whose rules hold.
+Invariants: A person or group is identified by its exact platform id on one configured channel. A pairing code lets one
+person in, once, before it expires. It becomes invalid after too many wrong codes from anybody. The code itself is not
+stored. A person who guesses is locked out before guessing can succeed. A code never lets a blocked person in. Times
+are milliseconds UTC.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hmac
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
 
 from memory.context import reads, writes, writes_at
-from memory.store import access, channel_state
-from memory.store.database import Database
+from memory.store import channel_state
+from memory.store.database import Database, Reader, Row, Transaction
+
+State: TypeAlias = Literal["allowed", "blocked"]
+Subject: TypeAlias = Literal["person", "group"]
+#: The result of giving a code. "expired" is a right code that came too late. "no_tries_left" is also the result of the
+#: last wrong code.
+Taken: TypeAlias = Literal["allowed", "wrong", "expired", "no_tries_left"]
+
+#: The lifetime of a pairing code.
+LIFETIME_MS: Final = 10 * 60 * 1000
+#: The number of codes that may be open at a time on one channel: every open code makes guessing easier.
+PENDING: Final = 3
+#: A person may give `TRIES` wrong codes. After that their codes are ignored until `LOCKED_MS` after the last one: by
+#: then the code they guessed at has expired.
+TRIES: Final = 3
+LOCKED_MS: Final = 60 * 60 * 1000
+#: The number of wrong codes, from all people together on a channel, that ends an open code. 100 guesses of 10^11 hit
+#: nothing, and spoiling codes on purpose takes dozens of accounts.
+GUESSES: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A person or group that was allowed or blocked. `granted_by` is an admin's user id, "code" or "config"."""
+
+    subject: Subject
+    reference: str
+    state: State
+    granted_by: str
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """The result of opening a code. `until` is when it ends; if too many are open, when the first of them ends."""
+
+    opened: bool
+    until: int
+
+
+def state(reader: Reader, channel: str, subject: Subject, reference: str) -> State | None:
+    """Returns the state of a person (by user id) or group (by chat id) on a channel, or None without a decision."""
+    row = reader.one(
+        "select state from access where channel = ? and subject = ? and reference = ?", (channel, subject, reference)
+    )
+    return None if row is None else row["state"]
+
+
+def grants(reader: Reader, channel: str) -> list[Grant]:
+    """Returns all decisions on a channel, oldest first."""
+    rows = reader.all(
+        "select subject, reference, state, granted_by, created_at from access where channel = ?"
+        " order by created_at, subject, reference",
+        (channel,),
+    )
+    return [Grant(**dict(row)) for row in rows]
+
+
+def allow(tx: Transaction, now: int, channel: str, subject: Subject, reference: str, *, by: str) -> bool:
+    """Allows a person or group. Returns False if that was so already.
+
+    Ends a block, and a person's lockout after wrong codes.
+    """
+    if subject == "person":
+        tx.run("delete from pairing_tries where channel = ? and user_id = ?", (channel, reference))
+    return _decide(tx, channel, subject, reference, "allowed", by=by, now=now)
+
+
+def block(tx: Transaction, now: int, channel: str, subject: Subject, reference: str, *, by: str) -> bool:
+    """Blocks a person or group, even one allowed before. Returns False if that was so already."""
+    return _decide(tx, channel, subject, reference, "blocked", by=by, now=now)
+
+
+def move_group(tx: Transaction, now: int, channel: str, chat: str, new_chat: str, *, configured: bool) -> None:
+    """Carries the decision about a group over to its new chat id; a block on either id stays.
+
+    `configured` says that the configuration lists the old id. Without it the bot would fall silent in that group.
+    """
+    old = tx.one(
+        "delete from access where channel = ? and subject = 'group' and reference = ? returning state, granted_by",
+        (channel, chat),
+    )
+    if old is not None and old["state"] == "blocked":
+        block(tx, now, channel, "group", new_chat, by=old["granted_by"])
+    elif (old is not None or configured) and state(tx, channel, "group", new_chat) is None:
+        allow(tx, now, channel, "group", new_chat, by="config" if old is None else old["granted_by"])
+
+
+def decided(reader: Reader) -> list[Row]:
+    """Returns the decisions of all channels, for `take_over`."""
+    return reader.all("select channel, subject, reference, state, granted_by, created_at from access")
+
+
+def take_over(tx: Transaction, rows: Iterable[Row]) -> None:
+    """Puts decisions of another copy of the store in the place of those here."""
+    for row in rows:
+        tx.run(f"insert into access values (?, ?, ?, ?, ?, ?){_INSTEAD}", tuple(row))
+
+
+def drop_pairings(tx: Transaction) -> None:
+    """Ends all pairing codes."""
+    tx.run("delete from pairings")
+
+
+def open_pairing(tx: Transaction, now: int, channel: str, code: str) -> Pairing:
+    """Opens `code` to let one person in for `LIFETIME_MS`, unless `PENDING` other codes are open.
+
+    In that case the new code is refused instead of replacing the oldest: the admin who asks is told and can wait, while
+    a person holding a code that had silently died could not know why.
+    """
+    tx.run("delete from pairings where expires_at <= ?", (now,))
+    row = tx.one("select count(*) as pending, min(expires_at) as first from pairings where channel = ?", (channel,))
+    assert row is not None
+    if row["pending"] >= PENDING:
+        return Pairing(opened=False, until=row["first"])
+    salt = secrets.token_bytes(16)
+    tx.run(
+        "insert into pairings (channel, salt, hash, created_at, expires_at) values (?, ?, ?, ?, ?)",
+        (channel, salt, _hash(salt, code), now, now + LIFETIME_MS),
+    )
+    return Pairing(opened=True, until=now + LIFETIME_MS)
+
+
+def take_pairing(tx: Transaction, now: int, channel: str, user_id: str, code: str) -> Taken:
+    """Lets a person in by a code, which must have exactly the form it was opened with; a code that fits is used up.
+
+    Compares all codes of the channel, each in constant time, so that the time taken reveals nothing about them.
+    """
+    tx.run("delete from pairing_tries where expires_at <= ?", (now,))
+    tried = tx.one("select count from pairing_tries where channel = ? and user_id = ?", (channel, user_id))
+    if tried is not None and tried["count"] >= TRIES:
+        return "no_tries_left"
+    if state(tx, channel, "person", user_id) == "blocked":
+        return "wrong"
+    fits = None
+    for row in tx.all("select id, salt, hash, expires_at from pairings where channel = ?", (channel,)):
+        if hmac.compare_digest(_hash(row["salt"], code), row["hash"]):
+            fits = row
+    tx.run("delete from pairings where expires_at <= ?", (now,))
+    if fits is None:
+        return _wrong(tx, channel, user_id, now=now)
+    if fits["expires_at"] <= now:
+        return "expired"
+    tx.run("delete from pairings where id = ?", (fits["id"],))
+    allow(tx, now, channel, "person", user_id, by="code")
+    return "allowed"
+
+
+def _decide(
+    tx: Transaction, channel: str, subject: Subject, reference: str, decided: State, *, by: str, now: int
+) -> bool:
+    if state(tx, channel, subject, reference) == decided:
+        return False
+    tx.run(
+        "insert into access (channel, subject, reference, state, granted_by, created_at)"
+        f" values (?, ?, ?, ?, ?, ?){_INSTEAD}",
+        (channel, subject, reference, decided, by, now),
+    )
+    return True
+
+
+def _wrong(tx: Transaction, channel: str, user_id: str, *, now: int) -> Taken:
+    tx.run("update pairings set tries = tries + 1 where channel = ?", (channel,))
+    tx.run("delete from pairings where tries >= ?", (GUESSES,))
+    row = tx.one(
+        "insert into pairing_tries (channel, user_id, count, expires_at) values (?, ?, 1, ?)"
+        " on conflict (channel, user_id) do update set count = pairing_tries.count + 1,"
+        " expires_at = excluded.expires_at returning count",
+        (channel, user_id, now + LOCKED_MS),
+    )
+    assert row is not None
+    return "no_tries_left" if row["count"] >= TRIES else "wrong"
+
+
+def _hash(salt: bytes, code: str) -> bytes:
+    # A slow hash would add nothing: a person who can read this file during a code's ten minutes can read everything.
+    return hmac.digest(salt, code.encode(), "sha256")
+
+
+#: A decision replaces an earlier one about the same person or group.
+_INSTEAD = (
+    " on conflict (channel, subject, reference) do update set state = excluded.state, granted_by = excluded.granted_by,"
+    " created_at = excluded.created_at"
+)
 
 
 class Access:
@@ -19,12 +209,12 @@ class Access:
         self._database = database
         self._now = now
 
-    state = reads(access.state)
-    grants = reads(access.grants)
-    allow = writes_at(access.allow)
-    block = writes_at(access.block)
-    open_pairing = writes_at(access.open_pairing)
-    take_pairing = writes_at(access.take_pairing)
-    move_group = writes_at(access.move_group)
+    state = reads(state)
+    grants = reads(grants)
+    allow = writes_at(allow)
+    block = writes_at(block)
+    open_pairing = writes_at(open_pairing)
+    take_pairing = writes_at(take_pairing)
+    move_group = writes_at(move_group)
     kept = reads(channel_state.kept)
     keep = writes(channel_state.keep)

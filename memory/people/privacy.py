@@ -1,35 +1,57 @@
-"""People's control over their own memory: the kept data, admins' looks, opt-outs, and linked identities.
+"""People's control over their own memory: the kept data, admins' looks at it, and opt-outs.
 
 Invariants: Each method is one transaction. An answer comes from the asker's scope, or counts the asker's messages.
-Two identities become one person only after both were asked: first the identity that gave the code, then the one that
-made it.
+A look is recorded under the person or group it was aimed at, whatever its result.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Literal, TypeAlias
 
-from memory.context import Context, anew, confined, in_read, writes
+from memory.context import Context, anew, confined, in_read, in_write, reads, writes
 from memory.mailbox import inbox
 from memory.mailbox.mailbox import Mailbox
-from memory.mailbox.outbox import Outgoing, Part
+from memory.mailbox.outbox import Outgoing
+from memory.people import linking
+from memory.people.linking import Linking, Note
 from memory.recall import index
 from memory.reminders import reminding
-from memory.store import audit, chats, held_counts, links, memories, opt_outs, people, questions, scopes
-from memory.store.audit import AuditEntry
+from memory.scope import Scope
+from memory.store import history, memories, people, scopes
 from memory.store.database import Database, Reader, Transaction
-from memory.store.held_counts import HeldCounts
-from memory.store.links import Given
 from memory.store.people import Account, Speaker
-from memory.store.questions import Question
 
-#: The platforms of accounts that stand for others.
-_PROGRAMS: Final = "api"
-_PAGE: Final = "web"
-__all__ = ["Account", "AuditEntry", "Given", "HeldCounts", "Kept", "Linking", "Note", "Party", "Privacy"]
+#: The deed of an admin that is recorded.
+Look: TypeAlias = Literal["list", "search", "show", "forget"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """One look of an admin. `found` is the number of memories shown or removed; `looked_at` is in milliseconds UTC."""
+
+    admin_id: int
+    admin_name: str
+    agent: str
+    action: Look
+    found: int
+    looked_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldCounts:
+    """Counts of one person's messages: `here` within a scope, `elsewhere` outside it, in so many `groups`.
+
+    `files` counts the attachments of all their messages in private, otherwise of those here. `since` is the time of the
+    first message here, in milliseconds UTC.
+    """
+
+    here: int
+    elsewhere: int
+    groups: int
+    files: int
+    since: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,27 +74,6 @@ class Kept:
     reminders: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Party:
-    """The other side of a link: an account and the session in which it takes part.
-
-    `present` is False if the bot has left that session.
-    """
-
-    account: Account
-    session_id: int
-    session_key: str
-    present: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """A message to show in this session, or in the session with the key `to`."""
-
-    pieces: Sequence[Part]
-    to: str | None = None
-
-
 class Privacy:
     """The privacy requests of one store. Reached from an open service."""
 
@@ -81,7 +82,9 @@ class Privacy:
         self._mailbox = mailbox
         self._now = now
 
-    spoil = writes(links.spoil)
+    spoil = writes(linking.spoil)
+    maker = reads(linking.maker)
+    party = reads(linking.party)
 
     async def kept(self, context: Context, *, looks_shown: int, looks_before: int = 0) -> Kept:
         """Returns the data kept about the speaker.
@@ -101,9 +104,16 @@ class Privacy:
         found = {one: people.known_speaker(reader, platform=platform, user_id=one) for one in user_ids}
         return {user_id: speaker for user_id, speaker in found.items() if speaker is not None}
 
-    async def learn_from(self, context: Context, learning: bool) -> None:
-        """Sets whether anything is learned from the speaker's words from now on, anywhere in this store."""
-        await self._database.write(lambda tx: opt_outs.learn_from(tx, anew(tx, context).speaker.person_id, learning))
+    @in_write
+    def learn_from(self, tx: Transaction, context: Context, learning: bool) -> None:
+        """Sets whether anything is learned from the speaker's words from now on, anywhere in this store.
+
+        If not, their earlier messages that are still unread are not learned from either.
+        """
+        person_id = anew(tx, context).speaker.person_id
+        people.learn_from(tx, person_id, learning)
+        if not learning:
+            history.unlearn_unread(tx, person_id)
 
     async def learn_about(self, context: Context, about: bool) -> None:
         """Sets whether anything is learned about the speaker from others' words."""
@@ -113,30 +123,19 @@ class Privacy:
         """Sets the hours between which the speaker wants to be asked how plans went, such as "10-20"; "" for never."""
         await self._database.write(lambda tx: people.set_follow_ups(tx, anew(tx, context).speaker.person_id, hours))
 
-    @in_read
-    def maker(self, reader: Reader, code: str) -> Party | None:
-        """Returns the maker of an open code, or None.
-
-        Use it to decide how to proceed with the code. Never reveal the maker before the code was taken.
-        """
-        made = links.maker(reader, code)
-        return None if made is None else _party(reader, *made)
-
     async def is_code(self, context: Context, code: str) -> bool:
         """Returns whether the speaker's words are an open code. If not, they count as a wrong code."""
-        return await self._database.write(lambda tx: links.is_code(tx, context.speaker.id, code, now=self._now()))
-
-    async def party(self, identity_id: int, session_id: int) -> Party:
-        """Returns the party that a question about a link names."""
-        return await self._database.read(lambda reader: _party(reader, identity_id, session_id))
+        return await self._database.write(lambda tx: linking.is_code(tx, context.speaker.id, code, now=self._now()))
 
     async def open_code(self, context: Context, code: str) -> int:
-        """Opens `code`, which links another account with the speaker. Replaces the speaker's earlier code.
+        """Opens `code`, which links another account with the speaker, in place of the speaker's earlier code.
 
         Returns when the code expires.
         """
         speaker, session = context.speaker, context.session
-        return await self._database.write(lambda tx: links.open_code(tx, speaker.id, session.id, code, now=self._now()))
+        return await self._database.write(
+            lambda tx: linking.open_code(tx, speaker.id, session.id, code, now=self._now())
+        )
 
     async def act(
         self,
@@ -165,96 +164,6 @@ class Privacy:
         await index.keep_up(self._database)
 
 
-class Linking:
-    """The operations that `Privacy.act` hands to a request. Not to be kept beyond that request."""
-
-    def __init__(self, tx: Transaction, context: Context, *, now: int) -> None:
-        self._tx = tx
-        self._context = context
-        self._now = now
-
-    def take_code(self, code: str) -> Given:
-        """Takes a code that the speaker gives."""
-        return links.take_code(self._tx, self._context.speaker.id, code, now=self._now)
-
-    def ask(
-        self,
-        purpose: str,
-        payload: dict[str, int],
-        other: int,
-        *,
-        choices: Sequence[str],
-        of: Party | None = None,
-    ) -> Question:
-        """Asks the speaker, or the other side `of`, whether they are the same person as the identity `other`."""
-        both = [*self.accounts(), *self.accounts(other)]
-        session = self._context.session.id if of is None else of.session_id
-        asker = self._context.speaker.id if of is None else of.account.id
-        named = {**payload, "accounts": sorted(each.id for each in both)}
-        return questions.ask(self._tx, self._now, session, asker, purpose, named, choices=choices, preset="no")
-
-    def lapsed(self, *, asked: str, waiting: str) -> bool:
-        """Returns whether a link that the speaker began expired lately, unanswered. A second call returns False.
-
-        `asked` is the purpose of the question put to the speaker. `waiting` is the purpose of the question that the
-        other side was to answer.
-        """
-        me = self._context.speaker.id
-        own = questions.lapse(self._tx, asked, asker_id=me, now=self._now)
-        return questions.lapse(self._tx, waiting, account_id=me, now=self._now) or own
-
-    def is_as_asked(self, question: Question, other: int) -> bool:
-        """Returns whether a link with `other` would still join exactly the accounts that `question` named."""
-        both = [*self.accounts(), *self.accounts(other)]
-        asked: list[int] = json.loads(question.payload).get("accounts", [])
-        return sorted(each.id for each in both) == asked
-
-    @property
-    def until(self) -> int:
-        """Returns when a question asked now expires, in milliseconds UTC."""
-        return self._now + questions.LIFETIME_MS
-
-    def settle(self, question: Question, answer: str) -> bool:
-        """Closes a question with the choice taken. Returns False if it was closed already."""
-        return questions.settle(self._tx, question.id, answer)
-
-    def account(self) -> Account:
-        """Returns the speaker's identity."""
-        found = people.account(self._tx, self._context.speaker.id)
-        assert found is not None
-        return found
-
-    def accounts(self, identity_id: int | None = None) -> list[Account]:
-        """Returns all identities of one person in a stable order. Without `identity_id` the person is the speaker."""
-        return people.accounts(self._tx, self._context.speaker.id if identity_id is None else identity_id)
-
-    def link(self, identity_id: int) -> None:
-        """Makes the speaker and the other identity one person from now on. The speaker's settings take precedence."""
-        people.link(self._tx, self._context.speaker.id, identity_id)
-
-    def unlink(self, identity_id: int) -> None:
-        """Separates this identity of the speaker, which stands for a person of its own from now on.
-
-        The accounts that stand for it leave with it: that of its programs, and its own on the page.
-        """
-        together = self.accounts(identity_id)
-        leaving = next(each for each in together if each.id == identity_id)
-        theirs = [
-            each.id
-            for each in together
-            if (each.platform, each.user_id) == (_PROGRAMS, str(leaving.id))
-            or (each.platform == _PAGE and each.user_id.partition(".")[2] == leaving.user_id)
-        ]
-        people.unlink(self._tx, identity_id)
-        for each in theirs:
-            people.keep_with(self._tx, identity_id, each)
-
-    def private_place(self, identity_id: int) -> str | None:
-        """Returns the key of the session that only this identity reads, or None without one."""
-        session = chats.private_session(self._tx, identity_id)
-        return None if session is None else session.key
-
-
 def _kept(reader: Reader, context: Context, looks_shown: int, looks_before: int) -> Kept:
     scope, session = confined(reader, context).scope, context.session
     held = memories.held(reader, scope)
@@ -264,26 +173,88 @@ def _kept(reader: Reader, context: Context, looks_shown: int, looks_before: int)
     else:
         accounts = []
         owners = scopes.owners_of_chat(reader, session.chat_id)
-    said = held_counts.of_speaker(reader, scope, context.speaker.id)
+    said = _said(reader, scope, context.speaker.id)
     times = [at for at in (held.since, said.since) if at is not None]
     return Kept(
         kinds=held.kinds,
         past=held.past,
         said=said,
         since=min(times, default=None),
-        looks=tuple(audit.of_owners(reader, owners, looks_shown, before=looks_before)),
-        all_looks=audit.count(reader, owners),
+        looks=tuple(looks(reader, owners, looks_shown, before=looks_before)),
+        all_looks=_count_looks(reader, owners),
         accounts=tuple(accounts),
         reminders=len(reminding.of_reach(reader, reminding.reach(scope, session))),
     )
 
 
-def _party(reader: Reader, identity_id: int, session_id: int) -> Party:
-    account, session = people.account(reader, identity_id), chats.session_by_id(reader, session_id)
-    assert account is not None  # rows of identities and sessions are never deleted
-    return Party(
-        account=account,
-        session_id=session.id,
-        session_key=session.key,
-        present=chats.is_present(reader, session),
+def _said(reader: Reader, scope: Scope, speaker_id: int) -> HeldCounts:
+    """Returns the counts of the speaker's messages; in private those of all their identities."""
+    owners, authors = scope.owners, scope.selves or (speaker_id,)
+    here = "coalesce(m.owner_id in (select value from json_each(?1)), false)"
+    # In private, their words in groups are counted as well.
+    with reader.within(scope, elsewhere=True):
+        said = reader.one(
+            f"select count(*) filter (where {here}) as here, count(*) as everywhere,"
+            f" count(distinct s.chat_id) filter (where not {here}) as groups,"
+            f" min(m.said_at) filter (where {here}) as since"
+            " from messages m join sessions s on s.id = m.session_id"
+            " where m.author_id in (select value from json_each(?2)) and m.erased_at is null",
+            (owners, authors),
+        )
+        files = reader.one(
+            "select count(*) as n from attachments a join messages m on m.id = a.message_id"
+            " where m.author_id in (select value from json_each(?2)) and m.erased_at is null"
+            " and (?3 = 1 or m.owner_id in (select value from json_each(?1)))",
+            (owners, authors, int(scope.private)),
+        )
+    assert said is not None
+    assert files is not None
+    return HeldCounts(
+        here=said["here"],
+        elsewhere=said["everywhere"] - said["here"],
+        groups=said["groups"],
+        files=files["n"],
+        since=said["since"],
+    )
+
+
+def note_look(
+    tx: Transaction, owner_id: int, *, admin_id: int, agent_id: int, action: Look, found: int, now: int
+) -> None:
+    """Records a look; `now` is in milliseconds UTC."""
+    tx.run(
+        "insert into looks (owner_id, admin_id, agent_id, action, found, looked_at) values (?, ?, ?, ?, ?, ?)",
+        (owner_id, admin_id, agent_id, action, found, now),
+    )
+
+
+def _count_looks(reader: Reader, owner_ids: Sequence[int]) -> int:
+    """Returns the number of looks at the memory of these owners."""
+    marks = ", ".join("?" for _ in owner_ids)
+    row = reader.one(f"select count(*) as n from looks where owner_id in ({marks})", tuple(owner_ids))
+    assert row is not None
+    return int(row["n"])
+
+
+def looks(reader: Reader, owner_ids: Sequence[int], limit: int, *, before: int = 0) -> list[AuditEntry]:
+    """Returns the looks at the memory of these owners, newest first, without the `before` newest.
+
+    Looks at a group are recorded under the chat, not under a thread.
+    """
+    marks = ", ".join("?" for _ in owner_ids)
+    rows = reader.all(
+        "select l.admin_id, i.name as admin_name, a.name as agent, l.action, l.found, l.looked_at from looks l"
+        f" join identities i on i.id = l.admin_id join agents a on a.id = l.agent_id where l.owner_id in ({marks})"
+        " order by l.looked_at desc, l.id desc limit ? offset ?",
+        (*owner_ids, limit, before),
+    )
+    return [AuditEntry(**dict(row)) for row in rows]
+
+
+def drop_looks_of(tx: Transaction, identity_ids: Sequence[int]) -> None:
+    """Deletes the looks at the memory of these identities."""
+    tx.run(
+        "delete from looks where owner_id in (select id from owners"
+        " where identity_id in (select value from json_each(?)))",
+        (identity_ids,),
     )

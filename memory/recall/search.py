@@ -12,17 +12,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from memory import dates, periods
-from memory.dates import month_at
+import languages
 from memory.errors import StorageError, StoreBusy, StoreDamaged, StoreUnwritable
 from memory.filters import NO_FILTERS, Filters
-from memory.periods import Range
 from memory.recall import index, late, rank
 from memory.recall.bm25 import bm25, idf, table
 from memory.recall.embed import Tokens
@@ -39,6 +38,10 @@ from memory.store.memories import Memory
 from memory.store.passages import Passage
 from memory.store.vectors import Vectors
 from memory.text import words
+from memory.text.language import language_of
+from memory.text.times import clock
+from memory.text.times.calendar import month_at
+from memory.text.times.spans import Span, spans
 
 log = structlog.get_logger(__name__)
 
@@ -299,8 +302,8 @@ class Search:
         return await self._database.read(without)
 
     def _query(self, scope: Scope, text: str, timezone: str, besides: Set[int]) -> Query:
-        today = dates.local_date(self._now(), timezone)
-        named = periods.ranges(text, today)
+        today = clock.local_date(self._now(), timezone)
+        named = spans(text, today, looks="back")
         only_time = bool(named) and not _asks_more(text, named)
         # "Today" and "lately" are said in passing: a message does not ask about these times.
         asked_about = [period for period in named if only_time or (period.first < today and not period.vague)]
@@ -331,23 +334,29 @@ def _questions(text: str) -> list[str]:
     return asked[:_MOST_QUESTIONS] if several else []
 
 
-def _time(period: Range, timezone: str) -> Time:
-    first, last = periods.moments(period, timezone)
+def _time(period: Span, timezone: str) -> Time:
+    first, last = clock.moments(period.first, period.last, timezone)
     if (period.last - period.first).days > _SHORT_DAYS:
         return Time(first=first, last=last, around=(first, first))
     # People tell of a day soon after it, and the day they name is rarely off by more than a few days.
-    month = replace(period, first=period.first.replace(day=1), last=month_at(period.last, 0)[1])
-    return Time(first=first - _LEEWAY_MS, last=last + _LEEWAY_MS, around=periods.moments(month, timezone))
+    around = clock.moments(period.first.replace(day=1), month_at(period.last, 0).last, timezone)
+    return Time(first=first - _LEEWAY_MS, last=last + _LEEWAY_MS, around=around)
 
 
-def _asks_more(text: str, named: Sequence[Range]) -> bool:
+def _asks_more(text: str, named: Sequence[Span]) -> bool:
     """Returns whether the text asks for anything but times, stop words and "what did I say"."""
     rest = text
     for period in reversed(named):
         rest = f"{rest[: period.start]} {rest[period.end :]}"
-    idle = words.stop_tokens() | _SAYING
+    idle = words.stop_tokens() | _saying("en") | _saying("zh") | _saying(language_of(text) or "en")
     # In scripts without spaces a token is a pair of characters, which says no more than the two characters do.
     return any(token not in idle and (token.isascii() or not idle.issuperset(token)) for token in words.tokens(rest))
+
+
+@cache
+def _saying(language: str) -> frozenset[str]:
+    """Returns the words with which people ask what was talked about in general."""
+    return frozenset(words.tokens(languages.part(language, "language")["saying"]))
 
 
 class _NotWhole(Exception):
@@ -750,13 +759,6 @@ def _successors_first(hits: list[H]) -> list[H]:
     return ordered
 
 
-#: Words that ask what was talked about in general.
-_SAYING = frozenset(
-    words.tokens(
-        "say said tell told talk talked mention mentioned chat chatted discuss discussed happen happened did do doing"
-        " done been up anything something new 说 说了 聊 聊了 谈 讲 告诉 提到 发生 做 干 事 事情 些 过"
-    )
-)
 #: A sentence with its end. A full stop between digits or letters does not end one.
 _SENTENCE = re.compile(r"[^.!?。！？\n]{1,500}(?:[.](?=\w)[^.!?。！？\n]{0,500}){0,20}[.!?。！？\n]{0,3}")
 #: Words by which a person means themselves.

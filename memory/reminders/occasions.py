@@ -13,10 +13,10 @@ from datetime import UTC, date, datetime, time
 from typing import Final
 
 from languages import LANGUAGES
-from memory.dates import day_of
 from memory.store.memories import Memory
 from memory.text.language import language_of
 from memory.text.occasion_words import CALLED_OFF, CONDITION, EVENT, NO_OCCASION, OTHERS, TENDER, VISIT
+from memory.text.times.clock import day_of
 from memory.text.times.phrases import read_time
 from memory.text.times.readings import Reading
 from memory.text.words import query_terms

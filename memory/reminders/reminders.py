@@ -17,7 +17,6 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from memory import dates
 from memory.context import Context, anew, in_read, in_write
 from memory.learn.agents import Agents
 from memory.mailbox import inbox, outbox
@@ -30,7 +29,7 @@ from memory.store import chats, extractions, people, scopes
 from memory.store.chats import Session
 from memory.store.database import Database, Reader, Transaction
 from memory.store.people import Account
-from memory.text.times import phrases, rules
+from memory.text.times import clock, phrases, rules
 from memory.text.times.phrases import Reading, Unclear
 
 __all__ = ["Firing", "Reading", "Reminders", "Unclear"]
@@ -127,7 +126,7 @@ class Reminders:
             return Unclear(what="", reason="past")
         if moment - now > rules.HORIZON:
             return Unclear(what="", reason="vague")
-        return Reading(what="", first=moment, rule=None, until=None, hour_given=True)
+        return Reading(first=moment, hour_given=True)
 
     def retimed(self, reminder: Reminder, reading: Reading) -> ReminderTimes:
         """Returns when a reminder is due after a time was named for it.
@@ -307,7 +306,7 @@ class Reminders:
 
     async def may_spend(self, agent_id: int, limits: Mapping[str, int | None]) -> bool:
         """Returns whether an agent's work in the background has tokens left for this day, by the agents' `limits`."""
-        today = dates.midnight(self._now(), self._agents.timezone(agent_id))
+        today = clock.midnight(self._now(), self._agents.timezone(agent_id))
 
         def act(reader: Reader) -> bool:
             limit = limits.get(scopes.agent_name(reader, agent_id))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from memory.store import chats, comparisons
+from memory.store import chats
 from memory.store.database import Reader, Row, Transaction
 
 #: The number of failures after which a piece of work is parked for a human to look at.
@@ -105,7 +105,9 @@ def afterwards(reader: Reader, session_id: int) -> Afterwards:
     """Returns the work that an ending turn leaves in its session."""
     row = reader.one(
         "select u.messages, u.tokens, w.messages as window_messages, w.tokens as window_tokens,"
-        f" exists ({comparisons.DOUBTS}) as is_any_doubt from ({_IN_SESSION} and {_IS_UNREAD}) u"
+        # Some doubts may be over, because a fact no longer holds.
+        " exists (select 1 from comparisons where verdict = 'doubt' and asked_at is null) as is_any_doubt"
+        f" from ({_IN_SESSION} and {_IS_UNREAD}) u"
         f" cross join ({_IN_SESSION} and m.id > s.window_after and m.erased_at is null) w",
         (session_id, session_id),
     )

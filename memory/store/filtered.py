@@ -6,18 +6,18 @@ filter from here, so that the rows listed under a filter are the rows forgotten 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Final
+from typing import Final, NamedTuple
 
-from memory import filters, keys, periods
+from memory import filters, keys
 from memory.filters import Filter, Filters, GroupOf
 from memory.scope import Scope
-from memory.store import entities, forgettable, memories
-from memory.store.database import Parameter, Reader, walled
-from memory.store.forgettable import Reach
+from memory.store import entities, memories
+from memory.store.database import Parameter, Reader, Row, walled
 from memory.text import words
+from memory.text.times import clock
 
 #: The kinds that people tell or that are concluded; the others are made from them for prompts.
 _KINDS: Final = ("fact", "style", "reflection", "event")
@@ -26,6 +26,14 @@ _PLACES: Final = ("location", "other")
 #: The letter that German and the Scandinavian languages add to a name, without an apostrophe: "Miriams".
 _GENITIVE: Final = "s"
 _NAMING: Final = ("about", "place")
+
+
+class Reach(NamedTuple):
+    """The rows that a person may have erased: all of `owners`, and the messages of `authors` in `places`."""
+
+    owners: Sequence[int]
+    places: Sequence[int]
+    authors: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +94,10 @@ def messages(reader: Reader, reach: Reach, scope: Scope, given: Filters, timezon
     found: set[int] | None = None
     for one in given.given:
         if one.period is not None:
-            some = forgettable.messages(reader, reach, said=periods.moments(one.period, timezone))
+            some = within_reach(reader, reach, said=clock.moments(one.period.first, one.period.last, timezone))
         else:
             is_named = naming(reader, scope, one.value)
-            rows = forgettable.naming(reader, reach, _spellings(_forms(reader, scope, one.value)))
+            rows = _spelling(reader, reach, _spellings(_forms(reader, scope, one.value)))
             some = [row["id"] for row in rows if is_named(row["text"])]
         found = set(some) if found is None else found.intersection(some)
     return sorted(found or (), reverse=True)
@@ -109,7 +117,7 @@ def names_in(given: Filters) -> list[str]:
 def _memories(reader: Reader, scope: Scope, one: Filter, timezone: str) -> frozenset[int]:
     """Returns the memories that meet one filter."""
     if one.period is not None:
-        first, last = periods.moments(one.period, timezone)
+        first, last = clock.moments(one.period.first, one.period.last, timezone)
         return frozenset(_where(reader, scope, _KINDS, "m.learned_at >= ? and m.learned_at < ?", first, last))
     found: list[int] = []
     if one.group is not None:
@@ -161,7 +169,7 @@ def _called(reader: Reader, scope: Scope, name: str, *, places: bool) -> list[in
     linked = [memory_id for one in known for memory_id in one.memory_ids]
     if places:
         return _where(reader, scope, _KINDS, "m.id in (select value from json_each(?))", linked)
-    about = forgettable.memories_about(reader, scope, name)
+    about = _memories_about(reader, scope, name)
     wanted = keys.normalise_value(name)
     held = memories.containing(reader, scope, _spellings([name]), limit=-1)
     subjects = [memory.id for memory in held if keys.normalise_value(memory.subject) == wanted]
@@ -179,3 +187,51 @@ def _forms(reader: Reader, scope: Scope, name: str) -> list[str]:
 def _spellings(forms: Iterable[str]) -> list[str]:
     """Returns names in the cases in which they may stand in a text, for SQL, which folds only ASCII letters."""
     return list(dict.fromkeys(one for form in forms for one in (form, form.lower(), form.upper(), form.title())))
+
+
+def within_reach(
+    reader: Reader, reach: Reach, *, text: str | None = None, said: tuple[int, int] | None = None
+) -> list[int]:
+    """Returns the messages within reach, newest first.
+
+    With `text`, only those that contain it in any case; with `said`, those from one time up to, not including, another.
+    """
+    narrowed, parameters = "", list[str | int]()
+    if text is not None:
+        narrowed, parameters = " and instr(lower(m.text), lower(?4)) > 0", [text]
+    elif said is not None:
+        narrowed, parameters = " and m.said_at >= ?4 and m.said_at < ?5", [*said]
+    found = reader.ids(
+        f"select m.id from messages m where m.erased_at is null{narrowed} and"
+        " (m.owner_id in (select value from json_each(?1)) or m.owner_id in (select value from json_each(?2))"
+        " and m.role = 'user' and m.author_id in (select value from json_each(?3)))",
+        (*reach, *parameters),
+    )
+    return sorted(found, reverse=True)
+
+
+def _spelling(reader: Reader, reach: Reach, spellings: Sequence[str]) -> list[Row]:
+    """Returns the messages within reach that contain any of these spellings, as rows of id and text.
+
+    The text holds the tool calls of a message, too.
+    """
+    return reader.all(
+        "select m.id, m.text || ' ' || coalesce(m.tool_calls, '') as text from messages m where m.erased_at is null"
+        " and exists (select 1 from json_each(?4) s where instr(m.text || ' ' || coalesce(m.tool_calls, ''), s.value)"
+        " > 0"
+        "   or instr(lower(m.text || ' ' || coalesce(m.tool_calls, '')), s.value) > 0) and"
+        " (m.owner_id in (select value from json_each(?1)) or m.owner_id in (select value from json_each(?2))"
+        " and m.role = 'user' and m.author_id in (select value from json_each(?3)))",
+        (*reach, spellings),
+    )
+
+
+@walled
+def _memories_about(reader: Reader, scope: Scope, name: str) -> list[int]:
+    """Returns the memories about a person whom the platform calls by this name."""
+    within = scope.predicate("m")
+    return reader.ids(
+        "select m.id from memories m join identities i on i.id = m.subject_id"
+        f" where lower(i.name) = lower(?) and {within.sql}",
+        (name, *within.parameters),
+    )

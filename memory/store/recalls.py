@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from memory.score import ScorePart, known_parts
-from memory.store.chats import Session
 from memory.store.database import Reader, Transaction
 
 Item: TypeAlias = Literal["memory", "message"]
@@ -28,39 +27,6 @@ class RecalledEntry:
     placed: str
     score: float | None
     parts: dict[ScorePart, float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
-    """A turn that is over. If `error`, a code, is set, it brought a notice instead of an answer."""
-
-    turn_id: int
-    error: str | None
-    finished_at: int
-
-
-def answered(
-    reader: Reader, session: Session, platform_ref: str | None, *, turn_id: int | None = None
-) -> Answered | None:
-    """Returns the turn whose answer, or one of whose messages, has this id on the platform; without an id the newest.
-
-    With `turn_id` it is that turn.
-
-    Returns None if this session has no such turn: the message with that id then answers nobody's message here.
-    """
-    if turn_id is not None:
-        row = reader.one(_OVER + " and t.session_id = ? and t.id = ?", (session.id, turn_id))
-        return None if row is None else Answered(**dict(row))
-    if platform_ref is None:
-        row = reader.one(_OVER + " and t.session_id = ? order by t.id desc limit 1", (session.id,))
-        return None if row is None else Answered(**dict(row))
-    row = reader.one(
-        _OVER + " and t.session_id = ?1 and t.id = coalesce((select max(o.turn_id) from outbox o"
-        " where o.session_key = ?2 and o.platform_ref = ?3 and o.turn_id is not null),"
-        " (select max(m.turn_id) from messages m where m.session_id = ?1 and m.platform_ref = ?3))",
-        (session.id, session.key, platform_ref),
-    )
-    return None if row is None else Answered(**dict(row))
 
 
 def keep(tx: Transaction, turn_id: int, entries: Sequence[RecalledEntry]) -> None:
@@ -87,12 +53,6 @@ def turns_with(reader: Reader, memory_id: int) -> list[int]:
     """Returns the turns whose prompt held a memory."""
     rows = reader.all("select distinct turn_id from recalls where item = 'memory' and item_id = ?", (memory_id,))
     return [int(row["turn_id"]) for row in rows]
-
-
-_OVER = (
-    "select t.id as turn_id, t.error, coalesce(t.finished_at, t.started_at) as finished_at from turns t"
-    " where t.state in ('done', 'failed')"
-)
 
 
 def drop(tx: Transaction, turn_ids: Sequence[int]) -> None:

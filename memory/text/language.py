@@ -42,9 +42,9 @@ def language_of(text: str) -> str | None:
     return leading[0] if shown and len(leading) == 1 else None
 
 
-def common_words() -> Iterable[str]:
-    """Returns the words by which languages in Latin script are told, folded: mostly words that every text has."""
-    return _lists()[0]
+def is_common_in_another(word: str, code: str) -> bool:
+    """Returns whether a word is a common one of another language than `code`: "hier" is French for yesterday."""
+    return any(other != code for other, _ in _lists()[0].get(word.casefold(), ()))
 
 
 def last_language(codes: Iterable[tuple[str, str | None]]) -> str | None:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import combinations, takewhile
-from typing import Any, Final
+from typing import Final
 
-from languages.reading import listed_words, shipped
+from languages import listed
 from memory import keys
 from memory.text.likeness import surface
 from memory.text.words import fold, stem
@@ -50,7 +49,7 @@ class Thing:
 
 def thing(key: str, value: str) -> Thing | None:
     """Returns the thing that a fact names, or None."""
-    plain, named = _folded(value), _folded(key.replace("-", " "))
+    plain, named = fold(value), fold(key.replace("-", " "))
     if len(value) > _LONGEST or (keys.category_of(key) is not None and key not in _KEYS):
         return None
     if _list("over").search(plain) or _rest(named).strip():
@@ -87,8 +86,8 @@ def _run(said: Sequence[str], names: frozenset[str]) -> frozenset[str]:
 
 def kinds_of(text: str) -> frozenset[str]:
     """Returns the kinds of things that a text speaks of."""
-    plain = _folded(text)
-    return frozenset(kind for kind, listed in _kinds().items() if listed.search(plain))
+    plain = fold(text)
+    return frozenset(kind for kind, words in _kinds().items() if words.search(plain))
 
 
 def names_the_same(full: Thing | None, other: Thing | None) -> bool:
@@ -141,37 +140,20 @@ def _families_of(kinds: frozenset[str], *texts: str) -> frozenset[str]:
 
 def _rest(plain: str, *, kind: str = "") -> str:
     """Returns a text without the words for having and naming, and with `kind` in place of each kind."""
-    for listed in _kinds().values():
-        plain = listed.sub(f" {kind} ", plain)
-    for listed in (*_families().values(), _list("frame")):
-        plain = listed.sub(" ", plain)
+    for words in _kinds().values():
+        plain = words.sub(f" {kind} ", plain)
+    for words in (*_families().values(), _list("frame")):
+        plain = words.sub(" ", plain)
     return " ".join(_WORD.findall(plain))
 
 
-def _folded(text: str) -> str:
-    return fold(text.replace("’", "'"))
-
-
 def _list(name: str) -> re.Pattern[str]:
-    found: re.Pattern[str] = _lists()[name]
-    return found
+    return listed("things", plain=fold)[name]
 
 
 def _families() -> Mapping[str, re.Pattern[str]]:
-    found: Mapping[str, re.Pattern[str]] = _lists()["general"]
-    return found
+    return listed("things", "general", fold)
 
 
 def _kinds() -> Mapping[str, re.Pattern[str]]:
-    found: Mapping[str, re.Pattern[str]] = _lists()["kinds"]
-    return found
-
-
-@cache
-def _lists() -> Mapping[str, Any]:
-    data: dict[str, Any] = shipped("memory.text", "things.yaml")
-    tables = {
-        name: {kind: listed_words(_folded(words)) for kind, words in data.pop(name).items()}
-        for name in ("kinds", "general")
-    }
-    return {name: listed_words(_folded(words)) for name, words in data.items()} | tables
+    return listed("things", "kinds", fold)

@@ -8,14 +8,15 @@ their own words go out.
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from memory.reminders import reminding
 from memory.reminders.reminding import Reminder
 from memory.scope import Scope
-from memory.store import chats, exports, people, scopes
-from memory.store.database import Reader, Row
+from memory.store import chats, people, scopes
+from memory.store.database import Reader, Row, walled
 from memory.transfer.formats import remora
 from memory.transfer.formats.material import Person
 
@@ -43,7 +44,7 @@ def export(reader: Reader, scope: Scope, *, shared: bool, transcript: bool, now:
     """
     memories = _memories(reader, scope, shared=shared)
     wanted = {message_id for one in memories for message_id in one["sources"]}
-    messages = exports.messages(reader, scope, wanted, everything=transcript and not shared)
+    messages = _messages(reader, scope, wanted, everything=transcript and not shared)
     numbers = {row["id"]: n for n, row in enumerate(messages, 1)}
     for one in memories:
         one["sources"] = [numbers[message_id] for message_id in one["sources"] if message_id in numbers]
@@ -64,9 +65,41 @@ def export(reader: Reader, scope: Scope, *, shared: bool, transcript: bool, now:
     )
 
 
+@walled
 def _memories(reader: Reader, scope: Scope, *, shared: bool) -> list[Fields]:
-    rows = exports.memories(reader, scope, shared=shared)
+    """Returns the memories of a scope, by validity; with `shared` those that an agent holds for everybody instead."""
+    within = scope.predicate("m")
+    rows = reader.all(
+        "select m.id, m.short_id, m.kind, m.category, m.key, m.value, m.subject, m.topic, m.tags, m.flags,"
+        " m.importance, m.confidence, m.strength, m.origin, m.learned_at, m.local_date, m.valid_from, m.valid_until,"
+        " m.archived_at, m.pinned, m.confirmed, m.access_count, m.reinforced_count, m.last_reinforced_at,"
+        " m.author_id, m.subject_id, x.short_id as next, g.name as agent, o.kind as place,"
+        " a.platform as author_platform, a.user_id as author_user, a.name as author_name,"
+        " b.platform as about_platform, b.user_id as about_user, b.name as about_name,"
+        " (select json_group_array(s.message_id) from memory_sources s where s.memory_id = m.id) as sources"
+        " from memories m join owners o on o.id = m.owner_id left join memories x on x.id = m.superseded_by"
+        " left join agents g on g.id = m.agent_id left join identities a on a.id = m.author_id"
+        " left join identities b on b.id = m.subject_id"
+        f" where case when o.kind = 'agent' then 1 else 0 end = ? and {within.sql} order by m.valid_from, m.id",
+        (int(shared), *within.parameters),
+    )
     return [_memory(row, scope) for row in rows if row["kind"] in _KINDS]
+
+
+@walled
+def _messages(reader: Reader, scope: Scope, wanted: Collection[int], *, everything: bool) -> list[Row]:
+    """Returns the messages with these ids, or all of the scope's owners; under other owners only the speaker's own."""
+    within = scope.owned("m")
+    selves = ", ".join("?" for _ in scope.selves)
+    return reader.all(
+        "select m.id, m.role, m.author_id, m.author_name, m.text, m.said_at, m.recall, s.thread, a.platform, a.user_id"
+        " from messages m join sessions s on s.id = m.session_id left join identities a on a.id = m.author_id"
+        " where m.role in ('user', 'assistant') and m.erased_at is null and m.text <> ''"
+        " and (m.id in (select value from json_each(?)) or ? = 1)"
+        f" and ({within.sql} or (m.author_id in ({selves}) and m.id in (select value from json_each(?))))"
+        " order by m.said_at, m.id",
+        (wanted, int(everything), *within.parameters, *scope.selves, wanted),
+    )
 
 
 def _memory(row: Row, scope: Scope) -> Fields:

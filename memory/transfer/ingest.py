@@ -14,21 +14,22 @@ from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
-from memory import dates, keys, profile
+from memory import keys, profile
 from memory.errors import NotFound
 from memory.learn import keep
 from memory.learn.extract import worth_keeping
 from memory.scope import Scope
-from memory.store import chats, erasure, history, imports, memories, people
+from memory.store import chats, erasure, history, memories, people
 from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction
 from memory.store.history import Utterance
-from memory.store.imports import ImportCounts
 from memory.store.memories import Draft
 from memory.text.guard import injection_flags
+from memory.text.times import clock
 from memory.transfer.formats.material import ImportedItem, ImportedLine, Person
 from memory.transfer.formats.remora import OWNER
 from memory.transfer.homes import Home
+from memory.transfer.imports import ImportCounts
 
 #: Platforms on which a person's private chat has their user id, so that it can be created before they speak.
 _NAMED_BY_USER: Final = frozenset({"telegram", "console"})
@@ -86,7 +87,7 @@ def finish(tx: Transaction, run: ImportRun, *, now: int, new_id: Callable[[], st
         if (next_id := run.placed.get(successor)) is not None and next_id != memory_id:
             memories.name_successor(tx, memory_id, next_id)
     refresh(tx, run.home, now=now, new_id=new_id)
-    imports.done(tx, run.import_id, now=now)
+    tx.run("update imports set state = 'done', ended_at = ? where id = ?", (now, run.import_id))
     so_far(tx, run)
     return run.counts()
 
@@ -96,7 +97,7 @@ def so_far(tx: Transaction, run: ImportRun) -> None:
     done, before = run.counts(), run.before
     kinds = {kind: before.new.get(kind, 0) + done.new.get(kind, 0) for kind in {**before.new, **done.new}}
     counts = replace(done, new=kinds, messages=before.messages + done.messages)
-    imports.note_counts(tx, run.import_id, counts)
+    tx.run("update imports set counts = ? where id = ?", (counts.to_json(), run.import_id))
 
 
 def refresh(tx: Transaction, home: Home, *, now: int, new_id: Callable[[], str]) -> None:
@@ -420,7 +421,7 @@ def _draft(tx: Transaction, run: ImportRun, item: ImportedItem, *, now: int) -> 
         confidence=item.confidence,
         origin="imported",
         learned_at=learned_at,
-        local_date=item.day or dates.local_date(learned_at, home.timezone).isoformat(),
+        local_date=item.day or clock.local_date(learned_at, home.timezone).isoformat(),
         valid_from=None if standing is None else standing.valid_from,
         valid_until=None if standing is None else standing.valid_until,
     )

@@ -23,22 +23,10 @@ from memory.errors import StorageError, StoreUnwritable
 from memory.forgetting import ledger
 from memory.forgetting.ledger import LedgerEntry, Replayed
 from memory.mailbox import inbox, outbox
+from memory.people import access, keyring, linking, visits
 from memory.recall import index
 from memory.reminders import reminding
-from memory.store import (
-    access,
-    api_keys,
-    channel_state,
-    chats,
-    erasure,
-    files,
-    history,
-    links,
-    people,
-    questions,
-    sealing,
-    web_sessions,
-)
+from memory.store import channel_state, chats, erasure, files, history, people, questions, sealing
 from memory.store.database import Database, Parameter, Reader, Row, Transaction
 from memory.store.files import Contents, Progress
 from memory.store.sqlite.database import SqliteDatabase, SqliteReader, held
@@ -110,12 +98,12 @@ async def restore(
     `SchemaTooNew` or `StorageError`; the store is then as it was.
     """
     with held(store):
-        newest, keys = migrations()[-1].version, sealing.path_of(store)
+        keys = sealing.path_of(store)
         ready = store.with_name(f"{store.name}.restoring")
         _clear(ready)
         try:
             say("copying")
-            contents = backup.make(file, ready, driver=driver, newest=newest, progress=progress)
+            contents = backup.make(file, ready, driver=driver, newest=migrations()[-1].version, progress=progress)
             since, unread = _since(store, driver)
             listed, bad_lines = _list(store, file)
             say("preparing")
@@ -123,13 +111,9 @@ async def restore(
             sealing.add(keys, sealing.keys_in(sealing.path_of(file.parent / store.name)))
             database = await SqliteDatabase.open(ready, now=now, driver=driver, keys=keys)
             try:
-                inbox, outbox, unlinked = await database.write(lambda tx: _settle(tx, since, now=now))
-                say("erasing")
-                entries = [*listed, *(() if since is None else since.entries)]
-                replayed = await database.write(lambda tx: ledger.replay(tx, entries, now=now))
-                await database.write(lambda tx: erasure.seal_all(tx, now=now))
-                if replayed.erasings:
-                    await _leave_no_trace(database)
+                replayed, (inbox_ended, outbox_ended, unlinked) = await _prepared(
+                    database, since, listed, now=now, say=say
+                )
             finally:
                 await database.close()
             if since is not None:
@@ -142,14 +126,33 @@ async def restore(
         store=store,
         contents=contents,
         erased=replayed,
-        inbox_ended=inbox,
-        outbox_ended=outbox,
+        inbox_ended=inbox_ended,
+        outbox_ended=outbox_ended,
         unlinked=unlinked,
         kept=kept,
         unread=unread,
         bad_lines=bad_lines,
         lost_key=bool(database.seal.lost),
     )
+
+
+async def _prepared(
+    database: SqliteDatabase,
+    since: _Since | None,
+    listed: Sequence[LedgerEntry],
+    *,
+    now: int,
+    say: Callable[[Stage], None],
+) -> tuple[Replayed, tuple[int, int, int]]:
+    """Ends what a backup would do again, and repeats the erasures since. Returns these and the result of `_settle`."""
+    settled = await database.write(lambda tx: _settle(tx, since, now=now))
+    say("erasing")
+    entries = [*listed, *(() if since is None else since.entries)]
+    replayed = await database.write(lambda tx: ledger.replay(tx, entries, now=now))
+    await database.write(lambda tx: erasure.seal_all(tx, now=now))
+    if replayed.erasings:
+        await _leave_no_trace(database)
+    return replayed, settled
 
 
 def _since(store: Path, driver: Driver) -> tuple[_Since | None, str | None]:
@@ -210,10 +213,10 @@ def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, in
     """
     inbox, outbox = _end_mail(tx, since or _Since(), now=now)
     access.drop_pairings(tx)
-    links.drop_codes(tx)
-    web_sessions.drop_all(tx)
+    linking.drop_codes(tx)
+    visits.drop_all(tx)
     # A key that was revoked since must not come back.
-    api_keys.drop_all(tx)
+    keyring.drop_all(tx)
     questions.expire_all(tx)
     # The backup's channel positions are useless now: later messages would be answered twice.
     channel_state.replace(tx, () if since is None else since.kept_by_channels)

@@ -2,7 +2,8 @@
 
 Invariants: an export is confined to a scope. A preview runs the import and rolls the transaction back, so it tells what
 would happen. An import is written in short transactions that each leave whole rows; if it is interrupted anywhere, the
-same call continues it. Nothing is doubled. An undone import leaves no trace, down to the bytes of the file.
+same call continues it. Nothing is doubled. An import's rows carry its number, so that undoing it leaves no trace, down
+to the bytes of the file: memories that it replaced hold again, and those learned from its words alone go.
 """
 
 from __future__ import annotations
@@ -19,17 +20,18 @@ import structlog
 
 from memory.context import Context, anew, confined, in_read, reads
 from memory.errors import NotFound
+from memory.forgetting import erase
 from memory.learn.agents import Agents
 from memory.recall import index
 from memory.runtime import Runtime
-from memory.store import history, imports, memories, people
+from memory.store import chats, erasure, history, lineage, memories, people
 from memory.store.database import Database, Reader, Transaction
-from memory.store.imports import Import, ImportCounts
-from memory.transfer import export, exported_files, homes, ingest, undo_import
+from memory.transfer import export, exported_files, homes, imports, ingest
 from memory.transfer.export import Exported
 from memory.transfer.formats import markdown, remora, telegram
 from memory.transfer.formats.material import ImportedItem, ImportedLine, Mask, Material, Ownership, Skipped, together
 from memory.transfer.homes import Home, Known, OptedOut, Owner
+from memory.transfer.imports import Import, ImportCounts
 from memory.transfer.ingest import ImportRun
 
 __all__ = [
@@ -199,7 +201,9 @@ class Transfer:
             import_id = imports.begin(
                 tx, home.owner_id, format=material.format, digest=digest, now=self._now(), new_id=self._import_id
             )
-            before = imports.counted(tx, import_id)
+            row = tx.one("select counts from imports where id = ?", (import_id,))
+            assert row is not None
+            before = ImportCounts.from_json(row["counts"])
             return ImportRun(import_id=import_id, home=home, agents=self._agents.ids, learn=learn, before=before)
 
         run = await self._database.write(begun)
@@ -242,7 +246,7 @@ class Transfer:
             await self._database.write(partial(self._take_out, home, found))
             await index.keep_up(self._database)
             progress(len(found))
-        await self._database.write(lambda tx: undo_import.close(tx, one, home, now=self._now(), new_id=self._memory_id))
+        await self._database.write(partial(self._close, one, home))
         await index.keep_up(self._database)
         await self._scrub()
         return one
@@ -271,7 +275,23 @@ class Transfer:
         return run
 
     def _take_out(self, home: Home, message_ids: Sequence[int], tx: Transaction) -> None:
-        undo_import.take_out_messages(tx, home, message_ids, now=self._now(), new_id=self._memory_id)
+        """Blanks imported messages, and removes memories from them alone, unless confirmed or pinned since."""
+        history.erase(tx, message_ids, now=self._now())
+        # They lose their owner. Otherwise they would count as words erased on request, which no import brings back.
+        history.disown(tx, message_ids)
+        taught = [memory for memory in lineage.resting_on(tx, message_ids) if not (memory.confirmed or memory.pinned)]
+        memories.retract(tx, [memory.id for memory in taught])
+        erase.show_change(tx, home.scope, taught, now=self._now(), new_id=self._memory_id)
+
+    def _close(self, one: Import, home: Home, tx: Transaction) -> None:
+        """Closes an undone import, of which only the figures stay; names that came from it alone go."""
+        now = self._now()
+        ingest.refresh(tx, home, now=now, new_id=self._memory_id)
+        # People whose names are removed are named again when next seen.
+        people.unname_imported(tx, one.id, home.identity_id, first=one.started_at, last=one.ended_at or now)
+        chats.untitle_imported(tx, one.id, home.chat_id)
+        erasure.note_reworded(tx, now=now)
+        tx.run("update imports set state = 'undone', digest = '', ended_at = ? where id = ?", (now, one.id))
 
     def _bring(self, run: ImportRun, items: Sequence[ImportedItem], tx: Transaction) -> ImportRun:
         run = run.copy()

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 from tests.kit.patience import SECONDS, limit, settle, until
+from tests.platforms.client import PlatformControl
 
 JSON: TypeAlias = dict[str, Any]
 Effect: TypeAlias = Literal["arrival", "mixed"]
@@ -203,29 +204,7 @@ class Chats:
             self.other.append(text)
 
 
-class Platform(Protocol):
-    """The acts that the controls of both platforms share."""
-
-    async def state(self) -> JSON: ...
-
-    async def fault(
-        self,
-        do: Literal["kill", "delay"],
-        *,
-        at: Moment = ...,
-        times: int = ...,
-        method: str | None = ...,
-        text: str | None = ...,
-        seconds: float = ...,
-        pid: int | None = ...,
-    ) -> int: ...
-
-    async def heal(self) -> None: ...
-
-    async def wait(self, *, timeout: float = ..., delivered: bool | None = ..., idle: float | None = ...) -> None: ...
-
-
-P = TypeVar("P", bound=Platform)
+P = TypeVar("P", bound=PlatformControl)
 
 
 class Rows(Protocol):

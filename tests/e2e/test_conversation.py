@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 from llmock.pytest_plugin import LLMock
 
-from tests.kit.patience import SECONDS, wait_until
+from tests.kit.patience import SECONDS
 from tests.kit.program import ran
 
 pytestmark = pytest.mark.campaign
@@ -57,52 +56,6 @@ class Terminal:
         return done.stdout.decode()
 
 
-@pytest.fixture
-def offline(tmp_path: Path) -> Terminal:
-    return Terminal(tmp_path)
-
-
-def test_what_was_told_in_one_run_is_known_in_the_next(offline: Terminal) -> None:
-    """The promise of the project, in two languages, without a model."""
-    told = offline.chat("Hi, my name is Ada and I live in Lisbon", "我对花生过敏")
-    assert "Noted: " in told and "Lisbon" in told and "花生" in told
-    asked = offline.chat("Where do I live?", "我对什么过敏？")
-    assert re.search(r"You live in Lisbon; you told me (?:today|yesterday)\.", asked)
-    assert "花生" in asked
-
-
-def test_a_correction_a_history_and_a_forget(offline: Terminal) -> None:
-    """See, correct, remove: with ids, dates and an honest word about what stays."""
-    offline.chat("I'm allergic to peanuts")
-    short_id = _ids(offline.chat("/memory"))[0]
-    assert "Corrected" in offline.chat(f"/correct {short_id} walnuts")
-    history = offline.chat(f"/memory history {short_id}")
-    assert "peanuts" in history and "walnuts" in history and " to " in history
-    new_id = _ids(offline.chat("/memory list"))[0]
-    asked = offline.chat(f"/forget {new_id}")
-    assert "Forget this?" in asked and "and the words (or just yes)" in asked and "walnuts" in asked
-    forgotten = offline.chat("this memory only")
-    assert "Forgotten. Memories: 1." in forgotten and "stay in our history" in forgotten
-    assert "walnuts" not in offline.chat("what am I allergic to?", "/memory")
-
-
-def test_what_is_forgotten_with_the_words_is_in_no_file(offline: Terminal) -> None:
-    """A plain yes means that, and the terminal says so."""
-    offline.chat("I'm allergic to qwertnuts")
-    assert "qwertnuts" in offline.chat("/forget qwertnuts")
-    assert "Messages erased: 1. My answers erased: 1." in offline.chat("yes")
-    for file in (offline.folder / "data").rglob("*"):
-        assert file.is_dir() or b"qwertnuts" not in file.read_bytes(), file
-
-
-def test_any_other_answer_cancels_a_question_and_is_heard(offline: Terminal) -> None:
-    """Nobody is trapped in a question."""
-    offline.chat("I live in Lisbon")
-    short_id = _ids(offline.chat("/memory"))[0]
-    shown = offline.chat(f"/forget {short_id}", "where do I live?", "yes", "/memory")
-    assert "You live in Lisbon" in shown and "Forgotten" not in shown and short_id in shown
-
-
 def test_another_person_at_the_terminal_knows_nothing_of_the_first(offline: Terminal) -> None:
     """`--as` is another person, with a memory of their own."""
     offline.chat("I live in Lisbon", person="ada")
@@ -114,75 +67,6 @@ def _last_chat(llmock: LLMock) -> Any:
     """The newest request for an answer; others come from reading for memories in the background."""
     asked = [record.body for record in llmock.requests if "tools" in record.body]
     return asked[-1]
-
-
-def test_a_fact_told_in_one_run_reaches_the_model_in_the_next(tmp_path: Path, llmock: LLMock) -> None:
-    """Read by the model at exit, then in the prompt of a fresh window."""
-    terminal = Terminal(tmp_path, model_url=llmock.base_url())
-    llmock.reply("Nice to meet you, Ada.")
-    llmock.reply('{"facts": [{"messages": [1], "key": "home", "value": "Lisbon", "category": "place"}]}')
-    assert "Nice to meet you, Ada." in terminal.chat("I am Ada and I live in Lisbon")
-    llmock.reply("It is sunny in Lisbon.")
-    shown = terminal.chat("/new", "How is the weather at my place?")
-    assert "It is sunny in Lisbon." in shown
-    known = _last_chat(llmock)["messages"][1]["content"]
-    assert re.search(r"- \S+: home: Lisbon \(told \d+ \w+ \d{4}\) \[m_\w{6}\]", known)
-    assert "I am Ada and I live in Lisbon" not in json.dumps(_last_chat(llmock))
-
-
-def test_history_is_restored_after_a_restart(tmp_path: Path, llmock: LLMock) -> None:
-    """The conversation goes on where it was, word for word."""
-    terminal = Terminal(tmp_path, model_url=llmock.base_url())
-    llmock.reply("The first answer.")
-    terminal.chat("The first question")
-    llmock.reply("The second answer.")
-    terminal.chat("The second question")
-    messages = _last_chat(llmock)["messages"]
-    assert [m["role"] for m in messages] == ["system", "user", "assistant", "user"]
-    assert messages[1]["content"].endswith("\nThe first question")  # behind the day
-    assert messages[2]["content"] == "The first answer."
-
-
-def test_a_killed_turn_is_answered_at_the_next_start(tmp_path: Path, llmock: LLMock) -> None:
-    """kill -9 while the model thinks: the message is not lost, and answered once."""
-    terminal = Terminal(tmp_path, model_url=llmock.base_url())
-    llmock.stall(after_chunks=0, seconds=SECONDS)
-    process = terminal.start()
-    assert process.stdin is not None
-    process.stdin.write(b"Are you there?\n")
-    process.stdin.flush()
-    wait_until(
-        lambda: any("Are you there?" in json.dumps(record.body) for record in llmock.requests) or _claimed(terminal)
-    )
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    llmock.reset()
-    llmock.reply("Yes, I am.")
-    shown = terminal.chat("/status")
-    assert shown.count("Yes, I am.") == 1
-    llmock.reply("Again.")
-    assert "Yes, I am." not in terminal.chat("hello")
-
-
-def test_tools_run_and_memory_says_saved_only_then(tmp_path: Path, llmock: LLMock) -> None:
-    """The model asks for remember_fact; the fact is there in the next run."""
-    terminal = Terminal(tmp_path, model_url=llmock.base_url())
-    llmock.call_tool("remember_fact", {"text": "the spare key is under the blue pot", "key": "spare-key"})
-    llmock.reply("Saved.")
-    assert "Saved." in terminal.chat("please remember where the spare key is")
-    assert "the spare key is under the blue pot" in terminal.chat("/memory search spare key")
-
-
-def test_a_model_that_fails_is_said_in_one_line_and_the_message_is_kept(tmp_path: Path, llmock: LLMock) -> None:
-    """No stack trace, no silence, nothing lost."""
-    terminal = Terminal(tmp_path, model_url=llmock.base_url())
-    llmock.fail(status=401, times=None)
-    shown = terminal.chat("I live in Lisbon")
-    assert "key is missing or refused" in shown and "Traceback" not in shown
-    llmock.reset()
-    llmock.reply("Hello.")
-    terminal.chat("hello")
-    assert "I live in Lisbon" in json.dumps(llmock.last_request.body)
 
 
 def test_a_secret_reaches_the_model_of_its_turn_but_never_the_disk(tmp_path: Path, llmock: LLMock) -> None:
@@ -231,19 +115,6 @@ def test_of_a_line_of_a_megabyte_beginning_and_end_are_kept(tmp_path: Path, llmo
     [(longest,)] = connection.execute("select text from messages where role = 'user'").fetchall()
     connection.close()
     assert longest.startswith("I live in Lisbon.") and longest.endswith("The end.") and len(longest) < 40_000
-
-
-def test_two_processes_on_one_store_are_kept_apart(offline: Terminal) -> None:
-    """The second says who holds it and what to do."""
-    first = offline.start()
-    assert first.stdin is not None
-    wait_until((offline.folder / "data" / "remora.db.pid").exists)
-    second = offline.start()
-    _, errors = second.communicate(b"hi\n", timeout=SECONDS)
-    assert second.returncode == 75
-    assert f"process {first.pid}" in errors.decode() and "Traceback" not in errors.decode()
-    first.communicate(b"", timeout=SECONDS)
-    assert first.returncode == 0
 
 
 def test_an_unwritable_data_folder_is_said_in_one_line(offline: Terminal) -> None:

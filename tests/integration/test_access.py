@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memory.store import access
-from memory.store.access import GUESSES, LIFETIME_MS, LOCKED_MS, Pairing, Taken
+from memory.people import access
+from memory.people.access import GUESSES, LIFETIME_MS, LOCKED_MS, Pairing, Taken
 from memory.store.database import Database
 from memory.store.sqlite.database import SqliteDatabase
 from tests.kit.fakes import NOON, Clock

@@ -13,8 +13,7 @@ from agents.spec import AllowanceSpec, PortionOfDay
 from gateway.pipeline import allowance
 from gateway.pipeline.policy import Rules
 from gateway.wording.texts import Texts
-from memory.chat.stats import Spending
-from memory.store.usage import Taken
+from memory.chat.stats import Spending, Taken
 from tests.kit.bench import Bench, Screen
 from tests.kit.fakes import NOON, Clock, ScriptedModel
 from tests.kit.stores import link

@@ -10,12 +10,12 @@ import pytest
 from agents.spec import AgentSpec
 from channels.base import Button, Capabilities, Channel, Inbound, Outbound, Place
 from channels.ids import NUMERIC
+from gateway.actions.memory import FORGET
 from gateway.commands import pages, table
 from gateway.commands.table import Call
 from gateway.pipeline.questions import buttons, is_alone
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster
-from gateway.pipeline.toolbox import FORGET
 from gateway.wording.texts import Texts
 from memory.chat.edits import Edits
 from memory.context import Context

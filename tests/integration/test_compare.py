@@ -15,6 +15,8 @@ from gateway.pipeline.policy import Rules
 from memory.chat.doubts import FactDoubt
 from memory.context import Context
 from memory.errors import NotCurrent
+from memory.jobs import comparisons
+from memory.jobs.comparisons import FactPair
 from memory.jobs.runner import Jobs
 from memory.jobs.table import TABLE
 from memory.learn import keep
@@ -24,8 +26,6 @@ from memory.recall.embed import Embedder
 from memory.recall.embedding import Embedders
 from memory.service import Service
 from memory.setup import SearchSetup
-from memory.store import comparisons
-from memory.store.comparisons import FactPair
 from memory.store.database import Transaction
 from memory.store.memories import Draft
 from memory.store.questions import Question

@@ -10,11 +10,11 @@ from memory import keys
 from memory.context import Context
 from memory.jobs.base import Night, Step
 from memory.jobs.decay import JOB
+from memory.jobs.runs import Run
 from memory.learn import keep
 from memory.service import Service
 from memory.store import fading, memories, scopes
 from memory.store.database import Reader, Transaction
-from memory.store.job_runs import Run
 from memory.store.memories import Kind
 from tests.kit.fakes import Clock
 from tests.kit.stores import draft, planted, profile_of, remembered

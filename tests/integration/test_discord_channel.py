@@ -315,7 +315,7 @@ async def test_channel_whose_history_is_refused_by_chance_is_read_again(discord:
         said = await discord.say("before", user=ADA)
         await host.hears()
     await discord.say("missed", user=ADA)
-    await discord.fault("refuse", method="history", channel=said.channel, status=403, code=40001, times=2)
+    await discord.fault("refuse", method="history", place=said.channel, status=403, code=40001, times=2)
     async with running(bot(discord, sleep=Sleep()), host):
         assert [one.text for one in await host.hears(2)] == ["before", "missed"]
 
@@ -326,7 +326,7 @@ async def test_private_channel_that_is_gone_is_forgotten(discord: Control) -> No
     async with running(bot(discord), host):
         said = await discord.say("before", user=ADA)
         await host.hears()
-    await discord.fault("refuse", method="history", channel=said.channel, status=404, code=10003)
+    await discord.fault("refuse", method="history", place=said.channel, status=404, code=10003)
     async with running(bot(discord), host):
         await discord.wait(method="history")
         await discord.say("elsewhere", user=BOB)
@@ -346,7 +346,7 @@ async def test_channel_that_can_not_be_read_back_holds_up_nothing_for_long(disco
         await discord.say("before", user=ADA, channel=GENERAL)
         await host.hears()
     await discord.say("missed", user=ADA, channel=GENERAL)
-    await discord.fault("status", method="history", channel=GENERAL, times=0)
+    await discord.fault("status", method="history", place=GENERAL, times=0)
     channel = bot(discord, sleep=sleep)
     async with running(channel, host):
         await discord.say("live", user=ADA, channel=GENERAL)
@@ -809,18 +809,6 @@ async def test_request_to_wait_is_passed_on_exactly_and_kept(discord: Control) -
     with pytest.raises(DiscordRateLimited):
         await channel.send(row("hello", place(GENERAL)))
     assert await discord.violations("early") == []
-
-
-async def test_answer_that_never_came_leaves_it_open_whether_it_was_shown(discord: Control) -> None:
-    """Only such a row is looked for before it is sent again."""
-    channel = bot(discord)
-    await discord.fault("reset", at="after effect")
-    outbound = row("hello", place(GENERAL))
-    with pytest.raises(ChannelUnavailable) as raised:
-        await channel.send(outbound)
-    assert not raised.value.certain
-    await channel.send(replace(outbound, retried=True))
-    assert await discord.texts(GENERAL) == ["hello"]
 
 
 async def test_archived_thread_is_opened_again_for_the_answer(discord: Control) -> None:

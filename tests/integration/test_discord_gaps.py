@@ -247,7 +247,7 @@ async def test_one_person_in_two_places_is_heard_in_both_after_a_gap(lake: Lake,
             await discord.wait(bot_messages=1, channel=said.channel)
     direct = await discord.dm(ADA)
     # In the channel first: it is read back while nothing of the direct chat is.
-    await discord.fault("delay", method="history", channel=direct, seconds=1)
+    await discord.fault("delay", method="history", place=direct, seconds=1)
     for number in range(5):
         await discord.say(f"{discord.mention} here {number}", user=ADA, channel=direct)
         await lake.minutes(1)

@@ -19,7 +19,7 @@ from gateway.config.loading import Config, load
 from gateway.config.settings import EmbeddingSettings
 from gateway.ops import http
 from gateway.ops.health import Report
-from memory.store import job_runs
+from memory.jobs import runs
 from memory.store.database import Transaction
 from memory.store.sqlite import driver as drivers
 from tests.kit import ollama
@@ -132,9 +132,9 @@ async def test_a_job_that_failed_is_a_warning_that_names_it(tmp_path: Path) -> N
         ids = memory.agents.ids
 
         def fail(tx: Transaction) -> None:
-            run = job_runs.begin(tx, "merge", ids["assistant"], "2026-11-20", now=NOON)
+            run = runs.begin(tx, "merge", ids["assistant"], "2026-11-20", now=NOON)
             assert run is not None
-            job_runs.finish(tx, run.id, "failed", error="model_failed", now=NOON)
+            runs.finish(tx, run.id, "failed", error="model_failed", now=NOON)
 
         await wrote(memory, fail)
     jobs = (await found(config))["remora.db: jobs"]

@@ -14,13 +14,13 @@ from memory.errors import NotFound
 from memory.jobs import enrich
 from memory.jobs.base import Night
 from memory.jobs.runner import Jobs
+from memory.jobs.runs import Run
 from memory.learn.answer import Unreadable
 from memory.learn.entities import Reads, by_spacy
 from memory.learn.model import BackgroundModel, BudgetSpent, ModelRequest, RequestRefused
 from memory.service import Service
 from memory.store import entities
 from memory.store.entities import Named
-from memory.store.job_runs import Run
 from tests.kit.fakes import NOON, Clock
 from tests.kit.forgetting import forgotten_alone
 from tests.kit.minds import Model, lines

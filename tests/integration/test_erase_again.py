@@ -22,7 +22,7 @@ from memory.forgetting import ledger
 from memory.forgetting.choose import Selection
 from memory.forgetting.forgetting import Receipt
 from memory.forgetting.ledger import LedgerEntry
-from memory.jobs.housekeeping import Keeping
+from memory.housekeeping import Keeping
 from memory.learn.agents import AgentMemory
 from memory.service import Service
 from memory.store import sealing

@@ -117,7 +117,11 @@ async def test_file_of_unknown_fate_is_kept_for_a_while_only(memory: Service, cl
     assert (await files(memory))[0] == ("unknown", EXPORT.name, EXPORT.data)
     await memory.database.write(lambda tx: mailbox.begin(tx, alone=True, now=week_later + 1))
     assert (await files(memory))[0] == ("dead", "", None)
-    await memory.mailbox.show_again(CHAT, row.id, inbox_id=0, gone=Part(text="It is gone."))
+    asked = await memory.mailbox.receive(
+        platform="telegram", bot_id="1", update_key="again", session_key=CHAT, payload="{}"
+    )
+    assert asked is not None
+    await memory.mailbox.show_again(CHAT, row.id, inbox_id=asked, gone=Part(text="It is gone."))
     assert (await files(memory))[0] == ("dead", "", None)
 
 
@@ -272,7 +276,7 @@ async def test_file_that_may_have_arrived_is_offered_and_shown_when_asked_for(
 async def test_file_that_telegram_finds_too_large_is_dead_with_a_reason(telegram: telegrams.Control, deed: str) -> None:
     """Whether Telegram says so or what stands before it: to try again would be in vain."""
     await known(telegram)
-    await telegram.fault(deed, method="sendDocument", status=413, description="Request Entity Too Large")  # type: ignore[arg-type]
+    await telegram.fault(deed, method="sendDocument", status=413, description="Request Entity Too Large")
     with pytest.raises(TooLarge, match="Too Large") as refused:
         await telegram_bot(telegram).send(telegram_row("", file=EXPORT))
     assert refused.value.certain and not refused.value.retryable
@@ -392,7 +396,7 @@ async def test_file_that_may_not_be_attached_ends_no_chat(discord: discords.Cont
 @pytest.mark.parametrize("deed", ["refuse", "status"])
 async def test_file_that_discord_finds_too_large_is_dead_with_a_reason(discord: discords.Control, deed: str) -> None:
     """Whether Discord says so or what stands before it: to try again would be in vain."""
-    await discord.fault(deed, method="send", status=413, code=40005, description="Request entity too large")  # type: ignore[arg-type]
+    await discord.fault(deed, method="send", status=413, code=40005, description="Request entity too large")
     with pytest.raises(TooLarge, match="not sent") as refused:
         await bot(discord).send(row("", place(GENERAL), file=EXPORT))
     assert refused.value.certain and not refused.value.retryable

@@ -12,6 +12,7 @@ import pytest
 
 from memory.context import Context
 from memory.errors import NotFound, StoreBusy
+from memory.jobs import runs
 from memory.jobs.base import Job, Night, Step
 from memory.jobs.runner import Jobs, NoUndo
 from memory.learn.agents import AgentMemory, Agents
@@ -20,7 +21,7 @@ from memory.learn.learner import Learner, Triggers
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
 from memory.scope import Scope
 from memory.service import Service
-from memory.store import chats, job_runs, memories, scopes
+from memory.store import chats, memories, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory
 from memory.store.sqlite import health
@@ -457,7 +458,7 @@ async def test_what_ends_the_process_each_time_is_given_up(memory: Service, cloc
     agent_id = memory.agents.ids["assistant"]
     for attempt in range(1, 5):
         # A process that is killed says nothing more: its run stays as it was begun.
-        run = await memory.database.write(lambda tx: job_runs.begin(tx, "merge", agent_id, "2026-11-21", now=clock()))
+        run = await memory.database.write(lambda tx: runs.begin(tx, "merge", agent_id, "2026-11-21", now=clock()))
         assert run is not None and run.attempts == attempt
         assert await night.unfinished("assistant") == []
         await night.begin()
@@ -479,7 +480,7 @@ async def test_the_lease_of_a_run_that_says_nothing_ends(memory: Service, clock:
     await told(memory, "ada")
     night = jobs(memory, clock)
     agent_id = memory.agents.ids["assistant"]
-    await memory.database.write(lambda tx: job_runs.begin(tx, "merge", agent_id, "2026-11-21", now=clock()))
+    await memory.database.write(lambda tx: runs.begin(tx, "merge", agent_id, "2026-11-21", now=clock()))
     clock.move(minutes=14)
     assert await night.run("assistant", "merge", "2026-11-21") is None
     clock.move(minutes=1)
@@ -570,7 +571,7 @@ async def test_taking_back_touches_ones_own_rows_alone_and_once(memory: Service,
     assert await dump(memory, "job_runs", "job_items", "changes") == before
     assert {item.state for one in (ada, bob) for item in await night.mine(one, limit=10)} == {"undone"}
     owner_id = ada.scope.writes_to
-    (kept,) = await memory.database.read(lambda reader: job_runs.undone(reader, "merge", owner_id))
+    (kept,) = await memory.database.read(lambda reader: runs.undone(reader, "merge", owner_id))
     assert "ada" not in kept
 
 

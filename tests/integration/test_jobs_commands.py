@@ -20,16 +20,16 @@ from gateway.ops.night_clock import Worker, timetables
 from gateway.pipeline.policy import Rules
 from gateway.wording.texts import CATALOGUE, Texts
 from memory.chat.edits import Edits
+from memory.chat.stats import Used
 from memory.jobs.base import FIGURES
 from memory.jobs.runner import Change, Run, RunProgress
+from memory.jobs.runs import BROKEN_OFF
 from memory.learn.agents import AgentMemory
 from memory.learn.answer import Unreadable
 from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed, ModelRequest
 from memory.mailbox.outbox import Part
 from memory.service import Service
-from memory.store.job_runs import BROKEN_OFF
-from memory.store.usage import Used
 from tests.kit import stalls
 from tests.kit.fakes import NOON, runtime
 from tests.kit.patience import SECONDS, limit
@@ -180,7 +180,7 @@ def test_what_a_job_took_has_the_jobs_name_in_the_list_of_what_models_took() -> 
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "config.yaml").write_text("data_dir: data\nembedding: {provider: none}\nmemory: {exit_seconds: 1}\n")
     (tmp_path / "agents").mkdir()
-    (tmp_path / "agents" / "assistant.yaml").write_text("name: assistant\ntimezone: Asia/Tokyo\njobs: {decay: off}\n")
+    (tmp_path / "agents" / "assistant.yaml").write_text("name: assistant\ntimezone: Asia/Tokyo\njobs: {week: off}\n")
     return tmp_path
 
 
@@ -204,7 +204,7 @@ def test_the_command_line_lists_and_runs(folder: Path) -> None:
     assert listed.exit_code == 0, listed.output
     assert listed.output.startswith("assistant (Asia/Tokyo):\n  enrich: next ")
     assert "02:00; never run" in listed.output
-    assert "  decay: off; never run" in listed.output
+    assert "  merge: off; never run" in listed.output
     ran = remora(folder, "jobs", "run", "compress")
     assert (ran.exit_code, ran.output.endswith("run 1: done, nothing to do\n")) == (0, True), ran.output
     assert "run 1: done, nothing to do" in remora(folder, "jobs", "list").output
@@ -233,8 +233,8 @@ def test_what_an_agent_does_not_do_is_not_run_by_hand_either(folder: Path, memor
     assert refused.exit_code == 65
     assert refused.output == f"There is nothing to run for assistant ({job}): {setting} is false in its file.\n"
     assert remora(folder, "jobs", "run", "tidy").exit_code == 0
-    agent.write_text("name: assistant\njobs: {decay: off}\n")
-    assert remora(folder, "jobs", "run", "decay").exit_code == 0
+    agent.write_text("name: assistant\njobs: {week: off}\n")
+    assert remora(folder, "jobs", "run", "merge").exit_code == 0
 
 
 async def test_who_stops_a_run_by_hand_leaves_nothing_at_work(tmp_path: Path) -> None:

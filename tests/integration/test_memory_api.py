@@ -61,6 +61,25 @@ async def test_what_was_told_elsewhere_is_listed_found_and_corrected(home: House
     assert sure["confirmed"] is True
 
 
+async def test_a_search_takes_filters_with_words_or_without(home: House) -> None:
+    """As an agent's own search does; with neither there is nothing to look for."""
+    key = await home.key()
+    for text in ("I'm allergic to peanuts", "I live in Porto"):
+        await home.ask("POST", "/v1/memories", key, {"text": text})
+
+    async def search(**body: object) -> list[str]:
+        answer = await home.ask("POST", "/v1/memories/search", key, body)
+        return sorted(row["value"] for row in answer.json()["results"] if row["kind"] == "fact")
+
+    assert await search(category="health") == ["peanuts"]
+    assert await search(query="where do I live", category="health") == []
+    assert await search(until="2020") == []
+    empty = await home.ask("POST", "/v1/memories/search", key, {"query": " "})
+    assert (empty.status_code, empty.json()["error"]["code"]) == (400, "invalid_request")
+    unread = await home.ask("POST", "/v1/memories/search", key, {"since": "never"})
+    assert (unread.status_code, unread.json()["error"]["code"]) == (400, "invalid_filter")
+
+
 async def test_a_forget_leaves_no_byte(home: House) -> None:
     """The preview says what goes, and then it goes, with the message that the program left as its source."""
     key = await home.key()

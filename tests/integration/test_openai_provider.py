@@ -451,257 +451,88 @@ async def test_an_answer_is_the_same_however_the_network_cuts_it(size: int) -> N
 # --- tool calls of servers with ways of their own ------------------------------------------------------------------
 
 
-def fragment(
-    arguments: object = None, *, name: str | None = None, index: int | None = None, call_id: str | None = None
+def bit(
+    arguments: object = None, name: str | None = None, index: object = None, call_id: str | None = None
 ) -> dict[str, Any]:
+    """A piece of a call; what is None is left out."""
     shape: dict[str, Any] = {"function": {"arguments": arguments, **({"name": name} if name else {})}}
-    if index is not None:
-        shape["index"] = index
-    if call_id is not None:
-        shape["id"] = call_id
-    return shape
+    return shape | {key: value for key, value in {"index": index, "id": call_id}.items() if value is not None}
+
+
+def row(name: str, expected: list[tuple[str, str, str]], *chunks: Any) -> Any:
+    """A row of the table below: each chunk is a whole one, one piece of a call, or several."""
+    told = [one if "choices" in one else calls(*(one if isinstance(one, tuple) else (one,))) for one in chunks]
+    return pytest.param(told, expected, id=name)
 
 
 @pytest.mark.parametrize(
     ("chunks", "expected"),
     [
-        pytest.param(
-            [calls(fragment('{"a":', name="f", index=0)), calls(fragment("1}", index=0))],
-            [("call00001", "f", '{"a":1}')],
-            id="no id",
-        ),
-        pytest.param(
-            [calls(fragment('{"a":', name="f", call_id="x")), calls(fragment("1}"))],
-            [("x", "f", '{"a":1}')],
-            id="no index",
-        ),
-        pytest.param(
-            [calls(fragment("{}", name="f", call_id="x"), fragment("{}", name="g", call_id="y"))],
-            [("x", "f", "{}"), ("y", "g", "{}")],
-            id="two without index",
-        ),
-        pytest.param(
-            [
-                calls(fragment('{"a":', name="f", index=0, call_id="x")),
-                calls(fragment("1}", name="f", index=0, call_id="x")),
-                calls(fragment("", name="f", index=0, call_id="x")),
-            ],
-            [("x", "f", '{"a":1}')],
-            id="id and name repeated",
-        ),
-        pytest.param(
-            [
-                calls(
-                    fragment("{}", name="f", index=0, call_id="x"),
-                    fragment("{}", name="g", index=0, call_id="y"),
-                )
-            ],
-            [("x", "f", "{}"), ("y", "g", "{}")],
-            id="two under one index",
-        ),
-        pytest.param(
-            [
-                calls(
-                    fragment("oops", name="f", index=0, call_id="x"),
-                    fragment("{}", name="g", index=0, call_id="y"),
-                )
-            ],
-            [("x", "f", "oops"), ("y", "g", "{}")],
-            id="two under one index, the first malformed",
-        ),
-        pytest.param(
-            [
-                calls(
-                    fragment("{}", name="f", index=0, call_id=""),
-                    fragment("{}", name="g", index=0, call_id=""),
-                )
-            ],
-            [("call00001", "f", "{}"), ("call00002", "g", "{}")],
-            id="two under one index without ids",
-        ),
-        pytest.param(
-            [
-                calls(
-                    fragment("{}", name="f", index=0, call_id="x"),
-                    fragment("{}", name="f", index=1, call_id="x"),
-                )
-            ],
-            [("x", "f", "{}"), ("call00002", "f", "{}")],
-            id="one id for two",
-        ),
-        pytest.param(
-            [
-                calls(fragment("", name="f", index=0, call_id="x")),
-                calls(fragment('{"a":', index=1)),
-                calls(fragment("1}", index=1)),
-            ],
-            [("x", "f", '{"a":1}')],
-            id="name under 0, arguments under 1",
-        ),
-        pytest.param(
-            [calls(fragment(None, index=0, call_id="x")), calls(fragment('{"a":1}', name="f", index=1))],
-            [("x", "f", '{"a":1}')],
-            id="id under 0, the rest under 1",
-        ),
-        pytest.param(
-            [
-                calls(fragment("", name="f", index=0, call_id="x")),
-                calls(fragment('{"a":1}', index=1)),
-                calls(fragment("", name="g", index=2, call_id="y")),
-                calls(fragment('{"b":2}', index=3)),
-            ],
-            [("x", "f", '{"a":1}'), ("y", "g", '{"b":2}')],
-            id="an index for each fragment",
-        ),
-        pytest.param(
-            [
-                calls(fragment("", name="f", index=0, call_id="x")),
-                calls(fragment('{"a":1}', index=0)),
-                calls(fragment("", name="g", index=0, call_id="y")),
-                calls(fragment('{"b":2}', index=1)),
-            ],
-            [("x", "f", '{"a":1}'), ("y", "g", '{"b":2}')],
-            id="second head under the first index",
-        ),
-        pytest.param(
-            [
-                calls(fragment('{"a":', name="f", index=1, call_id="x")),
-                calls(fragment('{"b":', name="g", index=2, call_id="y")),
-                calls(fragment("1}", index=1)),
-                calls(fragment("2}", index=2)),
-            ],
-            [("x", "f", '{"a":1}'), ("y", "g", '{"b":2}')],
-            id="counted from 1",
-        ),
-        pytest.param(
-            [
-                calls(fragment('{"a":', name="f", index=-1, call_id="x")),
-                calls(fragment("1}", index=-1)),
-                calls(fragment('{"b":2}', name="g", index=-1, call_id="y")),
-            ],
-            [("x", "f", '{"a":1}'), ("y", "g", '{"b":2}')],
-            id="always -1",
-        ),
-        pytest.param(
-            [
-                calls({**fragment('{"a":', name="f", call_id="x"), "index": "0"}),
-                calls({**fragment("1}"), "index": "0"}),
-                calls({**fragment('{"b":2}', name="g", call_id="y"), "index": "1"}),
-            ],
-            [("x", "f", '{"a":1}'), ("y", "g", '{"b":2}')],
-            id="index as text",
-        ),
-        pytest.param(
-            [
-                calls({**fragment('{"a":', name="f", call_id="x"), "index": None}),
-                calls({**fragment("1}"), "index": None}),
-                calls({**fragment('{"b":2}', name="g", call_id="y"), "index": None}),
-            ],
-            [("x", "f", '{"a":1}'), ("y", "g", '{"b":2}')],
-            id="index null",
-        ),
-        pytest.param(
-            [
-                calls(fragment('{"a":', name="f", index=0)),
-                calls(fragment("1", name="f", index=0)),
-                calls(fragment("}", name="f", index=0)),
-                calls(fragment("", name="f", index=0, call_id="x")),
-            ],
-            [("x", "f", '{"a":1}')],
-            id="name in each, id in the last",
-        ),
-        pytest.param(
-            [
-                calls(fragment('{"a":1}', name="f", index=0)),
-                calls(fragment("", name="f", index=0)),
-                calls(fragment('{"a":2}', index=0)),
-            ],
-            [("call00001", "f", '{"a":1}'), ("call00002", "f", '{"a":2}')],
-            id="the same tool twice under one index",
-        ),
-        pytest.param(
-            [calls(fragment('{"city"', name="wea", index=0)), calls(fragment(": 1}", index=0))],
-            [("call00001", "wea", '{"city": 1}')],
-            id="name that is short",
-        ),
-        pytest.param(
-            [
-                calls(fragment("", name="wea", index=0, call_id="x")),
-                calls(fragment("", name="ther", index=0)),
-                calls(fragment("{}", index=0)),
-            ],
-            [("x", "weather", "{}")],
-            id="name in pieces",
-        ),
-        pytest.param(
-            [
-                calls(fragment("", name="wea", index=0)),
-                calls(fragment("", name="weather", index=0)),
-                calls(fragment("{}", index=0)),
-            ],
-            [("call00001", "weather", "{}")],
-            id="name that grows",
-        ),
-        pytest.param(
-            [
-                calls({"index": 0, "id": "x", "function": {"name": "f", "arguments": ""}}),
-                calls({"index": 0, "id": "", "function": {"name": "", "arguments": '{"a":'}}),
-                calls({"index": 0, "id": None, "function": {"name": None, "arguments": "1}"}}),
-                calls({"index": 1, "id": None, "function": {"name": "", "arguments": ""}}),
-                calls({"index": 2}),
-            ],
-            [("x", "f", '{"a":1}')],
-            id="empty and null fields",
-        ),
-        pytest.param(
-            [
-                calls({"index": 0, "id": "x", "function": {"name": None, "arguments": ""}}),
-                calls(fragment("{}", name="f", index=1, call_id="y")),
-            ],
-            [("y", "f", "{}")],
-            id="an id of nothing",
-        ),
-        pytest.param(
-            [calls(fragment("", name="f", index=0, call_id="x")), calls(fragment({"a": 1}, index=1, call_id="x"))],
-            [("x", "f", '{"a": 1}')],
-            id="object under another index",
-        ),
-        pytest.param(
-            [
-                calls(fragment('{"a"', name="f", index=0, call_id="x")),
-                calls(fragment('{"a": 1', index=0)),
-                calls(fragment('{"a": 1}', index=0)),
-            ],
-            [("x", "f", '{"a": 1}')],
-            id="arguments that grow",
-        ),
-        pytest.param(
-            [
-                calls(fragment('{"a": ', name="f", index=0, call_id="x")),
-                {"choices": [{"message": {"tool_calls": [fragment('{"a": 1}', name="f", call_id="x")]}}]},
-            ],
-            [("x", "f", '{"a": 1}')],
-            id="half a call and then the whole",
-        ),
-        pytest.param(
-            [
-                {"choices": [{"message": {"tool_calls": [fragment('{"a": ', name="f", index=0, call_id="x")]}}]},
-                {"choices": [{"message": {"tool_calls": [fragment("1}", index=0)]}}]},
-            ],
-            [("x", "f", '{"a": 1}')],
-            id="messages as pieces",
-        ),
-        pytest.param(
-            [says(None, tool_calls=fragment('{"a": 1}', name="f", index=0, call_id="x"))],
-            [("x", "f", '{"a": 1}')],
-            id="one call that stands in no list",
-        ),
-        pytest.param([calls(fragment({"a": 1}, name="f", index=0))], [("call00001", "f", '{"a": 1}')], id="object"),
-        pytest.param([calls(fragment(None, name="f", index=0))], [("call00001", "f", "{}")], id="null"),
-        pytest.param([calls(fragment("", name="f", index=0))], [("call00001", "f", "{}")], id="empty"),
-        pytest.param([calls(fragment("oops", name="f", index=0))], [("call00001", "f", "oops")], id="no json"),
+        row("no id", [("call00001", "f", '{"a":1}')], bit('{"a":', "f", 0), bit("1}", None, 0)),
+        row("no index", [("x", "f", '{"a":1}')], bit('{"a":', "f", None, "x"), bit("1}")),
+        row("two without index", [("x", "f", "{}"), ("y", "g", "{}")],
+            (bit("{}", "f", None, "x"), bit("{}", "g", None, "y"))),
+        row("id and name repeated", [("x", "f", '{"a":1}')], bit('{"a":', "f", 0, "x"), bit("1}", "f", 0, "x"),
+            bit("", "f", 0, "x")),
+        row("two under one index", [("x", "f", "{}"), ("y", "g", "{}")],
+            (bit("{}", "f", 0, "x"), bit("{}", "g", 0, "y"))),
+        row("two under one index, the first malformed", [("x", "f", "oops"), ("y", "g", "{}")],
+            (bit("oops", "f", 0, "x"), bit("{}", "g", 0, "y"))),
+        row("two under one index without ids", [("call00001", "f", "{}"), ("call00002", "g", "{}")],
+            (bit("{}", "f", 0, ""), bit("{}", "g", 0, ""))),
+        row("one id for two", [("x", "f", "{}"), ("call00002", "f", "{}")],
+            (bit("{}", "f", 0, "x"), bit("{}", "f", 1, "x"))),
+        row("name under 0, arguments under 1", [("x", "f", '{"a":1}')], bit("", "f", 0, "x"), bit('{"a":', None, 1),
+            bit("1}", None, 1)),
+        row("id under 0, the rest under 1", [("x", "f", '{"a":1}')], bit(None, None, 0, "x"), bit('{"a":1}', "f", 1)),
+        row("an index for each fragment", [("x", "f", '{"a":1}'), ("y", "g", '{"b":2}')], bit("", "f", 0, "x"),
+            bit('{"a":1}', None, 1), bit("", "g", 2, "y"), bit('{"b":2}', None, 3)),
+        row("second head under the first index", [("x", "f", '{"a":1}'), ("y", "g", '{"b":2}')],
+            bit("", "f", 0, "x"), bit('{"a":1}', None, 0), bit("", "g", 0, "y"), bit('{"b":2}', None, 1)),
+        row("counted from 1", [("x", "f", '{"a":1}'), ("y", "g", '{"b":2}')], bit('{"a":', "f", 1, "x"),
+            bit('{"b":', "g", 2, "y"), bit("1}", None, 1), bit("2}", None, 2)),
+        row("always -1", [("x", "f", '{"a":1}'), ("y", "g", '{"b":2}')], bit('{"a":', "f", -1, "x"),
+            bit("1}", None, -1), bit('{"b":2}', "g", -1, "y")),
+        row("index as text", [("x", "f", '{"a":1}'), ("y", "g", '{"b":2}')],
+            {**bit('{"a":', "f", None, "x"), "index": "0"}, {**bit("1}"), "index": "0"},
+            {**bit('{"b":2}', "g", None, "y"), "index": "1"}),
+        row("index null", [("x", "f", '{"a":1}'), ("y", "g", '{"b":2}')],
+            {**bit('{"a":', "f", None, "x"), "index": None}, {**bit("1}"), "index": None},
+            {**bit('{"b":2}', "g", None, "y"), "index": None}),
+        row("name in each, id in the last", [("x", "f", '{"a":1}')], bit('{"a":', "f", 0), bit("1", "f", 0),
+            bit("}", "f", 0), bit("", "f", 0, "x")),
+        row("the same tool twice under one index", [("call00001", "f", '{"a":1}'), ("call00002", "f", '{"a":2}')],
+            bit('{"a":1}', "f", 0), bit("", "f", 0), bit('{"a":2}', None, 0)),
+        row("name that is short", [("call00001", "wea", '{"city": 1}')], bit('{"city"', "wea", 0),
+            bit(": 1}", None, 0)),
+        row("name in pieces", [("x", "weather", "{}")], bit("", "wea", 0, "x"), bit("", "ther", 0),
+            bit("{}", None, 0)),
+        row("name that grows", [("call00001", "weather", "{}")], bit("", "wea", 0), bit("", "weather", 0),
+            bit("{}", None, 0)),
+        row("empty and null fields", [("x", "f", '{"a":1}')],
+            {"index": 0, "id": "x", "function": {"name": "f", "arguments": ""}},
+            {"index": 0, "id": "", "function": {"name": "", "arguments": '{"a":'}},
+            {"index": 0, "id": None, "function": {"name": None, "arguments": "1}"}},
+            {"index": 1, "id": None, "function": {"name": "", "arguments": ""}}, {"index": 2}),
+        row("an id of nothing", [("y", "f", "{}")],
+            {"index": 0, "id": "x", "function": {"name": None, "arguments": ""}}, bit("{}", "f", 1, "y")),
+        row("object under another index", [("x", "f", '{"a": 1}')], bit("", "f", 0, "x"),
+            bit({"a": 1}, None, 1, "x")),
+        row("arguments that grow", [("x", "f", '{"a": 1}')], bit('{"a"', "f", 0, "x"), bit('{"a": 1', None, 0),
+            bit('{"a": 1}', None, 0)),
+        row("half a call and then the whole", [("x", "f", '{"a": 1}')], bit('{"a": ', "f", 0, "x"),
+            {"choices": [{"message": {"tool_calls": [bit('{"a": 1}', "f", None, "x")]}}]}),
+        row("messages as pieces", [("x", "f", '{"a": 1}')],
+            {"choices": [{"message": {"tool_calls": [bit('{"a": ', "f", 0, "x")]}}]},
+            {"choices": [{"message": {"tool_calls": [bit("1}", None, 0)]}}]}),
+        row("one call that stands in no list", [("x", "f", '{"a": 1}')],
+            says(None, tool_calls=bit('{"a": 1}', "f", 0, "x"))),
+        row("object", [("call00001", "f", '{"a": 1}')], bit({"a": 1}, "f", 0)),
+        row("null", [("call00001", "f", "{}")], bit(None, "f", 0)),
+        row("empty", [("call00001", "f", "{}")], bit("", "f", 0)),
+        row("no json", [("call00001", "f", "oops")], bit("oops", "f", 0)),
     ],
-)
+)  # fmt: skip
 async def test_tool_calls_are_understood_in_every_shape_servers_give_them(
     chunks: list[dict[str, Any]], expected: list[tuple[str, str, str]]
 ) -> None:
@@ -712,7 +543,7 @@ async def test_tool_calls_are_understood_in_every_shape_servers_give_them(
 
 async def test_a_name_in_every_fragment_takes_no_longer_than_the_answer() -> None:
     """Whether arguments are complete is asked at each of them."""
-    body = sse(calls(fragment("}", name="f", index=0))) * 5_000 + sse(says(None, "tool_calls"), "[DONE]")
+    body = sse(calls(bit("}", "f", 0))) * 5_000 + sse(says(None, "tool_calls"), "[DONE]")
     began = time.thread_time()
     assert len((await answer_of(body)).tool_calls) == 1
     assert time.thread_time() - began < 10
@@ -722,13 +553,13 @@ async def test_a_made_up_id_is_not_one_of_an_earlier_call() -> None:
     """A result would otherwise answer the wrong call."""
     earlier = ChatMessage(role="assistant", content="", tool_calls=(ToolCall(id="call_1", name="f", arguments="{}"),))
     request = Request(messages=(*HELLO.messages, earlier))
-    completion = await answer_of(sse(calls(fragment("{}", name="f", index=0)), "[DONE]"), request)
+    completion = await answer_of(sse(calls(bit("{}", "f", 0)), "[DONE]"), request)
     assert completion.tool_calls[0].id == "call00002"
 
 
 async def test_a_call_of_no_tool_is_an_error() -> None:
     """Nothing can be run or answered without a name."""
-    error = await failure_of(sse(calls(fragment("{}", index=0)), says(None, "tool_calls")))
+    error = await failure_of(sse(calls(bit("{}", index=0)), says(None, "tool_calls")))
     assert isinstance(error, BadCompletion)
     assert "without naming it" in str(error)
 
@@ -1553,21 +1384,31 @@ async def test_a_count_of_tokens_that_no_database_takes_is_not_believed() -> Non
 @pytest.mark.parametrize("call_id", ["x" * 41, "a b", "搜"])
 async def test_an_id_another_vendor_would_refuse_is_made_anew(call_id: str) -> None:
     """The next model of the chain reads the same history."""
-    completion = await answer_of(sse(calls(fragment("{}", name="f", index=0, call_id=call_id)), "[DONE]"))
+    completion = await answer_of(sse(calls(bit("{}", name="f", index=0, call_id=call_id)), "[DONE]"))
     assert completion.tool_calls[0].id == "call00001"
+
+
+async def test_a_filter_that_quotes_words_about_length_is_a_filter() -> None:
+    """Else one person's sentence would shorten everybody's conversations."""
+    words = "Rejected by policy: 'the prompt is too long, it exceeds the context length'"
+    for code in ("content_filter", "data_inspection_failed", "content_policy_violation"):
+        error = await failure_of(
+            json.dumps({"error": {"code": code, "message": words}}).encode(), status="400 Bad Request"
+        )
+        assert isinstance(error, ModelRefused) and error.of_request and "content filter" in str(error)
 
 
 async def test_an_id_of_an_earlier_call_is_made_anew() -> None:
     """Some servers begin with call_0 in each answer; vendors want each id once."""
     earlier = ChatMessage(role="assistant", content="", tool_calls=(ToolCall(id="call_0", name="f", arguments="{}"),))
     request = Request(messages=(*HELLO.messages, earlier))
-    completion = await answer_of(sse(calls(fragment("{}", name="f", index=0, call_id="call_0")), "[DONE]"), request)
+    completion = await answer_of(sse(calls(bit("{}", "f", 0, "call_0")), "[DONE]"), request)
     assert completion.tool_calls[0].id == "call00002"
 
 
 async def test_too_many_calls_at_once_are_refused() -> None:
     """Each of them would run."""
-    many = [fragment("{}", name="f", index=n, call_id=f"c{n}") for n in range(33)]
+    many = [bit("{}", name="f", index=n, call_id=f"c{n}") for n in range(33)]
     error = await failure_of(sse(calls(*many), "[DONE]"))
     assert isinstance(error, BadCompletion)
     assert "33 tools at once" in str(error)

@@ -11,10 +11,10 @@ import pytest
 from gateway.pipeline.policy import Rules
 from gateway.wording.texts import CATALOGUE
 from memory.chat.edits import Edits
-from memory.people.oversight import Overseer
+from memory.oversight import Overseer
+from memory.people import privacy
+from memory.people.privacy import AuditEntry
 from memory.service import Service
-from memory.store import audit
-from memory.store.audit import AuditEntry
 from memory.store.questions import Question
 from tests.kit.fakes import Clock
 from tests.kit.pipeline import World, pipeline
@@ -52,7 +52,7 @@ async def looked(world: World, reference: str, *, group: bool = False) -> list[t
         kind,
         reference,
     )
-    found: list[AuditEntry] = await world.memory.database.read(lambda reader: audit.of_owners(reader, owner, 10))
+    found: list[AuditEntry] = await world.memory.database.read(lambda reader: privacy.looks(reader, owner, 10))
     assert all(look.admin_name == f"N{ADMIN}" and look.agent == "assistant" for look in found)
     return [(look.action, look.found) for look in found]
 

@@ -21,11 +21,11 @@ from memory.chat.identities import Where, Who
 from memory.context import Context
 from memory.errors import NotWished
 from memory.forgetting.choose import Selection
-from memory.jobs.housekeeping import Keeping
+from memory.housekeeping import Keeping
 from memory.learn import keep
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
+from memory.people import privacy
 from memory.service import Service
-from memory.store import audit
 from memory.store.database import Transaction
 from memory.store.entities import Named, Type
 from memory.store.memories import Draft
@@ -541,7 +541,7 @@ async def test_privacy_says_what_is_kept_and_who_looked(talk: Talk, clock: Clock
 
         def look(tx: Transaction) -> None:
             for owner_id, found in ((ada.scope.writes_to, 12), (club.scope.writes_to, 3)):
-                audit.note(
+                privacy.note_look(
                     tx, owner_id, admin_id=bob.speaker.id, agent_id=ada.session.agent_id, action="list", found=found,
                     now=clock(),
                 )  # fmt: skip
@@ -675,7 +675,7 @@ async def test_every_look_of_an_admin_can_be_seen(talk: Talk, clock: Clock) -> N
 
         def look(tx: Transaction) -> None:
             for found in range(100, 123):
-                audit.note(
+                privacy.note_look(
                     tx, ada.scope.writes_to, admin_id=bob.speaker.id, agent_id=ada.session.agent_id, action="list",
                     found=found, now=clock() + found,
                 )  # fmt: skip

@@ -13,14 +13,14 @@ import pytest
 
 from memory.chat.identities import Where, Who
 from memory.context import Context
-from memory.jobs import reflect
+from memory.jobs import reflect, runs
 from memory.jobs.base import Night
 from memory.jobs.reflect import LIMIT
+from memory.jobs.runs import Run
 from memory.learn.model import BackgroundModel, ModelRequest, RequestRefused
 from memory.service import Service
-from memory.store import job_runs, lineage, memories, opt_outs
+from memory.store import lineage, memories
 from memory.store.database import Reader, Transaction
-from memory.store.job_runs import Run
 from memory.store.memories import Draft, Memory
 from tests.kit.fakes import DAY, Clock
 from tests.kit.forgetting import forgotten_alone
@@ -352,7 +352,7 @@ async def test_nobody_who_wants_nothing_learned_is_looked_back_on(tmp_path: Path
     async with thinking(tmp_path, clock) as (memory, model):
         ada = await met(memory, clock)
         await told(memory, ada, clock, "boat", "north", "charts", origin="told")
-        await memory.database.write(lambda tx: opt_outs.learn_from(tx, ada.speaker.person_id, False))
+        await memory.privacy.learn_from(ada, False)
         assert (await look_back(memory, clock)).counts == {} and model.asked == []
 
 
@@ -424,7 +424,7 @@ async def test_it_never_fades(tmp_path: Path, clock: Clock) -> None:
         run = await memory.jobs.run("assistant", "decay", "2036-11-20")
         assert run is not None and run.counts == {"archived": 3}
         assert len(await reflections(memory, ada)) == 1
-        assert await memory.database.read(lambda r: job_runs.undone(r, "decay", ada.scope.writes_to)) == []
+        assert await memory.database.read(lambda r: runs.undone(r, "decay", ada.scope.writes_to)) == []
 
 
 @pytest.mark.parametrize("people", [1, 7])

@@ -24,10 +24,11 @@ from agents.llm import (
     ModelError,
     ModelRefused,
     ModelUnpaid,
+    Picture,
     Request,
     ToolSpec,
 )
-from agents.providers.adapter import Adapter
+from agents.providers.adapter import UNSEEN, Adapter
 from agents.providers.connect import connect
 from agents.providers.errors import Refusal
 from agents.providers.quirks import Learned
@@ -554,10 +555,46 @@ async def test_a_refusal_that_repeats_the_conversation_is_read_and_not_quoted() 
     assert "Lisbon" not in str(caught.value)
 
 
+def test_a_short_refusal_that_names_a_short_word_of_the_person_repeats_it() -> None:
+    """However little it says besides."""
+    for text, asked in (("no, Ada", "Ada"), ("Ada", "Ada"), ("x" * 290 + " Ada", "Ada"), ("I am Ada Lovelace", "Ada")):
+        refusal = Refusal(text=text).apart_from([asked], model="m-4")
+        assert refusal.repeats and refusal.echoes and refusal.quoted == ""
+    late = Refusal(text="x" * 320 + " the sun shone on us all").apart_from(["and the sun shone on us"], model="m-4")
+    assert late.echoes and not late.repeats and late.quoted
+    assert not Refusal(text="no, Adam").apart_from(["Ada"], model="m-4").echoes
+
+
 async def test_an_answer_longer_than_the_whole_context_is_made_shorter() -> None:
     """vLLM's words name the context, although no shorter conversation helps."""
     message = "max_tokens=32000 cannot be greater than max_model_len=4096. Please request fewer output tokens."
     await taught(400, _openai(message), {"max_tokens": 4096})
+
+
+NO_IMAGE = "this model does not support image input, my friend"
+SEEN = (Picture(media_type="image/png", data=b"png"),)
+
+
+@pytest.mark.parametrize(
+    ("words", "pictures", "different"),
+    [
+        ("max_tokens=32000 cannot be greater than max_model_len=4096, please.", (), {"max_tokens": 4096}),
+        ("the sun shone on us. " * 18 + "top_p is not supported", (), {"top_p": None}),
+        (NO_IMAGE, SEEN, {"messages": [{"role": "user", "content": f"{NO_IMAGE}\n{UNSEEN}"}]}),
+    ],
+)
+async def test_a_refusal_in_the_persons_own_words_teaches_for_that_call_alone(
+    words: str, pictures: tuple[Picture, ...], different: Different
+) -> None:
+    """One person's words must not shorten or blind the answers to everybody."""
+    request = Request(messages=(ChatMessage(role="user", content=words, pictures=pictures),))
+    learned = Learned()
+    async with (
+        serving(Strict(400, _openai(words), different)) as address,
+        provider_at(address, learned=learned, sees=True) as provider,
+    ):
+        assert (await provider.complete(request)).text == "Hello."
+    assert not any(learned.values())
 
 
 async def test_a_request_that_is_too_long_teaches_nothing() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.kit.patience import until
 from tests.kit.served import ANN, BOB, TELEGRAM_TOKEN, Clock, Served
-from tests.platforms.telegram import Control, running
+from tests.platforms.telegram import Control, serving
 
 GROUP = -5_001
 
@@ -72,7 +72,7 @@ class Bot:
 @pytest.fixture
 async def bot(tmp_path: Path) -> AsyncIterator[Bot]:
     clock = Clock()
-    async with running(token=TELEGRAM_TOKEN) as telegram:
+    async with serving((TELEGRAM_TOKEN,)) as telegram:
         await telegram.group(GROUP, kind="group", title="Walkers")
         served = Served(tmp_path, telegram=telegram, now=clock)
         config = tmp_path / "config.yaml"

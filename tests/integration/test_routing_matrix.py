@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal
 
 import httpx
 import pytest
@@ -21,8 +21,6 @@ from channels.base import Place
 from gateway.wording.texts import CATALOGUE
 from tests.kit.patience import SECONDS
 from tests.kit.transcripts import ADA, BOB, REEF, ROOT, a_discord, a_telegram, known, serving
-from tests.platforms import discord as discords
-from tests.platforms import telegram as telegrams
 
 Kind = Literal["plain", "long", "stream", "command", "press", "failed", "answer now", "show again"]
 KINDS: tuple[Kind, ...] = ("plain", "long", "stream", "command", "press", "failed", "answer now", "show again")
@@ -61,16 +59,19 @@ class Room:
     gone: bool = False
 
 
-class World(Protocol):
+class World:
     """A platform with all kinds of places, and what the test does there."""
 
-    rooms: list[Room]
     #: How a platform calls the request that shows an answer of each kind.
     methods: dict[Kind, str]
     #: Whether it is asked before an answer that may have been shown is shown again.
     offers: bool
     #: Answers that change a message which stands there, and so come also where nothing new can be said.
     changes: frozenset[Kind]
+
+    def __init__(self, platform: Any) -> None:
+        self.platform = platform
+        self.rooms: list[Room] = []
 
     async def say(self, room: Room, text: str, *, sent_at: float | None = None) -> None: ...
 
@@ -81,27 +82,20 @@ class World(Protocol):
 
     async def stands(self) -> dict[str, list[str]]:
         """The bot's messages in each room by its name, what is elsewhere under "elsewhere"."""
+        raise NotImplementedError
 
     async def dead(self) -> str:
         """Returns what an admin is told of rows that could not be delivered."""
+        raise NotImplementedError
 
-    async def count(self, method: str) -> int: ...
+    async def count(self, method: str) -> int:
+        return int((await self.platform.state())["requests"].get(method, 0))
 
-    async def until(self, method: str, count: int) -> None: ...
-
-    async def shown(self, text: str, count: int) -> None: ...
-
-    async def fault(self, do: Literal["hang", "reset", "status"], method: str, text: str | None = None) -> None: ...
-
-    async def heal(self) -> None: ...
-
-    async def rest(self) -> None:
-        """Waits until the bot has nothing more to do."""
-
-    async def script(self, *, ms: float) -> None: ...
+    async def fault(self, do: str, method: str, text: str | None = None) -> None:
+        await self.platform.fault(do, method=method, text=text, status=401, times=0)
 
 
-class Telegram:
+class Telegram(World):
     offers = True
     changes: frozenset[Kind] = frozenset({"stream", "press"})
     methods: dict[Kind, str] = dict.fromkeys(KINDS, "sendMessage") | {
@@ -109,12 +103,8 @@ class Telegram:
         "press": "editMessageText",
     }
 
-    def __init__(self, platform: telegrams.Control) -> None:
-        self._platform = platform
-        self.rooms: list[Room] = []
-
     async def build(self) -> None:
-        platform = self._platform
+        platform = self.platform
         # A topic is opened in a chat that is there; what was said in it is not part of this.
         await platform.say("/start", user=BOB, name="Bob")
         async with httpx.AsyncClient(timeout=SECONDS) as client:
@@ -159,23 +149,23 @@ class Telegram:
     async def say(self, room: Room, text: str, *, sent_at: float | None = None) -> None:
         called = "@remora_test_bot " if room.home < 0 else ""
         at = None if sent_at is None else int(sent_at)
-        await self._platform.say(called + text, user=room.user, chat=room.home, thread=room.topic, sent_at=at)
+        await self.platform.say(called + text, user=room.user, chat=room.home, thread=room.topic, sent_at=at)
 
     async def command(self, room: Room, name: str, argument: str) -> None:
-        await self._platform.say(
+        await self.platform.say(
             f"/{name}@remora_test_bot {argument}", user=room.user, chat=room.home, thread=room.topic
         )
 
     async def press(self, room: Room, *, last: bool) -> None:
-        shown = (await self._platform.state())["chats"][str(room.home)]["messages"]
+        shown = (await self.platform.state())["chats"][str(room.home)]["messages"]
         message = next(one for one in reversed(shown) if "reply_markup" in one)
         button = message["reply_markup"]["inline_keyboard"][-1 if last else 0][-1 if last else 0]
-        await self._platform.press(message["message_id"], button["callback_data"], chat=room.home, user=room.user)
+        await self.platform.press(message["message_id"], button["callback_data"], chat=room.home, user=room.user)
 
     async def stands(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         where = {(room.home, room.topic): room.name for room in self.rooms} | {(ROOT, None): "admin"}
-        for chat, known_of in (await self._platform.state())["chats"].items():
+        for chat, known_of in (await self.platform.state())["chats"].items():
             for message in known_of["messages"]:
                 topic = message.get("message_thread_id") if message.get("is_topic_message") else None
                 if message["by_bot"] and not message["deleted"]:
@@ -183,33 +173,12 @@ class Telegram:
         return found
 
     async def dead(self) -> str:
-        await self._platform.say("/dead", user=ROOT)
-        await self._platform.wait(chat=ROOT, bot_messages=1)
-        return (await self._platform.texts(ROOT))[-1]
-
-    async def count(self, method: str) -> int:
-        return int((await self._platform.state())["requests"].get(method, 0))
-
-    async def until(self, method: str, count: int) -> None:
-        await self._platform.wait(method=method, count=count)
-
-    async def shown(self, text: str, count: int) -> None:
-        await self._platform.wait(text=text, bot_messages=count)
-
-    async def fault(self, do: Literal["hang", "reset", "status"], method: str, text: str | None = None) -> None:
-        await self._platform.fault(do, method=method, text=text, status=401, times=0)
-
-    async def heal(self) -> None:
-        await self._platform.heal()
-
-    async def rest(self) -> None:
-        await self._platform.wait(delivered=True, idle=0.3)
-
-    async def script(self, *, ms: float) -> None:
-        await self._platform.script_model({"long": LONG}, ms=ms)
+        await self.platform.say("/dead", user=ROOT)
+        await self.platform.wait(chat=ROOT, bot_messages=1)
+        return str((await self.platform.texts(ROOT))[-1])
 
 
-class Discord:
+class Discord(World):
     offers = False
     changes: frozenset[Kind] = frozenset({"command", "press"})
     methods: dict[Kind, str] = dict.fromkeys(KINDS, "send") | {
@@ -218,13 +187,10 @@ class Discord:
         "command": "edit_original",
     }
 
-    def __init__(self, platform: discords.Control) -> None:
-        self._platform = platform
-        self.rooms: list[Room] = []
-        self._admin = 0
+    _admin = 0
 
     async def build(self) -> None:
-        platform = self._platform
+        platform = self.platform
         text = await platform.add_channel("general", guild=REEF)
         news = await platform.add_channel("news", guild=REEF, kind="announcement")
         forum = await platform.add_channel("questions", guild=REEF, kind="forum")
@@ -266,23 +232,23 @@ class Discord:
         ]
 
     async def say(self, room: Room, text: str, *, sent_at: float | None = None) -> None:
-        called = "" if room.name == "direct" else f"{self._platform.mention} "
-        await self._platform.say(called + text, user=room.user, name="Ada", channel=room.home, sent_at=sent_at)
+        called = "" if room.name == "direct" else f"{self.platform.mention} "
+        await self.platform.say(called + text, user=room.user, name="Ada", channel=room.home, sent_at=sent_at)
 
     async def command(self, room: Room, name: str, argument: str) -> None:
         option = {"remember": "text", "forget": "what"}[name]
-        await self._platform.slash(name, {option: argument}, user=room.user, channel=room.home)
+        await self.platform.slash(name, {option: argument}, user=room.user, channel=room.home)
 
     async def press(self, room: Room, *, last: bool) -> None:
-        shown = (await self._platform.state())["channels"][str(room.home)]["messages"]
+        shown = (await self.platform.state())["channels"][str(room.home)]["messages"]
         message = next(one for one in reversed(shown) if one["components"])
         button = message["components"][-1 if last else 0]["components"][-1 if last else 0]
-        await self._platform.press(int(message["id"]), button["custom_id"], user=room.user)
+        await self.platform.press(int(message["id"]), button["custom_id"], user=room.user)
 
     async def stands(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         where = {room.home: room.name for room in self.rooms} | {self._admin: "admin"}
-        for channel, known_of in (await self._platform.state())["channels"].items():
+        for channel, known_of in (await self.platform.state())["channels"].items():
             for message in known_of["messages"]:
                 if message["by_bot"] and not (message["deleted"] or message["loading"]):
                     assert message["only_for"] in (None, ADA)
@@ -292,30 +258,9 @@ class Discord:
 
     async def dead(self) -> str:
         # Not among the commands that Discord offers in private chats: typed, it is one.
-        await self._platform.say("/dead", user=ROOT)
-        await self._platform.wait(channel=self._admin, bot_messages=1)
-        return (await self._platform.texts(self._admin))[-1].replace("\\", "")
-
-    async def count(self, method: str) -> int:
-        return int((await self._platform.state())["requests"].get(method, 0))
-
-    async def until(self, method: str, count: int) -> None:
-        await self._platform.wait(method=method, count=count)
-
-    async def shown(self, text: str, count: int) -> None:
-        await self._platform.wait(text=text, bot_messages=count)
-
-    async def fault(self, do: Literal["hang", "reset", "status"], method: str, text: str | None = None) -> None:
-        await self._platform.fault(do, method=method, text=text, status=401, times=0)
-
-    async def heal(self) -> None:
-        await self._platform.heal()
-
-    async def rest(self) -> None:
-        await self._platform.wait(delivered=True, idle=0.3)
-
-    async def script(self, *, ms: float) -> None:
-        await self._platform.script_model({"long": LONG}, ms=ms)
+        await self.platform.say("/dead", user=ROOT)
+        await self.platform.wait(channel=self._admin, bot_messages=1)
+        return str((await self.platform.texts(self._admin))[-1]).replace("\\", "")
 
 
 @asynccontextmanager
@@ -348,10 +293,10 @@ async def test_answer_stands_where_it_was_asked_for_or_in_dead(
         ready, shown = await world.stands(), await world.count(world.methods[kind])
         await world.fault("hang", world.methods[kind])
         await asyncio.gather(*(_ask(world, room, kind) for room in world.rooms))
-        await world.until(world.methods[kind], shown + len(world.rooms))
+        await world.platform.wait(method=world.methods[kind], count=shown + len(world.rooms))
         await asyncio.gather(*(room.shut() for room in world.rooms if room.shut is not None))
-        await world.heal()
-        await world.rest()
+        await world.platform.heal()
+        await world.platform.wait(delivered=True, idle=0.3)
         after = await world.stands()
         told = await world.dead()
 
@@ -363,28 +308,28 @@ async def test_answer_stands_where_it_was_asked_for_or_in_dead(
 
 async def _prepare(world: World, kind: Kind) -> None:
     """All that comes before the answer which is looked at."""
-    await world.script(ms=300 if kind == "stream" else 0)
+    await world.platform.script_model({"long": LONG}, ms=300 if kind == "stream" else 0)
     match kind:
         case "failed":
             await world.fault("status", "model")
         case "press":
             await asyncio.gather(*(world.command(room, "remember", "I like tea") for room in world.rooms))
-            await world.shown("Saved", len(world.rooms))
+            await world.platform.wait(text="Saved", bot_messages=len(world.rooms))
             ids = {name: texts[-1].split()[1].strip("():") for name, texts in (await world.stands()).items()}
             await asyncio.gather(*(world.command(room, "forget", ids[room.name]) for room in world.rooms))
-            await world.shown("or just yes", len(world.rooms))
+            await world.platform.wait(text="or just yes", bot_messages=len(world.rooms))
         case "answer now":
             stale = time.time() - STALE
             await asyncio.gather(*(world.say(room, QUESTION, sent_at=stale) for room in world.rooms))
-            await world.shown(CATALOGUE["en"]["late.ask"], len(world.rooms))
+            await world.platform.wait(text=CATALOGUE["en"]["late.ask"], bot_messages=len(world.rooms))
         case "show again":
             await world.fault("reset", world.methods[kind], "Answer to")
             await asyncio.gather(*(world.say(room, QUESTION) for room in world.rooms))
             if world.offers:
-                await world.shown(CATALOGUE["en"]["again.ask"], len(world.rooms))
+                await world.platform.wait(text=CATALOGUE["en"]["again.ask"], bot_messages=len(world.rooms))
             else:
-                await world.until(world.methods[kind], len(world.rooms))
-            await world.heal()
+                await world.platform.wait(method=world.methods[kind], count=len(world.rooms))
+            await world.platform.heal()
 
 
 async def _ask(world: World, room: Room, kind: Kind) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from memory.chat.edits import Edits
-from memory.people.oversight import Overseer
-from memory.people.privacy import Linking
+from memory.oversight import Overseer
+from memory.people.linking import Linking
 from memory.service import Service
 from tests.kit.canaries import PLACES, Spot, World
 from tests.kit.stores import AGENTS

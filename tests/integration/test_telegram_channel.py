@@ -483,15 +483,6 @@ async def test_edit_turns_a_message_into_another(telegram: Control) -> None:
     assert "reply_markup" not in await shown(telegram)
 
 
-async def test_edit_repeated_is_a_success(telegram: Control) -> None:
-    """After a crash the edit is made again, and Telegram says that nothing changed."""
-    await known(telegram)
-    channel = bot(telegram)
-    first = await channel.send(row("…"))
-    assert [await channel.send(row("the answer", edits=first)) for _ in range(2)] == [first, first]
-    assert await telegram.texts(ADA) == ["the answer"]
-
-
 async def test_edit_of_what_is_gone_tells_so(telegram: Control) -> None:
     """Then saying it anew is safe."""
     said = await telegram.say("mine", user=ADA)
@@ -662,7 +653,7 @@ async def test_one_limited_chat_holds_up_no_other_but_two_do(telegram: Control) 
         await telegram.say("hello", user=user)
     for chat, seconds in ((1, 10), (2, 20)):
         await channel.send(row("first", place(3)))
-        await telegram.fault("flood", method="sendMessage", chat=chat, retry_after=seconds)
+        await telegram.fault("flood", method="sendMessage", place=chat, retry_after=seconds)
         with pytest.raises(TelegramRateLimited):
             await channel.send(row("hello", place(chat)))
     with pytest.raises(TelegramRateLimited) as caught:
@@ -822,18 +813,6 @@ async def test_wish_to_wait_is_kept_by_polls_too(telegram: Control) -> None:
     assert sleep.waits[0] == 4
 
 
-async def test_revoked_token_ends_the_run(telegram: Control) -> None:
-    """Only the operator can help, so it is said at once and tried seldom."""
-    channel = bot(telegram)
-    task = asyncio.create_task(channel.run(Host()))
-    await telegram.wait(polling=True)
-    await telegram.revoke()
-    async with limit():
-        with pytest.raises(ChannelRefused, match="token"):
-            await task
-    assert "token" in channel.health().trouble
-
-
 async def test_webhook_is_not_silently_removed(telegram: Control) -> None:
     """Somebody else's program may live by it."""
     call = f"{telegram.url}/bot{telegram.token}"
@@ -867,16 +846,6 @@ async def test_menu_is_offered_once(telegram: Control) -> None:
     assert sorted(menus) == ["all_group_chats/", "all_private_chats/"]
     assert {tuple(command["command"] for command in menu) for menu in menus.values()} == {("help", "long")}
     assert len(await telegram.requests("setMyCommands")) == 2
-
-
-async def test_error_of_the_host_is_not_swallowed(telegram: Control) -> None:
-    """A bug must be seen, and the message must come again."""
-    host = Host(refusals=[RuntimeError("a bug")])
-    await telegram.say("keep this", user=ADA)
-    with pytest.raises(RuntimeError, match="a bug"):
-        await bot(telegram).run(host)
-    async with running(bot(telegram), host):
-        await host.hears(2)
 
 
 async def test_probe_tells_whose_token_it_is(telegram: Control) -> None:

@@ -20,10 +20,11 @@ from memory.context import Context
 from memory.errors import StoreBusy, StoreUnwritable
 from memory.forgetting import retention
 from memory.forgetting.forgetting import Forgetting, Scrubbing
-from memory.jobs.housekeeping import Housekeeping, Keeping
+from memory.housekeeping import Housekeeping, Keeping
+from memory.jobs import runs
 from memory.recall.search import Search
 from memory.service import Service
-from memory.store import history, job_runs, vectors
+from memory.store import history, vectors
 from memory.store.attachments import Attached
 from memory.store.database import Transaction
 from memory.store.history import Utterance
@@ -218,10 +219,10 @@ async def test_old_runs_go_and_paid_vectors_but_not_what_was_taken_back(tmp_path
 
         def act(tx: Transaction) -> None:
             for n, job in enumerate(("decay", "enrich", "merge")):
-                run = job_runs.begin(tx, job, 1, "2026-11-21", now=clock() + n * 300 * DAY)
+                run = runs.begin(tx, job, 1, "2026-11-21", now=clock() + n * 300 * DAY)
                 assert run is not None
-                job_runs.add_items(tx, run.id, [ada.scope.writes_to])
-                job_runs.end_item(tx, run.id, ada.scope.writes_to, "undone" if job == "enrich" else "done", now=clock())
+                runs.add_items(tx, run.id, [ada.scope.writes_to])
+                runs.end_item(tx, run.id, ada.scope.writes_to, "undone" if job == "enrich" else "done", now=clock())
             vectors.cache(tx, 2 * memory_id, {b"h": np.zeros(4, dtype="<f4")}, now=clock())
 
         await wrote(memory, act)

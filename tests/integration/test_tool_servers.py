@@ -14,14 +14,15 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from structlog.testing import capture_logs
 
 from agents.foreign import installed
 from agents.spec import ServerSpec
 from agents.tools import ToolError
 from agents.toolservers import results
 from agents.toolservers.session import OutcomeUnknown
+from gateway.ops.telemetry import configure
 from gateway.pipeline.policy import Rules
+from memory.text.secrets.redact import redact
 from tests.kit import tool_servers
 from tests.kit.bench import Handset, Talk
 from tests.kit.fakes import Clock, calls
@@ -237,14 +238,15 @@ async def test_a_server_that_floods_is_ended_before_it_fills_memory(tmp_path: Pa
 
 async def test_garbage_between_the_lines_is_passed_over(tmp_path: Path) -> None:
     """Some programs print what they please. The operator is told of the server once, without a word of it."""
-    with capture_logs() as logged:
-        async with running(spec(tmp_path, "rogue", "garble", "instruct")) as server:
-            garble = await tool(server, "garble")
-            assert await garble.call({}) == "garbled"
-            assert await garble.call({}) == "garbled"
-            assert "Ignore" in await (await tool(server, "instruct")).call({})
-    (noise,) = [line for line in logged if line["event"] == "toolserver.noise"]
-    assert noise["server"] == "rogue" and "Segmentation" not in str(logged)
+    configure(level="info", format="json", file=tmp_path / "log", redact=redact)
+    async with running(spec(tmp_path, "rogue", "garble", "instruct")) as server:
+        garble = await tool(server, "garble")
+        assert await garble.call({}) == "garbled"
+        assert await garble.call({}) == "garbled"
+        assert "Ignore" in await (await tool(server, "instruct")).call({})
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text("utf-8").splitlines()]
+    assert [line["server"] for line in lines if line["level"] == "warning"] == ["rogue"]
+    assert "Segmentation" not in str(lines)
 
 
 async def test_a_server_that_does_not_start_is_left_alone_for_a_while(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Talks about memory itself: seen, put right, forgotten, handed out; who may see it; one person with two accounts.
 
-They are written down as in test_transcripts.py, and to be read as the person they are with would read them.
+They are written down by tests/kit/transcripts.py, and to be read as the person they are with would read them.
 """
 
 from __future__ import annotations

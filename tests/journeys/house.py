@@ -47,13 +47,13 @@ class House:
         bots = ""
         if telegram is not None:
             bots += (
-                f"  telegram:\n    - {{token: '{TELEGRAM_TOKEN}', base_url: '{telegram.url}', allow: [7, 8], "
-                "admins: [7]}\n"
+                f"  telegram:\n    - {{token: '{TELEGRAM_TOKEN}', base_url: '{telegram.url}', "
+                f"allow: {[*range(7, 15)]}, admins: [7]}}\n"
             )
         if discord is not None:
             bots += (
-                f"  discord:\n    - {{token: '{discord.token}', base_url: '{discord.api_url}', allow: [{ADA}, {BEN}], "
-                f"admins: [{ADA}]}}\n"
+                f"  discord:\n    - {{token: '{discord.token}', base_url: '{discord.api_url}', "
+                f"allow: {[*range(ADA, BEN + 8)]}, admins: [{ADA}]}}\n"
             )
         with (folder / "config.yaml").open("a", encoding="utf-8") as config:
             config.write(f"http: {{port: {self.port}}}\n{settings}" + (f"channels:\n{bots}" if bots else ""))

@@ -9,17 +9,15 @@ from pathlib import Path
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 import pytest
-from playwright.async_api import BrowserContext, Response
+from playwright.async_api import Browser, BrowserContext, Response
 from playwright.async_api import Page as Tab
 
 from tests.journeys.house import House
-from tests.journeys.talk import held
+from tests.journeys.talk import LEAD, TALK, held_by_many
 from tests.kit.browser import MISSING, chromium, found
 from tests.kit.patience import SECONDS, until
 
 pytestmark = pytest.mark.skipif(found() is None, reason=MISSING)
-#: Seconds in which a person reads an answer: as many as the shipped limit asks for between two messages.
-_READS = 2.0
 #: The most pages of one kind that are opened.
 _ALIKE = 20
 
@@ -28,19 +26,16 @@ async def test_an_hour_on_the_page_goes_without_a_fault(tmp_path: Path) -> None:
     """Talk, a file of 3 MB, a second tab, every page and every link, and a restart in between."""
     house = House(tmp_path)
     async with chromium() as browser:
-        context = await browser.new_context(viewport={"width": 900, "height": 700})
-        context.set_default_timeout(SECONDS * 1000)
-        watch = Watch(context)
+        watch = Watch()
         async with house.open():
-            tab = await context.new_page()
-            await tab.goto((await asyncio.to_thread(house.run, "web")).strip())
-            await tab.get_by_role("button", name=re.compile("Continue")).click()
+            tabs = [await signed_in(browser, watch, house, f"person{n}") for n in range(len(TALK))]
+            answers = await held_by_many([Chat(each).ask for each in tabs])
+            tab = tabs[LEAD]
             chat = Chat(tab)
-            answers = await held(chat.ask)
             await chat.sees_the_end()
             await tab.reload()
             await chat.sees_the_end()
-            second = await context.new_page()
+            second = await tab.context.new_page()
             await second.goto(tab.url)
             await chat.send("I am allergic to sesame")
             await second.locator(".item.theirs", has_text="sesame").last.wait_for()
@@ -58,17 +53,30 @@ async def test_an_hour_on_the_page_goes_without_a_fault(tmp_path: Path) -> None:
             await tab.reload()
             watch.troubles.clear()
             await tab.reload()
-            answers.append(await chat.ask("Where do I live?", "Braga"))
+            answers.append(await chat.ask("what is the number of my locker?", "12"))
             await chat.sees_the_end()
             troubles += watch.troubles
         assert [*troubles, *house.troubles(*answers)] == []
 
 
-class Watch:
-    """Keeps what went wrong in a browser: refusals, errors of scripts, and errors on its console."""
+async def signed_in(browser: Browser, watch: Watch, house: House, person: str) -> Tab:
+    """Returns a tab of a person with a browser of their own."""
+    context = await browser.new_context(viewport={"width": 900, "height": 700})
+    context.set_default_timeout(SECONDS * 1000)
+    watch.over(context)
+    tab = await context.new_page()
+    await tab.goto((await asyncio.to_thread(house.run, "web", "--as", person)).strip())
+    await tab.get_by_role("button", name=re.compile("Continue")).click()
+    return tab
 
-    def __init__(self, context: BrowserContext) -> None:
+
+class Watch:
+    """Keeps what went wrong in browsers: refusals, errors of scripts, and errors on their consoles."""
+
+    def __init__(self) -> None:
         self.troubles: list[str] = []
+
+    def over(self, context: BrowserContext) -> None:
         context.on("response", self._response)
         context.on("weberror", lambda error: self.troubles.append(str(error.error)))
         context.on("console", lambda line: self.troubles.append(line.text) if line.type == "error" else None)
@@ -85,7 +93,6 @@ class Chat:
         self._tab = tab
 
     async def send(self, text: str) -> None:
-        await asyncio.sleep(_READS)
         await self._tab.fill("#text", text)
         await self._tab.press("#text", "Enter")
 

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from openai import AsyncOpenAI
 
 from tests.journeys.house import House
-from tests.journeys.talk import held
+from tests.journeys.talk import LEAD, TALK, held_by_many
 from tests.kit.patience import SECONDS
 from tests.kit.served import environment
 
@@ -26,14 +27,13 @@ from tests.kit.served import environment
 _API = "api: {enabled: true}\n"
 
 
-def opened_to_programs(folder: Path) -> tuple[House, str]:
-    """Returns an installation that lets programs in, and a person's key."""
-    house = House(folder, settings=_API)
-    house.run("chat", "--as", "ada", "--once", "hello")
-    printed = house.run("keys", "make", "chat,read,write Journey", "--person", "console:ada")
+def key_of(house: House, person: str) -> str:
+    """Returns the key of a new person."""
+    house.run("chat", "--as", person, "--once", "hello")
+    printed = house.run("keys", "make", "chat,read,write Journey", "--person", f"console:{person}")
     key = re.search(r"rk_[\w-]+", printed)
     assert key is not None, printed
-    return house, key[0]
+    return key[0]
 
 
 async def test_an_hour_through_the_api_goes_without_a_fault(tmp_path: Path) -> None:
@@ -41,16 +41,19 @@ async def test_an_hour_through_the_api_goes_without_a_fault(tmp_path: Path) -> N
 
     A key has its requests a minute; the client waits and asks again, as it does for everybody.
     """
-    house, key = opened_to_programs(tmp_path)
+    house = House(tmp_path, settings=_API)
+    keys = [key_of(house, f"person{n}") for n in range(len(TALK))]
+    headers = {"Authorization": f"Bearer {keys[LEAD]}"}
     async with (
         httpx2.AsyncClient(trust_env=False, timeout=SECONDS) as transport,
-        AsyncOpenAI(api_key=key, base_url=f"{house.url}/v1", http_client=transport, max_retries=20) as client,
-        httpx.AsyncClient(
-            base_url=f"{house.url}/v1", headers={"Authorization": f"Bearer {key}"}, trust_env=False, timeout=SECONDS
-        ) as plain,
+        httpx.AsyncClient(base_url=f"{house.url}/v1", headers=headers, trust_env=False, timeout=SECONDS) as plain,
     ):
+        clients = [
+            AsyncOpenAI(api_key=key, base_url=f"{house.url}/v1", http_client=transport, max_retries=20) for key in keys
+        ]
+        client = clients[0]
 
-        async def ask(words: str, expected: str) -> str:
+        async def ask(words: str, expected: str, *, client: AsyncOpenAI = client) -> str:
             messages: list[Any] = [{"role": "user", "content": words}]
             answer = await client.chat.completions.create(model="assistant", messages=messages)
             text = answer.choices[0].message.content or ""
@@ -59,7 +62,7 @@ async def test_an_hour_through_the_api_goes_without_a_fault(tmp_path: Path) -> N
 
         async with house.open():
             assert [model.id async for model in client.models.list()] == ["assistant"]
-            answers = await held(ask)
+            answers = await held_by_many([partial(ask, client=each) for each in clients])
             stream = await client.chat.completions.create(
                 model="assistant", messages=[{"role": "user", "content": "Where do I live?"}], stream=True
             )
@@ -100,7 +103,8 @@ class _Any(dict[str, str]):
 
 async def test_an_hour_of_tools_goes_without_a_fault(tmp_path: Path) -> None:
     """Every tool over HTTP and over stdio, and a restart in between."""
-    house, key = opened_to_programs(tmp_path)
+    house = House(tmp_path, settings=_API)
+    key = key_of(house, "ada")
     answers: list[str] = []
 
     async def call(client: Any, tool: str, **arguments: Any) -> Any:

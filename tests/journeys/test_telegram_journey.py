@@ -6,23 +6,25 @@ import time
 from pathlib import Path
 
 from tests.journeys.house import House
-from tests.journeys.talk import Reader, held
-from tests.kit.patience import SECONDS
+from tests.journeys.talk import TALK, Reader, held_by_many
 from tests.kit.served import TELEGRAM_TOKEN
-from tests.platforms.telegram import Control, running
+from tests.platforms.telegram import Control, serving
 
 ADA, BEN, GROUP = 7, 8, -1001234
+#: The first of those who talk beside Ada.
+FIRST = 9
 #: Seconds between two messages of a person who reads the answers.
 _READS = 6.0
 
 
 async def test_an_hour_on_telegram_goes_without_a_fault(tmp_path: Path) -> None:
     """Talk, a file of 3 MB, a picture, an edit, buttons, a group, and a restart in between."""
-    async with running(token=TELEGRAM_TOKEN) as telegram:
+    async with serving((TELEGRAM_TOKEN,)) as telegram:
         house = House(tmp_path, telegram=telegram)
         chat, group = Chat(telegram, ADA), Chat(telegram, GROUP)
         async with house.open():
-            answers = await held(chat.ask)
+            others = [Chat(telegram, user) for user in range(FIRST, FIRST + len(TALK) - 1)]
+            answers = await held_by_many([chat.ask, *(each.ask for each in others)])
             await telegram.say(user=ADA, document=b"the plan " * 340_000, filename="plan.txt", mime="text/plain")
             answers.append(await chat.until(r"\w"))
             await telegram.say("what is this?", user=ADA, photo=b"\x89PNG\r\n\x1a\n" + bytes(100_000))
@@ -34,7 +36,7 @@ async def test_an_hour_on_telegram_goes_without_a_fault(tmp_path: Path) -> None:
                 pass
             await chat.ask("/forget walnuts", "Forget this")
             await chat.press("and the words")
-            await telegram.wait(chat=ADA, bot_messages=2, text="Forgotten", timeout=SECONDS)
+            await telegram.wait(chat=ADA, text="Forgotten")
             await telegram.group(GROUP, kind="supergroup", title="Choir", forum=False, bot_admin=False)
             await telegram.say("/allow@remora_test_bot here", user=ADA, chat=GROUP)
             answers.append(await group.until(r"\w"))

@@ -30,7 +30,7 @@ from gateway.pipeline.store import Store
 from gateway.reception.router import Router
 from gateway.reception.sharing import Sharing
 from memory.context import Context
-from memory.jobs.housekeeping import Keeping
+from memory.housekeeping import Keeping
 from memory.learn.agents import AgentMemory
 from memory.learn.learner import Triggers
 from memory.service import Service

@@ -25,14 +25,15 @@ from memory.chat.identities import Where, Who
 from memory.chat.turns import Outcome, Said, Turn
 from memory.chat.window import TurnMaterial
 from memory.context import Context
-from memory.jobs.housekeeping import Keeping
+from memory.housekeeping import Keeping
 from memory.learn import keep
 from memory.learn.agents import AgentMemory
 from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
 from memory.mailbox.outbox import Part
-from memory.people.oversight import Overseer
-from memory.people.privacy import Linking, Note
+from memory.oversight import Overseer
+from memory.people.linking import Linking, Note
+from memory.people.privacy import Look as LookAction
 from memory.recall.embed import Embedder, TokenEmbedder, Tokens, chunks, normalised
 from memory.recall.embedding import Embedders
 from memory.recall.recall import Budget
@@ -40,7 +41,6 @@ from memory.service import Service
 from memory.setup import SearchSetup
 from memory.store import memories
 from memory.store.attachments import Attached
-from memory.store.audit import Action as LookAction
 from memory.store.database import Database, Reader, Row, Transaction
 from memory.store.history import Utterance
 from memory.store.memories import Draft

@@ -33,7 +33,7 @@ from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store
 from gateway.reception.router import Router
 from gateway.reception.sharing import Sharing
-from memory.jobs.housekeeping import Keeping
+from memory.housekeeping import Keeping
 from memory.learn.agents import AgentMemory
 from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel

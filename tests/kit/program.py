@@ -35,7 +35,7 @@ from gateway.commands import plain
 from memory.text.secrets.redact import redact
 from memory.text.sentences import parts
 from memory.text.simplified import simplified
-from memory.text.times.days import days_named
+from memory.text.times.spans import days_named
 from tests.kit import stalls
 from tests.kit.patience import SECONDS
 

@@ -17,7 +17,7 @@ from channels.api import API, ApiChannel
 from channels.ids import FORMATS
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.store import Roster
-from memory.chat.keyring import SCOPES as KEY_SCOPES
+from memory.people.keyring import SCOPES as KEY_SCOPES
 from memory.text.links import defang
 from tests.kit.assembly import agent, assembled_store
 from tests.kit.canaries import Spot, World

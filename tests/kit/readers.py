@@ -28,7 +28,7 @@ from gateway.pipeline import policy
 from gateway.reading import attachments, plain_text
 from gateway.wording import texts as answers
 from languages import LANGUAGES
-from memory import dates, filters, periods
+from memory import filters
 from memory.errors import MemoryFault
 from memory.forgetting import quotes
 from memory.keys import normalise_key
@@ -42,7 +42,6 @@ from memory.text import (
     likeness,
     links,
     occasion_words,
-    past_days,
     sentences,
     shortened,
     simplified,
@@ -51,7 +50,7 @@ from memory.text import (
     zones,
 )
 from memory.text.secrets import folding, likely, redact, repeated
-from memory.text.times import days, phrases, rules, tables
+from memory.text.times import calendar, clock, phrases, rules, spans, tables
 
 #: The most characters of a message that are read, as the settings have it.
 MESSAGE: Final = 32_000
@@ -61,7 +60,7 @@ _REPEATED: Final = repeated.masking([f"pw: {nth:05}aB!x\n" * 2 for nth in range(
 
 
 _OF_TIMES: Final[tuple[tuple[str, str, Callable[..., Any], dict[str, Any]], ...]] = (
-    ("days", "days_named", days.days_named, {"now": _NOW}),
+    ("spans", "days_named", spans.days_named, {"now": _NOW}),
     ("phrases", "is_request", phrases.is_request, {}),
     ("phrases", "read", phrases.read, {"now": _NOW}),
     ("phrases", "read_time", phrases.read_time, {"now": _NOW}),
@@ -133,6 +132,9 @@ READERS: Final = (
     Reader(name="memory.text.guard.clean", read=guard.clean),
     Reader(name="memory.text.guard.injection_flags", read=guard.injection_flags),
     Reader(name="memory.text.language.language_of", read=language.language_of),
+    Reader(
+        name="memory.text.language.is_common_in_another", read=lambda text: language.is_common_in_another(text, "fr")
+    ),
     Reader(name="memory.text.likeness.jaccard", read=lambda text: likeness.jaccard(text, text[5:])),
     Reader(
         name="memory.text.likeness.differs_in_substance",
@@ -144,7 +146,6 @@ READERS: Final = (
     Reader(name="memory.text.things.thing", read=partial(things.thing, "pet")),
     Reader(name="memory.text.links.defang", read=links.defang, seconds=1.0),
     Reader(name="memory.text.occasion_words.is_occasion", read=occasion_words.is_occasion),
-    Reader(name="memory.text.past_days.in_known_words", read=past_days.in_known_words),
     Reader(name="memory.text.sentences.parts", read=sentences.parts),
     Reader(
         name="memory.text.sentences.beginning",
@@ -179,9 +180,11 @@ READERS: Final = (
         if name == "read_time" or code in ("en", "zh")  # it reads whatever the others read
     ),
     Reader(name="memory.text.times.phrases.languages", read=lambda text: list(phrases.languages(text, "en"))),
-    Reader(name="memory.dates.anchor", read=lambda text: dates.anchor(text, _DAY)),
-    Reader(name="memory.dates.mentions", read=lambda text: list(dates.mentions(text, _DAY))),
-    Reader(name="memory.periods.ranges", read=lambda text: periods.ranges(text, _DAY)),
+    Reader(name="memory.text.times.calendar.number_zh", read=calendar.number_zh),
+    Reader(name="memory.text.times.clock.day_of", read=clock.day_of),
+    Reader(name="memory.text.times.spans.anchor", read=lambda text: spans.anchor(text, _DAY)),
+    Reader(name="memory.text.times.spans.dated", read=lambda text: spans.dated(text, _DAY, ahead=True)),
+    Reader(name="memory.text.times.spans.spans", read=lambda text: spans.spans(text, _DAY, looks="back")),
     Reader(name="memory.filters.read", read=lambda text: filters.read(text, _DAY)),
     Reader(name="memory.filters.span", read=filters.span),
     Reader(name="memory.recall.gate.should_search", read=gate.should_search),
@@ -218,11 +221,11 @@ READERS: Final = (
     *(Reader(name=f"memory.reminders.orders.read:{code}", read=partial(_orders, code=code)) for code in ("en", "zh")),
     Reader(name="memory.keys.normalise_key", read=normalise_key),
     Reader(name="memory.forgetting.quotes.is_telling", read=quotes.is_telling),
-    Reader(name="gateway.pipeline.attachments.own_words", read=attachments.own_words),
-    Reader(name="gateway.pipeline.attachments.plain_name", read=attachments.plain_name),
+    Reader(name="gateway.reading.attachments.own_words", read=attachments.own_words),
+    Reader(name="gateway.reading.attachments.plain_name", read=attachments.plain_name),
     *(
         Reader(
-            name=f"gateway.pipeline.plain_text.decoded:{encoding}",
+            name=f"gateway.reading.plain_text.decoded:{encoding}",
             read=partial(_decoded, encoding=encoding),
         )
         for encoding in ("utf-16-le", "gb18030", "cp1252")
@@ -235,7 +238,7 @@ READERS: Final = (
     Reader(name="gateway.commands.plain.ends_questions", read=plain.ends_questions),
     Reader(name="gateway.commands.table.parse", read=table.parse),
     Reader(name="gateway.commands.table.unknown", read=lambda text: table.unknown(text, answers.Texts("en", "UTC"))),
-    Reader(name="gateway.commands.texts.told_by", read=answers.told_by),
+    Reader(name="gateway.wording.texts.told_by", read=answers.told_by),
     Reader(name="gateway.commands.keys.asked_for", read=keys.asked_for),
     Reader(name="gateway.commands.call.excerpt", read=lambda text: call.excerpt(text, 200)),
     Reader(name="channels.markup.telegram", read=markup.telegram, seconds=2.0),

@@ -15,7 +15,7 @@ from memory.context import Context
 from memory.learn.agents import AgentMemory, Agents
 from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel
-from memory.people.privacy import Linking
+from memory.people.linking import Linking
 from memory.recall import index
 from memory.service import Service
 from memory.store import memories, people

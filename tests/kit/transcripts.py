@@ -1,4 +1,10 @@
-"""The bot over both platforms as `remora serve` runs it, and what people see of it, written down as text."""
+"""The bot over both platforms as `remora serve` runs it, and what people see of it, written down as text.
+
+A transcript has a line for each message that stands in a place, oldest first: who says it, in brackets what it answers
+and who alone sees it, the words (further lines are indented), the names of files, and the buttons under it. Ids of
+memories are numbered as they appear; moments, days, codes, scores and amounts of tokens stand as (now), today, (code), …
+and (n); long texts that are always the same have their name in the catalogue, such as {first.private}.
+"""
 
 from __future__ import annotations
 
@@ -27,56 +33,26 @@ from tests.platforms import telegram as telegrams
 
 #: Two people and an admin, with ids as both platforms may give them.
 ADA, BOB, ROOT = 100_000_000_000_001, 100_000_000_000_002, 100_000_000_000_009
-
-
 CLUB, FORUM = -1_001_000_000_001, -1_001_000_000_002
-
-
 REEF = 200_000_000_000_001  # a Discord server
-
-
 BOT = "42424:AA" + "for-tests-only-" * 2 + "abc"
 
 
 #: An answer that is too long for one message everywhere; its lines are shown as (line 0) and so on.
 CODE = "First, the code:\n\n```python\n" + "".join(f"{'x' * 400} = {n}\n" for n in range(12)) + "```\n\nThat is all."
-
-
 #: So long a text stands by its name, unless it has fields. These do however short they are.
 _LONG = 60
-
-
 _NAMED = ("first.private", "first.group", "late.ask", "again.ask", "dead.told")
-
-
 _STARTER = 21  # the type of the message that stands for the one a thread was opened from
-
-
 _MENTION = re.compile(r"<@!?\d{1,20}>")  # nobody else is called
-
-
 _ESCAPED = re.compile(r"\\([^A-Za-z0-9\s])")
-
-
 _MEMORY = re.compile(r"\bm_[a-z0-9]{6}\b")
-
-
 _MOMENT = re.compile(r"\b\d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d\b|\d{4}年\d{1,2}月\d{1,2}日 \d\d:\d\d")
-
-
 _DATE = re.compile(r"\b\d{1,2} [A-Z][a-z]{2} \d{4}\b|\d{4}年\d{1,2}月\d{1,2}日")
-
-
 #: Which work of the night is next depends on the hour.
 _NIGHT = re.compile(r"(?<=Next nightly job: )[^,\n]+|(?<=下一项夜间任务：)[^，\n]+")
-
-
 _CODE = re.compile(r"\b[A-Z2-9]{4}-[A-Z2-9]{4}\b")
-
-
 _SCORE = re.compile(r" · (score|得分) .*")
-
-
 #: How much was used hangs on how many messages were read in one go.
 _USED = re.compile(r"\d{1,6}(?=(?: calls| tokens| out\b| 次调用| 个 token))|(?<=输入 )\d{1,6}")
 

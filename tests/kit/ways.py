@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import pytest
 
+from memory.browse.browse import TIERS
 from memory.chat.edits import Edits
 from memory.errors import MemoryFault, NotFound
 from memory.filters import no_group
@@ -21,11 +22,10 @@ from memory.forgetting.choose import Selection
 from memory.jobs.base import Job, Night, Step
 from memory.jobs.runner import Jobs
 from memory.mailbox.outbox import Part
-from memory.people.oversight import Overseer
+from memory.oversight import Overseer
 from memory.recall.rank import CLASSIC
 from memory.scope import Scope
 from memory.store import memories, scopes
-from memory.store.browsing import TIERS
 from memory.store.database import Reader, Transaction
 from memory.transfer.transfers import Owner
 from tests.kit.canaries import ALL, Canary, Spot, World, house

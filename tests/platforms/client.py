@@ -85,8 +85,12 @@ class PlatformControl:
         """Forget everything of this bot: what was said, what waits, faults, counts."""
         await self.ask("reset")
 
-    async def until(self, timeout: float, **wanted: Any) -> None:
-        """Waits until all that is wanted holds; raises `TimeoutError` that tells how far it came."""
+    async def fault(self, do: str, **fields: Any) -> int:
+        """Makes a request go wrong, see faults.Fault for the fields; returns the fault's id."""
+        return int((await self.ask("fault", do=do, **fields))["fault"])
+
+    async def wait(self, *, timeout: float = SECONDS, **wanted: Any) -> None:
+        """Waits until all that is wanted holds, see `_missing`; raises `TimeoutError` that tells how far it came."""
         waited = await self.ask("wait", timeout=timeout, **wanted)
         if not waited["met"]:
             raise TimeoutError(f"not within {timeout} s: {waited['missing']}")

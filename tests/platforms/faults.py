@@ -7,7 +7,7 @@ happens; a spent fault stays, spent, so that its number stays true.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 from tests.platforms.pulse import Pulse
 
@@ -17,7 +17,13 @@ Moment: TypeAlias = Literal["before effect", "after effect", "after answer"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A fault of one platform, whose own `do` is its effect. `place` is the chat or channel of the requests it meets."""
+    """The `nth` matching request from when it was made goes wrong, and `times - 1` after it; 0 goes on for ever.
+
+    Matching is by `method` ("model" and "extract" for the fake chat model, "download" for files, whose text is the path
+    or the name), `place` (a chat or channel), and a part of the `text`. `do` is the platform's own. `kill` sends SIGKILL
+    to `pid`, `seconds` after the moment; `refuse` gives `status` and `description` in the platform's words, `status`
+    gives `body` (a web page by default) with that HTTP status.
+    """
 
     #: Methods it meets only by their names.
     apart: ClassVar[frozenset[str]]
@@ -57,6 +63,8 @@ class Faults(Generic[F]):
     def make(self, **fields: Any) -> int:
         """A fault's number, from 0. Raises `TypeError` for fields that are none, `ValueError` for what can't happen."""
         fault = self._kind(**fields)
+        if fault.do not in get_args(get_type_hints(self._kind)["do"]):
+            raise ValueError(f"nothing can {fault.do}")
         if fault.do == "kill" and fault.pid is None:
             raise ValueError("a kill needs the pid of the process")
         self._made.append(fault)

@@ -9,18 +9,14 @@ Invariants: pure. An occasion that is over, asked about, unsure, or another pers
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, time
+from datetime import date
 from typing import Final
 
-from memory.dates import anchor
 from memory.text.occasion_words import is_occasion
-from memory.text.times.phrases import piece_reader
-from memory.text.times.pieces import Day
-from memory.text.times.tables import fold, table
+from memory.text.times.spans import anchor, spans
 
 #: Longer sentences tell more than an appointment, in characters.
 _LONGEST: Final = 90
-_NOON: Final = time(12, tzinfo=UTC)
 #: Signs and words of questions, of the past, and of other people's doings.
 _NOT_ONES_OWN: Final = re.compile(
     r"[?？]|\b(?:you|your|u|he|she|they|their|was|were|had|went|did|been|last|yesterday|has|goes|gets|needs|wants|let's|lets"
@@ -55,15 +51,11 @@ def appointment(sentence: str, *, code: str, today: date) -> str | None:
     said = sentence.strip(" .!。！~～").replace("’", "'")
     if len(said) > _LONGEST or not is_occasion(said) or _NOT_ONES_OWN.search(said) or _NAMED.search(said):
         return None
-    folded = fold(said)
-    found = [
-        one for one in piece_reader(table(code), datetime.combine(today, _NOON)).pieces(folded)
-        if isinstance(one.value, Day)
-    ]  # fmt: skip
-    if len(found) != 1 or not isinstance(day := found[0].value, Day) or day.day <= today:
+    found = spans(said, today, looks="ahead", language=code)
+    if len(found) != 1 or found[0].first != found[0].last or found[0].first <= today:
         return None
     if _CJK.search(said) and not _OPENING.fullmatch(said[: found[0].start]):
         return None
     value = _MINE.sub("", said).strip(" ,，、")
     dated = anchor(value, today, ahead=True)
-    return dated if dated != value else f"{value} ({day.day.isoformat()})"
+    return dated if dated != value else f"{value} ({found[0].first.isoformat()})"

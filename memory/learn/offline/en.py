@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from datetime import date
 from functools import partial
 
-from memory.dates import anchor, mentions
 from memory.keys import RELATIONS, normalise_key
 from memory.learn.offline.rules import (
     HAN,
@@ -36,6 +35,7 @@ from memory.learn.offline.rules import (
     tell,
     with_name,
 )
+from memory.text.times.spans import anchor, dated
 
 
 def pairs(sentence: str, context: EarlierClauses) -> Iterator[Pair]:
@@ -860,7 +860,7 @@ _MONTHS = (
 
 def _birthday(groups: dict[str, str], today: date) -> list[Pair]:
     said = groups["v"].strip()
-    relative = next(iter(mentions(said, today)), None)
+    relative = next(iter(dated(said, today)), None)
     if relative:
         return [Pair("birthday", f"{_MONTHS[relative.first.month - 1].title()} {relative.first.day}")]
     word = re.search(r"[a-z]{3,9}", re.sub(r"\d+(?:st|nd|rd|th)|\bthe\b|\bof\b", "", said.lower()))
@@ -947,8 +947,8 @@ def _plan(groups: dict[str, str], today: date) -> list[Pair]:
     value = _trim(groups["v"])
     if "g" in groups and (value[:1].isupper() or _ARTICLE.match(groups["v"])):
         value = f"going to {groups['v'].strip()}"  # somewhere, and not merely going to do something
-    dated = _SOME_DAY.search(value) or any(mention.last > today for mention in mentions(value, today, ahead=True))
-    return [Pair("plan", anchor(value, today, ahead=True))] if dated and 2 <= len(value.split()) <= 20 else []
+    is_dated = _SOME_DAY.search(value) or any(span.last > today for span in dated(value, today, ahead=True))
+    return [Pair("plan", anchor(value, today, ahead=True))] if is_dated and 2 <= len(value.split()) <= 20 else []
 
 
 _SOME_DAY = Phrase(

@@ -12,8 +12,8 @@ from datetime import date
 from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
-from memory.dates import anchor
 from memory.keys import RELATIONS, VALUE_LIMIT
+from memory.text.times.spans import anchor
 
 #: Longest clause that is read, in characters; nobody says more in one breath.
 LONGEST_CLAUSE: Final = 400

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from datetime import date
 from functools import partial
 
-from memory.dates import anchor, mentions, number_zh
 from memory.keys import RELATIONS, normalise_key
 from memory.learn.offline.en import NOT_NAMES
 from memory.learn.offline.rules import (
@@ -39,6 +38,8 @@ from memory.learn.offline.rules import (
     with_name,
 )
 from memory.text.simplified import simplified
+from memory.text.times.calendar import number_zh
+from memory.text.times.spans import anchor, dated
 
 
 def pairs(sentence: str, context: EarlierClauses) -> Iterator[Pair]:
@@ -624,7 +625,7 @@ def _birthday(groups: dict[str, str], today: date) -> list[Pair]:
     said = simplified(groups["v"])
     numbers = _DATE.fullmatch(said)
     if not numbers:
-        day = next(mentions(said, today, ahead=True), None)
+        day = next(iter(dated(said, today, ahead=True)), None)
         return [Pair("birthday", f"{day.first.month}月{day.first.day}日")] if day and day.first == day.last else []
     if numbers["lunar"] or "初" in said:
         return [Pair("birthday", groups["v"])]
@@ -728,16 +729,16 @@ def _favourite(groups: dict[str, str], _today: date) -> list[Pair]:
 
 def _plan(groups: dict[str, str], today: date) -> list[Pair]:
     said = groups["v"]
-    ahead = [mention for mention in mentions(said, today, ahead=True) if mention.last > today]
+    ahead = [span for span in dated(said, today, ahead=True) if span.last > today]
     months = re.finditer(
         r"(?:今年|明年|后年)|[\d一二三四五六七八九十]{1,2}月|(?:过年|春节|国庆|暑假|寒假|五一|元旦|圣诞|中秋|端午"
         r"|[年月]底|[春夏秋冬]天|毕业后)",
         simplified(said),
     )
-    spans = [(mention.start, mention.end) for mention in ahead] + [month.span() for month in months]
+    timed = [(span.start, span.end) for span in ahead] + [month.span() for month in months]
     value = re.sub(r"我们?|(?:就要|就|会|将要?|打算|计划|准备|得|决定)(?=[^，]{2})", "", _trim(said), count=1)
-    beside = "".join(c for i, c in enumerate(simplified(said)) if not any(start <= i < end for start, end in spans))
-    wrong = not spans or _WHEN.fullmatch(beside) or not 4 <= len(value) <= 40 or _NO_PLAN.search(simplified(value))
+    beside = "".join(c for i, c in enumerate(simplified(said)) if not any(start <= i < end for start, end in timed))
+    wrong = not timed or _WHEN.fullmatch(beside) or not 4 <= len(value) <= 40 or _NO_PLAN.search(simplified(value))
     return [] if wrong else [Pair("plan", anchor(value, today, ahead=True))]
 
 

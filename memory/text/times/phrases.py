@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, tzinfo
 
 from languages import LANGUAGES
@@ -121,16 +122,7 @@ def _read(
         return explained, Unclear(what=what, reason=found)
     if words.text("leftover").search(_without(folded, spans)):
         return explained, Unclear(what=what, reason="vague")
-    return explained, Reading(
-        what=what,
-        first=found.first,
-        rule=found.rule,
-        until=found.until,
-        hour_given=found.hour_given,
-        day_given=found.day_given,
-        month_given=found.month_given,
-        bare=found.bare,
-    )
+    return explained, replace(found, what=what)
 
 
 def _meant(pieces: list[Piece]) -> list[Piece]:

@@ -11,18 +11,13 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Any, Final, TypeAlias
 
-from dateutil.easter import easter
 from dateutil.relativedelta import relativedelta
 
-from memory.dates import coming_weekday, month_at, week_at
+from memory.text.times.reader import DayReader, NotATime
 from memory.text.times.rules import DAYS
 from memory.text.times.tables import DATES, Table
 
 Part: TypeAlias = str
-
-
-class NotATime(Exception):
-    """The words only look like a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +112,6 @@ _FREQUENCIES: Final = {
     "fortnight": ("WEEKLY", 2), "month": ("MONTHLY", 1), "quarter": ("MONTHLY", 3), "year": ("YEARLY", 1),
 }  # fmt: skip
 _MINUTES: Final = {"half": 30, "quarter": 15, "three_quarters": 45}
-_FIXED_HOLIDAYS: Final = {
-    "christmas_eve": (12, 24), "christmas": (12, 25), "boxing": (12, 26), "new_year": (1, 1), "new_years_eve": (12, 31),
-    "valentine": (2, 14), "halloween": (10, 31), "epiphany": (1, 6), "labour": (5, 1), "all_saints": (11, 1),
-    "nikolaus": (12, 6), "bastille": (7, 14), "national_cn": (10, 1), "unity_de": (10, 3), "children_cn": (6, 1),
-    "singles": (11, 11), "teachers_cn": (9, 10), "womens": (3, 8), "constitution_es": (12, 6), "hispanidad": (10, 12),
-}  # fmt: skip
-_EASTER: Final = {"easter": 0, "good_friday": -2, "easter_monday": 1, "ascension": 39, "pentecost": 49}
 
 
 class PieceReader:
@@ -132,7 +120,7 @@ class PieceReader:
     def __init__(self, table: Table, today: date, *, month_first: bool) -> None:
         self._table = table
         self._today = today
-        self._month_first = month_first
+        self._days = DayReader(table, today, looks="ahead", month_first=month_first)
 
     def pieces(self, text: str) -> list[Piece]:
         """Returns the pieces of `text` (folded) that explain the most of it with the fewest pieces."""
@@ -149,7 +137,11 @@ class PieceReader:
         if meaning == "length":
             return None
         try:
-            value: Value | None = getattr(self, f"_read_{meaning}")(key, match)
+            value: Value | None = (
+                self._read_day(meaning, key, match)
+                if meaning in DATES
+                else getattr(self, f"_read_{meaning}")(key, match)
+            )
         except NotATime:
             return None
         except (ValueError, OverflowError):
@@ -189,8 +181,13 @@ class PieceReader:
 
     # Days.
 
-    def _read_near(self, key: str, match: re.Match[str]) -> Day:
-        return Day(self._today + timedelta(days=self._table.value("near", match["near"])), "near")
+    def _read_day(self, meaning: str, key: str, match: re.Match[str]) -> Day:
+        first = self._days.read(meaning, key, match).first
+        groups = match.groupdict()
+        if meaning in ("date", "holiday") and any(groups.get(name) for name in ("y", "years", "era")):
+            return Day(first, "year")
+        kind = meaning if meaning in ("near", "weekday", "month_day", "weekend") else "date"
+        return Day(max(first, self._today) if kind == "weekend" else first, kind)
 
     def _read_near_part(self, key: str, match: re.Match[str]) -> Day:
         days, part = key.split()
@@ -198,81 +195,7 @@ class PieceReader:
 
     def _read_day_part(self, key: str, match: re.Match[str]) -> Day:
         part = key or self._table.value("part", match["part"])
-        if match.groupdict().get("weekday"):
-            return Day(self._coming(match["weekday"]), "weekday", part)
-        return Day(self._today + timedelta(days=self._table.value("near", match["near"])), "near", part)
-
-    def _read_weekday(self, key: str, match: re.Match[str]) -> Day:
-        return Day(self._coming(match["weekday"]), "weekday")
-
-    def _read_week_day(self, key: str, match: re.Match[str]) -> Day:
-        monday = week_at(self._today, int(key))[0]
-        return Day(monday + timedelta(days=self._table.value("weekday", match["weekday"])), "date")
-
-    def _read_date(self, key: str, match: re.Match[str]) -> Day:
-        groups = match.groupdict()
-        if groups.get("a"):
-            month, day = self._written(int(groups["a"]), int(groups["b"]), key)
-        else:
-            month = self._table.value("month", groups["month"]) if groups.get("month") else self._number(groups["mo"])
-            day = self._number(groups["d"])
-        if groups.get("a") and not groups.get("y") and not (1 <= month <= 12 and 1 <= day <= 31):
-            raise NotATime
-        if groups.get("era"):
-            return Day(date(2018 + self._number(groups["era"]), month, day), "year")
-        if groups.get("y"):
-            year = int(groups["y"])
-            return Day(date(year + (2000 if year < 100 else 0), month, day), "year")
-        if groups.get("years"):
-            return Day(date(self._today.year + self._table.value("years", groups["years"]), month, day), "year")
-        return Day(self._coming_date(month, day), "date")
-
-    def _read_month_day(self, key: str, match: re.Match[str]) -> Day:
-        day = self._number(match["d"])
-        if not 1 <= day <= 31:
-            raise ValueError("no such day")
-        first = self._today.replace(day=1)
-        while True:
-            last = month_at(first, 0)[1]
-            if day <= last.day and first.replace(day=day) >= self._today:
-                return Day(first.replace(day=day), "month_day")
-            first = last + timedelta(days=1)
-
-    def _read_month_step_day(self, key: str, match: re.Match[str]) -> Day:
-        return Day(month_at(self._today, int(key or 1))[0].replace(day=self._number(match["d"])), "date")
-
-    def _read_month_end(self, key: str, match: re.Match[str]) -> Day:
-        if key.startswith("year"):
-            return Day(date(self._today.year + int(key.removeprefix("year") or 0), 12, 31), "date")
-        if key == "named":
-            month = (
-                self._table.value("month", match["month"])
-                if "month" in match.groupdict()
-                else self._number(match["mo"])
-            )
-            return Day(month_at(date(self._today.year + (month < self._today.month), month, 1), 0)[1], "date")
-        if key.startswith("first"):
-            return Day(month_at(self._today, int(key.split()[1]))[0], "date")
-        return Day(month_at(self._today, int(key))[1], "date")
-
-    def _read_holiday(self, key: str, match: re.Match[str]) -> Day:
-        name = self._table.value("holiday", match["holiday"])
-        year = int(match["y"]) if match.groupdict().get("y") else None
-        found = _holiday(name, year or self._today.year)
-        if found < self._today and year is None:
-            found = _holiday(name, self._today.year + 1)
-        return Day(found, "year" if year else "date")
-
-    def _read_weekend(self, key: str, match: re.Match[str]) -> Day:
-        saturday = week_at(self._today, int(key))[0] + timedelta(days=5)
-        return Day(max(saturday, self._today), "weekend")
-
-    def _read_day_ahead(self, key: str, match: re.Match[str]) -> Day:
-        groups = match.groupdict()
-        days = timedelta(days=int(key or 7))
-        if groups.get("near"):
-            return Day(self._today + days + timedelta(days=self._table.value("near", groups["near"])), "date")
-        return Day(self._coming(groups["weekday"] or "") + days, "date")
+        return replace(self._read_day("weekday" if match.groupdict().get("weekday") else "near", "", match), part=part)
 
     # Lengths, repetitions and ends.
 
@@ -369,31 +292,9 @@ class PieceReader:
     def _number(self, text: str) -> int:
         return self._table.number(text)
 
-    def _coming(self, weekday: str) -> date:
-        return coming_weekday(self._today, self._table.value("weekday", weekday))
-
-    def _coming_date(self, month: int, day: int) -> date:
-        date(2024, month, day)  # a leap year: raises for days that are in no year
-        for year in range(self._today.year, self._today.year + 9):
-            try:
-                found = date(year, month, day)
-            except ValueError:
-                continue
-            if found >= self._today:
-                return found
-        raise ValueError("no such day in any year")
-
-    def _written(self, first: int, second: int, key: str) -> tuple[int, int]:
-        """Returns month and day of a date in digits, by the order of language or place, or the possible one."""
-        month_first = self._month_first if not key else key == "month"
-        if first > 12 or second > 12:
-            month_first = second > 12
-        return (first, second) if month_first else (second, first)
-
     def _date(self, text: str) -> date:
         for meaning, key, match in self._table.whole(text, DATES):
-            found: Day = getattr(self, f"_read_{meaning}")(key, match)
-            return found.day
+            return self._read_day(meaning, key, match).day
         raise NotATime
 
     def _length(self, text: str) -> Length:
@@ -446,17 +347,6 @@ def _broken(whole: int, sixtieths: int, unit: str) -> Length:
     if not count:
         raise NotATime
     return _length(whole * count + count * sixtieths // 60, name)
-
-
-def _holiday(name: str, year: int) -> date:
-    if name in _EASTER:
-        return easter(year) + timedelta(days=_EASTER[name])
-    if name == "thanksgiving":
-        november = date(year, 11, 1)
-        return november + timedelta(days=(3 - november.weekday()) % 7 + 21)
-    if name == "advent":
-        return date(year, 12, 24) - timedelta(days=(date(year, 12, 24).weekday() + 1) % 7 + 21)
-    return date(year, *_FIXED_HOLIDAYS[name])
 
 
 def _best(found: list[Piece]) -> list[Piece]:

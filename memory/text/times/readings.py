@@ -20,10 +20,10 @@ class Reading:
     belong to either half of the day.
     """
 
-    what: str
+    what: str = ""
     first: datetime
-    rule: str | None
-    until: date | None
+    rule: str | None = None
+    until: date | None = None
     hour_given: bool
     day_given: bool = True
     month_given: bool = True

@@ -16,11 +16,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache, cached_property
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from languages import part
-from memory.dates import number_zh
 from memory.text.simplified import simplified
+from memory.text.times.calendar import number_zh
+from memory.text.times.needed import FIRST_SLOT, needed
 
 #: Meanings that name a day and may replace one in another pattern, the more exact first.
 DATES: Final = (
@@ -29,6 +30,10 @@ DATES: Final = (
 )  # fmt: skip
 #: Meanings whose slots aren't read one by one.
 WORDS: Final = ("past", "soon", "period", "vague", "every_weekday")
+#: Patterns for the words before a day (up to its first character), behind it, and between two.
+AROUND: Final = (
+    "lead", "tail", "part", "part_behind", "open", "to", "beside", "needs", "needs_open", "needs_behind", "shy",
+)  # fmt: skip
 _SLOT = re.compile(r"\{([a-z_]+?)(\d?)\}")
 _NUMERALS = "[〇零一二两兩三四五六七八九十]{1,3}"
 #: Patterns of numbers in any place, by the slot's name.
@@ -39,8 +44,14 @@ _DIGITS = {
     "mm": r"[0-5]\d",
     "d": r"\d{1,2}",
     "mo": r"\d{1,2}",
-    "y": r"\d{4}",
+    "y": r"(?:19|20)\d\d",
 }
+#: Years in Chinese numerals: 二〇二三.
+_YEAR_NUMERALS = "[一二][〇零一二三四五六七八九]{3}"
+#: A letter of a language with blanks: "5pm吧" has an edge.
+_LETTER = r"[^\W\u3040-\u9fff]"
+#: The patterns for reminders and those for days that any text names.
+Section: TypeAlias = Literal["meanings", "days"]
 
 
 class Table:
@@ -50,20 +61,34 @@ class Table:
         self.twelve: bool = data["twelve"]
         self.spaced: bool = data["spaced"]
         self._words: dict[str, Any] = data["words"]
-        self._meanings: dict[str, Any] = data["meanings"]
+        self._sections: dict[Section, dict[str, Any]] = {
+            "meanings": data["meanings"],
+            "days": data["spans"]["meanings"],
+        }
         self._texts: dict[str, str] = data["texts"]
         self._affixes: dict[str, tuple[str, str]] = data.get("affixes", {})
+        self._around: dict[str, str] = data["spans"]["around"]
 
-    def find(self, text: str) -> Iterator[tuple[str, str, re.Match[str]]]:
+    def find(self, text: str, section: Section = "meanings") -> Iterator[tuple[str, str, re.Match[str]]]:
         """Yields every place of `text` (folded) that a pattern fits: its meaning, the meaning's key, the match."""
-        for meaning, key, pattern in self._patterns:
+        for meaning, key, pattern in self._worth_trying(text, section):
             for match in pattern.finditer(text):
                 yield meaning, key, match
 
+    def build(self) -> None:
+        """Builds all patterns at once; else each is built when it is first tried, which takes a few milliseconds."""
+        for section in self._sections:
+            for meaning, _, template, _ in self._patterns(section)[1]:
+                self._compiled(section, meaning, template)
+
+    def around(self, name: str) -> re.Pattern[str]:
+        """Returns a pattern for the words around a day, such as "since"; one that fits nothing if there are none."""
+        return self._around_days[name]
+
     def whole(self, text: str, meanings: tuple[str, ...]) -> Iterator[tuple[str, str, re.Match[str]]]:
         """Yields the patterns of some meanings that fit the whole text."""
-        for meaning, key, pattern in self._patterns:
-            if meaning in meanings and (match := pattern.fullmatch(text)):
+        for meaning, key, pattern in self._worth_trying(text, "meanings", meanings):
+            if match := pattern.fullmatch(text):
                 yield meaning, key, match
 
     def value(self, name: str, text: str) -> Any:
@@ -106,6 +131,11 @@ class Table:
         except (KeyError, ValueError):
             return self.number(text)
 
+    def year(self, text: str) -> int:
+        """Reads 2023, 23 or 二〇二三; two digits are a year from 1970 to 2069."""
+        digits = "".join(char if char.isdecimal() else str(number_zh(char)) for char in text)
+        return int(digits) + (0 if len(digits) == 4 else 2000 if int(digits) < 70 else 1900)
+
     def alone(self, text: str) -> str | None:
         """Returns an answer that is only a length or an hour ("2h", "9") as a phrase of this language."""
         spoken = None
@@ -128,27 +158,56 @@ class Table:
             name: re.compile(self._expand(_folded_pattern(text)), re.IGNORECASE) for name, text in self._texts.items()
         }
 
-    @cached_property
-    def _patterns(self) -> list[tuple[str, str, re.Pattern[str]]]:
-        found = []
-        for meaning, keyed in self._meanings.items():
-            for key, templates in (keyed if isinstance(keyed, dict) else {"": keyed}).items():
-                for template in chain.from_iterable(map(_alternatives, templates)):
-                    whole = self._expand(self._around(meaning, template), named=meaning not in WORDS)
-                    try:
-                        found.append((meaning, str(key), re.compile(self._bounded(whole))))
-                    except re.error as error:
-                        raise ValueError(f"{meaning}: {template}: {error}") from error
-        return found
+    def _worth_trying(
+        self, text: str, section: Section, meanings: tuple[str, ...] = ()
+    ) -> Iterator[tuple[str, str, re.Pattern[str]]]:
+        """Yields the patterns of which a text has a word that they need: most sentences name no time."""
+        literals, patterns = self._patterns(section)
+        present = {literal for literal in literals if literal in text}
+        for meaning, key, template, needs in patterns:
+            if (not meanings or meaning in meanings) and not needs.isdisjoint(present):
+                yield meaning, key, self._compiled(section, meaning, template)
 
-    def _around(self, meaning: str, template: str) -> str:
-        """Returns a pattern with the small words that may stand before and behind it."""
-        before, behind = self._affixes.get("date" if meaning in DATES else meaning, ("", ""))
-        return _folded_pattern(f"{before}(?:{template}){behind}")
+    @cache  # noqa: B019 - tables live as long as the process
+    def _patterns(self, section: Section) -> tuple[frozenset[str], list[tuple[str, str, str, frozenset[str]]]]:
+        """Returns all texts that patterns need, and each pattern: meaning, key, template, the texts that it needs."""
+        patterns = [
+            (meaning, str(key), template, self._needed(template))
+            for meaning, keyed in self._sections[section].items()
+            for key, templates in (keyed if isinstance(keyed, dict) else {"": keyed}).items()
+            for template in chain.from_iterable(map(_alternatives, templates))
+        ]
+        return frozenset().union(*(needs for *_, needs in patterns)), patterns
+
+    @cache  # noqa: B019
+    def _compiled(self, section: Section, meaning: str, template: str) -> re.Pattern[str]:
+        """Returns a pattern when it is first tried: to compile all of a language takes a tenth of a second."""
+        before, behind = ("", "")
+        if section == "meanings":
+            before, behind = self._affixes.get("date" if meaning in DATES else meaning, ("", ""))
+        whole = self._expand(_folded_pattern(f"{before}(?:{template}){behind}"), named=meaning not in WORDS)
+        try:
+            return re.compile(self._bounded(whole))
+        except re.error as error:
+            raise ValueError(f"{meaning}: {template}: {error}") from error
+
+    def _needed(self, template: str) -> frozenset[str]:
+        names = [name for name, _ in _SLOT.findall(template)]
+        marked = _SLOT.sub(lambda match: chr(FIRST_SLOT + names.index(match[1])), _folded_pattern(template))
+        return needed(marked, [self._slot_needs(name) for name in names])
+
+    @cache  # noqa: B019
+    def _slot_needs(self, name: str) -> frozenset[str]:
+        return needed(self._slot(name))
+
+    @cached_property
+    def _around_days(self) -> dict[str, re.Pattern[str]]:
+        texts = {name: self._expand(_folded_pattern(text)) for name, text in self._around.items()}
+        return {name: re.compile(texts.get(name, "(?!)")) for name in AROUND}
 
     def _bounded(self, pattern: str) -> str:
         if self.spaced:
-            return rf"(?<!\w)(?<!\d[.:/,-])(?:{pattern})(?!\w|[:/]\d|[.,]\d)"
+            return rf"(?<!{_LETTER})(?<!\d[.:/,-])(?:{pattern})(?!{_LETTER}|[:/]\d|[.,]\d)"
         # In a language without spaces, only a number has edges.
         return rf"(?:(?!\d)|(?<!\d)(?<!\d[.:/,-]))(?:{pattern})(?:(?<!\d)|(?!\d|[:/]\d|[.,]\d))"
 
@@ -189,7 +248,7 @@ class Table:
     def _number_slot(self, name: str) -> str:
         own = self._words.get(name, self._words["n"] if name in ("h", "m", "d") else {})
         digits = _DIGITS[name] + (_folded_pattern(self._texts.get("ordinal_suffix", "")) if name == "d" else "")
-        words = [digits] if self.spaced or name in {"y", "mm"} else [digits, _NUMERALS]
+        words = [digits] if self.spaced or name == "mm" else [digits, _YEAR_NUMERALS if name == "y" else _NUMERALS]
         return "|".join([*words, *([self._any_word(own.values())] if own else [])])
 
     def _any_word(self, words: Any) -> str:
@@ -198,7 +257,7 @@ class Table:
     def _any_of(self, meanings: tuple[str, ...]) -> str:
         templates: list[str] = []
         for meaning in meanings:
-            keyed = self._meanings.get(meaning, [])
+            keyed = self._sections["meanings"].get(meaning, [])
             # Longer patterns first, and those with a plain key last: the first alternative that fits is taken.
             groups = sorted(keyed.items(), key=lambda group: not group[0]) if isinstance(keyed, dict) else [("", keyed)]
             for _, group in groups:

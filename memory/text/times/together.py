@@ -7,7 +7,7 @@ other. A day without an hour means nine o'clock.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final, TypeVar
 
@@ -24,7 +24,7 @@ from memory.text.times.pieces import (
     month_day,
     yearly,
 )
-from memory.text.times.readings import Reason
+from memory.text.times.readings import Reading, Reason
 from memory.text.times.rules import CLOSEST, DAYS, HORIZON, RRULE, following
 
 _HOURS: Final = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 19, "night": 21}
@@ -38,19 +38,6 @@ _SHORT: Final = {"MINUTELY": timedelta(minutes=1), "HOURLY": timedelta(hours=1)}
 _Kind = TypeVar("_Kind", Clock, PartOfDay, Day, Ahead, Every, Until, For, Word)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadTime:
-    """A time with the fields of `Reading`."""
-
-    first: datetime
-    rule: str | None = None
-    until: date | None = None
-    hour_given: bool
-    day_given: bool = True
-    month_given: bool = True
-    bare: bool = False
-
-
 class Doubt(Exception):
     """The pieces make no sure time."""
 
@@ -59,7 +46,7 @@ class Doubt(Exception):
         self.reason = reason
 
 
-def together(values: Sequence[Value], now: datetime, *, twelve: bool) -> ReadTime | Reason:
+def together(values: Sequence[Value], now: datetime, *, twelve: bool) -> Reading | Reason:
     """Returns the time that the pieces make up at `now`, or the reason why there is none."""
     try:
         found = _Pieces(values, now, twelve=twelve).time()
@@ -86,7 +73,7 @@ class _Pieces:
         self._days = self._all(Day)
         self._part = self._one_part()
 
-    def time(self) -> ReadTime:
+    def time(self) -> Reading:
         """Returns the time; raises `Doubt`, or `ValueError` for a time that doesn't exist."""
         words, aheads = self._all(Word), self._all(Ahead)
         if words:
@@ -123,7 +110,7 @@ class _Pieces:
 
     # Times that come once.
 
-    def _ahead(self, ahead: Ahead) -> ReadTime:
+    def _ahead(self, ahead: Ahead) -> Reading:
         length = ahead.length
         if length.short:
             if self._clocks or self._part:
@@ -131,14 +118,14 @@ class _Pieces:
             due = (self._now.astimezone(UTC) + length.steps).astimezone(self._now.tzinfo)
             if due <= self._now:
                 raise Doubt("vague")
-            return ReadTime(first=due, hour_given=True)
+            return Reading(first=due, hour_given=True)
         if length.steps.hours or length.steps.minutes:
             wall = self._now.replace(tzinfo=None) + length.steps
-            return ReadTime(first=self._local(wall.date(), wall.hour * 60 + wall.minute), hour_given=True)
+            return Reading(first=self._local(wall.date(), wall.hour * 60 + wall.minute), hour_given=True)
         day = (self._now.replace(tzinfo=None) + length.steps).date()
         return self._on(day)
 
-    def _once(self) -> ReadTime:
+    def _once(self) -> Reading:
         if self._days:
             return self._on_a_day()
         today = self._now.date()
@@ -147,10 +134,10 @@ class _Pieces:
                 due = self._local(day, minutes)
                 if due.astimezone(UTC) > self._now.astimezone(UTC):
                     given = bool(self._clocks or self._part)
-                    return ReadTime(first=due, hour_given=given, day_given=False, bare=self._is_bare())
+                    return Reading(first=due, hour_given=given, day_given=False, bare=self._is_bare())
         raise Doubt("past")
 
-    def _on_a_day(self) -> ReadTime:
+    def _on_a_day(self) -> Reading:
         day = self._one_day()
         if day.day < self._now.date():
             raise Doubt("past")
@@ -172,12 +159,12 @@ class _Pieces:
             raise Doubt("vague")
         return next((day for day in self._days if day.kind != "weekday"), self._days[0])
 
-    def _on(self, day: date) -> ReadTime:
+    def _on(self, day: date) -> Reading:
         """Returns the named hour on a day: the first possible one that is still ahead."""
         times = [self._local(day, minutes) for minutes in self._minutes(spoken_day=day == self._now.date())]
         ahead = [due for due in times if due.astimezone(UTC) > self._now.astimezone(UTC)]
         given = bool(self._clocks or self._part)
-        return ReadTime(first=(ahead or times)[0], hour_given=given, bare=self._is_bare())
+        return Reading(first=(ahead or times)[0], hour_given=given, bare=self._is_bare())
 
     def _minutes(self, *, spoken_day: bool) -> list[int]:
         """Returns the possible times of day, in minutes, in the order in which they are tried."""
@@ -208,13 +195,13 @@ class _Pieces:
 
     # Repeated times.
 
-    def _repeated(self, every: Every) -> ReadTime:
+    def _repeated(self, every: Every) -> Reading:
         found = self._by_length(every) if every.frequency in _SHORT else self._by_days(every)
-        return ReadTime(
+        return Reading(
             first=found.first, rule=found.rule, until=self._last_day(found.first), hour_given=found.hour_given
         )
 
-    def _by_length(self, every: Every) -> ReadTime:
+    def _by_length(self, every: Every) -> Reading:
         step = _SHORT[every.frequency] * every.interval
         if step < CLOSEST:
             raise Doubt("impossible")
@@ -222,11 +209,11 @@ class _Pieces:
             raise Doubt("vague")
         rule = f"{RRULE}FREQ={every.frequency};INTERVAL={every.interval}"
         if self._clocks or self._days:
-            return ReadTime(first=self._once().first, rule=rule, hour_given=True)
+            return Reading(first=self._once().first, rule=rule, hour_given=True)
         first = (self._now.astimezone(UTC) + step).astimezone(self._now.tzinfo)
-        return ReadTime(first=first, rule=rule, hour_given=True)
+        return Reading(first=first, rule=rule, hour_given=True)
 
-    def _by_days(self, every: Every) -> ReadTime:
+    def _by_days(self, every: Every) -> Reading:
         every, start = self._with_day(every)
         minutes = sorted({self._clock_minutes(clock, spoken_day=False)[0] % _DAY for clock in self._clocks})
         if len({time % 60 for time in minutes}) > 1:
@@ -242,7 +229,7 @@ class _Pieces:
         if start and not self._days[0].begins and first.date() != start:
             raise Doubt("vague")
         interval = f";INTERVAL={every.interval}" if every.interval > 1 else ""
-        return ReadTime(
+        return Reading(
             first=first, rule=f"{RRULE}FREQ={every.frequency}{interval}{tail}", hour_given=bool(self._clocks)
         )
 

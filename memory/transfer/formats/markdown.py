@@ -21,8 +21,9 @@ from zoneinfo import ZoneInfo
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from memory import dates, keys
+from memory import keys
 from memory.learn.offline import patterns
+from memory.text.times.spans import anchor
 from memory.text.words import tokens
 from memory.transfer.formats.material import ImportedItem, Mask, Masking, Material, Ownership, Skipped
 
@@ -166,7 +167,7 @@ class _Reader:
                 kind=found.kind,
                 category=found.category,
                 key=keys.normalise_key(found.key),
-                value=dates.anchor(found.value, today)[: keys.VALUE_LIMIT] if base.day else found.value,
+                value=anchor(found.value, today)[: keys.VALUE_LIMIT] if base.day else found.value,
                 importance=found.importance,
                 confidence=found.confidence,
             )

@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias
 
 from memory import keys
-from memory.dates import day_of, is_in_calendar
 from memory.store.memories import Kind
+from memory.text.times.clock import day_of, is_in_calendar
 from memory.transfer.formats.material import (
     ExportedState,
     ImportedItem,

@@ -15,12 +15,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
-from memory.dates import is_in_calendar
+from memory.text.times.clock import is_in_calendar
 from memory.transfer.formats.material import ImportedLine, Mask, Masking, Material, Person, Skipped
 
 Kind: TypeAlias = Literal["private", "bot", "saved", "group", "supergroup", "channel"]
@@ -116,55 +116,87 @@ def lines(talk: Talk, *, owner: str | None, bots: Collection[str], timezone: str
     """
     masking = Masking(mask)
     skipped = _Skips(talk.name or talk.id)
-    topics = _topics(talk) if talk.kind == "supergroup" else {}
-    parents = {}
-    if topics:
-        parents = {_number(m.get("id")): _number(m.get("reply_to_message_id")) for m in talk.messages}
+    reading = _Reading(talk, owner=owner, bots=bots, zone=ZoneInfo(timezone), masking=masking, learn=learn)
     found: list[ImportedLine] = []
-    zone = ZoneInfo(timezone)
     for n, raw in enumerate(talk.messages, 1):
-        number = _number(raw.get("id")) or f"#{n}"
+        line = reading.line(raw, _number(raw.get("id")) or f"#{n}", skipped)
+        if line is not None:
+            found.append(replace(line, number=len(found)))
+    return Material(format="telegram", lines=tuple(found), skipped=tuple(skipped.all()), masked=masking.count)
+
+
+class _Reading:
+    """A talk that is being read, for `lines`."""
+
+    def __init__(
+        self,
+        talk: Talk,
+        *,
+        owner: str | None,
+        bots: Collection[str],
+        zone: ZoneInfo,
+        masking: Masking,
+        learn: bool,
+    ) -> None:
+        self._talk = talk
+        self._owner = owner
+        self._bots = bots
+        self._zone = zone
+        self._masking = masking
+        self._learn = learn
+        self._topics = _topics(talk) if talk.kind == "supergroup" else {}
+        self._parents = {}
+        if self._topics:
+            self._parents = {_number(m.get("id")): _number(m.get("reply_to_message_id")) for m in talk.messages}
+
+    def line(self, raw: Mapping[str, Any], number: str, skipped: _Skips) -> ImportedLine | None:
+        """Returns the line of a message; None for one that is skipped, which is noted."""
         if raw.get("type") == "service":
             skipped.count("service messages (joined, pinned, called …)")
-            continue
+            return None
         if raw.get("type", "message") != "message":
             skipped.name(number, f"it is of an unknown type, {str(raw.get('type'))[:40]!r}")
-            continue
-        said_at = _time(raw, zone)
+            return None
+        said_at = _time(raw, self._zone)
         if said_at is None:
             skipped.name(number, "it has no time that can be read")
-            continue
+            return None
         words = _text(raw)
-        text = " ".join(filter(None, (_beside(raw), masking(words[:_TEXT_CHARS])))).strip()
+        text = " ".join(filter(None, (_beside(raw), self._masking(words[:_TEXT_CHARS])))).strip()
         if not text:
             skipped.count("messages without words or a file")
-            continue
+            return None
         author = _author(raw.get("from_id"))
-        name = masking.mask(_string(raw.get("from")))[:200]
-        forwarded = "forwarded_from" in raw or "saved_from" in raw
-        is_bot = author in bots or (talk.kind == "bot" and owner is not None and author != owner)
+        is_bot = author in self._bots or (
+            self._talk.kind == "bot" and self._owner is not None and author != self._owner
+        )
         if author == "" and not is_bot:
             skipped.count("messages of channels and anonymous admins, who are no person")
-            continue
+            return None
+        return self._said(raw, words, text, author, said_at, is_bot=is_bot)
+
+    def _said(
+        self, raw: Mapping[str, Any], words: str, text: str, author: str, said_at: int, *, is_bot: bool
+    ) -> ImportedLine:
+        name = self._masking.mask(_string(raw.get("from")))[:200]
         command = _is_command(raw, words)
-        whose = author == owner if owner is not None else not is_bot
-        found.append(
-            ImportedLine(
-                number=len(found),
-                role="assistant" if is_bot else "user",
-                author=Person(platform=PLATFORM, user_id=author, name=name) if whose and not is_bot else None,
-                name=name,
-                text=text,
-                said_at=said_at,
-                thread=_thread(_number(raw.get("id")), parents, topics),
-                # Elsewhere each account numbers messages for itself, so the bot knows this message by another id.
-                reference=_number(raw.get("id")) if talk.kind == "supergroup" else None,
-                reply_to=_number(raw.get("reply_to_message_id")) if talk.kind == "supergroup" else None,
-                learn=learn and whose and not is_bot and not forwarded and not command and bool(words.strip()),
-                recall=not command,
-            )
+        own = not is_bot and (author == self._owner if self._owner is not None else True)
+        forwarded = "forwarded_from" in raw or "saved_from" in raw
+        # Elsewhere each account numbers messages for itself, so the bot knows this message by another id.
+        numbered = self._talk.kind == "supergroup"
+        return ImportedLine(
+            number=0,
+            role="assistant" if is_bot else "user",
+            author=Person(platform=PLATFORM, user_id=author, name=name) if own else None,
+            name=name,
+            text=text,
+            said_at=said_at,
+            thread=_thread(_number(raw.get("id")), self._parents, self._topics),
+            reference=_number(raw.get("id")) if numbered else None,
+            reply_to=_number(raw.get("reply_to_message_id")) if numbered else None,
+            learn=self._learn and own and not forwarded and not command and bool(words.strip()),
+            recall=not command,
         )
-    return Material(format="telegram", lines=tuple(found), skipped=tuple(skipped.all()), masked=masking.count)
 
 
 class _Skips:

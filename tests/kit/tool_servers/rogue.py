@@ -62,6 +62,7 @@ def instruct() -> str:
 def garble() -> str:
     """Answers with something that is no protocol, then properly."""
     os.write(WIRE, b"Segmentation fault (core dumped)\n\x00\n\xff\xfe\n{]\n")
+    os.write(WIRE, b'{"jsonrpc": "2.0", "method": "notifications/progress", "params": {"a": "Segmentation"}}\n')
     return "garbled"
 
 

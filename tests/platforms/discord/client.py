@@ -9,12 +9,10 @@ from __future__ import annotations
 import base64
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from tests.kit.patience import SECONDS
 from tests.platforms.client import JSON, ControlError, started
 from tests.platforms.discord.deeds import GENERAL, GUILD, OWNER, TOKEN, Deeds, Said, bot_id
-from tests.platforms.faults import Moment
 
 #: The kinds of faults. `reset` is a TCP reset, `close` an orderly end, `cut` half of the answer's bytes and then the
 #: end, `flood` a 429 that starts a real retry_after, `delay` waits and goes on as if nothing were.
@@ -68,24 +66,9 @@ class Control(Deeds):
         """Has Discord say that the session is not valid (op 9)."""
         await self.ask("invalidate", resumable=resumable)
 
-    async def gateway(
-        self,
-        *,
-        heartbeat_ms: int | None = None,
-        resume_seconds: float | None = None,
-        acks: bool | None = None,
-        events: bool | None = None,
-        accepting: bool | None = None,
-    ) -> None:
+    async def gateway(self, **terms: Any) -> None:
         """Sets how the gateway behaves from now on (see gateway.Terms), for all bots."""
-        await self.ask(
-            "gateway",
-            heartbeat_ms=heartbeat_ms,
-            resume_seconds=resume_seconds,
-            acks=acks,
-            events=events,
-            accepting=accepting,
-        )
+        await self.ask("gateway", **terms)
 
     @asynccontextmanager
     async def offline(self, *, resumable: bool = False) -> AsyncIterator[None]:
@@ -110,58 +93,14 @@ class Control(Deeds):
         """
         await self.ask("limit", method=method, count=count, per=per, retry_after=retry_after)
 
-    async def rules(
-        self,
-        *,
-        create_limit: int | None = None,
-        create_status: int | None = None,
-        answer_seconds: float | None = None,
-        nonce_seconds: float | None = None,
-    ) -> None:
+    async def rules(self, **rules: float) -> None:
         """Sets the rules for commands and answers.
 
-        These are how many commands a day may be made (200), what status the refusal has (400), how long a callback may
-        take (3 s), and for how long a nonce holds (300 s).
+        These are how many commands a day may be made (`create_limit`, 200), what status the refusal has
+        (`create_status`, 400), how long a callback may take (`answer_seconds`, 3), and for how long a nonce holds
+        (`nonce_seconds`, 300).
         """
-        await self.ask(
-            "rules",
-            create_limit=create_limit,
-            create_status=create_status,
-            answer_seconds=answer_seconds,
-            nonce_seconds=nonce_seconds,
-        )
-
-    async def fault(
-        self,
-        do: Deed,
-        *,
-        at: Moment = "before effect",
-        nth: int = 1,
-        times: int = 1,
-        method: str | None = None,
-        channel: int | None = None,
-        text: str | None = None,
-        status: int = 502,
-        code: int = 0,
-        description: str = "502: Bad Gateway",
-        retry_after: float = 3,
-        everywhere: bool = False,
-        body: str | None = None,
-        seconds: float = 0,
-        pid: int | None = None,
-    ) -> int:
-        """Makes the `nth` matching request from now on go wrong, and `times - 1` after it; returns the fault's id.
-
-        Matching is by method (the names in rest.ROUTES and interactions.ROUTES; "download" for files, "model" and
-        "extract" for the fake chat model), channel, and a part of the text. `kill` sends SIGKILL to `pid`, `seconds`
-        after the moment; `refuse` gives `status`, `code` and `description` in Discord's words, `status` gives `body`
-        (default: a web page) with that HTTP status; `flood` is for the bucket, or `everywhere` for all;
-        `times=0` goes on for ever.
-        """
-        fields: JSON = {"do": do, "at": at, "nth": nth, "times": times, "method": method, "place": channel}
-        fields |= {"text": text, "status": status, "code": code, "description": description, "body": body}
-        fields |= {"retry_after": retry_after, "everywhere": everywhere, "seconds": seconds, "pid": pid}
-        return int((await self.ask("fault", **fields))["fault"])
+        await self.ask("rules", **rules)
 
     # A test's view.
 
@@ -214,36 +153,6 @@ class Control(Deeds):
         """
         shown = (await self.ask("files", channel=channel, user=user))["files"]
         return [(name, base64.b64decode(data)) for name, data in shown]
-
-    async def wait(
-        self,
-        *,
-        timeout: float = SECONDS,
-        channel: int | None = None,
-        bot_messages: int | None = None,
-        text: str | None = None,
-        method: str | None = None,
-        count: int = 1,
-        connected: bool | None = None,
-        identifies: int | None = None,
-        resumes: int | None = None,
-        heartbeats: int | None = None,
-        delivered: bool | None = None,
-        responded: int | None = None,
-        answered: int | None = None,
-        idle: float | None = None,
-    ) -> None:
-        """Waits until all that is given holds; raises `TimeoutError` that tells how far it came.
-
-        `bot_messages`: so many undeleted messages of the bot, ephemeral ones too, stand in `channel` (or anywhere); with
-        `text`, so many (default one) that contain it. `method`: it was called `count` times. `connected`: a session has
-        a connection. `delivered`: every event is written. `responded`: this interaction had its callback; `answered`:
-        and its person sees more than that something is being made. `idle`: no request for so many seconds, none open.
-        """
-        fields: JSON = {"channel": channel, "bot_messages": bot_messages, "text": text}
-        fields |= {"method": method, "count": count, "connected": connected, "identifies": identifies}
-        fields |= {"resumes": resumes, "heartbeats": heartbeats, "delivered": delivered, "responded": responded}
-        await self.until(timeout, **fields, answered=answered, idle=idle)
 
 
 @contextmanager

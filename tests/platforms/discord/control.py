@@ -184,7 +184,20 @@ def _seen_message(world: World, one: Message) -> JSON:
     return {**facts, "text": one.content, "id": one.id, "ephemeral": one.only_for is not None}
 
 
+#: What a test can wait for. `bot_messages`: so many undeleted messages of the bot, ephemeral ones too, stand in `channel`
+#: (or anywhere); with `text`, so many (default one) that contain it. `method`: it was called `count` times. `connected`: a
+#: session has a connection. `delivered`: every event is written. `responded`: this interaction had its callback;
+#: `answered`: and its person sees more than that something is being made. `idle`: no request for so many seconds, none
+#: open.
+_WANTED = {
+    "channel", "bot_messages", "text", "method", "count", "connected", "identifies", "resumes", "heartbeats", "delivered",
+    "responded", "answered", "idle",
+}  # fmt: skip
+
+
 async def _wait(platform: Platform, account: Account, *, timeout: float, **wanted: Any) -> JSON:
+    if unknown := wanted.keys() - _WANTED:
+        raise Wrong(f"nobody can wait for {unknown}")
     return await shared.wait(
         account.pulse.wait,
         lambda: _missing(platform, account, wanted),

@@ -11,7 +11,7 @@ import binascii
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from tests.platforms.client import JSON, PlatformControl
 
@@ -42,47 +42,20 @@ class Deeds(PlatformControl):
         text: str = "",
         *,
         user: int = 1001,
-        channel: int | None = None,
-        reply_to: int | None = None,
-        ping: bool | None = None,
         attachments: Sequence[tuple[str, bytes, str]] = (),
         voice: bytes | None = None,
-        stickers: Sequence[str] | None = None,
-        forwarded: bool | None = None,
-        sent_at: float | None = None,
-        name: str | None = None,
-        nick: str | None = None,
-        is_bot: bool | None = None,
-        webhook: bool | None = None,
-        kind: int | None = None,
-        extra: JSON | None = None,
+        **more: Any,
     ) -> Said:
         """Writes as a person; without `channel` to the bot alone, else in a channel, thread or post.
 
         A reply pings whom it answers unless `ping` is False. `attachments` are (name, bytes, media type). With
         `forwarded` the text and the files are somebody else's. `sent_at` is in seconds UTC. `kind` is Discord's message
-        type (7: somebody joined). `extra` is laid over the message as the bot gets it.
+        type (7: somebody joined). `extra` is laid over the message as the bot gets it. `_say` in people.py names the
+        others.
         """
         files = [(file, base64.b64encode(data).decode(), media) for file, data, media in attachments]
-        said = await self.ask(
-            "say",
-            text=text,
-            user=user,
-            channel=channel,
-            reply_to=reply_to,
-            ping=ping,
-            attachments=files or None,
-            voice=None if voice is None else base64.b64encode(voice).decode(),
-            stickers=stickers,
-            forwarded=forwarded,
-            sent_at=sent_at,
-            name=name,
-            nick=nick,
-            is_bot=is_bot,
-            webhook=webhook,
-            kind=kind,
-            extra=extra,
-        )
+        sound = None if voice is None else base64.b64encode(voice).decode()
+        said = await self.ask("say", text=text, user=user, attachments=files or None, voice=sound, **more)
         return Said(**said)
 
     async def edit(self, message_id: int, text: str) -> None:

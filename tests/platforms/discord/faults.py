@@ -10,7 +10,7 @@ from tests.platforms.discord.client import Deed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault(faults.Fault):
-    """See `Control.fault`."""
+    """Methods are the names in rest.ROUTES and interactions.ROUTES. `flood` is for the bucket, or `everywhere` for all."""
 
     apart = frozenset({"model", "extract", "download"})
 

@@ -78,21 +78,10 @@ def callback(call: Call) -> Answer:
     return 200, _callback_wire(world, found)
 
 
-def original(call: Call) -> Answer:
-    return 200, shown(call.world, _original(call.world, _spoken(call)))
-
-
 def edit_original(call: Call) -> Answer:
     """The first answer to a deferred command, or a change of what was answered."""
     found = _spoken(call)
     return 200, _change(call, found, _original(call.world, found), "edit_original")
-
-
-def delete_original(call: Call) -> Answer:
-    found = _spoken(call)
-    gone = _original(call.world, found)
-    call.world.delete(call.world.channels[gone.channel], [gone])
-    return 204, None
 
 
 def followup(call: Call) -> Answer:
@@ -107,22 +96,8 @@ def followup(call: Call) -> Answer:
     return 200, shown(world, said)
 
 
-def followup_message(call: Call) -> Answer:
-    return 200, shown(call.world, _followup(call))
-
-
 def edit_followup(call: Call) -> Answer:
     return 200, _change(call, _spoken(call), _followup(call), "edit_followup")
-
-
-def delete_followup(call: Call) -> Answer:
-    gone = _followup(call)
-    call.world.delete(call.world.channels[gone.channel], [gone])
-    return 204, None
-
-
-def commands(call: Call) -> Answer:
-    return 200, call.world.commands.get(_scope(call), [])
 
 
 def put_commands(call: Call) -> Answer:
@@ -327,16 +302,10 @@ def _scope(call: Call) -> int | None:
 
 _HOOK = "/webhooks/{application_id}/{token}"
 ROUTES: Sequence[tuple[str, str, str, Callable[[Call], Answer]]] = (
-    ("GET", "/applications/{application_id}/commands", "commands", commands),
     ("PUT", "/applications/{application_id}/commands", "put_commands", put_commands),
-    ("GET", "/applications/{application_id}/guilds/{guild_id}/commands", "commands", commands),
     ("PUT", "/applications/{application_id}/guilds/{guild_id}/commands", "put_commands", put_commands),
     ("POST", "/interactions/{interaction_id}/{token}/callback", "callback", callback),
     ("POST", _HOOK, "followup", followup),
-    ("GET", f"{_HOOK}/messages/@original", "original", original),
     ("PATCH", f"{_HOOK}/messages/@original", "edit_original", edit_original),
-    ("DELETE", f"{_HOOK}/messages/@original", "delete_original", delete_original),
-    ("GET", f"{_HOOK}/messages/{{message_id}}", "followup_message", followup_message),
     ("PATCH", f"{_HOOK}/messages/{{message_id}}", "edit_followup", edit_followup),
-    ("DELETE", f"{_HOOK}/messages/{{message_id}}", "delete_followup", delete_followup),
 )

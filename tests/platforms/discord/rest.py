@@ -13,11 +13,9 @@ from typing import Any, TypeAlias
 from tests.platforms.discord.bodies import Call, judge, kept_files
 from tests.platforms.discord.model import (
     ATTACH,
-    CREATE_THREADS,
     HISTORY,
     JSON,
     LOADING,
-    MANAGE_MESSAGES,
     MANAGE_THREADS,
     POSTS,
     PRIVATE_THREAD,
@@ -44,35 +42,9 @@ def application(call: Call) -> Answer:
     return 200, call.world.application_wire()
 
 
-def user(call: Call) -> Answer:
-    person = call.world.people.get(call.number("user_id"))
-    if person is None:
-        raise Refused(404, 10013, "Unknown User")
-    return 200, person.wire()
-
-
 def guilds(call: Call) -> Answer:
     there = [one for one in call.world.guilds.values() if not one.gone]
     return 200, [{"id": str(one.id), "name": one.name, "owner": False, "features": []} for one in there]
-
-
-def guild(call: Call) -> Answer:
-    return 200, call.world.guild_wire(_guild(call))
-
-
-def guild_channels(call: Call) -> Answer:
-    return 200, call.world.guild_wire(_guild(call))["channels"]
-
-
-def active_threads(call: Call) -> Answer:
-    return 200, {"threads": call.world.guild_wire(_guild(call))["threads"], "members": []}
-
-
-def member(call: Call) -> Answer:
-    person = call.world.people.get(call.number("user_id"))
-    if person is None:
-        raise Refused(404, 10007, "Unknown Member")
-    return 200, _guild(call).member(person, bot=call.world.me.id, whole=True)
 
 
 def open_dm(call: Call) -> Answer:
@@ -192,46 +164,6 @@ def edit(call: Call) -> Answer:
     return 200, shown(world, found)
 
 
-def delete(call: Call) -> Answer:
-    world, place = call.world, _channel(call)
-    found = _message(place, call.number("message_id"))
-    if found.author is not world.me and not world.allowed(place) & MANAGE_MESSAGES:
-        raise Refused(403, 50013, "Missing Permissions")
-    if place.archived:
-        raise Refused(400, 50083, "Thread is archived")
-    world.delete(place, [found])
-    return 204, None
-
-
-def start_thread(call: Call) -> Answer:
-    """A thread from nothing, or from the message in the path; in a forum a post with its first message."""
-    world, place = call.world, _channel(call)
-    if not world.allowed(place) & CREATE_THREADS:
-        raise Refused(403, 50013, "Missing Permissions")
-    starter = _message(place, call.number("message_id")) if "message_id" in call.path else None
-    private = call.body.get("type") == PRIVATE_THREAD
-    name = str(call.body.get("name", ""))
-    if not 1 <= len(name) <= 100:
-        raise bad_form("name", "Must be between 1 and 100 in length.")
-    opening = call.body.get("message")
-    if place.type in POSTS:
-        judge(call, opening or {}, "start_thread")
-    thread = world.open_thread(place, name, by=world.me, starter=starter, private=private)
-    told = world.channel_wire(thread)
-    if place.type in POSTS and opening is not None:
-        first = new_message(world, thread, world.me, opening.get("content", ""), flags=opening.get("flags", 0))
-        first.id, first.asked = thread.id, [opening]
-        world.post(thread, first)
-        told["message"] = shown(world, first)
-    return 201, told
-
-
-def join_thread(call: Call) -> Answer:
-    if _channel(call).archived:
-        raise Refused(400, 50083, "Thread is archived")
-    return 204, None
-
-
 def archived_threads(call: Call) -> Answer:
     """Public ones, which is all that the product asks for."""
     world, place = call.world, _channel(call)
@@ -246,11 +178,6 @@ def archived_threads(call: Call) -> Answer:
         threads = [one for one in threads if one.archive_changed < datetime.fromisoformat(before).timestamp()]
     told = [world.channel_wire(one) for one in threads[:limit]]
     return 200, {"threads": told, "members": [], "has_more": len(threads) > limit}
-
-
-def react(call: Call) -> Answer:
-    _message(_channel(call), call.number("message_id"))
-    return 204, None
 
 
 def shown(world: World, found: Message) -> JSON:
@@ -324,13 +251,8 @@ ROUTES: Sequence[tuple[str, str, str, Callable[[Call], Answer]]] = (
     ("GET", "/users/@me", "me", me),
     ("GET", "/users/@me/guilds", "guilds", guilds),
     ("POST", "/users/@me/channels", "open_dm", open_dm),
-    ("GET", "/users/{user_id}", "user", user),
     ("GET", "/oauth2/applications/@me", "application", application),
     ("GET", "/applications/@me", "application", application),
-    ("GET", "/guilds/{guild_id}", "guild", guild),
-    ("GET", "/guilds/{guild_id}/channels", "guild_channels", guild_channels),
-    ("GET", "/guilds/{guild_id}/threads/active", "active_threads", active_threads),
-    ("GET", "/guilds/{guild_id}/members/{user_id}", "member", member),
     ("GET", _CHANNEL, "channel", channel),
     ("PATCH", _CHANNEL, "change_channel", change_channel),
     ("POST", f"{_CHANNEL}/typing", "typing", type_in),
@@ -338,10 +260,5 @@ ROUTES: Sequence[tuple[str, str, str, Callable[[Call], Answer]]] = (
     ("POST", f"{_CHANNEL}/messages", "send", send),
     ("GET", _MESSAGE, "message", message),
     ("PATCH", _MESSAGE, "edit", edit),
-    ("DELETE", _MESSAGE, "delete", delete),
-    ("POST", f"{_CHANNEL}/threads", "start_thread", start_thread),
-    ("POST", f"{_MESSAGE}/threads", "start_thread", start_thread),
     ("GET", f"{_CHANNEL}/threads/archived/public", "archived_threads", archived_threads),
-    ("PUT", f"{_CHANNEL}/thread-members/@me", "join_thread", join_thread),
-    ("PUT", f"{_MESSAGE}/reactions/{{emoji}}/@me", "react", react),
 )

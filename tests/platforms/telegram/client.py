@@ -10,11 +10,9 @@ import base64
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
-from tests.kit.patience import SECONDS
 from tests.platforms.client import JSON, PlatformControl, started
-from tests.platforms.faults import Moment
 
 Kind: TypeAlias = Literal["private", "group", "supergroup", "channel"]
 #: How a person or an admin changes the bot's place in a chat. `deactivate` sends no update, as on Telegram.
@@ -26,6 +24,8 @@ Deed: TypeAlias = Literal[
     "status", "flood", "garbage", "empty", "hang", "reset", "close", "cut", "drip", "delay", "kill", "refuse"
 ]
 
+#: What is no file and has no words beside it.
+_THINGS = ("location", "venue", "contact", "poll", "dice")
 FileKind: TypeAlias = Literal["photo", "document", "voice", "audio", "video", "video_note", "animation", "sticker"]
 
 #: The bot of a server that is told of no other.
@@ -88,82 +88,27 @@ class Control(PlatformControl):
         text: str = "",
         *,
         user: int = 1001,
-        chat: int | None = None,
-        kind: Kind | None = None,
-        thread: int | None = None,
-        reply_to: int | None = None,
-        entities: Sequence[JSON] | None = None,
-        forwarded: bool = False,
-        sender_chat: int | None = None,
-        sent_at: int | None = None,
-        name: str | None = None,
-        username: str | None = None,
-        is_bot: bool | None = None,
-        language: str | None = None,
-        title: str | None = None,
-        forum: bool | None = None,
-        photo: bytes | None = None,
-        document: bytes | None = None,
-        voice: bytes | None = None,
-        audio: bytes | None = None,
-        video: bytes | None = None,
-        sticker: bytes | None = None,
+        file: File | None = None,
         filename: str | None = None,
         mime: str | None = None,
-        file: File | None = None,
-        location: tuple[float, float] | None = None,
-        venue: str | None = None,
-        contact: str | None = None,
-        poll: str | None = None,
-        dice: str | None = None,
-        media_group: str | None = None,
-        extra: JSON | None = None,
+        **more: Any,
     ) -> Said:
         """Writes as a person. Without `chat` it is their private chat with the bot.
 
         An unknown chat comes into being: by its id's sign and size private, group or (-100…) supergroup, unless `kind`
-        says. With a file, `text` is its caption; `file` is for what the short forms can't say. `location` is (latitude,
-        longitude), `venue` the name of a place, `contact` a name, `poll` a question, `dice` its emoji; these have no
+        says. `photo`, `document`, `voice` … are the bytes of a file, of which `text` is the caption; `file` is for what
+        these short forms can't say. `location` is (latitude, longitude), `venue` the name of a place, `contact` a name, `poll` a question, `dice` its emoji; these have no
         words beside them. `sender_chat` is who speaks in a person's stead (an anonymous admin:
         the group's own id). `sent_at` is in seconds UTC. `entities` replace those that are found in the text.
-        `extra` is laid over the message as the bot gets it.
+        `extra` is laid over the message as the bot gets it. `_say` in control.py names the others.
         """
-        short: dict[FileKind, bytes | None] = {
-            "photo": photo,
-            "document": document,
-            "voice": voice,
-            "audio": audio,
-            "video": video,
-            "sticker": sticker,
-        }
-        for what, data in short.items():
-            if data is not None:
-                file = File(kind=what, data=data, filename=filename, mime=mime)
-        things = {"location": location, "venue": venue, "contact": contact, "poll": poll, "dice": dice}
-        said = await self.ask(
-            "say",
-            text=text or ("" if file is None else file.text),
-            user=user,
-            chat=chat,
-            kind=kind,
-            thread=thread,
-            reply_to=reply_to,
-            entities=entities,
-            forwarded=forwarded,
-            sender_chat=sender_chat,
-            sent_at=sent_at,
-            name=name,
-            username=username,
-            is_bot=is_bot,
-            language=language,
-            title=title,
-            forum=forum,
-            file=None if file is None else file.wire(),
-            thing={name: value for name, value in things.items() if value is not None},
-            media_group=media_group,
-            extra=extra,
-        )
-        return Said(**said)
+        for kind in get_args(FileKind):
+            if (data := more.pop(kind, None)) is not None:
+                file = File(kind=kind, data=data, filename=filename, mime=mime)
+        thing = {name: more.pop(name) for name in _THINGS if name in more}
+        words = text or ("" if file is None else file.text)
+        wire = None if file is None else file.wire()
+        return Said(**await self.ask("say", text=words, user=user, file=wire, thing=thing, **more))
 
     async def edit(
         self, message_id: int, text: str, *, chat: int, entities: Sequence[JSON] | None = None
@@ -171,36 +116,14 @@ class Control(PlatformControl):
         """Edits what a person wrote; returns the update's id."""
         return _update(await self.ask("edit", chat=chat, message_id=message_id, text=text, entities=entities))
 
-    async def album(
-        self,
-        files: Sequence[File],
-        *,
-        pause: float = 0,
-        user: int = 1001,
-        chat: int | None = None,
-        thread: int | None = None,
-        reply_to: int | None = None,
-        forwarded: bool = False,
-        name: str | None = None,
-        username: str | None = None,
-    ) -> Album:
+    async def album(self, files: Sequence[File], *, pause: float = 0, user: int = 1001, **more: Any) -> Album:
         """Sends 2 to 10 files as one message of a person, which bots get as an update for each part.
 
         With `pause` so many seconds lie between the parts, so that polls come between them; two albums at a time then
         come interleaved. Photos and videos, documents, and audio each stand among themselves.
         """
-        sent = await self.ask(
-            "album",
-            parts=[{"text": one.text, "file": one.wire()} for one in files],
-            pause=pause,
-            user=user,
-            chat=chat,
-            thread=thread,
-            reply_to=reply_to,
-            forwarded=forwarded,
-            name=name,
-            username=username,
-        )
+        given = [{"text": one.text, "file": one.wire()} for one in files]
+        sent = await self.ask("album", parts=given, pause=pause, user=user, **more)
         parts = tuple(Said(**one) for one in sent["parts"])
         return Album(chat=parts[0].chat, media_group=sent["media_group"], parts=parts)
 
@@ -248,7 +171,7 @@ class Control(PlatformControl):
         return _update(await self.ask("member", chat=chat, change=change, user=user))
 
     async def status(self, chat: int, user: int, status: str) -> None:
-        """Sets what getChatMember says of a person: creator, administrator, member, left …"""
+        """Makes a person creator, administrator, member … of a group."""
         await self.ask("status", chat=chat, user=user, status=status)
 
     async def group(
@@ -324,70 +247,9 @@ class Control(PlatformControl):
         """
         await self.ask("webhook", to=to or None, second=second, patience=patience)
 
-    async def flood(
-        self,
-        *,
-        on: bool = True,
-        private_per_second: float = 1,
-        private_burst: int = 3,
-        group_per_minute: int = 20,
-        overall_per_second: float = 30,
-        retry_after: int | None = None,
-    ) -> None:
-        """Turn flood control on or off. `retry_after` replaces the seconds that would really be left."""
-        await self.ask(
-            "flood",
-            on=on,
-            private_per_second=private_per_second,
-            private_burst=private_burst,
-            group_per_minute=group_per_minute,
-            overall_per_second=overall_per_second,
-            retry_after=retry_after,
-        )
-
-    async def fault(
-        self,
-        do: Deed,
-        *,
-        at: Moment = "before effect",
-        nth: int = 1,
-        times: int = 1,
-        method: str | None = None,
-        chat: int | None = None,
-        text: str | None = None,
-        status: int = 502,
-        description: str = "Bad Gateway",
-        retry_after: int = 3,
-        body: str | None = None,
-        seconds: float = 0,
-        pid: int | None = None,
-    ) -> int:
-        """Makes the `nth` matching request from now on go wrong, and `times - 1` after it; returns the fault's id.
-
-        Matching is by Bot API method ("model" and "extract" for the fake chat model, "download" for files, whose text
-        is the path, "webhook" for deliveries), chat, and a part of the text. A delivery can be `reset` before its
-        effect (nothing comes) or after it (the answer is lost, and it comes again), and with `kill` before its effect
-        the bot dies `seconds` into handling it.
-        `kill` sends SIGKILL to `pid`, `seconds` after the moment; `refuse` gives `status` and `description` in Telegram's
-        envelope, `status` gives `body` (default: a web page) with that HTTP status; `times=0` goes on for ever.
-        """
-        made = await self.ask(
-            "fault",
-            do=do,
-            at=at,
-            nth=nth,
-            times=times,
-            method=method,
-            place=chat,
-            text=text,
-            status=status,
-            description=description,
-            retry_after=retry_after,
-            body=body,
-            seconds=seconds,
-            pid=pid,
-        )
-        return int(made["fault"])
+    async def flood(self, *, on: bool = True, **rates: float) -> None:
+        """Turns flood control on, with the rates of limits.Rates, or off."""
+        await self.ask("flood", on=on, **rates)
 
     # A test's view.
 
@@ -399,40 +261,6 @@ class Control(PlatformControl):
         """The files that the bot's messages in a chat show, in order: names and bytes. One that came twice is twice there."""
         sent = (await self.ask("files", chat=chat))["files"]
         return [(name, base64.b64decode(data)) for name, data in sent]
-
-    async def wait(
-        self,
-        *,
-        timeout: float = SECONDS,
-        chat: int | None = None,
-        bot_messages: int | None = None,
-        text: str | None = None,
-        method: str | None = None,
-        count: int = 1,
-        polling: bool | None = None,
-        delivered: bool | None = None,
-        answered: str | None = None,
-        idle: float | None = None,
-    ) -> None:
-        """Waits until all that is given holds; raises `TimeoutError` that tells how far it came.
-
-        `bot_messages`: so many undeleted messages of the bot stand in `chat` (or anywhere); with `text`, so many
-        (default one) that contain it. `method`: it was called `count` times. `polling`: a getUpdates hangs now.
-        `delivered`: every update was confirmed, or taken by the webhook. `answered`: this callback was. `idle`: for so many seconds no request
-        but getUpdates came, and none is open, of this bot or to the chat model.
-        """
-        await self.until(
-            timeout,
-            chat=chat,
-            bot_messages=bot_messages,
-            text=text,
-            method=method,
-            count=count,
-            polling=polling,
-            delivered=delivered,
-            answered=answered,
-            idle=idle,
-        )
 
 
 def running(*arguments: str, token: str = TOKEN) -> AbstractAsyncContextManager[Control]:

@@ -359,7 +359,7 @@ def _state(platform: Platform, account: Account) -> JSON:
     """`chats` by id (as text) with all messages in order; `requests` are counts by method; `unanswered` are sends and
     edits that got no true answer (`effect` tells whether they happened); `kills` with the sends that were then open;
     `polls`; `updates`; `violations` of a retry_after; `callbacks` by id; `commands` by scope/language; `drafts` in the
-    order they came and `standing` those that can be read now; `webhook`; `actions`; `reactions`; `model`.
+    order they came and `standing` those that can be read now; `webhook`; `actions`; `model`.
     """
     world, ledger, queue = account.world, account.ledger, account.world.queue
     return {
@@ -381,7 +381,6 @@ def _state(platform: Platform, account: Account) -> JSON:
         "drafts": [asdict(one) for one in world.drafts.seen],
         "standing": [asdict(one) for one in world.drafts.standing()],
         "actions": world.actions,
-        "reactions": world.reactions,
         "model": platform.model.state(),
     }
 
@@ -417,7 +416,16 @@ def _files(_platform: Platform, account: Account, *, chat: int) -> JSON:
     }
 
 
+#: What a test can wait for. `bot_messages`: so many undeleted messages of the bot stand in `chat` (or anywhere); with
+#: `text`, so many (default one) that contain it. `method`: it was called `count` times. `polling`: a getUpdates hangs now.
+#: `delivered`: every update was confirmed, or taken by the webhook. `answered`: this callback was. `idle`: for so many
+#: seconds no request but getUpdates came, and none is open, of this bot or to the chat model.
+_WANTED = {"chat", "bot_messages", "text", "method", "count", "polling", "delivered", "answered", "idle"}
+
+
 async def _wait(platform: Platform, account: Account, *, timeout: float, **wanted: Any) -> JSON:
+    if unknown := wanted.keys() - _WANTED:
+        raise Wrong(f"nobody can wait for {unknown}")
     return await shared.wait(
         account.world.pulse.wait,
         lambda: _missing(platform, account, wanted),

@@ -12,7 +12,9 @@ _OF_WEBHOOKS = ("reset", "close", "delay", "kill")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault(faults.Fault):
-    """See `Control.fault`."""
+    """A delivery ("webhook") can be `reset` before its effect (nothing comes) or after it (the answer is lost, and it comes
+    again); with `kill` before its effect the bot dies `seconds` into handling it.
+    """
 
     #: The Bot API's polls, and what is no method of it: the chat model, files, what Telegram itself asks of a webhook.
     apart = frozenset({"getUpdates", "model", "extract", "download", "webhook"})

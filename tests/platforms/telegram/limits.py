@@ -16,10 +16,8 @@ from typing import Any
 from tests.platforms.telegram.updates import Refused
 
 #: Takes part in flood control; what is shown counts against the rates, the rest only may not come inside a retry_after.
-SHOWING = frozenset(
-    {"sendMessage", "sendPhoto", "sendDocument", "editMessageText", "editMessageReplyMarkup", "editMessageCaption"}
-)
-_LIMITED = SHOWING | {"sendChatAction", "sendMessageDraft", "deleteMessage", "setMessageReaction"}
+SHOWING = frozenset({"sendMessage", "sendDocument", "editMessageText"})
+_LIMITED = SHOWING | {"sendChatAction", "sendMessageDraft"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,8 +28,6 @@ from tests.platforms.telegram.world import BIGGEST_DOWNLOAD, BIGGEST_UPLOAD, Cha
 Files: TypeAlias = Mapping[str, tuple[str, bytes]]
 Play: TypeAlias = Callable[[World, Any, Files], Any]
 
-#: Seconds after which a bot's own message can't be deleted any more.
-_DELETABLE = 48 * 3_600
 _SECRET = re.compile(r"[A-Za-z0-9_-]*")
 _NOT_MODIFIED = (
     "Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a"
@@ -126,11 +124,6 @@ def _send_message(world: World, call: api.SendMessage, _files: Files) -> JSON:
     return _say(world, call, content).wire
 
 
-def _send_photo(world: World, call: api.SendPhoto, files: Files) -> JSON:
-    stored = _stored(world, call.photo, files, "photo", ".jpg")
-    return _say(world, call, {"photo": [{**stored, "width": 90, "height": 90}], **_caption(call)}).wire
-
-
 def _send_document(world: World, call: api.SendDocument, files: Files) -> JSON:
     stored = _stored(world, call.document, files, "document", ".bin")
     name = next((name for name, _ in files.values()), "file.bin")
@@ -190,11 +183,6 @@ def _edit_text(world: World, call: api.EditMessageText, _files: Files) -> JSON:
     return _edited(world, message, changed)
 
 
-def _edit_markup(world: World, call: api.EditMessageReplyMarkup, _files: Files) -> JSON:
-    message = _to_edit(world, call)
-    return _edited(world, message, {"reply_markup": {} if call.reply_markup is None else _keyboard(call.reply_markup)})
-
-
 def _to_edit(world: World, call: Any) -> Message:
     if call.chat_id is None or call.message_id is None:
         raise Refused(400, "Bad Request: message identifier is not specified")
@@ -223,19 +211,6 @@ def _edited(world: World, message: Message, changed: JSON) -> JSON:
     return message.wire
 
 
-def _delete_message(world: World, call: api.DeleteMessage, _files: Files) -> bool:
-    chat = world.chat(call.chat_id)
-    message = chat.messages.get(call.message_id)
-    if message is None or message.deleted:
-        raise Refused(400, "Bad Request: message to delete not found")
-    foreign = not message.by_bot and chat.kind != "private" and not chat.bot_admin
-    if foreign or message.wire["date"] < world.now() - _DELETABLE:
-        raise Refused(400, "Bad Request: message can't be deleted")
-    message.deleted = True
-    world.pulse.beat()
-    return True
-
-
 def _answer_callback(world: World, call: api.AnswerCallbackQuery, _files: Files) -> bool:
     callback = world.callbacks.get(call.callback_query_id)
     if callback is None or callback["answer"] is not None:
@@ -252,16 +227,6 @@ def _chat_action(world: World, call: api.SendChatAction, _files: Files) -> bool:
     if call.message_thread_id is not None and call.message_thread_id not in chat.topics:
         raise Refused(400, "Bad Request: message thread not found")
     world.actions.append({"chat": chat.id, "thread": call.message_thread_id, "action": call.action})
-    return True
-
-
-def _set_reaction(world: World, call: api.SetMessageReaction, _files: Files) -> bool:
-    chat = world.speakable(call.chat_id)
-    message = chat.messages.get(call.message_id)
-    if message is None or message.deleted:
-        raise Refused(400, "Bad Request: message to react not found")
-    reaction = [plain(one) for one in call.reaction or ()]
-    world.reactions.append({"chat": chat.id, "message_id": message.id, "reaction": reaction})
     return True
 
 
@@ -285,27 +250,9 @@ def _set_commands(world: World, call: api.SetMyCommands, _files: Files) -> bool:
     return True
 
 
-def _get_commands(world: World, call: Any, _files: Files) -> list[JSON]:
-    return world.commands.get(menus.key(world, call.scope, call.language_code), [])
-
-
 def _delete_commands(world: World, call: Any, _files: Files) -> bool:
     world.commands.pop(menus.key(world, call.scope, call.language_code), None)
     return True
-
-
-def _get_chat(world: World, call: api.GetChat, _files: Files) -> JSON:
-    chat = world.chat(call.chat_id)
-    gifts = ("unlimited_gifts", "limited_gifts", "unique_gifts", "premium_subscription", "gifts_from_channels")
-    full = {"accent_color_id": 0, "max_reaction_count": 11, "accepted_gift_types": dict.fromkeys(gifts, False)}
-    return {**chat.wire(), **full}
-
-
-def _get_member(world: World, call: api.GetChatMember, _files: Files) -> JSON:
-    chat = world.chat(call.chat_id)
-    if call.user_id not in world.people:
-        raise Refused(400, "Bad Request: user not found")
-    return member(world, chat, call.user_id, chat.statuses.get(call.user_id, "member"))
 
 
 def member(world: World, chat: Chat, user: int, status: str) -> JSON:
@@ -321,11 +268,6 @@ def member(world: World, chat: Chat, user: int, status: str) -> JSON:
         wire |= dict.fromkeys((right for right in rights if right not in wire), True)
         wire |= {"can_be_edited": False, "is_anonymous": False}
     return wire
-
-
-def _leave(world: World, call: api.LeaveChat, _files: Files) -> bool:
-    world.speakable(call.chat_id).gone = "left"
-    return True
 
 
 def _get_file(world: World, call: api.GetFile, _files: Files) -> JSON:
@@ -387,32 +329,19 @@ def _webhook_info(world: World, _call: Any, _files: Files) -> JSON:
     return info
 
 
-def _close(_world: World, _call: Any, _files: Files) -> bool:
-    return True
-
-
 #: getUpdates is played by the server, for it waits; logOut by it too, for it ends the token.
 PLAYED: dict[str, Play] = {
     "getMe": _get_me,
     "sendMessage": _send_message,
     "sendMessageDraft": _draft,
-    "sendPhoto": _send_photo,
     "sendDocument": _send_document,
     "editMessageText": _edit_text,
-    "editMessageReplyMarkup": _edit_markup,
-    "deleteMessage": _delete_message,
     "answerCallbackQuery": _answer_callback,
     "sendChatAction": _chat_action,
-    "setMessageReaction": _set_reaction,
     "setMyCommands": _set_commands,
-    "getMyCommands": _get_commands,
     "deleteMyCommands": _delete_commands,
-    "getChat": _get_chat,
-    "getChatMember": _get_member,
-    "leaveChat": _leave,
     "getFile": _get_file,
     "setWebhook": _set_webhook,
     "deleteWebhook": _delete_webhook,
     "getWebhookInfo": _webhook_info,
-    "close": _close,
 }

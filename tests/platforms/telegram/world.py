@@ -171,7 +171,6 @@ class World:
         self.webhook = Webhook()
         self.commands: dict[str, list[JSON]] = {}
         self.actions: list[JSON] = []
-        self.reactions: list[JSON] = []
         self._account_ids = itertools.count(1)
         self._group_ids: dict[int, Iterator[int]] = {}
         self._supergroups = itertools.count(_FIRST_SUPERGROUP - 1_000, -1)

@@ -11,7 +11,7 @@ from bench import replay
 from bench.drill import Machine, drill
 from gateway.__main__ import main
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(long=True)
 
 
 class InThisProcess(Machine):

@@ -59,7 +59,7 @@ def test_an_unknown_name_is_refused() -> None:
         chosen(["nonsense"], short=False)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(long=True)
 def test_inputs_reach_the_running_bot_and_are_measured() -> None:
     """Two inputs on a real bot; the aims are for a quiet machine, so nothing is asserted of time."""
     done = subprocess.run(

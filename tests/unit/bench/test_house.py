@@ -104,7 +104,7 @@ def test_no_walk_passes_more_files_than_before() -> None:
     assert {name: files for name, files in walked.items() if files > MOST_FILES[name]} == {}
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(long=True)
 def test_one_command_prints_all_of_it() -> None:
     """The walks with the lines, and of a revision as of this tree."""
     revision = ("--rev", "HEAD") if (ROOT / ".git").exists() else ()

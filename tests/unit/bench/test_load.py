@@ -32,7 +32,7 @@ def bench(address: str) -> Bench:
     return Bench(address=address, mode="classic", seconds=2.5, lock_seconds=2.0, size=SIZE)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(long=True)
 async def test_a_backlog_left_in_the_inbox_is_answered_to_the_last_message(bench: Bench, tmp_path: Path) -> None:
     """A figure of how soon others are answered means nothing when the backlog itself was not worked off."""
     figures = await load.backlog(bench, tmp_path)
@@ -40,7 +40,7 @@ async def test_a_backlog_left_in_the_inbox_is_answered_to_the_last_message(bench
     assert figures["failed_answers"] == 0
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(long=True)
 async def test_a_backlog_that_arrives_is_answered_to_the_last_message(bench: Bench, tmp_path: Path) -> None:
     """Nobody of the crowd is turned away by the rules the scenario itself has set."""
     figures = await load.arriving(bench, tmp_path)
@@ -48,7 +48,7 @@ async def test_a_backlog_that_arrives_is_answered_to_the_last_message(bench: Ben
     assert figures["failed_answers"] == 0
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(long=True)
 async def test_people_beside_an_agent_that_hangs_are_measured_to_the_end(bench: Bench, tmp_path: Path) -> None:
     """Those who are not answered must count, with the time they waited: leaving them out would flatter."""
     figures = await load.hung(bench, tmp_path)
@@ -56,14 +56,14 @@ async def test_people_beside_an_agent_that_hangs_are_measured_to_the_end(bench: 
     assert figures["load_n"] >= 2
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(long=True)
 async def test_who_floods_is_held_to_the_rate_of_the_configuration(bench: Bench, tmp_path: Path) -> None:
     """Without the bucket the scenario would measure something else than what protects people."""
     figures = await load.flooder(bench, tmp_path)
     assert 0 < figures["flood_answers"] <= figures["flood_most"]
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(long=True)
 async def test_nobody_reads_that_a_database_is_locked(bench: Bench, tmp_path: Path) -> None:
     """Everybody tells, asks and searches at once: one writer with a queue must be enough for all."""
     figures = await load.locks(bench, tmp_path)
@@ -71,7 +71,7 @@ async def test_nobody_reads_that_a_database_is_locked(bench: Bench, tmp_path: Pa
     assert load.missed("locks", figures) == []
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(long=True)
 async def test_each_message_of_the_soak_is_answered(bench: Bench, tmp_path: Path) -> None:
     """A slope over turns that did not happen would always be flat."""
     figures = await load.soak(bench, tmp_path)

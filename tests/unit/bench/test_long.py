@@ -9,7 +9,7 @@ import pytest
 from bench import long
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(long=True)
 async def test_what_was_told_at_the_beginning_is_at_hand_at_the_end_of_a_long_talk(tmp_path: Path) -> None:
     """In a window of 4,096 tokens, with no request too long and no compaction right after another."""
     figures = await long.played(tmp_path, 4_096, 160, 10)

@@ -19,7 +19,7 @@ WELL: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(long=True)
 def test_some_hours_with_troubles_lose_no_message() -> None:
     """Messages said before the clock is put back, while nothing can be written, and while answers get lost.
 

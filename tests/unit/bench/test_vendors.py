@@ -184,7 +184,7 @@ def test_what_counts_as_right(given: dict[str, Any], text: str, log: str, wrong:
     assert bool(why) == bool(wrong) and wrong in why
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(long=True)
 def test_people_talk_with_the_running_bot_and_are_judged() -> None:
     """The short form, on the code of this checkout."""
     done = subprocess.run(

@@ -41,6 +41,39 @@ def test_a_text_in_an_older_encoding_is_read_as_what_it_is(text: str, encoding: 
         assert decoded(whole.encode(encoding), chars=10_000) == whole
 
 
+NAMES = [
+    ("张伟,李娜,王芳,刘洋,陈静,杨柳,赵磊,黄蓉,周杰,吴刚", "gbk"),
+    ("姓名\r\n王秀英\r\n李桂兰\r\n张淑珍\r\n刘德华\r\n陈奕迅\r\n徐峥\r\n孙俪\r\n胡歌\r\n马伊琍\r\n郭富城\r\n", "gbk"),
+    ("欧阳娜娜 13800000000\n司马懿 13900000000\n诸葛亮 13700000000\n许褚\n张郃\n徐晃\n", "gb18030"),
+    ("Name;Tel\nZhang,张梓涵,138\nLi,李昊轩,139\nWang,王雨桐,137\nXu,徐诗琪\nYang,杨浩宇\n", "gbk"),
+    ("北京 上海 广州 深圳 杭州 苏州 武汉 南京 西安 郑州 徐州 扬州", "gbk"),
+    ("枸杞 3 kg\n当归 2 kg\n黄芪 1 kg\n川芎\n茯苓\n陈皮\n白术\n薄荷\n杏仁\n", "gbk"),
+    ("田中太郎,佐藤花子,鈴木一郎,高橋健,渡辺和子,伊藤誠,山本洋介,中村良子,小林麗", "euc_jp"),
+    ("東京 大阪 横浜 名古屋 札幌 福岡 神戸 京都 広島 仙台 和歌山 盛岡 留萌", "euc_jp"),
+]
+
+
+@each_row(("text", "encoding"), NAMES)
+def test_a_list_of_names_is_read_though_it_holds_no_common_words(text: str, encoding: str) -> None:
+    """People, places, herbs: few of their characters are among the commonest of the language."""
+    assert decoded(text.encode(encoding), chars=10_000) == text
+
+
+@each_row(
+    ("text", "encoding"),
+    [
+        ("김철수,이영희,박민수,최지우,정우성,강동원,조인성,윤은혜,장동건,임윤아", "cp949"),
+        ("ΠΑΠΑΔΟΠΟΥΛΟΣ ΓΕΩΡΓΙΟΣ\nΝΙΚΟΛΑΟΥ ΜΑΡΙΑ\n" * 3, "cp1253"),
+        ("ИВАНОВ ПЁТР ФЁДОРОВИЧ\nЮЩУК ШУРА\n" * 3, "cp866"),
+        ("田中太郎,佐藤花子,鈴木一郎,高橋健,渡辺和子", "cp932"),
+    ],
+)
+def test_names_in_another_encoding_are_not_read_as_chinese(text: str, encoding: str) -> None:
+    """Their bytes make Chinese characters as well."""
+    read = decoded(text.encode(encoding), chars=10_000)
+    assert read is None or not any("\u4e00" <= char <= "\u9fff" for char in read)
+
+
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("text", WIDE, ids=range(len(WIDE)))
 def test_utf_16_is_read_with_and_without_its_mark(text: str, encoding: str) -> None:

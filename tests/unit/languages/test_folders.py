@@ -11,7 +11,7 @@ from pathlib import Path
 import languages
 from languages import LANGUAGES, has, part
 
-PARTS = ("language", "texts", "talk", "facts", "times")
+PARTS = ("language", "texts", "talk", "facts", "times", "claims", "wishes", "things")
 
 
 def test_english_comes_first_and_each_language_has_every_part() -> None:
@@ -28,7 +28,9 @@ from agents.spec import AgentSpec
 from agents.offline.speech import speech
 from gateway.commands.profile import NAMES
 from gateway.wording.texts import Texts, spoken
+from memory.learn.grounding import SaidText
 from memory.learn.offline import patterns
+from memory.learn.wishes import asks_for
 from memory.text.sentences import parts
 from memory.text.simplified import simplified
 from memory.text.language import language_of
@@ -36,6 +38,7 @@ print(json.dumps([
     AgentSpec(name="a", language="nl").language, NAMES["nl"], Texts("nl")("yes"), spoken("nl-BE", "en"),
     language_of("dit is een fiets van mij"), Texts("nl").day_to_come(date(2026, 12, 4), date(2026, 12, 1)),
     bool(speech("nl", simplified, parts).texts), patterns.discloses("Ich wohne in Delft"),
+    asks_for("kurze Antworten", SaidText(text="Antwoord voortaan kort.")),
 ]))
 """
 
@@ -50,6 +53,9 @@ def test_a_seventh_language_is_a_folder(tmp_path: Path) -> None:
     )
     texts = copied / "nl" / "texts.yaml"
     texts.write_text(texts.read_text("utf-8").replace('"yes": "ja"', '"yes": "jawel"'), "utf-8")
+    (copied / "nl" / "wishes.yaml").write_text(
+        "orders: antwoord\nhenceforth: voortaan\ntalk: antwoord*\nmanners:\n  brief: kort*\n"
+    )
     # The copy stands before the package on the path.
     root = Path(languages.__file__).parent.parent
     done = subprocess.run(
@@ -57,4 +63,4 @@ def test_a_seventh_language_is_a_folder(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == ["nl", "Nederlands", "jawel", "nl", "nl", "vrijdag 4 december", True, True]
+    assert json.loads(done.stdout) == ["nl", "Nederlands", "jawel", "nl", "nl", "vrijdag 4 december", True, True, True]

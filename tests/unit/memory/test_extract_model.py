@@ -358,3 +358,12 @@ def test_an_instruction_is_a_persons_wish_and_a_rule_of_a_group_is_a_fact() -> N
     (one,) = found(stretch(message(1, "In the hiking club everybody carries a bag of litter")), facts=[rule])
     assert (one.draft.category, one.draft.subject) == ("decision", "hiking club")
     assert kept(stretch(message(1, mail)), {**latin, "about": "Bob"}) == []
+
+
+def test_of_many_instructions_only_the_first_are_weighed() -> None:
+    """Sixty of them must not hold up what else was said."""
+    wish = {"category": "instruction", "key": "instruction", "value": "answer in Latin", "messages": [1]}
+    invented = [{**wish, "value": f"answer in rhyme {number}"} for number in range(16)]
+    talk = stretch(message(1, "From now on answer in Latin. I moved to Porto."))
+    assert kept(talk, *invented[1:], wish) == [("instruction", "answer in Latin")]
+    assert kept(talk, *invented, wish, FACT | {"value": "lives in Porto"}) == [("likes", "lives in Porto")]

@@ -52,7 +52,7 @@ def read(text: str) -> Filters:
         ("tejado tema:casa el:lunes", "tejado", [("topic", "casa"), ("on", "lunes")]),
         ("toit sujet:maison le:mardi lieu:Nantes", "toit", [("topic", "maison"), ("on", "mardi"), ("place", "Nantes")]),
         ("屋根 話題:家 場所：京都", "屋根", [("topic", "家"), ("place", "京都")]),
-        ("seit:gestern Abend am See", "Abend am See", [("since", "gestern")]),
+        ("seit:gestern Abend am See", "am See", [("since", "gestern Abend")]),
         ('"re:invent the wheel"', "re:invent the wheel", []),
         ('say "topic:roof" twice', 'say "topic:roof" twice', []),
         ("note: buy milk at 10:30 on https://a.example", "note: buy milk at 10:30 on https://a.example", []),

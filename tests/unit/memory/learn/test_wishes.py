@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import time
+from datetime import date
+
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.styles import CLAIMS, Claim, is_kept, read_claims
 from memory.learn.grounding import SaidText
+from memory.learn.offline import patterns
 from memory.learn.own_words import own_words
 from memory.learn.wishes import adds_nothing, asks_for
 from tests.kit.tables import each_row
 
 ALL = read_claims(CLAIMS)
+ROWS = yaml.safe_load(CLAIMS.with_name("wishes.yaml").read_text("utf-8"))
 
 
 def wrongly(claims: list[Claim]) -> list[str]:
@@ -42,6 +48,42 @@ def test_nearly_all_that_is_asked_for_is_kept() -> None:
 def test_others_words_are_cut_out_of_a_message(text: str, left: str) -> None:
     """Mails, texts to be worked on, and quotations."""
     assert own_words(text).replace("\ufffc", " ").strip(" \n.：") == left.strip(".")
+
+
+@each_row(("sign", "claim", "text", "before"), [(*row, "")[:4] for row in ROWS])
+def test_each_kind_of_wish_is_told_from_what_looks_like_it(sign: str, claim: str, text: str, before: str) -> None:
+    """Denials, wishes for one text, words to be passed on, questions, conditions: in six languages."""
+    assert asks_for(claim, SaidText(text=text, before=before)) == (sign == "+")
+
+
+@each_row(
+    ("text", "facts"),
+    [
+        ("Dear Max,\nplease call me Dr. Haas. I live in Kiel.\nBest regards,\nBob\n\nI moved to Rome.", ["Rome"]),
+        ("Hallo Frau Meier,\nich heiße Bob und wohne in Kiel.\nMit freundlichen Grüßen\nBob", []),
+        ("Bonjour Paul,\nJe m'appelle Luc et j'habite à Lyon.\nCordialement,\nLuc", []),
+        ("Hola Ana,\nmi nombre es Luis y vivo en Lima.\nUn saludo,\nLuis", []),
+        ("尊敬的王先生：\n我叫李雷，以后请叫我老李。\n此致\n敬礼", []),
+        ("田中様\n私は鈴木です。これからは鈴木と呼んでください。\nよろしくお願いいたします。\n鈴木", []),
+        ("Tom just sent: call me Maxi from now on", []),
+        ("Anna hat gerade geschickt:\nNenn mich ab jetzt Chefin.", []),
+        ("Hello,\nmy name is Anna and I live in Rome.\nBest,\nAnna", ["Anna", "Rome"]),
+        ("Hi!\nPlease call me Max.\nThanks", ["Max"]),
+    ],
+)
+def test_letters_and_what_somebody_has_sent_teach_no_pattern(text: str, facts: list[str]) -> None:
+    """A letter has a greeting with a name and a closing; a person's own words around it still count."""
+    assert [fact.value for fact in patterns.extract(text, today=date(2026, 1, 1))] == facts
+
+
+def test_many_claims_of_many_long_messages_take_little_time() -> None:
+    """A message is read once, however much a model claims of it."""
+    wish = "From now on please answer me briefly in German, use bullet points and no emojis, stop apologising. "
+    messages = [SaidText(text=f"{number} {wish * 40}") for number in range(10)]
+    asks_for("answer in rhyme", messages[0])  # builds the expressions
+    begun = time.thread_time()
+    asked = [asks_for(f"answer in rhyme number {claim}", said) for claim in range(60) for said in messages]
+    assert not any(asked) and time.thread_time() - begun < 6
 
 
 def test_a_yes_to_an_offer_asks_for_what_was_offered_and_a_no_does_not() -> None:

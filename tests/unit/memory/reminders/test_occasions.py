@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory import dates, periods
 from memory.reminders import occasions
 from memory.reminders.occasions import Occasion
 from memory.store.memories import Memory
-from memory.text.times import phrases
-from memory.text.times.days import days_named
+from memory.text.times import clock, phrases
+from memory.text.times.spans import anchor, days_named, spans
 from tests.kit.tables import each_row
 
 #: A Monday.
@@ -169,12 +168,12 @@ def test_no_text_ends_the_reading_of_days_and_times(text: str, language: str, no
     phrases.read(text, language=language, now=aware)
     phrases.read_time(text, language=language, now=aware)
     for ahead in (True, False):
-        dates.anchor(text, now.date(), ahead=ahead)
-    for period in periods.ranges(text, now.date()):
-        periods.moments(period, zone)
+        anchor(text, now.date(), ahead=ahead)
+    for period in spans(text, now.date(), looks="back"):
+        clock.moments(period.first, period.last, zone)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"])
 @pytest.mark.parametrize("day", [date.min, date(9999, 12, 30), date.max])
 def test_every_day_has_an_end(day: date, zone: str) -> None:
-    assert isinstance(dates.end_of(day, zone), int)
+    assert isinstance(clock.end_of(day, zone), int)

@@ -1,0 +1,126 @@
+"""Private conversations as their person reads them again: the list of them, and the messages of each.
+
+Invariant: only private sessions of the scope's own people are read. Erased messages are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memory.scope import Scope
+from memory.store.database import Reader, Row, walled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """A conversation: its session's key and the words it began with. `last_at` is in milliseconds UTC."""
+
+    session_key: str
+    opening: str
+    last_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationLine:
+    """A line of a conversation, said by the person (`mine`) or by the bot. `turn_id` is None if it has no turn."""
+
+    id: int
+    turn_id: int | None
+    mine: bool
+    text: str
+    said_at: int
+    platform_ref: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entered:
+    """An answer that a memory entered: its turn, its time, and the message it answered (None if erased)."""
+
+    turn_id: int
+    answered_at: int
+    asked: str | None
+
+
+#: The private sessions of the people of a scope with its agent.
+_THEIRS = (
+    "(select s.id from sessions s join chats c on c.id = s.chat_id where c.kind = 'private'"
+    " and c.identity_id in (select value from json_each(?)) and s.agent_id = ?)"
+)
+
+_LINE = "m.id, m.turn_id, m.role, m.text, m.said_at, m.platform_ref"
+#: The condition for messages that people saw and that were not erased.
+_SEEN = "m.role in ('user', 'assistant') and m.nth is not null and m.erased_at is null"
+
+
+@walled
+def talks(reader: Reader, scope: Scope, *, platform: str, limit: int) -> list[Conversation]:
+    """Returns the conversations on a platform that still have messages, latest first."""
+    within, opened = scope.owned("m"), scope.owned("f")
+    rows = reader.all(
+        "select s.key as session_key, max(m.said_at) as last_at, coalesce((select text from messages f"
+        " where f.session_id = s.id and f.role = 'user' and f.nth is not null and f.erased_at is null"
+        f" and {opened.sql} order by f.id limit 1), '') as opening"
+        " from sessions s join chats c on c.id = s.chat_id join messages m on m.session_id = s.id"
+        f" where s.id in {_THEIRS} and c.platform = ? and m.nth is not null and m.erased_at is null and {within.sql}"
+        " group by s.id order by last_at desc limit ?",
+        (*opened.parameters, scope.speakers, scope.agent_id, platform, *within.parameters, limit),
+    )
+    return [Conversation(**dict(row)) for row in rows]
+
+
+@walled
+def lines(reader: Reader, scope: Scope, session_key: str, *, limit: int) -> list[ConversationLine]:
+    """Returns the newest `limit` messages of a conversation, oldest first."""
+    within = scope.owned("m")
+    rows = reader.all(
+        f"select {_LINE} from messages m join sessions k on k.id = m.session_id where k.key = ? and k.id in {_THEIRS}"
+        f" and {_SEEN} and {within.sql} order by m.id desc limit ?",
+        (session_key, scope.speakers, scope.agent_id, *within.parameters, limit),
+    )
+    return [_line(row) for row in reversed(rows)]
+
+
+@walled
+def entered(reader: Reader, scope: Scope, memory_id: int, *, limit: int) -> list[Entered]:
+    """Returns the answers in the person's private conversations that a memory entered, newest first."""
+    within = scope.owned("m")
+    rows = reader.all(
+        "select t.id as turn_id, coalesce(t.finished_at, t.started_at) as answered_at, (select text from messages m"
+        f" where m.turn_id = t.id and m.role = 'user' and m.erased_at is null and m.nth is not null and {within.sql}"
+        f" order by m.id desc limit 1) as asked from turns t where t.state = 'done' and t.session_id in {_THEIRS}"
+        " and t.id in (select turn_id from recalls where item = 'memory' and item_id = ?) order by t.id desc limit ?",
+        (*within.parameters, scope.speakers, scope.agent_id, memory_id, limit),
+    )
+    return [Entered(**dict(row)) for row in rows]
+
+
+def session_of_turn(reader: Reader, scope: Scope, turn_id: int) -> int | None:
+    """Returns the private session of the scope's people that holds a turn; None if another session does."""
+    row = reader.one(
+        f"select session_id from turns where id = ? and session_id in {_THEIRS}",
+        (turn_id, scope.speakers, scope.agent_id),
+    )
+    return None if row is None else int(row["session_id"])
+
+
+@walled
+def of_turn(reader: Reader, scope: Scope, turn_id: int) -> list[ConversationLine]:
+    """Returns the messages of a turn in the person's private conversations, oldest first."""
+    within = scope.owned("m")
+    rows = reader.all(
+        f"select {_LINE} from messages m where m.turn_id = ? and m.session_id in {_THEIRS} and {_SEEN}"
+        f" and {within.sql} order by m.id",
+        (turn_id, scope.speakers, scope.agent_id, *within.parameters),
+    )
+    return [_line(row) for row in rows]
+
+
+def _line(row: Row) -> ConversationLine:
+    return ConversationLine(
+        id=row["id"],
+        turn_id=row["turn_id"],
+        mine=row["role"] == "user",
+        text=row["text"],
+        said_at=row["said_at"],
+        platform_ref=row["platform_ref"],
+    )
