@@ -15,8 +15,8 @@ from gateway.wording.texts import told_by
 from languages import LANGUAGES
 from memory.reminders.orders import Action, Order, is_beside, reworded
 from memory.reminders.orders import read as reminder_orders
-from memory.reminders.reminders import Reading, Unclear
 from memory.reminders.reminding import Reminder
+from memory.text.times.phrases import Reading, Unclear
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,8 +19,9 @@ from memory.chat.retry import AtHand
 from memory.chat.window import TurnMaterial, WindowSize
 from memory.context import Context, anew, confined, in_read, in_write
 from memory.errors import Withdrawn
-from memory.learn import keep, revise
+from memory.learn import extractions, keep, revise
 from memory.learn.agents import Agents
+from memory.learn.extractions import Afterwards, Unread
 from memory.learn.learner import Learner
 from memory.learn.offline.intents import guessed, named
 from memory.learn.revise import Revision
@@ -33,9 +34,8 @@ from memory.recall.search import Hit, Search
 from memory.reminders import reminding
 from memory.runtime import Runtime
 from memory.scope import Scope
-from memory.store import attachments, chats, extractions, history, people, questions, usage
+from memory.store import attachments, chats, history, people, questions, usage
 from memory.store.database import Database, Reader, Transaction, of_lane
-from memory.store.extractions import Afterwards, Unread
 from memory.store.history import Message, Utterance
 from memory.store.usage import Spent
 
