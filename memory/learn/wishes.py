@@ -44,6 +44,8 @@ _QUOTE: Final = 24
 #: The most words and characters of a sentence without a verb that asks for a manner ("shorter!", 简短点).
 _FRAGMENT_WORDS: Final = 5
 _FRAGMENT: Final = 40
+#: The most words of a thing, or characters in scripts without spaces, that is no order.
+_THING: Final = 2
 #: The characters of an answer that are read for a yes and its conditions.
 _YES: Final = 160
 #: The messages and claims whose readings are kept: a model makes many claims of each message.
@@ -242,12 +244,14 @@ def _is_work(plain: str, names: frozenset[str]) -> bool:
         return True
     if _is_question(plain) and not _has("polite", plain):
         return not any(_manners()[name].search(plain) for name in names)
-    if _has("talk", plain) or _names_manner(plain):
+    unspaced = _UNSPACED.search(plain) is not None
+    if _names_manner(plain) or (_has("talk", plain) and not unspaced):
         return False
-    # A thing of some length may be an order with a verb that no list has: "Compare the two phones."
     full = [(segment, _role_of(segment)) for _, segment in _segments(plain) if not _is_empty(segment)]
-    long = [segment for segment, role in full if role == "thing" and len(segment[_opening(segment) :].split()) > 2]
-    return bool(long) or any(role == "asks" for _, role in full)
+    # A thing of some length may be an order with a verb that no list has: "Compare the two phones."
+    things = [segment[_opening(segment) :] for segment, role in full if role == "thing"]
+    longest = max((len(thing if unspaced else thing.split()) for thing in things), default=0)
+    return longest > _THING or any(role == "asks" for _, role in full) or (unspaced and _has("wants", plain))
 
 
 def _agreed(text: str, before: str) -> list[_Contents]:
