@@ -135,6 +135,21 @@ def manners_of(text: str) -> set[str]:
     return set(_with_opposites(frozenset(name for name, words in _manners().items() if words.search(plain)) - _ALWAYS))
 
 
+def passes_on(sentence: str, place: int | None = None) -> bool:
+    """Returns whether a sentence gives words to be told to another person, or a text to be written.
+
+    Those that begin at `place` are in question, else all behind a colon.
+    """
+    plain = _plain(sentence)
+    if any(not _begins("to_me", plain[match.end() :].lstrip(" -")) for match in _word("tells").finditer(plain)):
+        return True
+    head, colon, _ = plain.partition(":")
+    heeds = _has("heeds", head)
+    announces = _is_empty(_word("heeds").sub(" ", head)) and (heeds or _role_of(head) != "asks")
+    behind = place is None or place > len(head)
+    return bool(colon) and ((behind and not announces) or (_has("writes", head) and not heeds))
+
+
 def _with_opposites(names: Iterable[str]) -> frozenset[str]:
     return frozenset(names) | {_OPPOSITES[name] for name in names if name in _OPPOSITES}
 
@@ -171,7 +186,7 @@ def _wish(plain: str) -> list[_Contents]:
     if not (_has("talk", plain) or _names_manner(plain)) or _has("unreal", plain) or _has("vague", plain):
         return []
     place = _asked_at(plain)
-    if place is None or _passes_on(plain) or not _is_own(plain, place):
+    if place is None or passes_on(plain, place) or not _is_own(plain, place):
         return []
     if (_has("once", plain) or _has("tasks", plain)) and not _lasts(plain, standing=False):
         return []
@@ -214,15 +229,6 @@ def _is_own(plain: str, place: int) -> bool:
         return False
     start = max((match.end() for match in _joint().finditer(plain, 0, place)), default=0)
     return not _is_of_others(plain[start:place])
-
-
-def _passes_on(plain: str) -> bool:
-    """Returns whether a sentence gives words to be told to another person, or a text to be written."""
-    if any(not _begins("to_me", plain[match.end() :].lstrip(" -")) for match in _word("tells").finditer(plain)):
-        return True
-    head, colon, _ = plain.partition(":")
-    announces = _has("heeds", head) or _is_empty(head) or (_names_manner(head) and not _has("writes", head))
-    return bool(colon) and not announces
 
 
 def _lasts(plain: str, *, standing: bool = True) -> bool:
@@ -622,7 +628,7 @@ _KANA: Final = re.compile("[\u3040-\u30ff]")
 _UNSPACED: Final = re.compile("[\u3040-\u9fff]+")
 _SIGNS: Final = " .!?,;:~-"
 _WOULD: Final = re.compile(r"(?<=\w)['’]d\b", re.IGNORECASE)
-_FEW_KANA: Final = re.compile("[\u3040-\u30ff]{1,2}")
+_FEW_KANA: Final = re.compile("[\u3040-\u309f]{1,2}")
 #: The lists of words behind which a verb orders nothing.
 _BEFORE_VERBS: Final = ("subjects", "you", "verbal")
 _SIGNS_PLAIN: Final[Mapping[int, int]] = str.maketrans("，。！？；：、（）—–…", ",.!?;:,()--.")
