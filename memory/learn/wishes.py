@@ -146,7 +146,7 @@ def passes_on(sentence: str, place: int | None = None) -> bool:
     head, colon, _ = plain.partition(":")
     heeds = _has("heeds", head)
     announces = _is_empty(_word("heeds").sub(" ", head)) and (heeds or _role_of(head) != "asks")
-    behind = place is None or place > len(head)
+    behind = place is None or place > len(head) or not _names_manner(head)
     return bool(colon) and ((behind and not announces) or (_has("writes", head) and not heeds))
 
 
@@ -269,6 +269,8 @@ def _agreed(text: str, before: str) -> list[_Contents]:
     yes = _word("agrees").match(plain)
     if yes is None or not _is_question(offer) or not _has("offers", offer) or _is_question(plain.partition(" ")[0]):
         return []
+    if _begins("joins", plain) and plain[yes.end() :].startswith(" "):  # "si" with no accent is "if" and "yes"
+        return []
     # 好 is a yes alone, and no yes as the beginning of a word.
     if _UNSPACED.match(plain) and len(re.split(r"[\W_]", plain, maxsplit=1)[0]) > len(yes.group()) + 2:
         return []
@@ -276,7 +278,7 @@ def _agreed(text: str, before: str) -> list[_Contents]:
     first = re.split(r"[.!?]", rest, maxsplit=1)[0]
     several = sum(words.search(offer) is not None for words in _manners().values()) > 1
     once = _has("once", first) or (_has("once", offer) and not _lasts(offer))
-    if once or _denials(first) or (several and _has("alternatives", offer)):
+    if once or _denials(first) or _list("claims")["rejects"].search(first) or (several and _has("alternatives", offer)):
         return []
     asked = [clause.read() for clause in _clauses(offer)]
     if _has("limits", rest):
