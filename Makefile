@@ -57,7 +57,7 @@ test:
 
 # The tests marked `campaign`, and some on PostgreSQL. Without FORM=short also the long forms, which take hours.
 campaigns: venv browser
-	@$(PYTEST) -m "(campaign or postgres)$(if $(filter short,$(FORM)), and not campaign(long=True))" $$(grep -rlE 'mark\.(campaign|postgres)' tests --include='test_*.py'); marked=$$?; \
+	@$(if $(filter short,$(FORM)),,REMORA_POISON_STRIDE=1) $(PYTEST) -m "(campaign or postgres)$(if $(filter short,$(FORM)), and not campaign(long=True))" $$(grep -rlE 'mark\.(campaign|postgres)' tests --include='test_*.py'); marked=$$?; \
 	  $(PYTEST) --postgres $(ON_POSTGRES); exit $$((marked + $$?))
 ifneq ($(FORM),short)
 	@$(MAKE) --no-print-directory crash faults leaks attack test-postgres
@@ -84,9 +84,9 @@ types:
 # The pages of commands, options and the API, made from the tables and models; the conversation in README.md, made by
 # holding it.
 docs:
-	$(BIN)/python -m gateway.commands.reference > docs/commands.md
+	$(BIN)/python -m bench.commands > docs/commands.md
 	$(BIN)/python -m bench.options > docs/configuration.md
-	$(BIN)/python -m gateway.api.document > docs/openapi.json
+	$(BIN)/python -m bench.openapi > docs/openapi.json
 	$(BIN)/python -m bench.conversation --write
 
 # The pictures in README.md, drawn from the program at a terminal.

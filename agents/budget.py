@@ -25,6 +25,9 @@ Count: TypeAlias = Callable[[str], int]
 
 #: The context of a model that names none.
 USUAL_CONTEXT: Final = 128_000
+#: The most characters of a person's words that are read without a model: in a longer text a question stands first or
+#: last.
+READ_OFFLINE: Final = 4_000
 #: The tokens of an answer that are kept free if its model sets no limit, and the fewest that are kept at all.
 USUAL_ANSWER: Final = 4_096
 LEAST_ANSWER: Final = 256

@@ -158,6 +158,7 @@ class Request:
     it ends, `reminders` the reminders to come, the next first. `attached` lists the labels of what came beside the
     words and was not spoken. `learning` tells whether anything could have been noted. `language` is the code of the
     language to answer in, `days` the days to come that the last message names and `days_said` what they are called,
+    `asked_since` and `asked_until` the beginning and end (excluded, milliseconds UTC) of the past days that it names,
     `moment` the present time in the person's zone, and `agent` the name to go by. `model` names the one to ask first,
     if any. `on_aborted` is told what a call without an answer has cost.
     """
@@ -177,6 +178,8 @@ class Request:
     language: str = "en"
     days: Days | None = None
     days_said: str = ""
+    asked_since: int = 0
+    asked_until: int | None = None
     moment: datetime | None = None
     agent: str = ""
     model: str = ""

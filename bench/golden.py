@@ -33,7 +33,7 @@ from gateway.cli.start import CONFIG, loaded
 from gateway.config.loading import Config
 from memory.service import Service
 from memory.transfer import backups
-from memory.transfer.transfers import Owner
+from memory.transfer.homes import Owner
 
 #: Figures of earlier runs, one JSON object a line, in the data folder.
 HISTORY: Final = "golden.jsonl"

@@ -13,8 +13,8 @@ from importlib import import_module
 
 #: The variables of the environment that a process may need to find its own libraries.
 _NEEDED_TO_START = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-#: The number of glibc's parameter (mallopt(3)).
-_M_MMAP_THRESHOLD = -3
+#: The numbers of glibc's parameters (mallopt(3)).
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 def command(module: str) -> tuple[str, ...]:
@@ -44,6 +44,8 @@ def map_large_blocks() -> None:
     """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(_M_MMAP_THRESHOLD, 1_000_000)
+        # As glibc does of its own: otherwise small blocks at the heap's end would go back and forth.
+        libc.mallopt(_M_TRIM_THRESHOLD, 2_000_000)
 
 
 def trim() -> None:

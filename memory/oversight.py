@@ -147,7 +147,7 @@ class Overseer:
         return {one.id: one for scope in self._scopes for one in _standing(self._tx, scope)}.values()
 
     def _by_ids(self, memory_ids: Sequence[int]) -> list[Memory]:
-        found = {one.id: one for scope in self._scopes for one in memories.by_ids(self._tx, scope, memory_ids)}
+        found = {memory.id: memory for scope in self._scopes for memory in memories.by_ids(self._tx, scope, memory_ids)}
         return [found[one] for one in memory_ids if one in found and found[one].kind in _KINDS]
 
     def _by_short_id(self, short_id: str) -> tuple[Memory, Scope]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -23,15 +24,14 @@ from memory.chat.stats import Stats
 from memory.chat.turns import Turns
 from memory.forgetting.forgetting import Forgetting
 from memory.housekeeping import Housekeeping, Keeping
-from memory.jobs.runner import Jobs
+from memory.jobs.runner import TABLE, Jobs
 from memory.jobs.style_updates import StyleUpdates
-from memory.jobs.table import TABLE
 from memory.learn.agents import AgentMemory, Agents
 from memory.learn.agents import enter as enter_agents
 from memory.learn.learner import Learner, Triggers
 from memory.loops import Loops
-from memory.mailbox import mailbox
 from memory.mailbox.mailbox import Mailbox
+from memory.mailbox.mailbox import begin as begin_mail
 from memory.oversight import Oversight
 from memory.people.access import Access
 from memory.people.keyring import ApiKeys
@@ -71,52 +71,44 @@ class Service:
     ) -> None:
         now, new_id = runtime.now, runtime.memory_id
         self.database, self.agents, self.now, self.new_id, self.keeping = database, agents, now, new_id, keeping
-        self.loops = Loops(now=now)
-        self.identities = Identities(database, agents, now=now)
-        self.mailbox = Mailbox(database, now=now, run_id=runtime.new_id())
+        self.loops, self.identities = loops, identities = Loops(now=now), Identities(database, agents, now=now)
+        self.mailbox = mailbox = Mailbox(database, now=now, run_id=runtime.new_id())
         self.access, self.visits = Access(database, now=now), Visits(database, now=now)
         self.keys, self.questions = ApiKeys(database, now=now), OpenQuestions(database, now=now)
-        self.outside_calls = OutsideCalls(database, now=now)
-        self.doubts = Doubts(database, self.mailbox, now=now)
-        self.privacy = Privacy(database, self.mailbox, now=now)
-        self.reminders = Reminders(database, self.mailbox, agents, now=now)
-        self.follow_ups = FollowUps(database, self.mailbox, agents, now=now, count_tokens=runtime.count_tokens)
-        self.mending = index.Mending(database)
-        find, self._embedding = search.over(database, loops=self.loops, mending=self.mending, now=now)
+        self.outside_calls, self.privacy = OutsideCalls(database, now=now), Privacy(database, mailbox, now=now)
+        self.doubts = Doubts(database, mailbox, now=now)
+        self.reminders = Reminders(database, mailbox, agents, now=now)
+        self.follow_ups = FollowUps(database, mailbox, agents, now=now, count_tokens=runtime.count_tokens)
+        find, self._embedding, self.mending = search.over(database, loops=loops, now=now)
+        self.stats = Stats(database, mailbox=mailbox, embedding=self._embedding, now=now)
         self.browse = Browse(database, find, now=now)
-        self.stats = Stats(database, mailbox=self.mailbox, embedding=self._embedding, now=now)
-        self.backups = Backups(database, retention=keeping.retention, now=now)
-        self.forgetting = Forgetting(
-            database, search=find, now=now, new_id=new_id, backups_until=self.backups.until,
-            list_erased=self.backups.list_erased,
-        )  # fmt: skip
+        self.backups = backups = Backups(database, retention=keeping.retention, now=now)
+        self.forgetting = forgetting = Forgetting(
+            database, search=find, now=now, new_id=new_id, backups_until=backups.until, list_erased=backups.list_erased
+        )
         self.oversight = Oversight(
-            database, search=find, mailbox=self.mailbox, forgetting=self.forgetting, now=now, reads=keeping.admins_read
+            database, search=find, mailbox=mailbox, forgetting=forgetting, now=now, reads=keeping.admins_read
         )
-        self.housekeeping = Housekeeping(
-            database, keeping=keeping, forgetting=self.forgetting, backups=self.backups, now=now
+        self.housekeeping = Housekeeping(database, keeping=keeping, forgetting=forgetting, backups=backups, now=now)
+        self.style_updates = StyleUpdates(database, agents=agents, now=now, new_id=new_id, loops=loops)
+        changed = self.style_updates.soon
+        self.learner = learner = Learner(
+            database, agents=agents, triggers=triggers, now=now, new_id=new_id, learned=changed, loops=loops
         )
-        self.style_updates = StyleUpdates(database, agents=agents, now=now, new_id=new_id, loops=self.loops)
-        self.learner = Learner(
-            database, agents=agents, triggers=triggers, now=now, new_id=new_id, learned=self.style_updates.soon,
-            loops=self.loops,
-        )  # fmt: skip
         self.turns = Turns(
-            database, identities=self.identities, search=find, learner=self.learner, mailbox=self.mailbox,
-            runtime=runtime, agents=agents, changed=self._changed,
+            database, identities=identities, search=find, learner=learner, mailbox=mailbox, runtime=runtime,
+            agents=agents, changed=self._changed,
         )  # fmt: skip
         self.requests = EditRequests(
-            database, identities=self.identities, mailbox=self.mailbox, learner=self.learner,
-            list_erased=self.backups.list_erased, runtime=runtime, changed=self._changed,
+            database, identities=identities, mailbox=mailbox, learner=learner, list_erased=backups.list_erased,
+            runtime=runtime, changed=self._changed,
         )  # fmt: skip
         self.compaction = Compaction(
-            database, agents=agents, learner=self.learner, mailbox=self.mailbox, runtime=runtime, loops=self.loops
+            database, agents=agents, learner=learner, mailbox=mailbox, runtime=runtime, loops=loops
         )
-        self.jobs = Jobs(database, table=TABLE, learner=self.learner, agents=agents, now=now, new_id=new_id)
-        self.transfer = Transfer(
-            database, agents=agents, runtime=runtime, scrub=self.forgetting.scrub,
-            heard=lambda session_id: self.learner.soon(session_id, "imported"),
-        )  # fmt: skip
+        self.jobs = Jobs(database, table=TABLE, learner=learner, agents=agents, now=now, new_id=new_id)
+        heard = partial(learner.soon, reason="imported")
+        self.transfer = Transfer(database, agents=agents, runtime=runtime, heard=heard, scrub=forgetting.scrub)
 
     @classmethod
     async def open(
@@ -231,5 +223,5 @@ def _begin(tx: Transaction, path: Path, agents: Mapping[str, AgentMemory], *, al
     moving.refuse_unfinished(tx, path)
     entered = enter_agents(tx, agents, now=now)
     erasure.seal_all(tx, now=now)
-    mailbox.begin(tx, alone=alone, now=now)
+    begin_mail(tx, alone=alone, now=now)
     return entered

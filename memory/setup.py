@@ -28,10 +28,10 @@ class SearchSetup:
     reranker: Reranker | None = None
 
     def over(
-        self, database: Database, *, loops: Loops, mending: index.Mending, now: Callable[[], int]
-    ) -> tuple[Search, Embedding | None]:
-        """Returns the search of an open store, and what keeps its vectors."""
-        embedding = None
+        self, database: Database, *, loops: Loops, now: Callable[[], int]
+    ) -> tuple[Search, Embedding | None, index.Mending]:
+        """Returns the search of an open store, what keeps its vectors, and what mends its index."""
+        embedding, mending = None, index.Mending(database)
         if self.embedders is not None:
             embedding = Embedding(database, embedders=self.embedders, text_of=index.text_of, now=now, loops=loops)
         search = Search(
@@ -42,7 +42,7 @@ class SearchSetup:
             reranker=self.reranker,
             suspect=mending.suspect,
         )
-        return search, embedding
+        return search, embedding, mending
 
 
 async def open_database(path: Path, url: str, *, durability: Durability, driver: Driver | None, now: int) -> Database:

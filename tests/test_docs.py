@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench import conversation, options
-from gateway.commands.reference import markdown
+from bench.commands import markdown
 from gateway.commands.table import TABLE
 
 ROOT = Path(__file__).parents[1]

@@ -16,6 +16,7 @@ from agents.llm import Days, Remembered, Reminded, Request
 from agents.offline.question import (
     AskedQuestion,
     Tokens,
+    asks_what_was_said,
     content,
     held,
     is_question,
@@ -81,8 +82,6 @@ def answer(question: AskedQuestion, remembered: Sequence[Remembered], speech: Sp
     facts = [one for one in remembered if not one.verbatim]
     if question.everything:
         return _all(facts, speech)
-    if speech.talked.search(question.text.strip(" ?？.!")):
-        return _talked(remembered, speech)
     if question.about:
         told = _about(question, remembered, speech, tokens)
         if told.text:
@@ -176,9 +175,13 @@ def _all(facts: Sequence[Remembered], speech: Speech) -> Told:
     return Told(text, tuple(live[:_MOST_LISTED]))
 
 
-def _talked(remembered: Sequence[Remembered], speech: Speech) -> Told:
-    """Quotes the messages found: those of late, or of the time that the question names."""
-    quotes = [one for one in _quotes(remembered, speech) if not social(one.memory.said, speech)][-_MOST:]
+def talked(request: Request, speech: Speech) -> Told | None:
+    """Returns what was said of late, or in the time that the message names; None if it doesn't ask for that."""
+    if not asks_what_was_said(request.said, speech):
+        return None
+    until = request.asked_until
+    then = [one for one in request.remembered if until is None or request.asked_since <= one.at < until]
+    quotes = [quote for quote in _quotes(then, speech) if not social(quote.memory.said, speech)][-_MOST:]
     return Told("\n".join(_quoted(one, speech) for one in quotes), tuple(one.memory for one in quotes))
 
 

@@ -13,8 +13,9 @@ from typing import Final
 
 from babel.dates import format_date
 
+from agents.budget import READ_OFFLINE
 from agents.llm import Completion, OnText, Remembered, Request
-from agents.offline.answer import NOTHING, Told, answer, nearest, planned, reminded, sentence
+from agents.offline.answer import NOTHING, Told, answer, nearest, planned, reminded, sentence, talked
 from agents.offline.question import AskedQuestion, Tokens, asked, asks_plans, is_question, social
 from agents.offline.speech import OneForm, Speech, Split, speech
 
@@ -22,8 +23,6 @@ from agents.offline.speech import OneForm, Speech, Split, speech
 _MASKED: Final = "[secret:"
 #: The most reminders that are told to a person who asks about their plans.
 _COMING: Final = 5
-#: The most characters of the person's words that are read: in a longer text a question stands first or last.
-READ: Final = 4_000
 
 
 class OfflineProvider:
@@ -39,10 +38,15 @@ class OfflineProvider:
 
         self._tokens, self._simplified, self._sentences = simple_tokens, simplified, sentences
 
+    def asks(self, text: str, language: str) -> bool:
+        """Returns whether a message asks anything, so that its answer may need more than the facts found for it."""
+        spoken = speech(language, self._simplified, self._sentences)
+        said = _read(text)
+        return asks_plans(said, spoken) or any(is_question(one, spoken) for one in spoken.split(spoken.read(said)))
+
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
         spoken = speech(request.language, self._simplified, self._sentences)
-        if len(request.said) > READ:
-            request = replace(request, said=f"{request.said[: READ // 2]}\n{request.said[-READ // 2 :]}")
+        request = replace(request, said=_read(request.said))
         # What is remembered may be long and much.
         text, used = await asyncio.to_thread(_reply, request, spoken, self._tokens)
         if on_text is not None:
@@ -52,6 +56,11 @@ class OfflineProvider:
 
     async def aclose(self) -> None:
         return None
+
+
+def _read(text: str) -> str:
+    """Returns what is read of a person's words."""
+    return text if len(text) <= READ_OFFLINE else f"{text[: READ_OFFLINE // 2]}\n{text[-READ_OFFLINE // 2 :]}"
 
 
 def _reply(request: Request, spoken: Speech, tokens: Tokens) -> Told:
@@ -93,6 +102,15 @@ def _answered(
     question = asked(request.said, spoken, tokens)
     if question is None:
         return [] if noted else [_kept(request, texts)], ()
+    if (recounted := talked(request, spoken)) is not None:
+        return [recounted.text] if recounted.text else _unknown(question, request, texts), recounted.grounds
+    return _found(question, request, spoken, tokens, noted=noted)
+
+
+def _found(
+    question: AskedQuestion, request: Request, spoken: Speech, tokens: Tokens, *, noted: bool
+) -> tuple[list[str], tuple[Remembered, ...]]:
+    """Returns the lines that answer a question from memory or the reminders, and the memories they rest on."""
     found = answer(question, request.remembered, spoken, tokens)
     if not found.text and noted and question.asks is None and not question.about:
         return [], ()
@@ -102,7 +120,7 @@ def _answered(
     if told := reminded(question, request.reminders, spoken, tokens):
         return [told], ()
     near = nearest(question, request.remembered, spoken, tokens) if not question.about else NOTHING
-    return [near.text] if near.text else _unknown(question, request, texts), near.grounds
+    return [near.text] if near.text else _unknown(question, request, spoken.texts), near.grounds
 
 
 def _kept(request: Request, texts: Mapping[str, str]) -> str:

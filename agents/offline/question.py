@@ -95,7 +95,16 @@ def _whole(said: str, speech: Speech) -> str:
 def asks_plans(text: str, speech: Speech) -> bool:
     """Returns whether a short message, which names days, asks what is planned on them."""
     said = speech.read(text)
-    return len(said) <= _SOCIAL and speech.agenda.search(said.strip(_EDGES)) is not None
+    return (
+        len(said) <= _SOCIAL
+        and speech.agenda.search(said.strip(_EDGES)) is not None
+        and not asks_what_was_said(text, speech)
+    )
+
+
+def asks_what_was_said(text: str, speech: Speech) -> bool:
+    """Returns whether a message asks what was talked about, of late or in a time that it names."""
+    return speech.talked.search(speech.read(text).strip(_EDGES)) is not None
 
 
 def is_question(text: str, speech: Speech) -> bool:

@@ -121,7 +121,9 @@ class RememberText(Arguments):
 
 class CorrectMemory(OneMemory):
     OWN_WORDS = "value"
-    value: str = Field(description="what holds instead, as short as it can be", min_length=1, max_length=2_000)
+    value: str = Field(
+        title="new text", description="what holds instead, as short as it can be", min_length=1, max_length=2_000
+    )
 
 
 class PinMemory(OneMemory):
@@ -255,3 +257,9 @@ ACTIONS: Final = {row.name: row for row in _ROWS}
 def typed(edits: Edits, name: str, **arguments: Any) -> Any:
     """Does what a person has typed in a chat, within the bounds of their message rather than those of arguments."""
     return ACTIONS[name].run(edits, ACTIONS[name].arguments.model_construct(**arguments))
+
+
+def syntax(name: str, **given: object) -> str:
+    """Returns the arguments of an action as help shows them, "<id> <new text>", but for those that are `given`."""
+    fields = ACTIONS[name].arguments.model_fields.items()
+    return " ".join(f"<{each.title or field}>" for field, each in fields if each.is_required() and field not in given)

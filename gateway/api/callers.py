@@ -218,7 +218,6 @@ def resolved(value: str) -> str:
 
 
 def _private(channel: str, platform: str, user_id: str) -> Inbound:
-    """Returns a private message by which the policy can judge an account."""
     return Inbound(
         channel=channel, platform=platform, bot_id="", update_key="", chat=user_id, chat_kind="private",
         author_id=user_id, author_name="", message_id="", text="", sent_at=0,

@@ -112,7 +112,6 @@ class Completions:
     # The whole pipeline -----------------------------------------------------------------------------------------
 
     async def _told(self, asked: Asked, caller: Caller, served: Agent, named: str, headers: Mapping[str, str]) -> Begun:
-        """Tells the agent the last message, unless it was told before."""
         store = self._roster.stores[served.spec.name]
         root = Place(channel=API, chat=caller.user_id, thread=thread_of(served.spec.name, named))
         mailbox, delivered = store.memory.mailbox, self._channel.was_delivered
@@ -155,7 +154,6 @@ class Completions:
     # A model alone ----------------------------------------------------------------------------------------------
 
     async def _alone(self, asked: Asked, caller: Caller, served: Agent, named: str, *, with_memory: bool) -> Begun:
-        """Asks the agent's model with the program's own messages."""
         context = await self.context(caller, served, "recall")
         memory = self._roster.stores[served.spec.name].memory
         texts = Texts(spoken(context.speaker.language, served.spec.language), context.timezone)

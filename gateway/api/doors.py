@@ -270,7 +270,6 @@ class Doors:
 
 
 async def _sent(knock: Knock, response: web.Response, begun: Begun) -> web.Response:
-    """Sends the response itself, so that a lost connection is noticed."""
     response.force_close()
     try:
         await response.prepare(knock.raw)
@@ -287,7 +286,6 @@ def _unsaved(request: web.BaseRequest, error: StorageError) -> web.Response:
 
 
 def _turn(begun: Begun) -> dict[str, str]:
-    """Returns the header that names an answer's turn, if the turn is known yet."""
     return {} if begun.reply.turn is None else {"X-Remora-Turn": str(begun.reply.turn)}
 
 

@@ -35,7 +35,6 @@ class MemoryRoute:
 
 
 def _added(body: JSON) -> JSON:
-    """Returns the body with the person's messages, if it has messages, as one text."""
     said = body.pop("messages", None)
     if isinstance(said, str):
         return {**body, "text": said}

@@ -95,7 +95,6 @@ class ToolDoor:
         await ready.wait()
 
     def _made(self) -> Any:
-        """Returns the SDK's server with our tools."""
         from mcp import types
         from mcp.server.lowlevel import Server
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager

@@ -224,7 +224,6 @@ class Answering:
 
 
 def _items(body: JSON, param: str) -> list[Any]:
-    """Returns the messages of a body, before they are read. Raises `ApiRefusal`."""
     given = body.get(param)
     if isinstance(given, str) and param == "input":
         return [{"role": "user", "content": given}]
@@ -260,7 +259,6 @@ def _message(item: object, param: str) -> ChatMessage:
 
 
 def _words(content: object) -> str:
-    """Returns the text of a message. Raises `ApiRefusal` for a part that would be lost."""
     if content is None:
         return ""
     if isinstance(content, str):

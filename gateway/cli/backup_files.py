@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from gateway.ops.databases import NoSuchStore, Stores
+from memory.store.files import Progress
 from memory.transfer import backups
 from memory.transfer import erase_again as erasing
-from memory.transfer.backups import Backup, Restored, Stage
+from memory.transfer.backup import Backup
+from memory.transfer.restore import Restored, Stage
 
 #: The sentences that report the stages of a restore.
 _STAGES: Final[dict[Stage, str]] = {
@@ -37,7 +39,7 @@ async def make(
     to: Path | None,
     now: Callable[[], int],
     say: Callable[[str], None],
-    progress: backups.Progress,
+    progress: Progress,
 ) -> list[Backup]:
     """Backs up the stores, one after the other, and drops backups that are too old; with `to` it drops none.
 
@@ -72,7 +74,7 @@ async def restore(
     keep_days: int,
     now: int,
     say: Callable[[str], None],
-    progress: backups.Progress,
+    progress: Progress,
 ) -> Restored:
     """Puts a backup in the place of a store, and reports the outcome. Raises as `memory.backups.restore`."""
 

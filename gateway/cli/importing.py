@@ -22,23 +22,12 @@ from gateway.reading.plain_text import decoded
 from memory.context import Context
 from memory.errors import NotFound
 from memory.service import Service
-from memory.transfer.transfers import (
-    Brought,
-    Exported,
-    Import,
-    ImportPreview,
-    Known,
-    Mask,
-    Material,
-    Owner,
-    Ownership,
-    Skipped,
-    Transfer,
-    markdown,
-    remora,
-    telegram,
-    together,
-)
+from memory.transfer.export import Exported
+from memory.transfer.formats import markdown, remora, telegram
+from memory.transfer.formats.material import Mask, Material, Ownership, Skipped, together
+from memory.transfer.homes import Known, Owner
+from memory.transfer.imports import Import
+from memory.transfer.transfers import Brought, ImportPreview, Transfer
 
 #: The most bytes of a file. An export of millions of messages is smaller; reading it takes five times its size in RAM.
 _MOST_BYTES: Final = 2_000_000_000

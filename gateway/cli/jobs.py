@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from gateway.config.loading import Config
     from gateway.ops.night_clock import Worker
     from memory.context import Context
-    from memory.jobs.runner import Change, Run
+    from memory.jobs.runner import Change
+    from memory.jobs.runs import Run
     from memory.service import Service
     from memory.store.memories import Memory
 

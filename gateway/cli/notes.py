@@ -72,7 +72,7 @@ def _days(folder: Path) -> int:
     if not names:
         return 0
     # Imported here: few have such notes, and importing the reader loads half of the memory package.
-    from memory.transfer.transfers import markdown
+    from memory.transfer.formats import markdown
 
     return sum(markdown.day_of(name) is not None for name in names)
 

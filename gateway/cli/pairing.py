@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 #: Wrong codes after which a person is ignored.
 TRIES = 3
-#: Wrong codes of all people together after which everybody is ignored, as in `memory.store.access`.
+#: Wrong codes of all people together after which everybody is ignored, as in `memory.people.access`.
 GUESSES = 100
 #: Seconds in which a platform is usually reached.
 _CONNECTING = 5.0

@@ -21,7 +21,7 @@ from gateway.cli.start import AGENT, CONFIG, loaded, opened, set_up_logs
 if TYPE_CHECKING:
     from gateway.cli.importing import Wanted
     from gateway.config.loading import Config
-    from memory.transfer.transfers import Owner
+    from memory.transfer.homes import Owner
 
 _PERSON = click.option("--person", metavar="PLATFORM:USER", help="A person, as telegram:123456.")
 _CHAT = click.option("--chat", metavar="CHANNEL:CHAT", help="A group, as telegram:-1001234567890.")

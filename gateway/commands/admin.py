@@ -92,7 +92,6 @@ async def dead(call: Call) -> None:
 
 
 async def _settle(call: Call, channel: str, action: str, number: int) -> None:
-    """Sends an undelivered message again, or drops it."""
     woken: list[str] = []
 
     def act(edits: Edits) -> str:
@@ -168,5 +167,4 @@ def told_agents(texts: Texts, specs: Sequence[AgentSpec], *, default: str) -> st
 
 
 def _size(count: int) -> str:
-    """Returns a number of bytes as people read it."""
     return f"{count / 1_000_000:.1f} MB" if count >= 100_000 else f"{count / 1_000:.0f} kB"

@@ -17,18 +17,22 @@ from channels.ids import IdFormat
 from gateway.ops.night_clock import Worker
 from gateway.ops.reloading import Reload
 from gateway.pipeline.delivery import RUN, pieces
+from gateway.pipeline.questions import is_alone
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster
 from gateway.wording import phrases
+from gateway.wording.parts import part_of
 from gateway.wording.texts import CATALOGUE, Texts
 from memory.chat.edits import Edits
 from memory.context import Context
-from memory.errors import MemoryFault
+from memory.errors import MemoryFault, UnknownFilter, UnreadFilter
+from memory.filters import Filters
 from memory.mailbox.outbox import Part
 from memory.people.access import Access
 from memory.service import Service
 from memory.store.history import Message
 from memory.store.memories import Memory
+from memory.store.questions import Question
 
 #: Characters shown of a source message or of the words a person typed.
 EXCERPT = 120
@@ -140,6 +144,17 @@ class Call:
         if to is not None:
             self.wake(to)
 
+    @property
+    def on_question(self) -> bool:
+        """Whether a button was pressed on a message that holds nothing but its question; the answer may replace it."""
+        return is_alone(self.inbound.pressed or "")
+
+    async def decline(self, question: Question, taken: str, key: str) -> None:
+        """Ends a question after which nothing is done, and says so."""
+        await self.do(
+            lambda edits: self.texts(key if edits.settle(question, taken) else "answer.over"), in_place=self.on_question
+        )
+
     async def _elsewhere(self) -> tuple[str | None, str | None]:
         """Returns the session for an answer that only the asker may see, and the notice shown here about it.
 
@@ -156,6 +171,23 @@ class Call:
         if can.direct and await self.memory.identities.is_there(private):
             return private, self.texts("private.sent")
         return None, self.texts("private.first")
+
+    async def filters(self, text: str) -> Filters | None:
+        """Returns the words and filters of a typed text; None after an answer that a filter can't be read."""
+        try:
+            return await self.memory.browse.filters(self.context, text, group_of=part_of)
+        except (UnknownFilter, UnreadFilter) as exc:
+            await self.say(self.texts.unread(exc))
+            return None
+
+    async def none_met(self, asked: Filters, count: Callable[[Filters], Awaitable[int]]) -> str:
+        """Returns the answer if nothing meets all filters, with those that alone removed everything."""
+        lines = [self.texts("filter.none", filters=excerpt(asked.written))]
+        for given in dict.fromkeys(asked.given):
+            rest = asked.without(given)
+            if (rest.given or rest.words) and (left := await count(rest)):
+                lines.append(self.texts("filter.without", filter=excerpt(given.written), count=left))
+        return "\n".join(lines)
 
     def phrase(self, memory: Memory) -> str:
         """Returns a memory on one line, phrased for the person who asks."""

@@ -11,8 +11,7 @@ import json
 
 from gateway.actions.memory import CHOICES, FORGET, PRESET
 from gateway.commands.call import Asking, Call, excerpt
-from gateway.commands.filtering import none_met, understood
-from gateway.pipeline.questions import buttons, is_alone
+from gateway.pipeline.questions import buttons
 from gateway.wording.texts import Texts
 from memory.chat.edits import Edits
 from memory.errors import Derived, NotFound, NotYours
@@ -36,7 +35,7 @@ async def forget(call: Call) -> None:
     if not words and reply_to is None:
         await call.say(call.texts("forget.usage"))
         return
-    asked = await understood(call, words)
+    asked = await call.filters(words)
     if asked is None:
         return
     try:
@@ -47,7 +46,7 @@ async def forget(call: Call) -> None:
         await call.say(call.refusal(words, exc))
         return
     if preview is None and asked.given:
-        await call.say(await none_met(call, asked, lambda rest: _meant(call, rest)))
+        await call.say(await call.none_met(asked, lambda rest: _meant(call, rest)))
     elif preview is None:
         await call.say(call.texts("forget.nothing"))
     elif preview.is_empty:
@@ -71,7 +70,6 @@ async def offered(call: Call, words: str) -> bool:
 
 
 async def _meant(call: Call, asked: Filters) -> int:
-    """Returns the number of memories and messages that would be forgotten."""
     preview = await call.memory.forgetting.preview(call.context, asked, limit=0, may_all=_may_all(call))
     return 0 if preview is None else preview.memories + preview.messages
 
@@ -91,11 +89,7 @@ async def answer(call: Call, question: Question, taken: str) -> None:
     assert question.purpose == FORGET
     how = _HOW.get(taken)
     if how is None:
-
-        def keep(edits: Edits) -> str:
-            return call.texts("forget.kept" if edits.settle(question, taken) else "answer.over")
-
-        await call.do(keep, in_place=_in_place(call))
+        await call.decline(question, taken, "forget.kept")
         return
     call.unhear()
     selection = Selection.from_json(question.payload)
@@ -124,7 +118,7 @@ async def hand_out(call: Call, receipt: Receipt) -> None:
         asked = call.texts("forget.exports", names=f"{names} {more}".rstrip())
         return Asking(text=f"{text}\n{asked}", buttons=buttons(question, call.texts))
 
-    await call.do(act, in_place=_in_place(call))
+    await call.do(act, in_place=call.on_question)
 
 
 async def answer_exports(call: Call, question: Question, taken: str) -> None:
@@ -180,10 +174,6 @@ def left_on_server(texts: Texts, receipt: Receipt) -> str:
     if receipt.backups_until is None:
         return texts("forget.scrubbed_server")
     return texts("forget.scrubbed_server_until", date=texts.date(receipt.backups_until))
-
-
-def _in_place(call: Call) -> bool:
-    return is_alone(call.inbound.pressed or "")
 
 
 def _may_all(call: Call) -> bool:

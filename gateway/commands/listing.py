@@ -8,7 +8,6 @@ from typing import Final
 
 from gateway.commands import learning, lines, pages
 from gateway.commands.call import Call, excerpt
-from gateway.commands.filtering import none_met, understood
 from gateway.wording.parts import ListedPart, part_of
 from memory.browse.browse import LISTED, TIERS
 from memory.filters import NO_FILTERS, Filter, Filters
@@ -31,7 +30,7 @@ _HARDLY = 0.1
 
 async def show_list(call: Call, rest: str) -> None:
     """Shows the list that `rest` asks for: it names a part, filters, a page, or any of them."""
-    asked = await understood(call, rest)
+    asked = await call.filters(rest)
     if asked is None:
         return
     *words, last = asked.words.split() or [""]
@@ -76,7 +75,7 @@ async def list_page(call: Call, page: int, part: ListedPart | None = None, filte
     if shelf.memories:
         shown.append(texts("memory.head", shown=shelf.first + len(shelf.memories), total=shelf.total))
     elif filters.given:
-        shown.append(await none_met(call, filters, lambda rest: _listed(call, rest)))
+        shown.append(await call.none_met(filters, lambda rest: _listed(call, rest)))
     else:
         shown.append(texts("memory.none" if part is None else "memory.none_of_these"))
     shown += _grouped(call, shelf.memories, shelf.counts)
@@ -103,13 +102,11 @@ def _next(filters: Filters, asked: str, page: int) -> str:
 
 
 async def _listed(call: Call, filters: Filters) -> int:
-    """Returns the number of memories that a list with these filters has."""
     shelf = await call.memory.browse.shelf(call.context, _kinds(filters), filters=filters, limit=1, page=1)
     return shelf.total
 
 
 def _grouped(call: Call, rows: Sequence[Memory], counts: Mapping[tuple[Kind, str], int]) -> list[str]:
-    """Returns the memories as lines in groups, each under a heading with the total count of its group."""
     shown: list[str] = []
     before = ""
     for memory in rows:
@@ -131,7 +128,7 @@ def _grouped(call: Call, rows: Sequence[Memory], counts: Mapping[tuple[Kind, str
 
 async def search_page(call: Call, query: str, page: int = 1) -> None:
     """Shows one page of the hits for a query; filters without words ask for a list."""
-    asked = await understood(call, query)
+    asked = await call.filters(query)
     if asked is None:
         return
     if not asked.words:
@@ -140,7 +137,7 @@ async def search_page(call: Call, query: str, page: int = 1) -> None:
     hits, terms = await _hits(call, asked), query_terms(asked.words)
     if not hits:
         if asked.given:
-            answer = await none_met(call, asked, lambda rest: _found_with(call, rest))
+            answer = await call.none_met(asked, lambda rest: _found_with(call, rest))
         else:
             answer = call.texts("memory.not_found", query=excerpt(query))
         await pages.show(call, [answer])
@@ -210,7 +207,7 @@ async def press(call: Call, data: str) -> bool:
         await search_page(call, turn.asked, turn.page)
         return True
     if turn.list == "filter":
-        if (asked := await understood(call, turn.asked)) is not None:
+        if (asked := await call.filters(turn.asked)) is not None:
             await list_page(call, turn.page, filters=asked)
         return True
     part = part_of(turn.asked) if turn.asked else None

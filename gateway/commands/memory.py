@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeAlias
 
 from channels.base import Button, File
-from gateway.actions.memory import NothingKept, typed
+from gateway.actions.memory import NothingKept, syntax, typed
 from gateway.commands import learning, lines, listing, night, pages, why
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.pipeline.delivery import shows
@@ -50,7 +50,6 @@ async def look(call: Call) -> None:
 
 
 async def _lacks(call: Call, *hints: str) -> None:
-    """Answers an incomplete command with its syntax, and says where to find the missing part."""
     await call.say("\n".join([call.usage_line(), *map(call.texts, hints)]))
 
 
@@ -70,7 +69,7 @@ async def _history(call: Call, short_id: str) -> None:
     await _on(call, short_id, act, in_place=False)
 
 
-async def _mark(call: Call, short_id: str, *, key: str, action: str, **arguments: object) -> None:
+async def _mark(call: Call, short_id: str, *, key: str, action: str, arguments: Mapping[str, object]) -> None:
     """Pins, unpins or confirms a memory, and says so; under the memory itself if its button was pressed there."""
 
     def act(edits: Edits) -> Asking:
@@ -85,8 +84,6 @@ async def _mark(call: Call, short_id: str, *, key: str, action: str, **arguments
 
 
 async def _on(call: Call, short_id: str, act: Callable[[Edits], str | Asking], *, in_place: bool = True) -> None:
-    """Does `act` with one memory; another person's id is answered like one that does not exist."""
-
     def tried(edits: Edits) -> str | Asking:
         try:
             return act(edits)
@@ -228,18 +225,24 @@ async def why_of(call: Call) -> None:
 
 
 _Handler: TypeAlias = Callable[[Call, str], Awaitable[None]]
+
+
+def _marking(action: str, key: str, **arguments: object) -> tuple[_Handler, str]:
+    return partial(_mark, key=key, action=action, arguments=arguments), syntax(action, **arguments)
+
+
 #: The actions of `/memory`, each with its handler and the syntax of its arguments.
 _ACTIONS: Mapping[str, tuple[_Handler, str]] = {
     "": (listing.show_list, ""),
     "list": (listing.show_list, "[part] [page] [filters]"),
     "search": (listing.search_page, "<words or filters>"),
-    "show": (_show, "<id>"),
+    "show": (_show, syntax("show_memory")),
     "why": (lambda call, rest: why_of(replace(call, arguments=rest, discreet=True)), "[all|<id>]"),
-    "pin": (partial(_mark, key="memory.pin.done", action="pin", pinned=True), "<id>"),
-    "unpin": (partial(_mark, key="memory.unpin.done", action="pin", pinned=False), "<id>"),
-    "confirm": (partial(_mark, key="memory.confirm.done", action="confirm"), "<id>"),
-    "edit": (lambda call, rest: correct(replace(call, arguments=rest)), "<id> <new text>"),
-    "history": (_history, "<id>"),
+    "pin": _marking("pin", "memory.pin.done", pinned=True),
+    "unpin": _marking("pin", "memory.unpin.done", pinned=False),
+    "confirm": _marking("confirm", "memory.confirm.done"),
+    "edit": (lambda call, rest: correct(replace(call, arguments=rest)), syntax("correct")),
+    "history": (_history, syntax("show_memory")),
     "export": (_export, "[transcript]"),
     "off": (partial(learning.switch, on=False), ""),
     "on": (partial(learning.switch, on=True), ""),

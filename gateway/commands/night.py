@@ -14,7 +14,8 @@ from gateway.commands.jobs import figures, job_name
 from gateway.commands.lines import ids_of
 from gateway.wording.texts import CATALOGUE
 from memory.errors import MemoryFault, NotFound, StorageError
-from memory.jobs.runner import Change, NoUndo, OwnerResult, Run
+from memory.jobs.runner import Change, NoUndo
+from memory.jobs.runs import OwnerResult, Run
 from memory.store.memories import Memory
 
 #: Runs shown in a list, changes shown of one run, and characters shown of one memory in both.
@@ -131,7 +132,6 @@ def _by_run(items: Sequence[OwnerResult]) -> list[list[OwnerResult]]:
 
 
 def _summed(items: Sequence[OwnerResult]) -> dict[str, int]:
-    """Returns the counts of a run, summed over the accounts of one person."""
     counts: dict[str, int] = {}
     for item in items:
         for name, count in item.counts.items():
@@ -172,13 +172,11 @@ def _row(call: Call, key: str, memory: Memory, **fields: str) -> str:
 
 
 async def _tokens(call: Call, job: str) -> int:
-    """Returns the tokens that models took in the last day for a job of this agent."""
     used = await call.memory.stats.usage(call.context, days=1, everywhere=True)
     return sum(one.input_tokens + one.output_tokens for one in used if one.purpose == job)
 
 
 def _why(call: Call, error: Exception) -> str:
-    """Returns in words why a preview can't be made."""
     code = getattr(error, "code", type(error).__name__)
     known = CATALOGUE[call.texts.language]
     keys = (f"night.why.{code}", f"jobs.why.{code}", f"failure.{code}", "failure.other")

@@ -15,7 +15,7 @@ from gateway.commands.forget import told
 from gateway.commands.lines import came
 from gateway.commands.pages import beyond, turning_by
 from gateway.pipeline.delivery import pieces
-from gateway.pipeline.questions import buttons, is_alone
+from gateway.pipeline.questions import buttons
 from memory.browse.shown import Shown
 from memory.errors import NotFound
 from memory.mailbox.outbox import Part
@@ -54,19 +54,16 @@ async def oversee(call: Call) -> None:
 
 async def answer(call: Call, question: Question, taken: str) -> None:
     """Acts on the answer whether a person's memory is to be forgotten. Only an admin's yes counts as one."""
-    alone = is_alone(call.inbound.pressed or "")
     asked = json.loads(question.payload)
     who = str(asked["of"])
     if taken != "yes" or not call.admin:
-        await call.do(
-            lambda edits: call.texts("forget.kept" if edits.settle(question, "no") else "answer.over"), in_place=alone
-        )
+        await call.decline(question, "no", "forget.kept")
         return
     receipt = await call.memory.oversight.forget(
         call.context, call.inbox_id, question, who, asked["memory"], channel=call.administered
     )
     text = call.texts("answer.over") if receipt is None else told(call, receipt)
-    await call.do(lambda _edits: text, in_place=alone)
+    await call.do(lambda _edits: text, in_place=call.on_question)
 
 
 async def _list(call: Call, who: str, rest: str) -> None:
@@ -192,7 +189,6 @@ def _line(call: Call, memory: Memory) -> str:
 
 
 def _shown(call: Call, shown: Shown) -> list[str]:
-    """Returns a memory with its sources and its other versions."""
     texts, memory = call.texts, shown.memory
     lines = [_line(call, memory), f"{memory.kind}, {memory.category}, {texts(f'oversight.origin.{memory.origin}')}"]
     for source in shown.sources:

@@ -16,7 +16,7 @@ from channels.base import Button, Place
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.policy import code_in
-from gateway.pipeline.questions import buttons, is_alone
+from gateway.pipeline.questions import buttons
 from gateway.wording.texts import CATALOGUE, Texts, spoken
 from memory.chat.edits import Edits
 from memory.mailbox.outbox import Part
@@ -217,7 +217,7 @@ def numbered(call: Call, accounts: Sequence[Account]) -> str:
 
 async def _act(call: Call, act: Callable[[Linking], list[Note]], *, wake: Sequence[str]) -> None:
     """Carries out the answer to a question, and sends the messages for other sessions."""
-    edits = call.pressed_on if is_alone(call.inbound.pressed or "") else None
+    edits = call.pressed_on if call.on_question else None
     await call.memory.privacy.act(call.context, call.inbox_id, act, edits=edits)
     for session_key in wake:
         call.wake(session_key)
@@ -229,7 +229,6 @@ async def _other_side(call: Call, question: Question) -> Party:
 
 
 async def _is_barred(call: Call, party: Party) -> bool:
-    """Returns whether the other side may no longer talk to the bot."""
     channel = Place.from_session_key(party.session_key).channel
     return await call.access.state(channel, "person", party.account.user_id) == "blocked"
 

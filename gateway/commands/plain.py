@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from channels.base import Button
 from gateway.commands.call import Asking, Call
-from gateway.commands.forget import forget, offered
+from gateway.commands.forget import forget
 from gateway.commands.session import undo
 from memory.learn.offline.changes import to_forget
 
@@ -149,12 +149,3 @@ async def offer(call: Call, request: PlainRequest) -> bool:
     buttons: tuple[Button, ...] = tuple(one for one in pressed if one is not None)
     await call.do(lambda _edits: Asking(text="\n".join(lines), buttons=buttons))
     return True
-
-
-async def guessed(call: Call) -> bool:
-    """Offers to forget what a message seems to ask for in words that no pattern knows.
-
-    Returns False if it does not seem to, or if memory holds nothing that it can mean: the words are ordinary talk.
-    """
-    what = await call.memory.turns.asks_to_forget(call.inbound.text)
-    return bool(what) and await offered(call, what)

@@ -17,7 +17,7 @@ from gateway.commands.call import Asking, Call, excerpt
 from gateway.commands.forget import left_on_server
 from gateway.commands.people import numbered
 from gateway.internet.tools import NAMES as WEB_TOOLS
-from gateway.pipeline.questions import buttons, is_alone
+from gateway.pipeline.questions import buttons
 from memory.chat.edits import Edits
 from memory.forgetting.choose import Selection
 from memory.forgetting.forgetting import Receipt
@@ -78,7 +78,6 @@ async def _show(call: Call) -> None:
 
 
 async def _list_looks(call: Call, page: int) -> None:
-    """Shows one page of the admins' looks at the memory of this person or this group."""
     kept = await call.memory.privacy.kept(call.context, looks_shown=_LOOKS, looks_before=(page - 1) * _LOOKS)
     pages_of = max(1, -(-kept.all_looks // _LOOKS))
     if page > pages_of:
@@ -135,10 +134,7 @@ async def _delete(call: Call) -> None:
 async def answer_delete(call: Call, question: Question, taken: str) -> None:
     """Erases all data of this person, everywhere in the store."""
     if taken != "yes":
-        await call.do(
-            lambda edits: call.texts("privacy.delete_kept" if edits.settle(question, taken) else "answer.over"),
-            in_place=is_alone(call.inbound.pressed or ""),
-        )
+        await call.decline(question, taken, "privacy.delete_kept")
         return
     receipt = await call.memory.forgetting.forget(
         call.context, call.inbox_id, question, Selection(what="me"), how="words"
@@ -151,7 +147,7 @@ async def answer_delete(call: Call, question: Question, taken: str) -> None:
 
 async def hand_out(call: Call, receipt: Receipt) -> None:
     """Tells what was erased and what stays."""
-    await call.do(lambda _edits: _receipt(call, receipt), in_place=is_alone(call.inbound.pressed or ""))
+    await call.do(lambda _edits: _receipt(call, receipt), in_place=call.on_question)
 
 
 def _receipt(call: Call, receipt: Receipt) -> str:
@@ -198,7 +194,6 @@ def _kinds(call: Call, kept: Kept) -> str:
 
 
 async def _where(call: Call) -> list[str]:
-    """Returns lines telling where the data is kept and for how long; only admins are told the path."""
     texts = call.texts
     where = texts("privacy.where")
     if call.admin:
@@ -207,7 +202,6 @@ async def _where(call: Call) -> list[str]:
 
 
 def _copies(call: Call) -> str:
-    """Returns the line telling how long copies of the database are kept."""
     texts, backups = call.texts, call.memory.backups
     if not backups.on_server:
         return texts("privacy.backups", days=backups.keep_days)
@@ -255,14 +249,12 @@ def _tools(call: Call) -> list[str]:
 
 
 async def _keys(call: Call) -> list[str]:
-    """Returns a line naming the programs that have a key of this person's; none if there are none."""
     made = await call.memory.keys.of(call.context)
     labels = ", ".join(excerpt(key.label) for key in made)
     return [call.texts("privacy.keys", keys=labels)] if made else []
 
 
 def _here(call: Call) -> str:
-    """Returns a line telling whether anything is learned in this chat."""
     learning = call.agent.spec.memory.enabled and call.context.session.learning
     return call.texts("privacy.here_on" if learning else "privacy.here_off")
 

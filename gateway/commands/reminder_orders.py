@@ -11,10 +11,12 @@ from datetime import timedelta
 
 from gateway.commands.call import Call
 from gateway.wording import reminder_lines
+from gateway.wording.texts import told_by
+from languages import LANGUAGES
 from memory.reminders.orders import Action, Order, is_beside, reworded
 from memory.reminders.orders import read as reminder_orders
-from memory.reminders.reminders import Reading, Unclear
 from memory.reminders.reminding import Reminder
+from memory.text.times.phrases import Reading, Unclear
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,15 @@ class Meant:
     every: bool = False
     time: str = ""
     text: str = ""
+
+
+def may_order(said: str) -> bool:
+    """Returns whether words may order something of reminders though the bot did not speak of one last.
+
+    Where the words don't show their language, that of earlier ones decides, which is not known here.
+    """
+    language = told_by(said)
+    return language not in LANGUAGES or any(reminder_orders(said, language=language))
 
 
 async def meant(call: Call, said: str, *, certain: bool) -> Meant | None:

@@ -22,11 +22,12 @@ from gateway.wording.reminder_lines import PRESS
 from memory.chat.edits import Edits
 from memory.errors import NotFound, TooManyReminders
 from memory.reminders.orders import takes_back
-from memory.reminders.reminders import Reading, Unclear, due_of
+from memory.reminders.reminders import due_of
 from memory.reminders.reminding import LONGEST as LONGEST_REMINDER
 from memory.reminders.reminding import MOST as MOST_REMINDERS
 from memory.reminders.reminding import Reminder, ReminderKind, ReminderTimes, Reminding
 from memory.store.questions import Question
+from memory.text.times.phrases import Reading, Unclear
 from memory.text.times.phrases import is_request as asks_reminder
 
 USAGE: Final = (
@@ -282,7 +283,6 @@ def _when_again(call: Call, edits: Edits, reminder: Reminder, reason: str) -> As
 
 
 def _set_back(call: Call, edits: Edits, reminder: Reminder, key: str) -> Asking:
-    """Returns the reminder as it was read, with a button that takes it back."""
     text = reminder_lines.set_back(call.texts, reminder, edits.reminding.now, key=key)
     return Asking(text=text, buttons=(reminder_lines.cancel_button(call.texts, reminder),), reminder=reminder.id)
 
@@ -307,7 +307,6 @@ async def _change(call: Call, action: str, number: int, said: str) -> None:
 
 
 async def _cancel_every(call: Call) -> None:
-    """Cancels all reminders that can be reached from here, and lists them."""
     every = [one for one in await call.memory.reminders.every(call.context) if one.next_at is not None]
     if not every:
         await call.say(call.texts("remind.none"))
@@ -330,7 +329,6 @@ async def _reword(call: Call, number: int, text: str) -> None:
 
 
 def _done(call: Call, edits: Edits, reminder: Reminder, action: str, minutes: int) -> str | Asking:
-    """Cancels a reminder, ends it as done, or puts it off by minutes."""
     reminding = edits.reminding
     if action == "cancel":
         reminding.cancel(reminder)
@@ -346,7 +344,6 @@ def _done(call: Call, edits: Edits, reminder: Reminder, action: str, minutes: in
 
 
 async def _list(call: Call, page: int) -> None:
-    """Shows one page of the reminders that can be reached from here, each with a button that cancels it."""
     every = [one for one in await call.memory.reminders.every(call.context) if one.next_at is not None]
     if not every:
         await call.say(call.texts("remind.none"))

@@ -95,7 +95,6 @@ async def model(call: Call) -> None:
 
 
 def _bare(name: str) -> str:
-    """Returns a model's name without its provider's."""
     return name.partition("/")[2]
 
 
@@ -224,7 +223,6 @@ async def status(call: Call) -> None:
 
 
 def _summary(call: Call) -> list[str]:
-    """Returns a line with the length of the summary of older messages, if there is one."""
     summary = call.context.session.summary
     return [call.texts("status.summary", length=len(summary))] if summary else []
 

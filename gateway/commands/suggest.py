@@ -63,7 +63,6 @@ async def completions(
 
 
 def _settings(what: str, typed: str) -> list[Suggestion]:
-    """Returns values for a setting of the profile."""
     if what == "timezone":
         return [Suggestion(value=zone, label=zone) for zone in zones_like(typed, limit=_SUGGESTED)]
     if what == "language":
@@ -74,7 +73,6 @@ def _settings(what: str, typed: str) -> list[Suggestion]:
 
 
 async def _parts(store: Service, context: Context, texts: Texts, typed: str) -> list[Suggestion]:
-    """Returns the parts that a list has here, each with the count of its memories."""
     shelf = await store.browse.shelf(context, LISTED, limit=1, page=1)
     counts: dict[tuple[str, str], int] = {}
     for (kind, category), count in shelf.counts.items():
@@ -101,7 +99,6 @@ async def _runs(store: Service, context: Context, texts: Texts, typed: str, *, u
 
 
 def _labelled(memory: Memory, context: Context) -> str:
-    """Returns the label of a memory to choose from, with its id."""
     own = memory.subject_id is None or memory.subject_id in (context.speaker.id, *context.scope.selves)
     whose = "" if own else f"{memory.subject_name}: "
     return excerpt(f"{memory.short_id} · {whose}{memory.key}: {memory.value}", _LABEL)

@@ -12,11 +12,10 @@ from dataclasses import replace
 from functools import partial
 
 from channels.base import CommandSpec, Form, Inbound, Option, Suggestion
-from gateway.actions.memory import FORGET
+from gateway.actions.memory import FORGET, syntax
 from gateway.commands import (
     admin,
     doubts,
-    explain,
     forget,
     jobs,
     keys,
@@ -32,7 +31,7 @@ from gateway.commands import (
     tools,
     web,
 )
-from gateway.commands.call import Asking, Call, Command, excerpt
+from gateway.commands.call import Asking, Call, Command, examples, excerpt
 from gateway.pipeline import questions
 from gateway.pipeline.delivery import RUN
 from gateway.pipeline.policy import code_in
@@ -51,6 +50,7 @@ __all__ = [
     "Command",
     "answer",
     "bare_code",
+    "explained",
     "find",
     "form",
     "given",
@@ -212,7 +212,6 @@ async def told_before(call: Call) -> bool:
 
 
 async def _help(call: Call) -> None:
-    """Lists the commands, or explains one."""
     named, _, action = call.arguments.removeprefix("/").lower().partition(" ")
     shown = [command for command in TABLE if call.admin or not command.admin]
     command = next((command for command in shown if command.name == named), None)
@@ -222,7 +221,21 @@ async def _help(call: Call) -> None:
     elif command is None:
         await call.say(unknown(excerpt(named), call.texts))
     else:
-        await call.say(explain.explained(call.texts, command, action.strip()))
+        await call.say(explained(call.texts, command, action.strip()))
+
+
+def explained(texts: Texts, command: Command, action: str) -> str:
+    """Returns the help for a command, or for one of its actions."""
+
+    def line(each: str) -> str:
+        return f"{memory.usage_of(each)} – {texts(f'action.{each}')}"
+
+    if command.name == "memory" and action in memory.ACTIONS:
+        return line(action)
+    lines = [f"{command.usage} – {texts(f'help.{command.name}')}"]
+    if command.name == "memory":
+        lines += [f"  {line(each)}" for each in memory.ACTIONS]
+    return "\n".join([*lines, *examples(texts, command.name)])
 
 
 def _option(name: str, *, required: bool = False, choices: tuple[str, ...] = (), suggests: bool = False) -> Option:
@@ -255,9 +268,12 @@ TABLE: tuple[Command, ...] = (
     Command(
         name="remind", usage=reminders.USAGE, run=reminders.remind, shared=True, options=(_option("text"),),
     ),
-    Command(name="remember", usage="/remember <text>", run=memory.remember, options=(_option("text"),), forms=True),
     Command(
-        name="correct", usage="/correct <id> <new value>", run=memory.correct, forms=True,
+        name="remember", usage=f"/remember {syntax('remember')}", run=memory.remember, forms=True,
+        options=(_option("text"),),
+    ),
+    Command(
+        name="correct", usage=f"/correct {syntax('correct')}", run=memory.correct, forms=True,
         options=(_option("id", required=True, suggests=True), _option("value")),
     ),
     Command(

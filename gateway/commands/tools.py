@@ -14,7 +14,6 @@ from typing import Final
 from agents.foreign import CHANGED, ForeignTool, ToolSource
 from agents.tools import JsonObject, ToolError
 from gateway.commands.call import Call, excerpt
-from gateway.pipeline.questions import is_alone
 from memory.store.questions import Question
 
 #: Characters shown before and after what has changed of a text.
@@ -114,14 +113,10 @@ def _differing(was: str, now: str) -> list[str]:
 
 
 def _alike(one: str, other: str) -> int:
-    """Returns how many characters both texts begin with alike."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((n for n, (mine, theirs) in pairs if mine != theirs), min(len(one), len(other)))
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
     """Tells that a call will not be made. A yes does not come here: the model goes on with it."""
-    await call.do(
-        lambda edits: call.texts("call.kept" if edits.settle(question, taken) else "answer.over"),
-        in_place=is_alone(call.inbound.pressed or ""),
-    )
+    await call.decline(question, taken, "call.kept")

@@ -76,7 +76,6 @@ def _head(call: Call, why: Why) -> str:
 
 
 def _groups(call: Call, why: Why) -> list[str]:
-    """Returns the memories and messages that entered the reply, grouped by how they came there."""
     shown: list[str] = []
     for heading, entries, limit in (
         ("why.profile", _placed(why, "known", profile=True), None),
@@ -137,7 +136,6 @@ def _reason(call: Call, why: Why, entry: RecalledEntry, named: Memory | Message 
 
 
 def _made(call: Call, why: Why, memory: Memory, made_of: Sequence[Memory]) -> str:
-    """Returns a line with the memories a memory was made of and the run that made it."""
     run, ids = why.made_by.get(memory.id), lines.ids_of(call, made_of)
     return call.texts("night.made_of", ids=ids) if run is None else call.texts("night.made_of_by", ids=ids, n=run.id)
 
@@ -153,7 +151,6 @@ def _outdated(call: Call, why: Why, memory: Memory) -> str:
 
 
 def _parts(call: Call, entry: RecalledEntry) -> str:
-    """Returns the parts of a score in words: first the summands, then the factors."""
     texts = call.texts
     parts = [
         texts("why.factor" if name in SCORE_FACTORS else "why.part", name=texts(f"part.{name}"), value=f"{value:.2f}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gateway.config.loading import Config
 from memory.errors import MemoryFault
-from memory.transfer import backups
+from memory.transfer.backup import store_of
 from memory.transfer.backups import Retention
 
 
@@ -49,7 +49,7 @@ class Stores:
         if name is not None:
             self._known(name)
             return self.folder / name
-        by_name = backups.store_of(file)
+        by_name = store_of(file)
         if by_name in self.names:
             return self.folder / by_name
         if by_name is None and len(self.names) == 1:

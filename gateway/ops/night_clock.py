@@ -25,7 +25,7 @@ from gateway.ops import schedule
 from gateway.ops.background import beside
 from gateway.ops.schedule import DueTime
 from memory.errors import StorageError
-from memory.jobs.runner import Run
+from memory.jobs.runs import Run
 from memory.service import Service
 
 log = structlog.get_logger(__name__)

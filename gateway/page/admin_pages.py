@@ -136,7 +136,6 @@ async def act(visit: Visit) -> web.StreamResponse:
 
 
 def _channel(visit: Visit) -> str:
-    """Returns the channel on which the visitor is an admin, as session keys name it."""
     return Place(channel=visit.visitor.session.channel, chat="").session_key.partition(":")[0]
 
 

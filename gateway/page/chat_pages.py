@@ -89,7 +89,6 @@ async def stop(visit: Visit) -> web.StreamResponse:
 
 
 async def _say(visit: Visit, **said: Any) -> web.Response:
-    """Says something in the open conversation and returns to it. Raises `NotTaken`."""
     visitor, thread = visit.visitor, _thread(visit.path["thread"])
     inbound = visitor.inbound(thread=thread, nonce=_nonce(visit), language=visit.texts.language)
     await visitor.channel.say(replace(inbound, **said))
@@ -205,7 +204,6 @@ async def _is_behind(visit: Visit, item: PageItem, shown: set[str]) -> bool:
 
 
 async def _log(visit: Visit, place: Place) -> list[PageItem]:
-    """Returns the items of a conversation, oldest first: those that history keeps, and those held besides."""
     visitor = visit.visitor
     lines = await visitor.store.memory.browse.lines(visitor.context, place.session_key, limit=_LINES)
     last = {line.turn_id: line.id for line in lines if not line.mine}
@@ -240,13 +238,11 @@ def _one(visit: Visit, thread: str, item: PageItem, *, day: str = "") -> str:
 
 
 def _turn(item: PageItem) -> str:
-    """Returns the number of the turn whose answer an item is; "" if it is none, or still growing."""
     number = item.key.removeprefix("t")
     return number if number != item.key and number.isdecimal() and not item.growing else ""
 
 
 async def _listed(visit: Visit) -> list[tuple[str, Conversation]]:
-    """Returns the visitor's conversations with their names in paths, the latest first."""
     visitor, platform = visit.visitor, visit.visitor.channel.platform
     found = await visitor.store.memory.browse.talks(visitor.context, platform=platform, limit=_LISTED)
     places = [(Place.from_session_key(one.session_key), one) for one in found]

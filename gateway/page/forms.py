@@ -123,7 +123,6 @@ def _places(body: bytes, mark: bytes) -> list[tuple[int, int]]:
 
 
 def _about(head: bytes) -> tuple[str, str | None, str]:
-    """Returns the name of a part, the name of its file (None for a field) and its media type."""
     given: dict[str, str] = {}
     kind = ""
     for line in _decoded(head).split("\r\n"):

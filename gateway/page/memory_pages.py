@@ -102,7 +102,6 @@ def pages_of(total: int) -> int:
 
 
 async def _then(visit: Visit, day: str, page: int) -> dict[str, Any]:
-    """Returns the memories that were known and held on a day."""
     try:
         asked = date.fromisoformat(day)
     except ValueError:
@@ -113,7 +112,6 @@ async def _then(visit: Visit, day: str, page: int) -> dict[str, Any]:
 
 
 async def _found(visit: Visit, query: str, page: int, state: Literal["", "pinned", "fading"]) -> dict[str, Any]:
-    """Returns a page of the list, or the hits of a search."""
     visitor, browse = visit.visitor, visit.visitor.store.memory.browse
     try:
         filters = await browse.filters(visitor.context, query, group_of=part_of)
@@ -150,7 +148,6 @@ async def _searched(visit: Visit, filters: Filters) -> dict[str, Any]:
 
 
 def _grouped(visit: Visit, memories: tuple[Memory, ...] | list[Memory]) -> list[tuple[str, list[ShownMemory]]]:
-    """Returns memories under headings, in the order in which their groups first appear."""
     groups: dict[str, list[ShownMemory]] = {}
     for memory in memories:
         head = visit.texts(f"kinds.{memory.kind}")
@@ -161,7 +158,6 @@ def _grouped(visit: Visit, memories: tuple[Memory, ...] | list[Memory]) -> list[
 
 
 async def _chips(visit: Visit, categories: set[str]) -> list[tuple[str, str]]:
-    """Returns the parts of the list with the queries of their addresses."""
     texts, visitor = visit.texts, visit.visitor
     states = [(texts(f"page.memory.{name}"), f"show={name}") for name in _STATES]
     facts = [(texts(f"category.{name}"), f"q=category:{name}") for name in sorted(categories)]
@@ -293,12 +289,10 @@ async def received(visit: Visit) -> web.StreamResponse:
 
 
 async def _said(visit: Visit, *, back: str, **said: Any) -> web.StreamResponse:
-    """Says something in the thread of forms and shows the answer."""
     nonce = visit.form["nonce"].partition(".")[0]
     inbound = visit.visitor.inbound(thread=FORMS, nonce=nonce, language=visit.texts.language)
     return receipt(visit, await visit.visitors.answered(visit.visitor, replace(inbound, **said)), back=back)
 
 
 def _safe(back: str) -> str:
-    """Returns a path of the page itself."""
     return back if re.fullmatch(r"/[a-z]+(/[a-z0-9_-]+)?", back) else "/memory"

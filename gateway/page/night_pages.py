@@ -11,7 +11,8 @@ from gateway.commands.jobs import figures, job_name
 from gateway.page.memory_pages import done, told
 from gateway.page.site import Refused, Visit
 from memory.errors import NotFound
-from memory.jobs.runner import OwnerResult, What
+from memory.jobs.runner import What
+from memory.jobs.runs import OwnerResult
 
 #: Results that are read for the list, of one run for each account.
 _READ: Final = 120

@@ -244,7 +244,6 @@ class Site:
         )
 
     async def _answer(self, route: Route, visit: Visit, body: bytes) -> web.StreamResponse:
-        """Answers a request whose body was read."""
         if route.method != "GET":
             form = await sent(visit.request.headers.get("Content-Type", ""), body)
             del body  # the files in it were copied, and may be taken for a while
@@ -257,7 +256,6 @@ class Site:
         return response
 
     def _room(self, route: Route, guest: Visitor | None) -> int:
-        """Returns how many bytes a form may have."""
         if route.method == "GET":
             return 0
         if guest is None:
@@ -267,7 +265,6 @@ class Site:
     # The origin of a request ------------------------------------------------------------------------------------
 
     def _is_secure(self, request: web.BaseRequest) -> bool:
-        """Returns whether the browser sees this request under https."""
         parts = urlsplit(self._url)
         return parts.scheme == "https" and authority_of(request) == parts.netloc.lower()
 

@@ -53,7 +53,6 @@ async def why(visit: Visit) -> web.StreamResponse:
 def _entry(
     visit: Visit, found: Why, entry: RecalledEntry, named: Memory | Message | None, answer: str
 ) -> dict[str, Any]:
-    """Returns one thing that entered the `answer`, as the template takes it."""
     texts = visit.texts
     parts = [(texts(f"part.{name}"), name in SCORE_FACTORS, value) for name, value in telling_parts(entry)]
     shown: dict[str, Any] = {"score": entry.score, "parts": parts, "memory": None, "quote": "", "now": None}

@@ -77,12 +77,10 @@ async def timeline(visit: Visit) -> web.StreamResponse:
 
 
 def _begin(number: str, timezone: str) -> int:
-    """Returns the beginning of a month, in milliseconds UTC."""
     return int(datetime(int(number[:4]), int(number[5:]), 1, tzinfo=ZoneInfo(timezone)).timestamp() * 1000)
 
 
 def _months(found: list[tuple[int, int]], timezone: str) -> dict[str, list[int]]:
-    """Returns the ids of rows, which come with their times and newest first, by month."""
     months: dict[str, list[int]] = {}
     done = 0
     while done < len(found):

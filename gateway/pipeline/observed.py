@@ -41,6 +41,11 @@ class Observed:
         self._now = now
         self._places: OrderedDict[str, deque[Overheard]] = OrderedDict()
 
+    @property
+    def is_any(self) -> bool:
+        """Whether any line of anybody is kept."""
+        return bool(self._places)
+
     def hear(self, inbound: Inbound) -> None:
         """Keeps a line that was not said to the bot."""
         text = self._shown(inbound.text)

@@ -31,7 +31,6 @@ from agents.llm import (
     ToolSpec,
     calls_from_json,
 )
-from agents.offline.provider import READ
 from agents.prompt import MemoryLine, Prompt, Tail, Uttered, Voice
 from agents.skills import Skill
 from agents.spec import AgentSpec
@@ -52,7 +51,8 @@ from memory.reminders.reminding import Reminder
 from memory.store.attachments import Attached
 from memory.store.history import Message
 from memory.store.memories import Memory
-from memory.text.times.spans import days_named
+from memory.text.times import clock
+from memory.text.times.spans import days_named, spans
 
 #: The sentence that tells the model which of the pictures beside a message are not new.
 _SEEN_AGAIN: Final = "the last {} of the pictures beside this message came with earlier ones and are shown again"
@@ -226,9 +226,9 @@ class TurnRequest:
         what was said lately and the values are enough.
         """
         if self.served.offline:
-            lately = (_chat_message(message, message.text) for message in self.view.window)
+            lately = (ChatMessage(role=cast(Role, one.role), content=one.text) for one in self.view.window)
             values = self._values()
-            self.cut = len(values.said) > READ
+            self.cut = len(values.said) > budget.READ_OFFLINE
             return replace(values, messages=(*(one.message for one in self._earlier()), *lately))
         count = self.served.gauge.count
         shares = self.served.shares(room, tools)
@@ -288,6 +288,9 @@ class TurnRequest:
         zone = ZoneInfo(turn.context.timezone)
         moment = datetime.fromtimestamp(self.now / 1000, zone)
         days = days_named(request.said, language=texts.language, now=moment) if self.served.offline else None
+        since, until = 0, None
+        if past := [span for span in spans(request.said, moment.date(), looks="back") if span.first <= moment.date()]:
+            since, until = clock.moments(past[0].first, past[0].last, turn.context.timezone)
         remembered = tuple(
             _remembered(item, item.memory, turn, texts, self.now)
             if item.memory is not None
@@ -308,6 +311,8 @@ class TurnRequest:
                 for one in self.reminders
             ),
             days=days,
+            asked_since=since,
+            asked_until=until,
             days_said=" – ".join(texts.day_to_come(day, moment.date()) for day in dict.fromkeys(days or ())),
             noted=tuple(
                 phrases.say(proposal.draft.key, proposal.draft.value, language=texts.language)

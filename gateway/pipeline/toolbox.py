@@ -46,7 +46,7 @@ from memory.chat.turns import Turn
 from memory.errors import NotFound, TooManyReminders
 from memory.recall.recall import excerpt
 from memory.recall.search import Hit
-from memory.reminders.reminders import Reading, due_of
+from memory.reminders.reminders import due_of
 from memory.reminders.reminding import LONGEST as LONGEST_REMINDER
 from memory.reminders.reminding import Reminder
 from memory.service import Service
@@ -54,6 +54,7 @@ from memory.store.entities import Entity
 from memory.store.history import Message
 from memory.store.memories import Memory
 from memory.store.questions import Question
+from memory.text.times.phrases import Reading
 
 #: The longest arguments that a person is asked about, in characters: nobody agrees to what they can't read.
 _LONGEST_ASKED = 3_000

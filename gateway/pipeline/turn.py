@@ -11,6 +11,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 import structlog
 
@@ -18,6 +20,7 @@ from agents import agent, skills
 from agents.budget import Allotment
 from agents.foreign import ForeignTool
 from agents.llm import ChatMessage, Completion, ModelError, OnText, ToolCall, calls_from_json, calls_to_json
+from agents.offline.provider import OfflineProvider
 from agents.tools import Tool
 from channels.base import Button, Channel
 from gateway.internet.tools import NAMES as WEB_TOOLS
@@ -32,6 +35,7 @@ from gateway.pipeline.questions import DO, buttons
 from gateway.pipeline.refusals import Refusals
 from gateway.pipeline.request import Agent, Heard, Limits, TurnRequest, in_words, obstacle, rests_on
 from gateway.pipeline.toolbox import Toolbox
+from gateway.reading.attachments import own_words
 from gateway.wording import reminder_lines
 from gateway.wording.texts import Texts, spoken, told_by, written_in
 from languages import Language
@@ -40,18 +44,18 @@ from memory.chat.identities import Where, Who
 from memory.chat.outside_calls import CALL
 from memory.chat.turns import Outcome, Said, Turn
 from memory.chat.window import TurnMaterial
+from memory.learn.extractions import Afterwards
 from memory.learn.revise import Revision
 from memory.recall.recall import Budget
-from memory.reminders.reminding import Reminder
 from memory.runtime import Runtime
 from memory.service import Service
 from memory.store.attachments import Attached
-from memory.store.extractions import Afterwards
 from memory.store.history import Message, Utterance
 from memory.store.usage import Spent
 from memory.text.language import last_language
 
 log = structlog.get_logger(__name__)
+T = TypeVar("T")
 
 #: Attempts after which a turn is given up, because something in it seems to end the process. The limit must not be
 #: lower: where the process is killed every second, a merely unlucky turn is interrupted several times (with a limit of
@@ -62,6 +66,8 @@ _LONGEST_PARTIAL = 8_000
 #: The number of the person's latest messages that are read for an answer without a model, which knows other words for a
 #: question than the search does.
 _LATELY = 400
+#: The characters of a text that is prepared to be shown at once; of a longer one in a thread.
+_SHORT = 2_000
 #: The answers to a task that has nothing to tell. They are not shown.
 _NOTHING = frozenset({"nothing", "heartbeat_ok", "no_reply", ""})
 #: The number under which the call that a turn's messages agree to is kept beside those of its steps.
@@ -171,7 +177,7 @@ class TurnRunner:
             async with self._listener(channel, heard, turn, course) as on_text, self.deadline(where.session_key):
                 course.foreign = () if served.offline else await served.foreign()
                 course.shares = self._shares(served, turn, texts, course.foreign)
-                view = await self.tally.timed("look", self._view(served, turn, course.shares))
+                view = await self.tally.timed("look", self._view(served, turn, course.shares, texts))
                 texts = replace(texts, language=_language(turn, view, texts.language))
                 course.listen(on_text)
                 outcome, view = await self.tally.timed(
@@ -411,15 +417,11 @@ class TurnRunner:
             *toolbox.foreign(foreign),
         )
 
-    async def _reminders(self, turn: Turn) -> list[Reminder]:
-        """Returns the person's reminders to come that can be reached from here."""
-        return [one for one in await self._memory.reminders.every(turn.context) if one.next_at is not None]
-
     def _shares(self, served: Agent, turn: Turn, texts: Texts, foreign: Sequence[ForeignTool]) -> Allotment:
         _, tools = self._toolbox(served, turn, texts, foreign)
         return served.shares(served.gauge.room(), [tool.spec for tool in tools])
 
-    async def _view(self, served: Agent, turn: Turn, shares: Allotment) -> TurnMaterial:
+    async def _view(self, served: Agent, turn: Turn, shares: Allotment, texts: Texts) -> TurnMaterial:
         settings = served.spec.memory
         budget = Budget(
             items=settings.recall_items,
@@ -433,15 +435,16 @@ class TurnRunner:
             budget if settings.enabled else None,
             window_tokens=shares.window,
             window_messages=served.spec.window.messages,
-            lately=_LATELY if served.offline else 0,
+            lately=_LATELY if _may_ask(served, turn, texts.language) else 0,
             compacted=served.compacts,
+            modelless=served.offline,
         )
 
-    async def _introduction(self, turn: Turn, heard: Sequence[Heard]) -> str:
+    async def _introduction(self, turn: Turn, view: TurnMaterial, heard: Sequence[Heard]) -> str:
         """Returns the key of the text about the bot that is shown once, after its first answer."""
         if not turn.context.session.private:
             return "first.group" if heard[-1].overheard is None else "first.group_observed"
-        told = await self._memory.turns.understood(turn)
+        told = view.learned if view.learned is not None else await self._memory.turns.understood(turn)
         named = any(one.draft.key in ("name", "called") for one in told.proposals)
         return "first.named" if named else "first.private"
 
@@ -457,7 +460,6 @@ class TurnRunner:
         course: _Course,
     ) -> tuple[Outcome, TurnMaterial]:
         """Returns the outcome of asking the model, and the material that was in the last prompt."""
-        learned = await self._memory.turns.understood(turn) if served.offline and served.spec.memory.enabled else None
         toolbox, tools = self._toolbox(served, turn, texts, course.foreign, view.window, course.mask)
         session_key = turn.context.session.key
         refused = self._refusals.of(session_key)
@@ -468,14 +470,14 @@ class TurnRunner:
             heard=heard,
             attached=attached,
             texts=texts,
-            learned=learned or Revision(),
+            learned=view.learned or Revision(),
             limits=self._limits,
             now=self._now(),
             # With a digit, by which `agents.output` tells a copy of the mark from a person's words in brackets.
             fence=f"{self._new_id()}7",
             on_aborted=course.aborted.append,
             overheard=await self._overheard(turn, heard),
-            reminders=await self._reminders(turn) if served.offline else (),
+            reminders=view.reminders,
             since=refused.since,
         )
 
@@ -503,48 +505,59 @@ class TurnRunner:
             on_text=course.on_text,
         )
         self._refusals.answered(session_key, reply, turn.said[0].id)
+        return await self._outcome(request, reply, toolbox, channel), request.entered
+
+    async def _outcome(
+        self, request: TurnRequest, reply: agent.Reply, toolbox: Toolbox, channel: Channel | None
+    ) -> Outcome:
+        """Returns the outcome of a turn that was answered."""
+        served, turn, view, texts = request.served, request.turn, request.view, request.texts
         # A tool's question must reach the person even if the model doesn't repeat it.
+        question = await self._memory.questions.open_to(turn.context) if toolbox.asked else None
+        shown = await self._shown(request, reply, toolbox, channel)
+        if question is not None and question.purpose == CALL and channel and not channel.capabilities.buttons:
+            shown += "\n" + texts("call.type", do=texts("do"), no=texts("no"))
+        cut = partial(
+            pieces,
+            channel,
+            shown,
+            markdown=not served.offline,  # an offline answer shows quotations exactly as they were said
+            buttons=(
+                *(buttons(question, texts) if question is not None else ()),
+                *(reminder_lines.cancel_button(texts, one, numbered=True) for one in toolbox.told_back),
+            ),
+        )
+        said = (*left_out(reply.traffic), ChatMessage(role="assistant", content=reply.text))
+        return Outcome(
+            pieces=await _apart(shown, cut),
+            utterances=tuple(map(self._utterance, said)),
+            learned=view.learned,
+            spent=_spent(reply.completions[-1]) if served.offline else None,
+            recall=rests_on(view.recall, reply.completions[-1].grounds) if served.offline else None,
+        )
+
+    async def _shown(self, request: TurnRequest, reply: agent.Reply, toolbox: Toolbox, channel: Channel | None) -> str:
+        """Returns the words that are shown: the answer, what tools have to say, and remarks of the bot."""
+        served, turn, texts = request.served, request.turn, request.texts
         # Text streamed to a terminal is already shown, and a terminal fetches no addresses.
         appended = channel is not None and channel.capabilities.stream == "append"
         said = f"{_closed(reply.shown)}\n\n{texts('answer.cut')}" if reply.cut else reply.shown
         set_back = [reminder_lines.set_back(texts, one, self._now()) for one in toolbox.told_back]
         shown = "\n".join([said, *toolbox.asked, *set_back])
         if not (served.offline or appended):
-            shown = await asyncio.to_thread(self._defang, shown, False)
-        longest = max((one.inbound for one in heard), key=lambda inbound: inbound.length)
+            shown = await _apart(shown, partial(self._defang, shown, False))
+        longest = max((one.inbound for one in request.heard), key=lambda inbound: inbound.length)
         if longest.length:
             shown += "\n" + texts("long.kept", length=longest.length, kept=len(longest.text))
         elif request.cut:
             shown += "\n" + texts("long.told", length=max(len(message.text) for message in turn.said))
-        unread = dict.fromkeys(line for beside in attached for line in _unread(served, beside, texts))
+        unread = dict.fromkeys(line for beside in request.attached for line in _unread(served, beside, texts))
         shown = "\n".join([shown, *unread])
         if reply.spared == "before":
             shown += "\n\n" + texts("answer.without_history")
         if turn.first and channel is not None and channel.capabilities.introduces:
-            shown += "\n\n" + texts(await self._introduction(turn, heard))
-        question = await self._memory.questions.open_to(turn.context) if toolbox.asked else None
-        if question is not None and question.purpose == CALL and channel and not channel.capabilities.buttons:
-            shown += "\n" + texts("call.type", do=texts("do"), no=texts("no"))
-        outcome = Outcome(
-            pieces=await asyncio.to_thread(
-                pieces,
-                channel,
-                shown,
-                markdown=not served.offline,  # an offline answer shows quotations exactly as they were said
-                buttons=(
-                    *(buttons(question, texts) if question is not None else ()),
-                    *(reminder_lines.cancel_button(texts, one, numbered=True) for one in toolbox.told_back),
-                ),
-            ),
-            utterances=tuple(
-                self._utterance(m)
-                for m in (*left_out(reply.traffic), ChatMessage(role="assistant", content=reply.text))
-            ),
-            learned=learned,
-            spent=_spent(reply.completions[-1]) if served.offline else None,
-            recall=rests_on(view.recall, reply.completions[-1].grounds) if served.offline else None,
-        )
-        return outcome, request.entered
+            shown += "\n\n" + texts(await self._introduction(turn, request.view, request.heard))
+        return shown
 
     async def _agreed(
         self, turn: Turn, toolbox: Toolbox, foreign: Sequence[ForeignTool], redact: Callable[[str], str]
@@ -583,6 +596,11 @@ class TurnRunner:
             tool_calls=calls,
             tool_call_id=message.tool_call_id,
         )
+
+
+async def _apart(text: str, act: Callable[[], T]) -> T:
+    """Does something with a text, in a thread if it is long."""
+    return await asyncio.to_thread(act) if len(text) > _SHORT else act()
 
 
 class _NothingLeft(Exception):
@@ -640,6 +658,16 @@ def _closed(shown: str) -> str:
     """Returns a text that may have been cut off within a code block, with its end: what follows is no code."""
     open_block = sum(line.lstrip().startswith("```") for line in shown.splitlines()) % 2
     return f"{shown}\n```" if open_block else shown
+
+
+def _may_ask(served: Agent, turn: Turn, language: Language) -> bool:
+    """Returns whether an agent without a model may be asked something, in the person's language or in `language`."""
+    if not isinstance(served.provider, OfflineProvider):
+        return served.offline
+    said = own_words("\n".join(message.text for message in turn.said))
+    languages = {language, spoken(turn.context.speaker.language, language)}
+    # Where the words don't show their language, that of earlier ones decides.
+    return told_by(said) is None or any(served.provider.asks(said, one) for one in languages)
 
 
 def _retry(turn: Turn, texts: Texts) -> tuple[Button, ...]:

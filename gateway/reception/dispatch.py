@@ -15,8 +15,9 @@ from typing import Final
 import structlog
 
 from channels.base import Channel, Form, Inbound, Suggestion
-from gateway.commands import plain, privacy, reminders, table
+from gateway.commands import plain, privacy, reminder_orders, reminders, table
 from gateway.commands.call import Call
+from gateway.commands.forget import offered
 from gateway.commands.people import LINK
 from gateway.ops.reloading import Reload
 from gateway.pipeline import questions
@@ -139,8 +140,12 @@ class Dispatch:
             return True
         if code_in(inbound.text) is not None and await table.bare_code(await self._call(waiting)):
             return True
-        where, who = where_said(inbound, self._roster.agents[waiting.agent].spec), who_said(inbound)
-        question = await memory.questions.at(where, who)
+        served = self._roster.agents[waiting.agent]
+        where, who = where_said(inbound, served.spec), who_said(inbound)
+        if served.offline:
+            question, reminded = await memory.questions.before(where, who)
+        else:
+            question, reminded = await memory.questions.at(where, who), False
         taken = await self._typed_answer(waiting, question) if question is not None else None
         if question is not None and await self._agrees(waiting, question, taken):
             return False
@@ -149,12 +154,13 @@ class Dispatch:
             return True
         if question is not None and question.purpose not in _UNPROMPTED:
             await memory.questions.cancel(question)
-        return not (inbound.attachments or inbound.forwarded) and await self._asked_plainly(waiting)
+        return not (inbound.attachments or inbound.forwarded) and await self._asked_plainly(waiting, reminded)
 
-    async def _asked_plainly(self, waiting: Waiting) -> bool:
+    async def _asked_plainly(self, waiting: Waiting, reminded: bool) -> bool:
         """Carries out a request in plain words; returns False if the message is ordinary talk.
 
-        Reminders are read here only for an agent without a model: a model has a tool for them.
+        Reminders are read here only for an agent without a model: a model has a tool for them. `reminded` says that the
+        bot spoke of one last.
         """
         inbound, served = waiting.heard.inbound, self._roster.agents[waiting.agent]
         if inbound.chat_kind == "private" and plain.ends_questions(inbound.text):
@@ -166,9 +172,13 @@ class Dispatch:
         replied = await self._replies_to_reminder(inbound, waiting.store.memory)
         written = written_in(inbound.text, served.spec.language)
         wished = served.offline and asks_reminder(inbound.text, language=written)
-        orders = served.offline and (asked is None or asked.kind in ("topic", "undo"))
+        orders = (
+            served.offline
+            and (asked is None or asked.kind in ("topic", "undo"))
+            and (reminded or reminder_orders.may_order(inbound.text))
+        )
         if asked is None and not (replied or wished or orders):
-            return False
+            return served.offline and await self._guessed(waiting)
         call = _as_written(await self._call(waiting))
         if (replied and await reminders.replied(call)) or (orders and await reminders.ordered(call, inbound.text)):
             return True
@@ -176,7 +186,15 @@ class Dispatch:
             return True
         if asked is not None:
             return await plain.offer(call, asked)
-        return served.offline and await plain.guessed(call)
+        return served.offline and await self._guessed(waiting)
+
+    async def _guessed(self, waiting: Waiting) -> bool:
+        """Offers to forget what a message seems to ask for in words that no pattern knows.
+
+        Returns False if it does not seem to, or if memory holds nothing that it can mean: the words are ordinary talk.
+        """
+        what = await waiting.store.memory.turns.asks_to_forget(waiting.heard.inbound.text)
+        return bool(what) and await offered(_as_written(await self._call(waiting)), what)
 
     async def _replies_to_reminder(self, inbound: Inbound, memory: Service) -> bool:
         reply_to, key = inbound.reply_to, inbound.place.session_key

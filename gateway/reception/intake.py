@@ -35,6 +35,8 @@ NOW: Final = "now"
 _LONG = 400
 #: The most characters that are taken of a name: of a person, a chat, a file.
 _NAME_CHARS = 1_000
+#: The names that are known to hold no secret.
+_NAMES = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,7 @@ class Intake:
         self._mask = mask
         self._now = now
         self._message_chars = message_chars
+        self._plain_names: set[str] = set()
         self._stale_ms = int(stale_hours * 3_600_000)
 
     async def take(self, inbound: Inbound, store: Store, texts: Texts) -> Heard | Literal["held", "repeated"]:
@@ -189,7 +192,7 @@ class Intake:
             inbound,
             text=text.masked,
             length=text.length,
-            author_name=self._mask(inbound.author_name[:_NAME_CHARS]),
+            author_name=self._name(inbound.author_name[:_NAME_CHARS]),
             attachments=tuple(
                 replace(
                     one,
@@ -204,6 +207,15 @@ class Intake:
             earlier=tuple((role, self._mask(said)) for role, said in inbound.earlier),
         )
         return Heard(inbox_id=0, inbound=safe, original=text.original if text.original != text.masked else None)
+
+    def _name(self, name: str) -> str:
+        """Returns a name without secrets. One that has none is looked through once, as it comes with each message."""
+        if name in self._plain_names:
+            return name
+        masked = self._mask(name)
+        if masked == name and len(self._plain_names) < _NAMES:
+            self._plain_names.add(name)
+        return masked
 
     def _is_stale(self, inbound: Inbound) -> bool:
         """Returns whether a message is too old to be answered unasked and its channel can show "answer now"."""

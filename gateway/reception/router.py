@@ -449,8 +449,7 @@ class Router:
         inbound = heard.inbound
         if inbound.edited:
             self._observed.reword(inbound)
-        typed, plainly = table.given(inbound), plain.requested(inbound.text, modelless=True)
-        if (typed is not None and typed[0] in _FORGETTING) or (plainly is not None and plainly.kind != "wrong"):
+        if self._observed.is_any and _asks_to_forget(inbound):
             self._observed.forget(inbound)
         if not self._policy.observes(inbound):
             return heard
@@ -728,6 +727,11 @@ class Router:
                 log.exception("unadmitted.broken", channel=inbound.channel)
 
         self._start(inbound.place.session_key, say())
+
+
+def _asks_to_forget(inbound: Inbound) -> bool:
+    typed, plainly = table.given(inbound), plain.requested(inbound.text, modelless=True)
+    return (typed is not None and typed[0] in _FORGETTING) or (plainly is not None and plainly.kind != "wrong")
 
 
 def _is_aside(inbound: Inbound) -> bool:

@@ -151,12 +151,10 @@ class Texts:
 
     def day(self, moment: int, now: int) -> str:
         """Returns the day of a moment as told in a sentence: "today", "yesterday" or "on 3 Nov 2026"."""
-        date = self.date(moment)
-        if date == self.date(now):
-            return self("day.today")
-        if date == self.date(now - 86_400_000):
-            return self("day.yesterday")
-        return self("day.on", date=date)
+        days = (local_time(now, self.timezone).date() - local_time(moment, self.timezone).date()).days
+        if days in (0, 1):
+            return self("day.yesterday" if days else "day.today")
+        return self("day.on", date=self.date(moment))
 
     def weekday(self, day: _Day) -> str:
         """Returns the name of a day's weekday."""

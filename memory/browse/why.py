@@ -79,7 +79,7 @@ def why(reader: Reader, context: Context, *, message: str | None = None, turn_id
     rows: dict[tuple[str, int], Memory | Message] = {("memory", memory.id): memory for memory in known}
     rows |= {("message", message.id): message for message in messages}
     derived = [row for row in known if row.origin == "derived" and row.kind not in ("profile", "directive")]
-    runs = {row.id: runs.made_by(reader, scope, row) for row in derived}
+    makers = {row.id: runs.made_by(reader, scope, row) for row in derived}
     return Why(
         turn_id=turn["turn_id"],
         answered_at=turn["finished_at"],
@@ -89,7 +89,7 @@ def why(reader: Reader, context: Context, *, message: str | None = None, turn_id
         places={message.session_id: chats.session_by_id(reader, message.session_id).key for message in messages},
         replaced_by=lineage.holding_now(reader, scope, [m for m in known if m.valid_until is not None]),
         made_of={row.id: lineage.parents(reader, scope, row.id) for row in derived},
-        made_by={memory_id: run for memory_id, run in runs.items() if run is not None},
+        made_by={memory_id: run for memory_id, run in makers.items() if run is not None},
         spent=tuple(usage.of_turn(reader, turn["turn_id"])),
     )
 

@@ -25,6 +25,7 @@ from memory.context import Context
 from memory.errors import StorageError
 from memory.learn.agents import Agents
 from memory.learn.answer import Unreadable
+from memory.learn.extractions import Afterwards
 from memory.learn.learner import Learner
 from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed, RequestTooLong
 from memory.loops import Loops
@@ -34,7 +35,6 @@ from memory.runtime import Runtime
 from memory.store import chats, history, usage
 from memory.store.chats import Session
 from memory.store.database import Database, Reader, Transaction
-from memory.store.extractions import Afterwards
 from memory.store.history import Message
 
 log = structlog.get_logger(__name__)

@@ -91,7 +91,7 @@ def _next(reader: Reader, context: Context, *, now: int) -> FactDoubt | None:
 
 
 def _doubt(reader: Reader, scope: Scope, pair: FactPair) -> FactDoubt | None:
-    found = [one for one in memories.by_ids(reader, scope, [pair.older, pair.newer]) if one.live]
-    if len(found) < 2 or not all(choose.may_change(one, scope) for one in found):
+    found = [memory for memory in memories.by_ids(reader, scope, [pair.older, pair.newer]) if memory.live]
+    if len(found) < 2 or not all(choose.may_change(row, scope) for row in found):
         return None
     return FactDoubt(older=found[0], newer=found[1])

@@ -22,12 +22,12 @@ from memory.forgetting import blanking, choose, erase
 from memory.forgetting.choose import Asker
 from memory.jobs import comparisons, style
 from memory.jobs.comparisons import DoubtAnswer, FactPair
-from memory.learn import extract, keep
+from memory.learn import extract, extractions, keep
 from memory.mailbox import outbox
 from memory.people.keyring import Keyring
 from memory.recall.cues import cues
 from memory.reminders.reminding import Reminding
-from memory.store import attachments, chats, erasure, extractions, history, lineage, memories, people, questions
+from memory.store import attachments, chats, erasure, history, lineage, memories, people, questions
 from memory.store.attachments import Attached
 from memory.store.chats import Session
 from memory.store.database import Transaction

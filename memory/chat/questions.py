@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from memory.chat.identities import Where, Who
 from memory.context import Context, in_read
+from memory.mailbox import outbox
 from memory.store import people, questions
 from memory.store.database import Database, Reader
 from memory.store.questions import OpenQuestion, Question
@@ -17,6 +18,15 @@ class OpenQuestions:
     def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
         self._database = database
         self._now = now
+
+    @in_read
+    def before(self, reader: Reader, where: Where, who: Who) -> tuple[Question | None, bool]:
+        """Returns the question that is open to this person in this place, and whether the bot spoke of a reminder
+        last there."""
+        question = questions.open_question(
+            reader, where.session_key, platform=who.platform, user_id=who.user_id, now=self._now()
+        )
+        return question, outbox.last_reminder(reader, where.session_key) is not None
 
     async def at(self, where: Where, who: Who) -> Question | None:
         """Returns the question that is open to this person in this place, or None."""

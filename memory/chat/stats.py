@@ -13,14 +13,15 @@ from pathlib import Path
 from memory.context import Context, confined, in_read, reads, sees
 from memory.jobs import refusals, runs
 from memory.jobs.runs import Run
+from memory.learn import extractions
+from memory.learn.extractions import ReadingState
 from memory.mailbox import outbox
 from memory.mailbox.mailbox import Mailbox
 from memory.recall.embedding import Embedding, EmbeddingProgress
 from memory.scope import Scope
-from memory.store import extractions, history, memories, passages, people, replicas, usage
+from memory.store import history, memories, passages, people, replicas, usage
 from memory.store.chats import Session
 from memory.store.database import Database, Parameter, Reader, Row, Transaction
-from memory.store.extractions import ReadingState
 from memory.store.server import Deployment
 from memory.store.usage import Spent
 from memory.text.times import clock

@@ -8,7 +8,7 @@ the end of these rows are committed together. An effect happens once, however of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,8 +19,9 @@ from memory.chat.retry import AtHand
 from memory.chat.window import TurnMaterial, WindowSize
 from memory.context import Context, anew, confined, in_read, in_write
 from memory.errors import Withdrawn
-from memory.learn import keep, revise
+from memory.learn import extractions, keep, revise
 from memory.learn.agents import Agents
+from memory.learn.extractions import Afterwards, Unread
 from memory.learn.learner import Learner
 from memory.learn.offline.intents import guessed, named
 from memory.learn.revise import Revision
@@ -30,11 +31,11 @@ from memory.mailbox.outbox import Outgoing, Part
 from memory.recall.gate import should_search
 from memory.recall.recall import Budget, Recall
 from memory.recall.search import Hit, Search
+from memory.reminders import reminding
 from memory.runtime import Runtime
 from memory.scope import Scope
-from memory.store import attachments, chats, extractions, history, people, questions, usage
+from memory.store import attachments, chats, history, people, questions, usage
 from memory.store.database import Database, Reader, Transaction, of_lane
-from memory.store.extractions import Afterwards, Unread
 from memory.store.history import Message, Utterance
 from memory.store.usage import Spent
 
@@ -225,26 +226,17 @@ class Turns:
         window_messages: int,
         lately: int = 0,
         compacted: bool = False,
+        modelless: bool = False,
     ) -> TurnMaterial:
         """Returns all material of a turn's prompt. Changes nothing. Without a budget it holds no memory.
 
         So many messages that the speaker said `lately` are looked at as well, whatever their words. With `compacted`,
-        messages that the prompt has no room for stay in the window until they are summed up.
+        messages that the prompt has no room for stay in the window until they are summed up. For an agent that is
+        `modelless`, what the messages tell and the reminders to come are read, too.
         """
         context = turn.context
-        query = "\n".join(message.text for message in turn.said)
-        hits: list[Hit] = []
-        if budget is not None and should_search(query):
-            # The beginning of the turn has left changes.
-            await self._search.feed()
-            hits = await self._search.find(
-                context.scope,
-                query,
-                timezone=context.timezone,
-                limit=budget.items * 2,
-                besides={message.id for message in turn.said},
-                older_reflections=False,
-            )
+        hits = [] if budget is None else await self._found(turn, budget)
+        ending = await self._ending(turn) if modelless and budget is not None else None
         # Memories learned from here on, also by this very turn, are newer than a snapshot taken now.
         now = self._now()
         size = WindowSize(tokens=window_tokens, messages=window_messages, lately=lately, compacted=compacted)
@@ -255,22 +247,49 @@ class Turns:
             # Hits from before an account was linked or taken out may not be the speaker's any more.
             theirs = hits if scope == context.scope else []
             seen = replace(context, scope=scope)
-            return window.take(reader, seen, turn.said, budget, theirs, size, now=now, count_tokens=self._count_tokens)
+            view = window.take(reader, seen, turn.said, budget, theirs, size, now=now, count_tokens=self._count_tokens)
+            if not modelless:
+                return view
+            reminders = reminding.of_reach(reader, reminding.reach(scope, context.session))
+            return replace(
+                view,
+                learned=None if ending is None else self._understood(reader, turn, scope, ending),
+                reminders=tuple(one for one in reminders if one.first and one.next_at is not None),
+            )
 
         return await self._database.read(looked)
+
+    async def _found(self, turn: Turn, budget: Budget) -> list[Hit]:
+        query = "\n".join(message.text for message in turn.said)
+        if not should_search(query):
+            return []
+        # The beginning of the turn has left changes.
+        await self._search.feed()
+        return await self._search.find(
+            turn.context.scope,
+            query,
+            timezone=turn.context.timezone,
+            limit=budget.items * 2,
+            besides={message.id for message in turn.said},
+            older_reflections=False,
+        )
 
     async def understood(self, turn: Turn) -> Revision:
         """Returns the facts that patterns find in this turn's own messages, and those taken back. Writes nothing.
 
         A message that no pattern reads may say in other words that something is over.
         """
-        ending = {one.id for one in turn.said if one.learn and await guessed(one.text, self._search) == "end"}
+        ending = await self._ending(turn)
+        return await self._database.read(
+            lambda reader: self._understood(reader, turn, confined(reader, turn.context).scope, ending)
+        )
 
-        def read(reader: Reader) -> Revision:
-            scope = confined(reader, turn.context).scope
-            return revise.read(reader, turn.said, scope=scope, timezone=turn.context.timezone, ending=ending)
+    async def _ending(self, turn: Turn) -> set[int]:
+        """Returns the messages, by id, that seem to say that something is over."""
+        return {one.id for one in turn.said if one.learn and await guessed(one.text, self._search) == "end"}
 
-        return await self._database.read(read)
+    def _understood(self, reader: Reader, turn: Turn, scope: Scope, ending: Set[int]) -> Revision:
+        return revise.read(reader, turn.said, scope=scope, timezone=turn.context.timezone, ending=ending)
 
     async def keep_step(self, turn: Turn, n: int, completion: str, spent: Spent) -> None:
         """Keeps a model's answer, and books its cost whatever the outcome of the turn.

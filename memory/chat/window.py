@@ -12,8 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from memory.context import Context
+from memory.learn.revise import Revision
 from memory.recall.recall import Budget, Recall, Recalled, Snapshot, recall, stored_snapshot, take_snapshot
 from memory.recall.search import Hit
+from memory.reminders.reminding import Reminder
 from memory.store import attachments, chats, history, memories, passages, questions, recalls
 from memory.store.attachments import Attached
 from memory.store.database import Reader, Transaction
@@ -60,7 +62,8 @@ class TurnMaterial:
     `snapshot_taken_at` is set if the snapshot was taken for this turn. `trimmed_to` is set if older messages have just
     left the window. `attached` holds the attachments of the window's messages, by message id, and `again` those that
     left it and are spoken of now. `members` holds the names of a group's people, including those who have said nothing
-    in the window. `question` is open to the person.
+    in the window. `question` is open to the person. `learned` holds what the turn's own messages tell and take back,
+    `reminders` the person's reminders to come, if they were looked for.
     """
 
     window: tuple[Message, ...]
@@ -71,6 +74,8 @@ class TurnMaterial:
     again: Mapping[int, tuple[Attached, ...]] = field(default_factory=dict)
     members: Mapping[int, str] = field(default_factory=dict)
     question: Question | None = None
+    learned: Revision | None = None
+    reminders: tuple[Reminder, ...] = ()
 
 
 def take(

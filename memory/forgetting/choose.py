@@ -213,10 +213,12 @@ def _chosen_reminders(reader: Reader, asker: Asker, selection: Selection) -> lis
     within = reminding.reach(asker.scope, asker.session)
     match selection.what:
         case "memories":
-            return [one for one in reminding.of_reach(reader, within) if one.id in selection.reminder_ids]
+            return [
+                reminder for reminder in reminding.of_reach(reader, within) if reminder.id in selection.reminder_ids
+            ]
         case "range":
             found = reminding.of_reach(reader, within)
-            return [one for one in found if selection.first <= one.created_at < selection.last]
+            return [row for row in found if selection.first <= row.created_at < selection.last]
         case "here":
             every = reminding.of_session(reader, asker.session.id)
         case "all":
@@ -372,9 +374,9 @@ def _reminders_naming(reader: Reader, asker: Asker, asked: Filters) -> list[int]
         return []
     tests = [filtered.naming(reader, asker.scope, name) for name in names]
     return [
-        one.id
-        for one in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
-        if all(is_named(one.text) for is_named in tests) and terms <= set(tokenised.tokens(one.text))
+        reminder.id
+        for reminder in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
+        if all(is_named(reminder.text) for is_named in tests) and terms <= set(tokenised.tokens(reminder.text))
     ]
 
 
@@ -508,10 +510,10 @@ def _said_with(reader: Reader, asker: Asker, terms: Set[str], heard: Sequence[in
 def _reminders_holding(reader: Reader, asker: Asker, phrase: str, terms: Set[str]) -> list[int]:
     """Returns the person's reminders whose words hold the phrase, or all the terms."""
     return [
-        one.id
-        for one in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
-        if (len(phrase) >= _PHRASE // 2 and phrase in one.text.casefold())
-        or (terms and terms <= set(tokenised.tokens(one.text)))
+        reminder.id
+        for reminder in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
+        if (len(phrase) >= _PHRASE // 2 and phrase in reminder.text.casefold())
+        or (terms and terms <= set(tokenised.tokens(reminder.text)))
     ]
 
 

@@ -80,7 +80,7 @@ def carry_out(
         history.hide(tx, blanked[_AT_ONCE:], now=now)
         blank(tx, blanked[:_AT_ONCE], now=now)
     _drop_memories(tx, asker.scope, going, now=now, new_id=new_id)
-    reminding.drop(tx, [one.id for one in going.reminders])
+    reminding.drop(tx, [reminder.id for reminder in going.reminders])
     identities = choose.identities(tx, asker) if going.what == "me" else []
     _clear_person(tx, identities)
     what = {
@@ -93,7 +93,7 @@ def carry_out(
         "running": running,
         "beside": sorted(turns - set(running)),
         "identities": identities,
-        "reminders": [one.id for one in going.reminders],
+        "reminders": [reminder.id for reminder in going.reminders],
     }
     return _counts(going, files), json.dumps(what), sought
 

@@ -417,5 +417,5 @@ def _preview(reader: Reader, asker: Asker, selection: Selection, limit: int) -> 
         replies=len(going.replies),
         staying=going.staying,
         skipped=going.skipped,
-        reminders=tuple(one.text for one in going.reminders),
+        reminders=tuple(reminder.text for reminder in going.reminders),
     )

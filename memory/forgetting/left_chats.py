@@ -15,21 +15,11 @@ from functools import partial
 from typing import Final, Literal, TypeAlias, get_args
 
 from memory.jobs import runs
+from memory.learn import extractions
 from memory.mailbox import inbox, outbox
 from memory.recall import index
 from memory.reminders import reminding
-from memory.store import (
-    chats,
-    documents,
-    entities,
-    erasure,
-    extractions,
-    history,
-    memories,
-    people,
-    recalls,
-    scopes,
-)
+from memory.store import chats, documents, entities, erasure, history, memories, people, recalls, scopes
 from memory.store.database import Database, Reader, Row, Transaction
 
 Rows: TypeAlias = Literal["messages", "turns", "entities", "memories", "names", "reminders", "inbox", "outbox"]

@@ -118,15 +118,17 @@ def _reminders(
     reader: Reader, asker: Asker, chosen: Sequence[Reminder], going: Sequence[Memory], messages: Collection[int]
 ) -> tuple[Reminder, ...]:
     """Returns the chosen reminders, and the person's other reminders that share their words with a row that goes."""
-    said = {text.casefold() for text in forgettable.texts(reader, messages)} | {one.value.casefold() for one in going}
+    said = {text.casefold() for text in forgettable.texts(reader, messages)} | {
+        memory.value.casefold() for memory in going
+    }
     quotes = Quotes([text for text in said if is_telling(text)])
     others = [
-        one
-        for one in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
-        if one not in chosen
+        reminder
+        for reminder in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
+        if reminder not in chosen
         and (
-            quotes.stand_in(one.text, whole_words=True)
-            or (is_telling(one.text) and any(one.text.casefold() in text for text in said))
+            quotes.stand_in(reminder.text, whole_words=True)
+            or (is_telling(reminder.text) and any(reminder.text.casefold() in text for text in said))
         )
     ]
     return (*chosen, *others)
@@ -162,11 +164,13 @@ def _with_same_words(reader: Reader, asker: Asker, found: Sequence[Memory]) -> l
     may_erase = choose.may_erase(reader, asker)
     for memory in found:
         linked = [
-            one for one in lineage.versions(reader, asker.scope, memory) if one.id not in going and may_erase(one)
+            version
+            for version in lineage.versions(reader, asker.scope, memory)
+            if version.id not in going and may_erase(version)
         ]
         if not linked:
             continue
-        sources = lineage.source_ids(reader, [memory.id, *(one.id for one in linked)])
+        sources = lineage.source_ids(reader, [memory.id, *(version.id for version in linked)])
         value = keys.normalise_value(memory.value)
         for one in linked:
             other = keys.normalise_value(one.value)

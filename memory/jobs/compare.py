@@ -233,7 +233,7 @@ def _settle(
     verdicts = _read(answer, len(shown))
     compared = replaced = doubts = 0
     for n, pair in enumerate(shown, start=1):
-        there = {one.id: one for one in memories.by_ids(tx, scope, [pair.older, pair.newer]) if one.live}
+        there = {memory.id: memory for memory in memories.by_ids(tx, scope, [pair.older, pair.newer]) if memory.live}
         if len(there) < 2:
             continue
         older, newer = there[pair.older], there[pair.newer]

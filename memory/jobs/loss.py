@@ -261,8 +261,8 @@ def invents(statement: Statement, facts: Sequence[Statement], *, about: str = ""
     """Returns whether a statement holds a number or name that no fact has, or too much else they don't say."""
     seen = _seen(statement)
     known = [surface(f"{fact.key.replace('-', ' ')}: {fact.value}") for fact in facts] + [surface(about)]
-    numbers = _union(one.numbers for one in known)
-    words = _union(one.words for one in known)
+    numbers = _union(fact.numbers for fact in known)
+    words = _union(fact.words for fact in known)
     if not (surface(statement.value).numbers <= numbers and _names(statement.value) <= words):
         return True
     given = frozenset(item.word for fact in facts for item in _items(fact.key, fact.value))

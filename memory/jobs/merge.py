@@ -153,7 +153,7 @@ def _unclear(reader: Reader, scope: Scope) -> set[int]:
 
 
 def _joining(rows: Rows, scope: Scope, night: Night) -> Step:
-    return Step(carry_out=partial(_join, scope=scope, night=night, row_ids=[one.id for one in rows]))
+    return Step(carry_out=partial(_join, scope=scope, night=night, row_ids=[row.id for row in rows]))
 
 
 def _asking(rows: Rows, scope: Scope, night: Night) -> Step:
@@ -197,14 +197,18 @@ def _due(reader: Reader, scope: Scope, night: Night, left_alone: set[int]) -> li
         seen = -1 if anew else last
         if len(rows) <= _SHOWN and not anew:
             # If a run broke off, the rows it made of the group show that it was done; large ones may be half done.
-            # Wordings of one name become one before any group is looked at.
-            made = [row.id for row in rows if told[row.id]["merged"] and thing(row.key, row.value) is None]
-            seen = max([seen, *(told[memory_id]["created_at"] for memory_id in made)])
+            made = [row for row in rows if told[row.id]["merged"] and told[row.id]["created_at"] > last]
+            seen = max([seen, *(told[row.id]["created_at"] for row in made if _is_of_its_group(reader, scope, row))])
         for part in _parts(rows, night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS)):
             fresh = [one for one in part if not told[one.id]["merged"] and told[one.id]["created_at"] > seen]
             if fresh and len(part) > 1:
                 due.append(part)
     return due
+
+
+def _is_of_its_group(reader: Reader, scope: Scope, memory: Memory) -> bool:
+    """Returns whether a merged row was made of its own group alone, and not of facts that say the same elsewhere."""
+    return {_group(part) for part in lineage.merged(reader, scope, memory)} == {_group(memory)}
 
 
 def _last(reader: Reader, scope: Scope) -> tuple[int, bool]:
@@ -279,16 +283,16 @@ def _merge(tx: Transaction, answer: str, *, scope: Scope, night: Night, shown: M
         ids = tuple(dict.fromkeys(shown[one] for one in _SHORT_ID.findall(item.ids) if one in shown))
         value = " ".join(extract.safe(item.value).split())
         if len(ids) > 1 and there.keys() >= set(ids) and len(value) <= _VALUE_LIMIT:
-            key = _key(item.key, [there[one] for one in ids])
+            key = _key(item.key, [there[memory_id] for memory_id in ids])
             merges.append(Merge(ids=ids, statement=Statement(key=key, value=value)))
     verdict = loss.judge(
         {one.id: _statement(one) for one in there.values()},
         merges,
         about=", ".join({f"{one.subject}, {one.topic.replace('-', ' ')}" for one in there.values()}),
     )
-    merged = frozenset(one for merge in verdict.merges for one in merge.ids)
+    merged = frozenset(memory_id for merge in verdict.merges for memory_id in merge.ids)
     left = [memory for memory in there.values() if memory.id not in merged]
-    merging = [([there[one] for one in merge.ids], merge.statement) for merge in verdict.merges]
+    merging = [([there[memory_id] for memory_id in merge.ids], merge.statement) for merge in verdict.merges]
     # Rows that say the same are merged, whatever the model's answer.
     merging += [(group, _joined(group)) for group in _alike(left) if len(group) > 1]
     return {**_written(tx, scope, night, merging), **({"refused": 1} if verdict.refused else {})}
@@ -331,7 +335,7 @@ def _join(tx: Transaction, _answer: str, *, scope: Scope, night: Night, row_ids:
 
 def _joined(rows: Rows) -> Statement:
     """Returns the statement of rows that say the same, the fullest first, under the key that tells most."""
-    return Statement(key=loss.joined_key([_statement(one) for one in rows]), value=rows[0].value)
+    return Statement(key=loss.joined_key([_statement(row) for row in rows]), value=rows[0].value)
 
 
 def _alike(rows: Rows) -> list[list[Memory]]:
@@ -363,7 +367,7 @@ def _write(tx: Transaction, scope: Scope, night: Night, rows: Rows, statement: S
     """
     newest = max(rows, key=lambda memory: (memory.learned_at, memory.id))
     # If categories differ, the one that lasts longest under the key decides.
-    filed = max([one for one in rows if one.key == statement.key] or rows, key=_lasts)
+    filed = max([row for row in rows if row.key == statement.key] or rows, key=_lasts)
     draft = Draft(
         kind="fact",
         owner_id=newest.owner_id,

@@ -168,7 +168,7 @@ def _keep(tx: Transaction, answer: str, *, scope: Scope, night: Night, shown: Se
         return {}
     if not extract.worth_keeping(draft) or not _is_drawn_from(read, parents, shown) or injection_flags(value):
         return {"refused": 1}
-    if is_refusal(value, [f"{one.subject} {one.subject_name or ''} {one.value}" for one in parents]):
+    if is_refusal(value, [f"{parent.subject} {parent.subject_name or ''} {parent.value}" for parent in parents]):
         raise Unreadable("The model's look back says nothing of the memories it was shown. It is asked again.")
     newest = max(memory.learned_at for memory in parents)
     if erasure.was_forgotten(tx, scope.writes_to, _KEY, value, said_at=newest) or not _new(tx, scope, night):

@@ -25,7 +25,7 @@ import structlog
 from memory import keys, profile
 from memory.context import Context, anew, confined, in_read
 from memory.errors import MemoryFault, NotFound, StorageError
-from memory.jobs import comparisons, journal, refusals, runs
+from memory.jobs import compare, comparisons, compress, decay, enrich, journal, merge, reflect, refusals, runs, style
 from memory.jobs.base import FIGURES, Job, Night, Step
 from memory.jobs.comparisons import Why
 from memory.jobs.journal import Journal
@@ -42,8 +42,6 @@ from memory.store.database import Database, Reader, Transaction
 from memory.store.memories import Memory
 from memory.store.sqlite.database import look
 from memory.text.times import clock
-
-__all__ = ["Change", "Jobs", "NoUndo", "OwnerResult", "Run", "RunProgress", "UndoneRun", "What"]
 
 log = structlog.get_logger(__name__)
 
@@ -148,6 +146,10 @@ class _RolledBack(Exception):
 
     def __init__(self, changes: list[Change]) -> None:
         self.changes = changes
+
+
+#: The jobs of the night in the order in which they run.
+TABLE: Final[tuple[Job, ...]] = (enrich.JOB, compress.JOB, reflect.JOB, merge.JOB, compare.JOB, decay.JOB, style.JOB)
 
 
 class Jobs:

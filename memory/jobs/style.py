@@ -71,7 +71,7 @@ def due(reader: Reader, scope: Scope, *, now: int) -> Due | None:
     learns = scopes.learns_manner(reader, owner_id)
     if learns:
         found = fading.strongest(reader, scope, owner_id, now=now)
-        wanted = [one for one in found if not (one.flags or one.unsure)][:_MOST]
+        wanted = [row for row in found if not (row.flags or row.unsure)][:_MOST]
     if len(wanted) < LEAST:
         wanted = []
     ids = {memory.id for memory in wanted}
@@ -213,7 +213,7 @@ JOB: Final = Job(name=NAME, owners=_owners, steps=steps)
 def _carry_out(tx: Transaction, answer: str, *, scope: Scope, night: Night, shown: Due) -> Mapping[str, int]:
     """Brings the directive up to date, unless the styles that count have changed since they were shown."""
     found = due(tx, scope, now=night.now)
-    if found is None or {one.id for one in found.styles} != {one.id for one in shown.styles}:
+    if found is None or {style.id for style in found.styles} != {style.id for style in shown.styles}:
         return {}
     if not found.styles:
         for memory in found.held:
@@ -264,7 +264,7 @@ def _said(answer: str, found: Sequence[Memory]) -> str:
     if len(text) > LIMIT:
         ends = [match.end() for match in _SENTENCE_END.finditer(text[:LIMIT])]
         text = text[: ends[-1]] if ends else ""
-    more = manners_of(text) - manners_of("\n".join(f"{one.key} {one.value}" for one in found))
+    more = manners_of(text) - manners_of("\n".join(f"{row.key} {row.value}" for row in found))
     return "" if more or injection_flags(text) or is_refusal(text, ()) else text
 
 

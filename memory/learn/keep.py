@@ -26,7 +26,7 @@ from memory.store.memories import Draft, Memory
 from memory.text.guard import injection_flags
 from memory.text.likeness import differs_in_substance, jaccard, said, surface
 from memory.text.things import Thing, names_the_same, thing, unclear
-from memory.text.words import tokens
+from memory.text.words import fold, tokens
 
 #: Rows at least this much alike, word for word, say the same, unless they differ in substance (DESIGN 5.3).
 _ALIKE = 0.75
@@ -61,7 +61,7 @@ def keep(
     `replaces` are ids of rows that are no longer true because of it; rows that the speaker may not change are skipped.
     `names` are entities that the reader of the draft found, besides those seen in the draft itself; which of them are
     noted is the agent's setting. Returns the id of the row that holds the draft, new or not; None if it was forgotten
-    since, or is not to be learned (see `memory.store.opt_outs`).
+    since, or is not to be learned (see `memory.learn.opt_outs`).
     """
     if not may_be_kept(tx, draft, source_ids, names=names, now=now):
         return None
@@ -174,17 +174,19 @@ def _says_it(tx: Transaction, scope: Scope, memory: Memory, draft: Draft) -> boo
 
 def _is_unclear(tx: Transaction, scope: Scope, draft: Draft, memory: Memory) -> bool:
     """Returns whether a draft or the memory may name either of two things that are known by that name."""
-    if draft.kind != "fact" or thing(draft.key, draft.value) is None:
+    named = thing(draft.key, draft.value) if draft.kind == "fact" else None
+    if named is None:
         return False
     facts = memories.current(tx, scope, ("fact",), limit=_LOOKED_THROUGH)
-    beside = [
-        fact
+    things = {
+        fact.id: thing(fact.key, fact.value)
         for fact in facts
         if (fact.owner_id, fact.subject_id, fact.subject) == (draft.owner_id, draft.subject_id, draft.subject)
         and _one_subject(fact, draft)
-    ]
-    named = {0: thing(draft.key, draft.value), **{fact.id: thing(fact.key, fact.value) for fact in beside}}
-    return not unclear({place: each for place, each in named.items() if each is not None}).isdisjoint({0, memory.id})
+        and any(name in fold(fact.value) for name in named.names)
+    }
+    others = {fact_id: each for fact_id, each in things.items() if each is not None}
+    return not unclear({0: named, **others}).isdisjoint({0, memory.id})
 
 
 def _is_wished(tx: Transaction, draft: Draft, source_ids: Sequence[int], names: Sequence[Named], *, now: int) -> bool:
@@ -264,7 +266,7 @@ def _close(tx: Transaction, scope: Scope, replaced: Sequence[Memory], memory_id:
             tried = set[int]()
             # Parts that come back from a merged row may repeat it, too.
             while copies := [one for one in _repeating(tx, scope, memory, draft) if one.id not in tried]:
-                tried |= {one.id for one in copies}
+                tried |= {copy.id for copy in copies}
                 _close(tx, scope, copies, memory_id, draft=draft)
 
 
@@ -278,7 +280,7 @@ def _repeating(tx: Transaction, scope: Scope, memory: Memory, draft: Draft) -> l
     found = [one for one in beside if _says_little_else(one, memory) and not new.issubset(tokens(one.value))]
     names = people.names(tx, {one.subject_id for one in (*found, memory) if one.subject_id is not None})
     about = _called(memory, names)
-    return [one for one in found if _called(one, names) == about]
+    return [row for row in found if _called(row, names) == about]
 
 
 def _says_little_else(one: Memory, memory: Memory) -> bool:

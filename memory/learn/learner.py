@@ -24,11 +24,12 @@ import structlog
 
 from memory import keys
 from memory.errors import MemoryFault, StorageError, StoreBusy, StoreDamaged, meets_everybody
-from memory.learn import extract, keep
+from memory.learn import extract, extractions, keep
 from memory.learn.agents import Agents
 from memory.learn.answer import Unreadable, read_answer
 from memory.learn.ask import INSTRUCTIONS, Stretch, ask, fitting, shortened
 from memory.learn.extract import Finding
+from memory.learn.extractions import Unread, Work
 from memory.learn.model import (
     ANSWER_TOKENS,
     BackgroundModel,
@@ -42,10 +43,9 @@ from memory.loops import Loops
 from memory.recall import index
 from memory.recall.search import nearest_facts
 from memory.scope import Scope
-from memory.store import chats, extractions, history, memories, people, usage
+from memory.store import chats, history, memories, people, usage
 from memory.store.chats import Session
 from memory.store.database import Database, Reader, Transaction, of_lane
-from memory.store.extractions import Unread, Work
 from memory.store.history import Message
 from memory.store.memories import Memory
 

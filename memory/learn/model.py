@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from memory.errors import MemoryFault
-from memory.store import extractions
+from memory.learn import extractions
 from memory.store.database import Database
 from memory.store.usage import Spent
 from memory.text.times import clock

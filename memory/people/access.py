@@ -1,5 +1,8 @@
 """Access beyond what the configuration grants: people and groups allowed or blocked, and pairing codes.
 
+Channels also keep their state here across restarts: positions and fingerprints of registrations, never people's words,
+each under its own id.
+
 Invariants: A person or group is identified by its exact platform id on one configured channel. A pairing code lets one
 person in, once, before it expires. It becomes invalid after too many wrong codes from anybody. The code itself is not
 stored. A person who guesses is locked out before guessing can succeed. A code never lets a blocked person in. Times
@@ -10,12 +13,11 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from memory.context import reads, writes, writes_at
-from memory.store import channel_state
 from memory.store.database import Database, Reader, Row, Transaction
 
 State: TypeAlias = Literal["allowed", "blocked"]
@@ -202,8 +204,42 @@ _INSTEAD = (
 )
 
 
+def kept(reader: Reader, channel: str, prefix: str) -> dict[str, str]:
+    """Returns the values of all names that begin with `prefix`, by name."""
+    rows = reader.all(
+        "select name, value from channel_state where channel = ? and substr(name, 1, length(?2)) = ?2 order by name",
+        (channel, prefix),
+    )
+    return {row["name"]: row["value"] for row in rows}
+
+
+def keep(tx: Transaction, channel: str, values: Mapping[str, str | None]) -> None:
+    """Stores these values by name; a value of None deletes the name."""
+    for name, value in values.items():
+        if value is None:
+            tx.run("delete from channel_state where channel = ? and name = ?", (channel, name))
+        else:
+            tx.run(
+                "insert into channel_state values (?, ?, ?) on conflict (channel, name) do update set value ="
+                " excluded.value",
+                (channel, name, value),
+            )
+
+
+def all_kept(reader: Reader) -> list[Row]:
+    """Returns the state of all channels, for `replace_kept`."""
+    return reader.all("select channel, name, value from channel_state")
+
+
+def replace_kept(tx: Transaction, rows: Iterable[Row]) -> None:
+    """Puts the state of another copy of the store in the place of the state here."""
+    tx.run("delete from channel_state")
+    for row in rows:
+        tx.run("insert into channel_state values (?, ?, ?)", tuple(row))
+
+
 class Access:
-    """One store's access decisions, by the configured ids of its channels."""
+    """One store's access decisions, and what its channels keep, by the configured ids of the channels."""
 
     def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
         self._database = database
@@ -216,5 +252,5 @@ class Access:
     open_pairing = writes_at(open_pairing)
     take_pairing = writes_at(take_pairing)
     move_group = writes_at(move_group)
-    kept = reads(channel_state.kept)
-    keep = writes(channel_state.keep)
+    kept = reads(kept)
+    keep = writes(keep)

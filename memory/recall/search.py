@@ -572,10 +572,11 @@ def _mark(query: Query, candidates: Sequence[Candidate]) -> None:
     named = {identity_id for identity_id, name in people if name and _names(said, name)}
     if _SELF.search(said) and query.asker_id is not None:
         named.add(query.asker_id)
-    for candidate in candidates:
+    for candidate in candidates if named else ():
         by_agent = candidate.spot is not None and candidate.spot.by_agent
         candidate.speaks = candidate.about in named and not by_agent
-        candidate.dated = max((time.fits(candidate.at) for time in query.times), default=0.0)
+    for candidate in candidates if query.times else ():
+        candidate.dated = max(time.fits(candidate.at) for time in query.times)
 
 
 def _names(said: str, name: str) -> bool:

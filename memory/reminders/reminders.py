@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from memory.context import Context, anew, in_read, in_write
+from memory.learn import extractions
 from memory.learn.agents import Agents
 from memory.mailbox import inbox, outbox
 from memory.mailbox.inbox import InboxRow
@@ -25,14 +26,12 @@ from memory.mailbox.mailbox import Mailbox
 from memory.mailbox.outbox import Outgoing, Part
 from memory.reminders import reminding
 from memory.reminders.reminding import Reminder, ReminderTimes
-from memory.store import chats, extractions, people, scopes
+from memory.store import chats, people, scopes
 from memory.store.chats import Session
 from memory.store.database import Database, Reader, Transaction
 from memory.store.people import Account
 from memory.text.times import clock, phrases, rules
 from memory.text.times.phrases import Reading, Unclear
-
-__all__ = ["Firing", "Reading", "Reminders", "Unclear"]
 
 log = structlog.get_logger(__name__)
 

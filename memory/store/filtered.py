@@ -69,7 +69,7 @@ def allowed(reader: Reader, scope: Scope, given: Filters, timezone: str) -> Allo
 
 def meeting(reader: Reader, scope: Scope, given: Filters, timezone: str) -> frozenset[int]:
     """Returns the memories that meet every one of the filters, current or not."""
-    sets = [_memories(reader, scope, one, timezone) for one in given.given]
+    sets = [_memories(reader, scope, condition, timezone) for condition in given.given]
     return frozenset.intersection(*sets) if sets else frozenset(_where(reader, scope, _KINDS))
 
 
@@ -89,7 +89,7 @@ def holding(reader: Reader, scope: Scope, given: Filters, timezone: str) -> froz
 
 def messages(reader: Reader, reach: Reach, scope: Scope, given: Filters, timezone: str) -> list[int]:
     """Returns the messages within reach that meet every one of the filters; a message has no topic and no category."""
-    if any(one.name in ("category", "topic") for one in given.given):
+    if any(condition.name in ("category", "topic") for condition in given.given):
         return []
     found: set[int] | None = None
     for one in given.given:
@@ -111,7 +111,7 @@ def naming(reader: Reader, scope: Scope, name: str) -> Callable[[str], bool]:
 
 def names_in(given: Filters) -> list[str]:
     """Returns the names of people, things and places that the filters give."""
-    return [one.value for one in given.given if one.name in _NAMING]
+    return [condition.value for condition in given.given if condition.name in _NAMING]
 
 
 def _memories(reader: Reader, scope: Scope, one: Filter, timezone: str) -> frozenset[int]:
@@ -166,7 +166,7 @@ def _spaced(topic: str) -> str:
 def _called(reader: Reader, scope: Scope, name: str, *, places: bool) -> list[int]:
     """Returns the memories linked with the entity called `name` here, as a place or as anything else."""
     known = [one for one in entities.called(reader, scope, name) if not places or one.type in _PLACES]
-    linked = [memory_id for one in known for memory_id in one.memory_ids]
+    linked = [memory_id for entity in known for memory_id in entity.memory_ids]
     if places:
         return _where(reader, scope, _KINDS, "m.id in (select value from json_each(?))", linked)
     about = _memories_about(reader, scope, name)
@@ -181,7 +181,10 @@ def _forms(reader: Reader, scope: Scope, name: str) -> list[str]:
     known = [spelled for one in entities.called(reader, scope, name) for spelled in (one.name, *one.aliases)]
     forms = list(dict.fromkeys([name, *known]))
     # "Andreas" is no genitive if a person of that name is known.
-    return [*forms, *(f"{one}{_GENITIVE}" for one in forms if not entities.called(reader, scope, f"{one}{_GENITIVE}"))]
+    return [
+        *forms,
+        *(f"{form}{_GENITIVE}" for form in forms if not entities.called(reader, scope, f"{form}{_GENITIVE}")),
+    ]
 
 
 def _spellings(forms: Iterable[str]) -> list[str]:

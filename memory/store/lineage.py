@@ -48,7 +48,7 @@ def parents(reader: Reader, scope: Scope, memory_id: int) -> list[Memory]:
 
 def merged(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
     """Returns the rows of the same kind that a row was merged from; empty if it was not merged."""
-    return [one for one in parents(reader, scope, memory.id) if one.kind == memory.kind]
+    return [parent for parent in parents(reader, scope, memory.id) if parent.kind == memory.kind]
 
 
 def parts_of(reader: Reader, memory_ids: Sequence[int]) -> dict[int, set[int]]:

@@ -129,8 +129,8 @@ def unclear(things: Mapping[int, Thing]) -> set[int]:
     }
 
 
-def _may_be_one(thing: Thing, other: Thing) -> bool:
-    return are_of_a_kind(thing, other) and (thing.names <= other.names or other.names <= thing.names)
+def _may_be_one(this: Thing, other: Thing) -> bool:
+    return are_of_a_kind(this, other) and (this.names <= other.names or other.names <= this.names)
 
 
 def _families_of(kinds: frozenset[str], *texts: str) -> frozenset[str]:

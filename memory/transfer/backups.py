@@ -26,13 +26,8 @@ from memory.store.sqlite.driver import Driver
 from memory.store.sqlite.migrate import migrations
 from memory.transfer import backup
 from memory.transfer import restore as restoring
-from memory.transfer.backup import DAY_MS, Backup, newest, store_of
+from memory.transfer.backup import DAY_MS, Backup
 from memory.transfer.restore import Restored, Stage
-
-__all__ = [
-    "Backup", "Backups", "Contents", "Progress", "Restored", "Retention", "Stage", "copy", "drop_old", "examine",
-    "newest", "restore", "store_of",
-]  # fmt: skip
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")

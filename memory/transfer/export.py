@@ -43,7 +43,7 @@ def export(reader: Reader, scope: Scope, *, shared: bool, transcript: bool, now:
     With `shared`, returns the memories that an agent shares with everybody, which are left out otherwise.
     """
     memories = _memories(reader, scope, shared=shared)
-    wanted = {message_id for one in memories for message_id in one["sources"]}
+    wanted = {message_id for memory in memories for message_id in memory["sources"]}
     messages = _messages(reader, scope, wanted, everything=transcript and not shared)
     numbers = {row["id"]: n for n, row in enumerate(messages, 1)}
     for one in memories:
@@ -56,11 +56,11 @@ def export(reader: Reader, scope: Scope, *, shared: bool, transcript: bool, now:
         if scope.private and not shared
         else []
     )
-    due = [_reminder(one) for one in held if one.first]
+    due = [_reminder(reminder) for reminder in held if reminder.first]
     return Exported(
         data=remora.write(of=of, exported_at=now, memories=memories, messages=said, reminders=due),
         page=remora.page(of=of, exported_at=now, memories=memories, messages=said, reminders=due),
-        memories=sum(one["kind"] not in ("profile", "directive") for one in memories),
+        memories=sum(memory["kind"] not in ("profile", "directive") for memory in memories),
         messages=len(said),
     )
 

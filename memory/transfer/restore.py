@@ -26,7 +26,7 @@ from memory.mailbox import inbox, outbox
 from memory.people import access, keyring, linking, visits
 from memory.recall import index
 from memory.reminders import reminding
-from memory.store import channel_state, chats, erasure, files, history, people, questions, sealing
+from memory.store import chats, erasure, files, history, people, questions, sealing
 from memory.store.database import Database, Parameter, Reader, Row, Transaction
 from memory.store.files import Contents, Progress
 from memory.store.sqlite.database import SqliteDatabase, SqliteReader, held
@@ -191,7 +191,7 @@ def _told(reader: Reader) -> _Since:
         unlisted=tuple(unlisted),
         waiting=frozenset(_update(row) for row in inbox.open_rows(reader) if row["state"] == "pending"),
         unsent={(row["id"], row["created_at"]): row for row in outbox.open_rows(reader)},
-        kept_by_channels=tuple(channel_state.all_kept(reader)),
+        kept_by_channels=tuple(access.all_kept(reader)),
         access=tuple(access.decided(reader)),
         opted_out=tuple(people.opted_out(reader)),
         silent_chats=tuple(chats.silent_chats(reader)),
@@ -219,7 +219,7 @@ def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, in
     keyring.drop_all(tx)
     questions.expire_all(tx)
     # The backup's channel positions are useless now: later messages would be answered twice.
-    channel_state.replace(tx, () if since is None else since.kept_by_channels)
+    access.replace_kept(tx, () if since is None else since.kept_by_channels)
     unlinked = 0
     if since is not None:
         access.take_over(tx, since.access)

@@ -28,16 +28,10 @@ from memory.store import chats, erasure, history, lineage, memories, people
 from memory.store.database import Database, Reader, Transaction
 from memory.transfer import export, exported_files, homes, imports, ingest
 from memory.transfer.export import Exported
-from memory.transfer.formats import markdown, remora, telegram
-from memory.transfer.formats.material import ImportedItem, ImportedLine, Mask, Material, Ownership, Skipped, together
-from memory.transfer.homes import Home, Known, OptedOut, Owner
+from memory.transfer.formats.material import ImportedItem, ImportedLine, Material, Skipped
+from memory.transfer.homes import Home, Owner
 from memory.transfer.imports import Import, ImportCounts
 from memory.transfer.ingest import ImportRun
-
-__all__ = [
-    "Brought", "Exported", "Import", "ImportCounts", "ImportPreview", "Known", "Mask", "Material", "OptedOut",
-    "Owner", "Ownership", "Progress", "Skipped", "Transfer", "markdown", "remora", "telegram", "together",
-]  # fmt: skip
 
 #: Messages written in one transaction: some 20 ms with their words indexed.
 _LINES: Final = 200
@@ -322,5 +316,5 @@ def _portions(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 def _accounts(reader: Reader, context: Context) -> set[exported_files.Account]:
     """Returns the accounts of the speaker, including linked ones."""
-    known = [people.account(reader, one) for one in people.linked(reader, context.scope.speakers)]
-    return {(one.platform, one.user_id) for one in known if one is not None}
+    known = [people.account(reader, identity_id) for identity_id in people.linked(reader, context.scope.speakers)]
+    return {(account.platform, account.user_id) for account in known if account is not None}

@@ -159,21 +159,6 @@ def test_stop_acts_at_once_while_an_answer_is_streamed(start: Callable[[], Termi
     assert terminal.left() == 0
 
 
-def test_an_answer_is_formatted_and_wrapped_between_words(start: Callable[[], Terminal], llmock: LLMock) -> None:
-    """Without its marks, and without a word that is cut in two."""
-    words = " ".join(f"longword{n}" for n in range(30))
-    llmock.reply(f"**Tea** is [here](https://tea.example/a).\n\n- {words}")
-    terminal = start()
-    terminal.type("hello" + ENTER)
-    shown = terminal.see("longword29")
-    assert "assistant> Tea is here (https://tea.example/a).\r\n\r\n• longword0" in shown
-    assert all(len(line) < 100 for line in shown.split("\r\n"))
-    assert re.findall(r"longword\d+", shown) == words.split()
-    terminal.see(PROMPT)
-    terminal.type(CTRL_D)
-    assert terminal.left() == 0
-
-
 def test_a_failure_is_one_plain_line_that_names_the_log(start: Callable[[], Terminal], llmock: LLMock) -> None:
     """No line of the log stands in the chat, and nobody else can read the file."""
     llmock.fail(status=401, times=None)
@@ -188,18 +173,3 @@ def test_a_failure_is_one_plain_line_that_names_the_log(start: Callable[[], Term
     log = terminal.folder / "data" / "chat.log"
     assert "turn.failed" in log.read_text("utf-8")
     assert log.stat().st_mode & 0o777 == 0o600
-
-
-def test_a_command_that_lacks_its_text_is_asked_for_it(start: Callable[[], Terminal], llmock: LLMock) -> None:
-    """With the present text to be edited."""
-    terminal = start()
-    terminal.type("/remember my bike is red" + ENTER)
-    terminal.see("Saved (")
-    (short_id,) = re.findall(r"m_\w{6}", terminal.see("): "))
-    terminal.type(f"/correct {short_id}" + ENTER)
-    terminal.see("What it should say: ")
-    terminal.type(", and fast" + ENTER)
-    assert "red, and fast" in terminal.see("The old version is kept")
-    terminal.see(PROMPT)
-    terminal.type(CTRL_D)
-    assert terminal.left() == 0

@@ -31,8 +31,11 @@ from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.driver import Driver
 from memory.store.sqlite.migrate import migrations
 from memory.transfer import backups
-from memory.transfer.backups import Backup, Restored, Retention
-from memory.transfer.transfers import Owner, remora
+from memory.transfer.backup import Backup
+from memory.transfer.backups import Retention
+from memory.transfer.formats import remora
+from memory.transfer.homes import Owner
+from memory.transfer.restore import Restored
 from tests.kit.fakes import DAY, Clock
 from tests.kit.stores import DRIVERS, counting, link, opened, rows, unlink
 from tests.kit.talk import act, facts, group, private, received, say

@@ -17,8 +17,7 @@ from memory.context import Context
 from memory.errors import NotCurrent
 from memory.jobs import comparisons
 from memory.jobs.comparisons import FactPair
-from memory.jobs.runner import Jobs
-from memory.jobs.table import TABLE
+from memory.jobs.runner import TABLE, Jobs
 from memory.learn import keep
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest, RequestRefused
 from memory.mailbox.outbox import Part

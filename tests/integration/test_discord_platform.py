@@ -6,7 +6,6 @@ import asyncio
 import json
 import signal
 import sys
-import threading
 import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
@@ -130,13 +129,13 @@ async def listening(platform: Control, *, content: bool = True) -> AsyncIterator
     try:
         yield client
     finally:
+        beating = getattr(client.ws, "_keep_alive", None)
         await client.close()
         await asyncio.wait([task], timeout=SECONDS)
         if task.done() and not task.cancelled():
             task.exception()
-        for thread in threading.enumerate():  # whose heartbeats want a loop that runs
-            if thread.name.startswith("keep-alive-handler"):
-                await asyncio.to_thread(thread.join, SECONDS)
+        if beating is not None:  # in a thread that wants a loop which runs
+            await asyncio.to_thread(beating.join, SECONDS)
 
 
 async def test_the_bot_comes_in_and_sees_what_is_there(client: Listener, platform: Control) -> None:

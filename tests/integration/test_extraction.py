@@ -15,11 +15,12 @@ from structlog.testing import capture_logs
 from agents.tokens import count_tokens
 from memory.chat.turns import Turn
 from memory.errors import StoreBusy
+from memory.learn import extractions
 from memory.learn.agents import AgentMemory
 from memory.learn.learner import Learner, Triggers
 from memory.learn.model import BackgroundModel, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
 from memory.service import Service
-from memory.store import extractions, people
+from memory.store import people
 from memory.store.database import Keys, Transaction, of_lane, of_owner
 from memory.store.peers import Alone, Held
 from memory.store.sqlite.database import SqliteDatabase

@@ -22,8 +22,8 @@ from gateway.wording.texts import CATALOGUE, Texts
 from memory.chat.edits import Edits
 from memory.chat.stats import Used
 from memory.jobs.base import FIGURES
-from memory.jobs.runner import Change, Run, RunProgress
-from memory.jobs.runs import BROKEN_OFF
+from memory.jobs.runner import Change, RunProgress
+from memory.jobs.runs import BROKEN_OFF, Run
 from memory.learn.agents import AgentMemory
 from memory.learn.answer import Unreadable
 from memory.learn.learner import Triggers

@@ -483,6 +483,30 @@ async def test_a_name_that_became_one_keeps_no_question_from_being_asked_again(
     assert ALL_MUSIC in await live(world, turn.context)
 
 
+async def test_a_fact_joined_across_groups_keeps_no_question_from_being_asked_again(
+    world: Service, clock: Clock, model: Merging
+) -> None:
+    """The answer about the group was none, and those about others were taken."""
+    sport = ("badminton", "chess in the park", "rowing on the Elbe", "tennis")
+    await tell(world, clock, "hiking", *sport, key="hobby", topic="sport")
+    await tell(world, clock, "hiking", topic="outdoors")
+    turn = await tell(world, clock, *MUSIC, topic="music")
+    model.merges(ALL_MUSIC, *MUSIC)
+    model.merges(", ".join(sport), *sport, key="hobby")
+
+    async def fail(request: ModelRequest) -> str | None:
+        return "I would rather not." if "badminton" in request.material and len(model.asked) <= 2 else None
+
+    model.before = fail
+    run = await world.jobs.run("assistant", "merge", "2026-11-30")
+    values = await live(world, turn.context)
+    assert run is not None and run.state == "failed" and (ALL_MUSIC in values, values.count("hiking")) == (True, 1)
+    clock.move(minutes=30)
+    again = await world.jobs.run("assistant", "merge", "2026-11-30")
+    assert again is not None and again.state == "done"
+    assert ", ".join(sport) in await live(world, turn.context)
+
+
 async def test_a_model_may_join_keys_of_which_one_tells_the_other(world: Service, clock: Clock, model: Merging) -> None:
     """It is refused only where a meaning would be lost."""
     turn = await tell(world, clock, *MUSIC[:2], key="hobby")

@@ -22,7 +22,7 @@ from gateway.cli.start import loaded
 from gateway.ops import night_clock as night
 from gateway.ops import schedule
 from gateway.ops.night_clock import TIDY, Timetable, Worker, ticking, timetables
-from memory.jobs.table import TABLE
+from memory.jobs.runner import TABLE
 from memory.learn.agents import AgentMemory
 from memory.learn.learner import Triggers
 from memory.service import Service

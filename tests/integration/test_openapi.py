@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 
-from gateway.api.document import document
+from bench.openapi import document
 from gateway.api.memories import ROUTES
 from tests.kit.doors import House, house
 from tests.kit.fakes import ScriptedModel

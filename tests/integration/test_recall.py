@@ -153,6 +153,18 @@ async def test_what_was_said_twice_is_found_once(memory: Service, clock: Clock) 
     assert len(said(await found(memory, ada, "gate code"))) == 1
 
 
+async def test_what_was_said_often_makes_room_for_all_else_that_was_found(memory: Service, clock: Clock) -> None:
+    ada = private("ada")
+    for _ in range(30):
+        await talk(memory, clock, (ada, "The gate code is by the door"))
+    others = [f"the gate of house {number} is open" for number in range(7)]
+    for other in others:
+        clock.move(days=1)
+        await talk(memory, clock, (ada, other))
+    hits = said(await found(memory, ada, "what is the gate code"))
+    assert sorted(hits) == sorted(["The gate code is by the door", *others])
+
+
 async def test_a_message_gives_way_to_its_fact_only_where_it_says_no_more(memory: Service, clock: Clock) -> None:
     """A fact in the prompt makes its sentence needless; a sentence that tells more must not be lost with it."""
     ada = private("ada")

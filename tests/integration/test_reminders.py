@@ -17,10 +17,11 @@ from memory.errors import NotFound, TooManyReminders
 from memory.forgetting.choose import Selection
 from memory.mailbox.outbox import Part
 from memory.reminders import reminding
-from memory.reminders.reminders import Firing, Reading
+from memory.reminders.reminders import Firing
 from memory.reminders.reminding import MOST as MOST_REMINDERS
 from memory.reminders.reminding import Reminder, ReminderTimes
 from memory.service import Service
+from memory.text.times.phrases import Reading
 from memory.transfer import backups
 from tests.kit.fakes import DAY, MINUTE, NOON, Clock
 from tests.kit.forgetting import carried_out, forgotten, secret, traces

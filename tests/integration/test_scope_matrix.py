@@ -298,12 +298,14 @@ async def test_each_sees_what_is_theirs_and_nothing_else(world: World) -> None:
     assert await leaks(world) == []
 
 
+@pytest.mark.campaign
 async def test_linked_identities_read_each_others_private_memory_and_nobody_elses(world: World) -> None:
     """A link changes who reads, not whose a row is."""
     await world.link("ada", "ada's phone")
     assert await leaks(world, ["assistant"]) == []
 
 
+@pytest.mark.campaign
 async def test_unlinked_identities_are_strangers_again(world: World) -> None:
     """Whoever hands a phone on must not leave their memory in it: also not what was made of both sides."""
     phone = Spot(person="ada's phone", place="private", agent="assistant")
@@ -341,6 +343,7 @@ async def test_a_question_is_open_to_the_one_who_was_asked_where_they_were_asked
 INSIDES = {"database", "agents", "now", "new_id", "style_updates", "mending"}
 
 
+@pytest.mark.campaign
 async def test_programs_read_what_their_person_sees_in_private(world: World) -> None:
     """With a key that somebody made in private, whatever they ask for."""
     spots = [Spot(person=person, place="private", agent=agent) for person in ("ada", "bob") for agent in AGENTS[:1]]

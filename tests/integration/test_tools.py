@@ -252,6 +252,21 @@ async def test_an_effect_happens_once_when_the_turn_is_redone(bench: Bench) -> N
         assert bench.screen.texts[-1].count("Forget m_") == 1
 
 
+async def test_a_store_that_fails_is_not_told_as_an_unknown_id(bench: Bench) -> None:
+    """Else the model would tell the person that nothing is there; the turn is made again instead."""
+    async with bench.running():
+        home, write = await kept(bench, "I live in Lisbon"), bench.memory.database.write
+        await write(
+            lambda tx: tx.run("create trigger full before update on memories begin select raise(fail, 'full'); end")
+        )
+        bench.model.answers = [calls(("confirm_fact", json.dumps({"id": home.short_id}))), "Done."]
+        await bench.say("that is right")
+        assert len(bench.model.requests) == 1
+        await write(lambda tx: tx.run("drop trigger full"))
+        await until(lambda: bench.screen.texts[-1].startswith("Done."))
+        assert results(bench) == ["Confirmed: you live in Lisbon. It will not fade."]
+
+
 async def test_stats_count_what_is_remembered_here(bench: Bench) -> None:
     """By kind, with what is past, and only of this place."""
     async with bench.running():

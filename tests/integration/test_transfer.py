@@ -22,7 +22,10 @@ from memory.service import Service
 from memory.store.database import Transaction
 from memory.text.guard import clean
 from memory.text.secrets.redact import redact
-from memory.transfer.transfers import Brought, Material, OptedOut, Owner, markdown, remora, telegram
+from memory.transfer.formats import markdown, remora, telegram
+from memory.transfer.formats.material import Material
+from memory.transfer.homes import OptedOut, Owner
+from memory.transfer.transfers import Brought
 from tests.kit.fakes import DAY, NOON, Clock, runtime
 from tests.kit.forgetting import forgotten_alone
 from tests.kit.patience import SECONDS

@@ -46,8 +46,8 @@ from memory.store.history import Utterance
 from memory.store.memories import Draft
 from memory.store.questions import Question
 from memory.store.usage import Spent
-from memory.transfer.formats.material import ImportedItem, ImportedLine, Person
-from memory.transfer.transfers import Material, OptedOut, Owner
+from memory.transfer.formats.material import ImportedItem, ImportedLine, Material, Person
+from memory.transfer.homes import OptedOut, Owner
 from tests.kit import stores
 from tests.kit.fakes import Clock, counting_ids, runtime
 from tests.kit.forgetting import forgotten_alone

@@ -40,7 +40,7 @@ from memory.text.guard import clean
 from memory.text.links import defang
 from memory.text.secrets.redact import redact
 from memory.transfer.formats import markdown, telegram
-from memory.transfer.transfers import Owner
+from memory.transfer.homes import Owner
 from tests.kit.assembly import assembled_router, assembled_store
 from tests.kit.fakes import Clock, counting_ids, runtime
 from tests.kit.loopback import Answer, Asked, serving

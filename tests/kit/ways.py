@@ -27,7 +27,7 @@ from memory.recall.rank import CLASSIC
 from memory.scope import Scope
 from memory.store import memories, scopes
 from memory.store.database import Reader, Transaction
-from memory.transfer.transfers import Owner
+from memory.transfer.homes import Owner
 from tests.kit.canaries import ALL, Canary, Spot, World, house
 from tests.kit.programs import as_tools, by_recall, in_private, over_http
 from tests.kit.stores import AGENTS, remembering

@@ -4,9 +4,9 @@ Their native code reads strangers' words, and an overflow in it must not reach t
 database and no memory, gets a bare environment and no descriptor but its pipes, can open no file once the models are
 loaded, and has bounded memory (where the system can). `local.py` starts it and talks to it.
 
-Invariants: it reads one text at a time a lane (a model, for questions or for documents), and names each text before it
-begins, so that its parent knows which one crashed it; a question never waits behind documents; it ends as soon as its
-standard input does.
+Invariants: it reads one text at a time a lane (a model, for questions or for documents), and names each text but the
+first of a request before it begins, so that its parent knows which one crashed it; a question never waits behind
+documents; it ends as soon as its standard input does.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ def _serve_one(model: Model, request: Mapping[str, Any], say: Callable[..., None
     raw: list[bytes] = []
     try:
         for at, text in enumerate(request["texts"]):
-            say({"id": request["id"], "at": at})
+            if at:  # a request begins with its first text
+                say({"id": request["id"], "at": at})
             part, vectors = _answer(model, request["act"], text, query=request["query"])
             found.append(part)
             raw.append(vectors.astype("<f4").tobytes())

@@ -200,6 +200,7 @@ class SqliteDatabase(Database):
         without_vectors: str,
     ) -> None:
         self.path = path
+        self._log_path = path.with_name(f"{path.name}-wal")
         self.seal = seal
         self.driver = driver
         self.peers = Alone()
@@ -420,7 +421,7 @@ class SqliteDatabase(Database):
     def wal_bytes(self) -> int:
         """The size of the write-ahead log, which lies beside the file until it is emptied."""
         try:
-            return self.path.with_name(self.path.name + "-wal").stat().st_size
+            return self._log_path.stat().st_size
         except FileNotFoundError:
             return 0
 

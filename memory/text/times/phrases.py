@@ -20,7 +20,7 @@ from memory.text.times.readings import Reading, Unclear
 from memory.text.times.tables import Table, fold, table
 from memory.text.times.together import together
 
-__all__ = ["Reading", "Unclear", "is_request", "languages", "piece_reader", "read", "read_time"]
+__all__ = ["Reading", "Unclear", "is_request", "languages", "read", "read_time"]
 
 _KANA, _HAN = re.compile("[ぁ-ゖァ-ヺ]"), re.compile("[一-鿿]")
 #: Zones in whose English the month stands before the day.
@@ -107,7 +107,8 @@ def _read(
     text: str, folded: str, words: Table, request: list[tuple[int, int]], now: datetime
 ) -> tuple[int, Reading | Unclear]:
     """Returns the number of characters that the language explains, and its reading."""
-    pieces = piece_reader(words, now).pieces(_without(folded, request))
+    reader = PieceReader(words, now.date(), month_first=_is_month_first(now.tzinfo))
+    pieces = reader.pieces(_without(folded, request))
     used = _meant(pieces)
     spans = [*request, *((piece.start, piece.end) for piece in used)]
     what, values = _what(text, words, spans), [piece.value for piece in used]
@@ -153,11 +154,6 @@ def _what(text: str, words: Table, spans: list[tuple[int, int]]) -> str:
             # The words between this blank and the sign were removed.
             return re.sub(r" +(?=[,.;!])", "", what)
         what = shorter
-
-
-def piece_reader(words: Table, now: datetime) -> PieceReader:
-    """Returns a reader of the pieces of a text in the language of `words`, said at `now` (aware and local)."""
-    return PieceReader(words, now.date(), month_first=_is_month_first(now.tzinfo))
 
 
 def _is_month_first(zone: tzinfo | None) -> bool:

@@ -111,6 +111,7 @@ _FREQUENCIES: Final = {
     "minute": ("MINUTELY", 1), "hour": ("HOURLY", 1), "day": ("DAILY", 1), "week": ("WEEKLY", 1),
     "fortnight": ("WEEKLY", 2), "month": ("MONTHLY", 1), "quarter": ("MONTHLY", 3), "year": ("YEARLY", 1),
 }  # fmt: skip
+_EVERY_DAYS: Final = {"every_workday": range(5), "every_weekend": (5, 6)}
 _MINUTES: Final = {"half": 30, "quarter": 15, "three_quarters": 45}
 
 
@@ -126,7 +127,7 @@ class PieceReader:
         """Returns the pieces of `text` (folded) that explain the most of it with the fewest pieces."""
         found: list[Piece] = []
         for meaning, key, match in self._table.find(text):
-            if match.end() == match.start():
+            if meaning == "length" or match.end() == match.start():
                 continue
             value = self._value(meaning, key, match)
             if value is not None:
@@ -134,8 +135,10 @@ class PieceReader:
         return _best(found)
 
     def _value(self, meaning: str, key: str, match: re.Match[str]) -> Value | None:
-        if meaning == "length":
-            return None
+        if meaning in ("past", "soon", "period", "vague"):
+            return Word(meaning)
+        if meaning in _EVERY_DAYS:
+            return self._weekly(_EVERY_DAYS[meaning])
         try:
             value: Value | None = (
                 self._read_day(meaning, key, match)
@@ -160,7 +163,7 @@ class PieceReader:
         if shift[2] and minute > 29:
             raise NotATime
         total = hour * 60 + int(shift[1]) + {"-m": -minute, "+m": minute, None: minute}[shift[2]]
-        half = self._half(groups.get("ampm"))
+        half = self._table.value("ampm", groups["ampm"]) if groups.get("ampm") else None
         written = match.group()
         if hour > 24 or (hour == 24 and total > 24 * 60) or minute > 59 or (half and hour > 12):
             raise ValueError("no such time of day")
@@ -168,9 +171,6 @@ class PieceReader:
             return Clock((total % 720 + (720 if half == "pm" else 0)) % 1440)
         sure = re.search(r"\b0\d", written) or hour > 12 or not hour or groups.get("sure") is not None
         return Clock(total % 1440 if total != 1440 else total, bare=not sure)
-
-    def _half(self, text: str | None) -> str | None:
-        return self._table.value("ampm", text) if text else None
 
     def _read_fixed(self, key: str, match: re.Match[str]) -> Clock:
         hour, minute = key.split(":")
@@ -234,12 +234,6 @@ class PieceReader:
         first, last = (self._table.value("weekday", match[name]) for name in ("weekday", "weekday2"))
         return self._weekly([(first + step) % 7 for step in range((last - first) % 7 + 1)])
 
-    def _read_every_workday(self, key: str, match: re.Match[str]) -> Every:
-        return self._weekly(range(5))
-
-    def _read_every_weekend(self, key: str, match: re.Match[str]) -> Every:
-        return self._weekly((5, 6))
-
     def _read_every_month_day(self, key: str, match: re.Match[str]) -> Every:
         day = self._number(match["d"])
         if not 1 <= day <= 31:
@@ -251,11 +245,7 @@ class PieceReader:
 
     def _read_every_nth(self, key: str, match: re.Match[str]) -> Every:
         day = DAYS[self._table.value("weekday", match["weekday"])]
-        return Every("MONTHLY", 1, (("BYDAY", f"{int(self._nth(match)):+d}{day}"),))
-
-    def _nth(self, match: re.Match[str]) -> int:
-        text = match["nth"]
-        return int(text) if text.isdecimal() else self._table.value("nth", text)
+        return Every("MONTHLY", 1, (("BYDAY", f"{self._table.ordinal(match['nth']):+d}{day}"),))
 
     def _read_every_date(self, key: str, match: re.Match[str]) -> Every:
         return yearly(self._date(match["date"]))
@@ -267,18 +257,6 @@ class PieceReader:
         if match.groupdict().get("length"):
             return For(self._length(match["length"]))
         return For(_length(self._number(match["n"]), self._table.value("unit", match["unit"])))
-
-    def _read_past(self, key: str, match: re.Match[str]) -> Word:
-        return Word("past")
-
-    def _read_soon(self, key: str, match: re.Match[str]) -> Word:
-        return Word("soon")
-
-    def _read_period(self, key: str, match: re.Match[str]) -> Word:
-        return Word("period")
-
-    def _read_vague(self, key: str, match: re.Match[str]) -> Word:
-        return Word("vague")
 
     # The parts of pieces.
 

@@ -1,7 +1,7 @@
 """Reads the days that words mean by the patterns of one language, as said on a day.
 
-Whoever looks back means the latest of the days that recur (Fridays, the 3rd of May, summers), and isn't sure how
-long ago a time was; whoever looks ahead means the next one, and counts.
+A text that looks back means the latest of the days that recur (Fridays, the 3rd of May, summers), and is unsure how
+long ago a time was. A text that looks ahead means the next one, and counts exactly.
 
 Invariants: pure. A day that doesn't exist raises a `ValueError` or an `OverflowError`, words that only look like a time
 raise `NotATime`.
@@ -26,7 +26,7 @@ CYCLES: Final = {
     "weekday": 7, "weekend": 7, "month_day": 28, "date": 365, "month": 365, "season": 365, "quarter": 365,
     "holiday": 365, "bare_part": 365,
 }  # fmt: skip
-#: Spans whose middle lies at most so many days ago are exact; of others people only know that they were about then.
+#: Words that reach back so many days or more, such as "recently", name no time at all.
 VAGUE_DAYS: Final = 4
 _SHORT: Final = ("minute", "hour")
 

@@ -58,10 +58,10 @@ class Span:
 def spans(text: str, day: date, *, looks: Looks, language: str | None = None, known: bool = False) -> list[Span]:
     """Returns the days that `text`, said on `day`, names, in its order; empty if it names none.
 
-    The spans hold the words of the time and nothing else ("last week", "since Monday", 上个月). So a caller may drop
-    them from a query, and see from the rest whether it asks for anything but the time. Who looks back means the latest
-    of the days that recur, and long ago is widened; who looks ahead means the next one. `language` is the expected one,
-    for a text that shows none. The text is `known` to name a time if it is a filter's value: "march" is no walk then.
+    A span holds the words of the time and nothing else ("last week", "since Monday", 上个月), so that a caller may drop
+    them from a query and see whether the rest asks for anything. A text that `looks` back means the latest of the days
+    that recur, and a time long ago is widened; one that looks ahead means the next one. `language` is the expected one,
+    for a text that shows none. A filter's value is `known` to name a time: "march" is no walk then.
     """
     if len(text) > 2 * READ_CHARS:
         tail = len(text) - READ_CHARS

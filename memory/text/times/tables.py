@@ -60,7 +60,11 @@ class Table:
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.twelve: bool = data["twelve"]
         self.spaced: bool = data["spaced"]
-        self._words: dict[str, Any] = data["words"]
+        months = data["words"].get("month", {}).items()
+        unsure = data["spans"].get("unsure", ())
+        # The full names of months that mean nothing else.
+        sure = {month: words.partition("|")[0] for month, words in months if month not in unsure}
+        self._words: dict[str, Any] = data["words"] | {"month_sure": sure}
         self._sections: dict[Section, dict[str, Any]] = {
             "meanings": data["meanings"],
             "days": data["spans"]["meanings"],

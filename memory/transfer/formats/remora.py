@@ -126,16 +126,16 @@ def page(
     name = of.get("name") or of.get("user_id") or of.get("chat") or "everybody"
     parts = [f"{PAGE_TITLE}{_inline(str(name))}", f"Exported on {iso(exported_at)[:10]}{_page_of(of)}."]
     said = {message["n"]: message for message in messages}
-    profile = [one for one in memories if one["kind"] in ("profile", "directive") and _holds(one)]
+    profile = [memory for memory in memories if memory["kind"] in ("profile", "directive") and _holds(memory)]
     _section(parts, "Profile", [f"**{one['key']}**: {_inline(one['value'])}" for one in profile])
-    facts = [one for one in memories if one["kind"] in ("fact", "style", "reflection") and _holds(one)]
-    for category in dict.fromkeys(one["category"] for one in facts):
-        _section(parts, category.capitalize(), [_told(one, said) for one in facts if one["category"] == category])
-    events = sorted((one for one in memories if one["kind"] == "event"), key=lambda one: one["local_date"])
-    _section(parts, "Events", [f"{one['local_date']}: {_inline(one['value'])}" for one in events])
-    past = [one for one in memories if one["kind"] in ("fact", "style", "reflection") and not _holds(one)]
+    facts = [memory for memory in memories if memory["kind"] in ("fact", "style", "reflection") and _holds(memory)]
+    for category in dict.fromkeys(fact["category"] for fact in facts):
+        _section(parts, category.capitalize(), [_told(fact, said) for fact in facts if fact["category"] == category])
+    events = sorted((memory for memory in memories if memory["kind"] == "event"), key=lambda one: one["local_date"])
+    _section(parts, "Events", [f"{event['local_date']}: {_inline(event['value'])}" for event in events])
+    past = [memory for memory in memories if memory["kind"] in ("fact", "style", "reflection") and not _holds(memory)]
     _section(parts, "Earlier, no longer held", [_told(one, said) for one in past])
-    _section(parts, "Reminders", [_when(one) for one in reminders])
+    _section(parts, "Reminders", [_when(reminder) for reminder in reminders])
     _section(
         parts,
         "Messages",

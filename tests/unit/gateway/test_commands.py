@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from channels.base import CommandSpec, Option
 from gateway.commands import pages, table
-from gateway.commands.explain import explained
 from gateway.commands.memory import ACTIONS
 from gateway.wording.texts import CATALOGUE, Texts
 from tests.kit.tables import each_row
@@ -62,13 +61,13 @@ def test_every_command_with_options_and_every_action_is_explained_in_every_langu
     for language in CATALOGUE:
         texts = Texts(language)
         for command in table.TABLE:
-            shown = explained(texts, command, "")
+            shown = table.explained(texts, command, "")
             assert shown.startswith(f"{command.usage} – {texts(f'help.{command.name}')}")
             assert (f"\n  /{command.name}" in shown) == bool(command.options), command.name
         memory = next(command for command in table.TABLE if command.name == "memory")
         for action in ACTIONS:
-            assert f"  /memory {action}" in explained(texts, memory, "")
-            assert explained(texts, memory, action).endswith(texts(f"action.{action}"))
+            assert f"  /memory {action}" in table.explained(texts, memory, "")
+            assert table.explained(texts, memory, action).endswith(texts(f"action.{action}"))
 
 
 def test_what_is_offered_fits_into_every_platforms_menu() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agents.llm import Remembered
-from agents.offline.answer import answer, nearest
+from agents.llm import Remembered, Request
+from agents.offline.answer import answer, nearest, talked
 from agents.offline.question import asked
 from agents.offline.speech import speech
 from memory.text.sentences import parts
@@ -175,8 +175,13 @@ def test_what_was_so_before_is_told_with_its_end() -> None:
 
 def test_what_was_talked_of_is_told_in_its_order() -> None:
     later = said("Bo came by", minute=3)
-    told = answered("what did we talk about today?", later, said("The ladder is behind the barn"), TEA)
-    assert told == "You said today: “The ladder is behind the barn”\nYou said today: “Bo came by”"
+    remembered = (later, said("The ladder is behind the barn"), TEA)
+    request = Request(messages=(), said="what did we talk about today?", remembered=remembered)
+    recounted = talked(request, ENGLISH)
+    assert (
+        recounted is not None
+        and recounted.text == "You said today: “The ladder is behind the barn”\nYou said today: “Bo came by”"
+    )
 
 
 def test_what_somebody_does_is_their_work() -> None:

@@ -1,4 +1,4 @@
-"""docs/commands.md, made from the table: `python -m gateway.commands.reference > docs/commands.md`."""
+"""docs/commands.md, made from the table: `python -m bench.commands > docs/commands.md`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/openapi.json, made from the table: `python -m gateway.api.document > docs/openapi.json`."""
+"""docs/openapi.json, made from the table: `python -m bench.openapi > docs/openapi.json`."""
 
 from __future__ import annotations
 
