@@ -66,7 +66,7 @@ GATEWAY_FLOORS = (
 #: there are transactions.
 FACES = {
     "channels.api", "channels.base", "channels.carried", "channels.ids", "channels.markup", "channels.slots", "channels.supervision", "channels.web",
-    "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt", "agents.providers.quirks", "agents.spans",
+    "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.plugins", "agents.prompt", "agents.providers.quirks", "agents.spans",
 }  # fmt: skip
 ENGINE = {f"memory.store.{name}" for name in ("database", "sqlite", "postgres", "sealing", "erasure", "files", "peers")}
 #: Files that write tables whose names are put in when they run: their own links, vectors and token bits; whole rows of a
@@ -141,7 +141,7 @@ VENDORS = {
 #: needs a reason. Lines are rounded up to the next 500, and words to the next 50.
 MOST: dict[str, int] = {
     "lines": 93_100,
-    "test_lines": 100_600,
+    "test_lines": 101_000,
     "options": 156,
     "long_functions": 20,
     "two_way_rooms": 0,
