@@ -141,7 +141,7 @@ VENDORS = {
 #: needs a reason. Lines are rounded up to the next 500, and words to the next 50.
 MOST: dict[str, int] = {
     "lines": 93_100,
-    "test_lines": 100_600,
+    "test_lines": 100_500,
     "options": 147,
     "long_functions": 20,
     "two_way_rooms": 0,
