@@ -7,15 +7,13 @@ Before a step touches anything, it checks again what changed since it was planne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 from memory.learn.model import ModelRequest, Room, ample
 from memory.scope import Scope
 from memory.store.database import Reader, Transaction
-
-T = TypeVar("T")
 
 #: All figures that a run counts; each has its words for people.
 FIGURES: Final = frozenset(
@@ -83,15 +81,3 @@ class Job:
     owners: Callable[[Reader, Night], Sequence[int]]
     steps: Callable[[Reader, Scope, Night], Sequence[Step]]
     flushes: bool = False
-
-
-def halves(items: Sequence[T]) -> list[Sequence[T]]:
-    """Returns the two halves of what a refused question asked about; none for a single item."""
-    middle = len(items) // 2
-    return [items[:middle], items[middle:]] if middle else []
-
-
-def suspects_apart(items: Sequence[T], ids: Callable[[T], int], suspected: Collection[int]) -> tuple[list[T], list[T]]:
-    """Returns the items that were never refused, and those that were, each of which is to be asked about alone."""
-    alone = [item for item in items if ids(item) in suspected]
-    return [item for item in items if ids(item) not in suspected], alone
