@@ -21,9 +21,9 @@ from memory.store.memories import Memory
 T = TypeVar("T")
 
 
-# Without slots: a frozen generic class with slots can't be made as Asking[T](…) in Python 3.11.
+# Without slots: a frozen generic class with slots can't be made as RowQuestion[T](…) in Python 3.11.
 @dataclass(frozen=True, kw_only=True)
-class Asking(Generic[T]):
+class RowQuestion(Generic[T]):
     """A job asking a model about items, each of which stands for the row `row`.
 
     `carry_out` takes the answer and the items that were shown. A question about fewer than `least` items is not worth

@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from memory.learn.agents import Agents
 from memory.learn.model import ModelRequest, Room, ample
 from memory.scope import Scope
 from memory.store.database import Reader, Transaction
+from memory.text.times import clock
 
 #: All figures that a run counts; each has its words for people.
 FIGURES: Final = frozenset(
@@ -49,6 +51,21 @@ class Night:
         Three bytes of UTF-8 are seldom less than a token, in any script.
         """
         return 3 * self.room(instructions, answer)
+
+
+def night_of(agents: Agents, agent_id: int, *, now: int, new_id: Callable[[], str], day: str = "") -> Night:
+    """Returns the setting of an agent's work, for the agent's local date at `now` unless `day` is given."""
+    agent = agents.by_id[agent_id]
+    return Night(
+        agent_id=agent_id,
+        day=day or clock.local_date(now, agent.timezone).isoformat(),
+        timezone=agent.timezone,
+        now=now,
+        new_id=new_id,
+        model=agent.model is not None,
+        nightly=agents.nightly,
+        room=ample if agent.model is None else agent.model.room,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from memory import keys
 from memory.jobs import comparisons, known
-from memory.jobs.asking import Asking, since
+from memory.jobs.asking import RowQuestion, since
 from memory.jobs.base import Job, Night, Step
 from memory.jobs.comparisons import FactPair, Why
 from memory.learn import keep
@@ -73,7 +73,7 @@ def _steps(reader: Reader, scope: Scope, night: Night) -> list[Step]:
         if memory.owner_id == scope.writes_to and not memory.flags:
             about.setdefault(known.about(memory), []).append(memory)
     pairs = [pair for facts in about.values() for pair in _pairs(reader, scope, facts, waiting)]
-    question = Asking[_Pair](
+    question = RowQuestion[_Pair](
         job=_NAME,
         # A refused pair is counted for its newer fact, which waits for it.
         row=lambda pair: pair[1].id,

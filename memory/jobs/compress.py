@@ -20,7 +20,7 @@ from typing import Final, Literal
 
 from memory import keys
 from memory.jobs import known, refusals, runs
-from memory.jobs.asking import Asking, undone
+from memory.jobs.asking import RowQuestion, undone
 from memory.jobs.base import Job, Night, Step
 from memory.learn import keep
 from memory.learn.answer import EntityItem, FactItem, Unreadable, read_answer
@@ -149,7 +149,7 @@ def _steps(reader: Reader, scope: Scope, night: Night) -> Sequence[Step]:
     def batch(shown: Sequence[Memory]) -> _Batch:
         return _Batch(events=tuple(shown), known=facts.near(shown, size=size // 3), names=names)
 
-    question = Asking[Memory](
+    question = RowQuestion[Memory](
         job=_NAME,
         row=lambda event: event.id,
         request=lambda shown: _request(batch(shown), private=scope.private),

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Final
 
 from memory.jobs import refusals, runs
-from memory.jobs.asking import Asking, undone
+from memory.jobs.asking import RowQuestion, undone
 from memory.jobs.base import Job, Night, Step
 from memory.learn import entities as finding
 from memory.learn.answer import Unreadable, read_entities, read_object
@@ -65,7 +65,7 @@ def job(trained: Callable[[], Reads | None]) -> Job:
         latin = memories.by_ids(reader, scope, share.latin[owner_id])
         size = min(_ASK_BYTES, night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS))
         waiting = memories.by_ids(reader, scope, share.other[owner_id])
-        question = Asking(
+        question = RowQuestion(
             job=_NAME,
             row=lambda memory: memory.id,
             request=_request,

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import Final, TypeAlias
@@ -21,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memory import keys, profile
 from memory.jobs import known, loss, runs
-from memory.jobs.asking import Asking, portions, since, undone
+from memory.jobs.asking import RowQuestion, portions, since, undone
 from memory.jobs.base import Job, Night, Step
 from memory.jobs.loss import Merge, Statement
 from memory.learn import extract, keep
@@ -29,7 +30,7 @@ from memory.learn.answer import Words, items, read_object
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
 from memory.store import entities, erasure, lineage, memories, scopes
-from memory.store.database import Reader, Row, Transaction, walled
+from memory.store.database import Reader, Transaction, walled
 from memory.store.memories import LIVE, Memory
 from memory.text.guard import injection_flags
 from memory.text.things import thing
@@ -82,14 +83,41 @@ def _owners(reader: Reader, night: Night) -> list[int]:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Facts:
+    """An owner's facts that may be merged, with when they were `created` and which of them are `merged` already.
+
+    `last` is the time of the last run over them, or -1; all are looked at `anew` if something was forgotten since.
+    """
+
+    rows: Rows
+    created: Mapping[int, int]
+    merged: frozenset[int]
+    last: int
+    anew: bool
+
+    def is_new(self, memory_id: int, seen: int) -> bool:
+        return memory_id not in self.merged and self.created[memory_id] > seen
+
+
 @walled
-def _mergeable(reader: Reader, scope: Scope) -> list[Row]:
-    """Returns the owner's facts that may be merged, as rows of id, created_at and whether they are `merged` already."""
+def _facts(reader: Reader, scope: Scope, *, left_alone: set[int]) -> _Facts:
     within = scope.predicate("m")
-    return reader.all(
+    rows = reader.all(
         f"select m.id, m.created_at, {_MERGED} as merged from memories m"
         f" where m.owner_id = ? and {_MERGEABLE} and {within.sql}",
         (scope.writes_to, *within.parameters),
+    )
+    ids = sorted(row["id"] for row in rows if row["id"] not in left_alone)
+    # Facts told while the model reads are looked at the next time.
+    last = runs.last_begun(reader, _NAME, scope.writes_to)
+    return _Facts(
+        rows=[memory for memory in memories.by_ids(reader, scope, ids) if _may_be_merged(memory)],
+        created={row["id"]: row["created_at"] for row in rows},
+        merged=frozenset(row["id"] for row in rows if row["merged"]),
+        last=-1 if last is None else last,
+        # Forgetting has taken merged rows apart.
+        anew=last is not None and erasure.forgotten_since(reader, scope.writes_to, last),
     )
 
 
@@ -122,18 +150,19 @@ def _work(reader: Reader, scope: Scope, night: Night) -> list[Step]:
         Step(carry_out=partial(_archive_events, scope=scope, night=night, event_ids=spent[start : start + _AT_ONCE]))
         for start in range(0, len(spent), _AT_ONCE)
     ]
-    repeated = _repeated(reader, scope, left_alone)
+    facts = _facts(reader, scope, left_alone=left_alone)
+    repeated = _repeated(facts)
     # Wordings of one name first, else some of them are merged with facts of their category, and the others are left.
     named = [rows for rows in repeated if thing(rows[0].key, rows[0].value) is not None]
     steps += [_joining(rows, scope, night) for rows in named]
-    question = Asking[Memory](
+    question = RowQuestion[Memory](
         job=_NAME,
         row=lambda memory: memory.id,
         request=_request,
         carry_out=partial(_merge, scope=scope, night=night),
         least=_WORTH_ASKING,
     )
-    for rows in _due(reader, scope, night, left_alone):
+    for rows in _due(reader, scope, night, facts):
         readable = question.readable(reader, rows)
         if night.model and len(readable) >= _WORTH_ASKING:
             steps.append(question.about(readable))
@@ -156,58 +185,42 @@ def _joining(rows: Rows, scope: Scope, night: Night) -> Step:
     return Step(carry_out=partial(_join, scope=scope, night=night, row_ids=[row.id for row in rows]))
 
 
-def _repeated(reader: Reader, scope: Scope, left_alone: set[int]) -> list[Rows]:
+def _repeated(facts: _Facts) -> list[Rows]:
     """Returns groups of facts that say the same in different categories or topics, with something new in them."""
-    told = {row["id"]: row for row in _mergeable(reader, scope)}
-    last, anew = _last(reader, scope)
     about: dict[tuple[object, ...], dict[int, Memory]] = {}
-    for memory in memories.by_ids(reader, scope, sorted(told)):
-        if memory.id not in left_alone and _may_be_merged(memory):
-            about.setdefault((*known.about(memory), memory.unsure), {})[memory.id] = memory
+    for memory in facts.rows:
+        about.setdefault((*known.about(memory), memory.unsure), {})[memory.id] = memory
     return [
         [rows[one] for one in group]
         for rows in about.values()
         for group in loss.near_each_other({memory.id: _statement(memory) for memory in rows.values()})
         if len({_group(rows[one]) for one in group}) > 1
-        and any(anew or (not told[one]["merged"] and told[one]["created_at"] > last) for one in group)
+        and any(facts.anew or facts.is_new(memory_id, facts.last) for memory_id in group)
     ]
 
 
-def _due(reader: Reader, scope: Scope, night: Night, left_alone: set[int]) -> list[Rows]:
+def _due(reader: Reader, scope: Scope, night: Night, facts: _Facts) -> list[Rows]:
     """Returns the groups of an owner's facts that are worth looking at, large ones in parts, in a fixed order."""
-    told = {row["id"]: row for row in _mergeable(reader, scope)}
     groups: dict[tuple[object, ...], list[Memory]] = {}
-    for memory in memories.by_ids(reader, scope, sorted(told)):
-        if memory.id not in left_alone and _may_be_merged(memory):
-            groups.setdefault(_group(memory), []).append(memory)
-    last, anew = _last(reader, scope)
+    for memory in facts.rows:
+        groups.setdefault(_group(memory), []).append(memory)
+    size = night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS)
     due: list[Rows] = []
     for group in groups.values():
         rows = sorted(group, key=lambda memory: (memory.key, memory.id))
-        seen = -1 if anew else last
-        if len(rows) <= _SHOWN and not anew:
+        seen = -1 if facts.anew else facts.last
+        if len(rows) <= _SHOWN and not facts.anew:
             # If a run broke off, the rows it made of the group show that it was done; large ones may be half done.
-            made = [row for row in rows if told[row.id]["merged"] and told[row.id]["created_at"] > last]
-            seen = max([seen, *(told[row.id]["created_at"] for row in made if _is_of_its_group(reader, scope, row))])
-        size = night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS)
-        for part in portions(rows, _line, size=size, most=_SHOWN):
-            fresh = [one for one in part if not told[one.id]["merged"] and told[one.id]["created_at"] > seen]
-            if fresh and len(part) > 1:
-                due.append(part)
+            made = [row for row in rows if row.id in facts.merged and facts.created[row.id] > facts.last]
+            seen = max([seen, *(facts.created[row.id] for row in made if _is_of_its_group(reader, scope, row))])
+        parts = portions(rows, _line, size=size, most=_SHOWN)
+        due += [part for part in parts if len(part) > 1 and any(facts.is_new(row.id, seen) for row in part)]
     return due
 
 
 def _is_of_its_group(reader: Reader, scope: Scope, memory: Memory) -> bool:
     """Returns whether a merged row was made of its own group alone, and not of facts that say the same elsewhere."""
     return {_group(part) for part in lineage.merged(reader, scope, memory)} == {_group(memory)}
-
-
-def _last(reader: Reader, scope: Scope) -> tuple[int, bool]:
-    """Returns the time of the last run over an owner's facts, or -1, and whether all are to be looked at again."""
-    # Facts told while the model reads are looked at the next time.
-    last = runs.last_begun(reader, _NAME, scope.writes_to)
-    # Forgetting since then has taken merged rows apart.
-    return (-1, False) if last is None else (last, erasure.forgotten_since(reader, scope.writes_to, last))
 
 
 def _may_be_merged(memory: Memory) -> bool:

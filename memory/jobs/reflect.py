@@ -15,7 +15,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from memory.jobs import refusals
-from memory.jobs.asking import Asking, undone
+from memory.jobs.asking import RowQuestion, undone
 from memory.jobs.base import Job, Night, Step
 from memory.learn import extract
 from memory.learn.answer import Numbers, Unreadable, Words, read_object
@@ -68,7 +68,7 @@ def _steps(reader: Reader, scope: Scope, night: Night) -> list[Step]:
         return [Step(carry_out=lambda _tx, _answer: {"no_model": 1})]
     size = min(_MATERIAL_BYTES, night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS))
     shown = _material(reader, scope, new, size)
-    question = Asking(
+    question = RowQuestion(
         job=_NAME,
         row=lambda memory: memory.id,
         request=_request,
