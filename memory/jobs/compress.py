@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
-from typing import Final, Literal
+from typing import Final
 
 from memory import keys
 from memory.jobs import known, refusals, runs
@@ -199,39 +199,28 @@ def _keep(tx: Transaction, found: _Found, scope: Scope, night: Night) -> str:
     standing = known.standing(tx, scope, found.draft)
     if known.is_told(standing, found.draft):
         return "known"
-    if known.contradicts(tx, standing, found.draft, read=_sources(tx, found.events)):
+    by_event = lineage.source_ids(tx, [event.id for event in found.events])
+    sources = frozenset[int]().union(*by_event.values())
+    if known.contradicts(tx, standing, found.draft, read=sources):
         return "refused"
     named = memories.by_ids(tx, scope, found.replaces)
-    memory_id = _put(tx, scope, found, replaces=[one.id for one in named if not known.is_sure(one)], night=night)
-    if isinstance(memory_id, str):
-        return memory_id
-    memories.set_parents(tx, memory_id, [event.id for event in found.events])
-    return "facts"
-
-
-def _sources(reader: Reader, rows: Sequence[Memory]) -> frozenset[int]:
-    """Returns the messages that memories were learned from."""
-    return frozenset[int]().union(*lineage.source_ids(reader, [row.id for row in rows]).values())
-
-
-def _put(
-    tx: Transaction, scope: Scope, found: _Found, *, replaces: Sequence[int], night: Night
-) -> int | Literal["known", "refused"]:
-    """Writes a fact that says something new, and returns its id."""
     # An event does not count as telling a known fact again: the fact becomes no fresher, and gets no more sources.
     memory_id, is_new = keep.keep_new(
         tx,
         scope,
         found.draft,
-        source_ids=sorted(_sources(tx, found.events)),
-        replaces=replaces,
+        source_ids=sorted(sources),
+        replaces=[memory.id for memory in named if not known.is_sure(memory)],
         names=found.entities,
         now=night.now,
         new_id=night.new_id,
     )
     if memory_id is None:
         return "refused"
-    return memory_id if is_new else "known"
+    if not is_new:
+        return "known"
+    memories.set_parents(tx, memory_id, [event.id for event in found.events])
+    return "facts"
 
 
 # The remaining work -------------------------------------------------------------------------------------------------
