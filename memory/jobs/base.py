@@ -7,15 +7,15 @@ Before a step touches anything, it checks again what changed since it was planne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
+from memory.learn.agents import Agents
 from memory.learn.model import ModelRequest, Room, ample
 from memory.scope import Scope
 from memory.store.database import Reader, Transaction
-
-T = TypeVar("T")
+from memory.text.times import clock
 
 #: All figures that a run counts; each has its words for people.
 FIGURES: Final = frozenset(
@@ -53,6 +53,21 @@ class Night:
         return 3 * self.room(instructions, answer)
 
 
+def night_of(agents: Agents, agent_id: int, *, now: int, new_id: Callable[[], str], day: str = "") -> Night:
+    """Returns the setting of an agent's work, for the agent's local date at `now` unless `day` is given."""
+    agent = agents.by_id[agent_id]
+    return Night(
+        agent_id=agent_id,
+        day=day or clock.local_date(now, agent.timezone).isoformat(),
+        timezone=agent.timezone,
+        now=now,
+        new_id=new_id,
+        model=agent.model is not None,
+        nightly=agents.nightly,
+        room=ample if agent.model is None else agent.model.room,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """A piece of a job on one owner's rows, small enough for one answer and one transaction.
@@ -83,15 +98,3 @@ class Job:
     owners: Callable[[Reader, Night], Sequence[int]]
     steps: Callable[[Reader, Scope, Night], Sequence[Step]]
     flushes: bool = False
-
-
-def halves(items: Sequence[T]) -> list[Sequence[T]]:
-    """Returns the two halves of what a refused question asked about; none for a single item."""
-    middle = len(items) // 2
-    return [items[:middle], items[middle:]] if middle else []
-
-
-def suspects_apart(items: Sequence[T], ids: Callable[[T], int], suspected: Collection[int]) -> tuple[list[T], list[T]]:
-    """Returns the items that were never refused, and those that were, each of which is to be asked about alone."""
-    alone = [item for item in items if ids(item) in suspected]
-    return [item for item in items if ids(item) not in suspected], alone

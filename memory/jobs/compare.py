@@ -10,19 +10,19 @@ that they can when a fact was told.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from memory import keys
-from memory.jobs import comparisons, known, refusals
-from memory.jobs.base import Job, Night, Step, halves, suspects_apart
+from memory.jobs import comparisons, known
+from memory.jobs.asking import RowQuestion, since
+from memory.jobs.base import Job, Night, Step
 from memory.jobs.comparisons import FactPair, Why
 from memory.learn import keep
-from memory.learn.answer import Numbers, Words, read_object
+from memory.learn.answer import Numbers, Words, items, read_object
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
 from memory.store import documents, memories, scopes, vectors
@@ -30,6 +30,8 @@ from memory.store.database import Reader, Transaction, walled
 from memory.store.memories import LIVE, Memory
 from memory.text.likeness import said
 
+#: Two facts, the one that holds for longer first.
+_Pair: TypeAlias = tuple[Memory, Memory]
 _NAME: Final = "compare"
 #: Pairs that one question shows, and questions that an owner's night may take; the rest is compared the next night.
 _SHOWN: Final = 20
@@ -70,38 +72,23 @@ def _steps(reader: Reader, scope: Scope, night: Night) -> list[Step]:
     for memory in memories.current(reader, scope, ("fact",), limit=known.LOOKED_THROUGH):
         if memory.owner_id == scope.writes_to and not memory.flags:
             about.setdefault(known.about(memory), []).append(memory)
-    set_aside = refusals.set_aside(reader, _NAME)
-    pairs = [
-        pair
-        for facts in about.values()
-        for pair in _pairs(reader, scope, facts, waiting)
-        if pair[1].id not in set_aside
-    ]
-    size = night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS)
-    fresh, suspects = suspects_apart(pairs, lambda pair: pair[1].id, refusals.suspected(reader, _NAME))
-    batches = [*_batches(fresh, size), *([pair] for pair in suspects)]
-    steps = []
-    for n, batch in enumerate(batches[:_QUESTIONS], start=1):
-        later = {one.id for rest in batches[n:] for pair in rest for one in pair}
-        # A fact is done with the last of its pairs; those that are in none are done at once.
-        done, waiting = waiting - later, waiting & later
-        asked = [_ids(pair) for earlier in batches[:n] for pair in earlier]
-        settle = partial(_settle, scope=scope, night=night, asked=asked, done=sorted(done))
-        steps.append(_step(batch, settle))
-    if not batches and waiting:
-        steps.append(Step(carry_out=partial(_mark, night=night, done=sorted(waiting))))
-    return steps
-
-
-def _step(batch: Sequence[tuple[Memory, Memory]], settle: Callable[..., Mapping[str, int]]) -> Step:
-    """Returns the step that asks about pairs. A refused pair is counted for its newer fact, which waits for it."""
-    return Step(
-        request=_request(batch),
-        carry_out=partial(settle, shown=[_ids(pair) for pair in batch]),
-        about=tuple(dict.fromkeys(newer.id for _, newer in batch)),
-        # A fact is done with the last of its pairs, whichever half that is in.
-        instead=lambda: [_step(half, settle) for half in halves(batch)],
+    pairs = [pair for facts in about.values() for pair in _pairs(reader, scope, facts, waiting)]
+    question = RowQuestion[_Pair](
+        job=_NAME,
+        # A refused pair is counted for its newer fact, which waits for it.
+        row=lambda pair: pair[1].id,
+        request=_request,
+        carry_out=lambda tx, answer, shown: _settle(
+            tx, answer, shown=[_ids(pair) for pair in shown], scope=scope, night=night, asked=asked, waiting=waiting
+        ),
     )
+    size = night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS)
+    batches = question.portions(reader, pairs, line=partial(_line, _SHOWN), size=size, most=_SHOWN)
+    asked = [_ids(pair) for batch in batches[:_QUESTIONS] for pair in batch]
+    waiting -= {one.id for batch in batches[_QUESTIONS:] for pair in batch for one in pair}
+    if not batches and waiting:
+        return [Step(carry_out=partial(_mark, night=night, done=sorted(waiting)))]
+    return [question.about(batch) for batch in batches[:_QUESTIONS]]
 
 
 JOB: Final = Job(name=_NAME, owners=_owners, steps=_steps)
@@ -110,7 +97,7 @@ JOB: Final = Job(name=_NAME, owners=_owners, steps=_steps)
 # The pairs ----------------------------------------------------------------------------------------------------------
 
 
-def _pairs(reader: Reader, scope: Scope, facts: Sequence[Memory], waiting: set[int]) -> list[tuple[Memory, Memory]]:
+def _pairs(reader: Reader, scope: Scope, facts: Sequence[Memory], waiting: set[int]) -> list[_Pair]:
     """Returns the pairs to be compared among facts of one subject, the older first, in the order of the newer."""
     by_id = {memory.id: memory for memory in facts}
     near = vectors.neighbours(reader, scope.writes_to, [documents.of_memory(one) for one in by_id], each=_NEAREST)
@@ -151,42 +138,26 @@ def _age(memory: Memory) -> tuple[int, int]:
     return (memory.valid_from, memory.id)
 
 
-def _ids(pair: tuple[Memory, Memory]) -> FactPair:
+def _ids(pair: _Pair) -> FactPair:
     return FactPair(older=pair[0].id, newer=pair[1].id)
-
-
-def _batches(pairs: Sequence[tuple[Memory, Memory]], size: int) -> Iterator[list[tuple[Memory, Memory]]]:
-    """Yields the pairs in portions that one question can show, in at most `size` bytes."""
-    some: list[tuple[Memory, Memory]] = []
-    left = size
-    for pair in pairs:
-        length = len(_line(len(some) + 1, pair).encode())
-        if some and (len(some) == _SHOWN or length > left):
-            yield some
-            some, left = [], size
-        some.append(pair)
-        left -= length
-    if some:
-        yield some
 
 
 # The question -------------------------------------------------------------------------------------------------------
 
 
-def _request(pairs: Sequence[tuple[Memory, Memory]]) -> ModelRequest:
+def _request(pairs: Sequence[_Pair]) -> ModelRequest:
     lines = ["PAIRS:", *(_line(n, pair) for n, pair in enumerate(pairs, start=1))]
     return ModelRequest(instructions=INSTRUCTIONS, material="\n".join(lines), max_tokens=_ANSWER_TOKENS)
 
 
-def _line(n: int, pair: tuple[Memory, Memory]) -> str:
+def _line(n: int, pair: _Pair) -> str:
     older, newer = map(_shown, pair)
     about = pair[0].subject or "(one person)"
     return json.dumps({"n": n, "about": about, "older": older, "newer": newer}, ensure_ascii=False)
 
 
 def _shown(memory: Memory) -> Mapping[str, str]:
-    since = datetime.fromtimestamp(memory.valid_from / 1000, UTC).date().isoformat()
-    return {"key": memory.key, "value": memory.value, "since": since}
+    return {"key": memory.key, "value": memory.value, "since": since(memory)}
 
 
 class _Judged(BaseModel):
@@ -201,16 +172,9 @@ class _Judged(BaseModel):
 
 def _read(answer: str, count: int) -> dict[int, _Judged]:
     """Returns the usable verdicts by the number of their pair; the first of two counts."""
-    found: dict[int, _Judged] = {}
-    given: Any = read_object(answer, "pairs").get("pairs")
-    for one in given if isinstance(given, list) else [given]:
-        try:
-            judged = _Judged.model_validate(one)
-        except ValidationError:
-            continue
-        if len(judged.n) == 1 and 1 <= judged.n[0] <= count:
-            found.setdefault(judged.n[0], judged)
-    return found
+    given, _ = items(_Judged, read_object(answer, "pairs").get("pairs"))
+    usable = [judged for judged in given if len(judged.n) == 1 and 1 <= judged.n[0] <= count]
+    return {judged.n[0]: judged for judged in reversed(usable)}
 
 
 # The outcome --------------------------------------------------------------------------------------------------------
@@ -224,11 +188,11 @@ def _settle(
     night: Night,
     shown: Sequence[FactPair],
     asked: Sequence[FactPair],
-    done: Sequence[int],
+    waiting: Collection[int],
 ) -> Mapping[str, int]:
     """Carries out the answer on each pair that still stands as it was shown; a pair that it leaves out agrees.
 
-    `asked` are the pairs of the whole night so far, and `done` the facts that are in no later one.
+    `asked` are the pairs of the whole night. Of the facts that are `waiting`, those without an open pair are done.
     """
     verdicts = _read(answer, len(shown))
     compared = replaced = doubts = 0
@@ -243,7 +207,7 @@ def _settle(
         if outcome == "replaces":
             keep.supersede(tx, scope, older, newer, now=night.now, new_id=night.new_id)
         compared, replaced, doubts = compared + 1, replaced + (outcome == "replaces"), doubts + (outcome == "doubt")
-    memories.mark_compared(tx, sorted(set(done) - _in_open_pairs(tx, scope, asked)), now=night.now)
+    memories.mark_compared(tx, sorted(set(waiting) - _in_open_pairs(tx, scope, asked)), now=night.now)
     figures = {"compared": compared, "replaced": replaced, "doubts": doubts}
     return {name: count for name, count in figures.items() if count}
 

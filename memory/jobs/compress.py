@@ -13,15 +13,15 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
-from typing import Final, Literal
+from typing import Final
 
 from memory import keys
 from memory.jobs import known, refusals, runs
-from memory.jobs.base import Job, Night, Step, halves, suspects_apart
-from memory.jobs.journal import Journal
+from memory.jobs.asking import RowQuestion, undone
+from memory.jobs.base import Job, Night, Step
 from memory.learn import keep
 from memory.learn.answer import EntityItem, FactItem, Unreadable, read_answer
 from memory.learn.ask import known_fact
@@ -145,40 +145,23 @@ def _steps(reader: Reader, scope: Scope, night: Night) -> Sequence[Step]:
     facts = _Facts(memories.current(reader, scope, ("fact",), limit=known.LOOKED_THROUGH))
     names = people.names(reader, {event.author_id for event in events if event.author_id is not None})
     size = min(EVENT_BYTES + _KNOWN_BYTES, night.material_bytes(_GROUP, ANSWER_TOKENS))
-    fresh, suspects = suspects_apart(events, lambda event: event.id, refusals.suspected(reader, _NAME))
-    asked = [*batches(fresh, names, size=size * 2 // 3), *((event,) for event in suspects)]
-    for shown in asked[:_QUESTIONS]:
-        batch = _Batch(events=shown, known=facts.near(shown, size=size // 3), names=names)
-        steps.append(_step(batch, scope, night))
-    return steps
 
+    def batch(shown: Sequence[Memory]) -> _Batch:
+        return _Batch(events=tuple(shown), known=facts.near(shown, size=size // 3), names=names)
 
-def _step(batch: _Batch, scope: Scope, night: Night) -> Step:
-    return Step(
-        carry_out=partial(_compress, scope=scope, night=night, batch=batch),
-        request=_request(batch, private=scope.private),
-        about=tuple(event.id for event in batch.events),
-        instead=lambda: [_step(replace(batch, events=tuple(half)), scope, night) for half in halves(batch.events)],
+    question = RowQuestion[Memory](
+        job=_NAME,
+        row=lambda event: event.id,
+        request=lambda shown: _request(batch(shown), private=scope.private),
+        carry_out=lambda tx, answer, shown: _compress(tx, answer, scope=scope, night=night, batch=batch(shown)),
     )
+    asked = question.portions(
+        reader, events, line=lambda event: _line(0, event, names), size=size * 2 // 3, most=EVENTS
+    )
+    return [*steps, *map(question.about, asked[:_QUESTIONS])]
 
 
 JOB: Final = Job(name=_NAME, owners=_owners, steps=_steps, flushes=True)
-
-
-def batches(events: Sequence[Memory], names: Mapping[int, str], *, size: int = EVENT_BYTES) -> list[tuple[Memory, ...]]:
-    """Splits events, in their order, into batches of so many bytes; an event too long for that stands alone.
-
-    `names` maps the authors, by identity, to their names.
-    """
-    found: list[list[Memory]] = []
-    left = size
-    for event in events:
-        left -= len(_line(0, event, names).encode())
-        if not found or left < 0 or len(found[-1]) == EVENTS:
-            found.append([])
-            left = size - len(_line(0, event, names).encode())
-        found[-1].append(event)
-    return [tuple(batch) for batch in found]
 
 
 # Carried out --------------------------------------------------------------------------------------------------------
@@ -216,39 +199,28 @@ def _keep(tx: Transaction, found: _Found, scope: Scope, night: Night) -> str:
     standing = known.standing(tx, scope, found.draft)
     if known.is_told(standing, found.draft):
         return "known"
-    if known.contradicts(tx, standing, found.draft, read=_sources(tx, found.events)):
+    by_event = lineage.source_ids(tx, [event.id for event in found.events])
+    sources = frozenset[int]().union(*by_event.values())
+    if known.contradicts(tx, standing, found.draft, read=sources):
         return "refused"
     named = memories.by_ids(tx, scope, found.replaces)
-    memory_id = _put(tx, scope, found, replaces=[one.id for one in named if not known.is_sure(one)], night=night)
-    if isinstance(memory_id, str):
-        return memory_id
-    memories.set_parents(tx, memory_id, [event.id for event in found.events])
-    return "facts"
-
-
-def _sources(reader: Reader, rows: Sequence[Memory]) -> frozenset[int]:
-    """Returns the messages that memories were learned from."""
-    return frozenset[int]().union(*lineage.source_ids(reader, [row.id for row in rows]).values())
-
-
-def _put(
-    tx: Transaction, scope: Scope, found: _Found, *, replaces: Sequence[int], night: Night
-) -> int | Literal["known", "refused"]:
-    """Writes a fact that says something new, and returns its id."""
     # An event does not count as telling a known fact again: the fact becomes no fresher, and gets no more sources.
     memory_id, is_new = keep.keep_new(
         tx,
         scope,
         found.draft,
-        source_ids=sorted(_sources(tx, found.events)),
-        replaces=replaces,
+        source_ids=sorted(sources),
+        replaces=[memory.id for memory in named if not known.is_sure(memory)],
         names=found.entities,
         now=night.now,
         new_id=night.new_id,
     )
     if memory_id is None:
         return "refused"
-    return memory_id if is_new else "known"
+    if not is_new:
+        return "known"
+    memories.set_parents(tx, memory_id, [event.id for event in found.events])
+    return "facts"
 
 
 # The remaining work -------------------------------------------------------------------------------------------------
@@ -266,8 +238,8 @@ def _taken_back(reader: Reader, owner_id: int) -> set[int]:
     """Returns the events whose compression a person has undone."""
     return {
         memory_id
-        for undone in runs.undone(reader, _NAME, owner_id)
-        for memory_id, changed in Journal.from_json(undone).changed.items()
+        for journal in undone(reader, _NAME, owner_id)
+        for memory_id, changed in journal.changed.items()
         if "compressed_at" in changed
     }
 

@@ -11,9 +11,8 @@ from functools import partial
 from typing import Final
 
 from memory import keys, profile
-from memory.jobs import runs
+from memory.jobs.asking import undone
 from memory.jobs.base import Job, Night, Step
-from memory.jobs.journal import Journal
 from memory.scope import Scope
 from memory.store import fading, memories, scopes
 from memory.store.database import Reader, Transaction
@@ -48,11 +47,7 @@ def _due(reader: Reader, scope: Scope, night: Night) -> list[Memory]:
     faded = fading.faded(reader, scope, now=night.now)
     if not faded:
         return []
-    wanted = {
-        memory_id
-        for done in runs.undone(reader, _NAME, scope.writes_to)
-        for memory_id in Journal.from_json(done).changed
-    }
+    wanted = frozenset[int]().union(*(journal.changed for journal in undone(reader, _NAME, scope.writes_to)))
     return [memory for memory in faded if memory.id not in wanted]
 
 

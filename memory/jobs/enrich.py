@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 from memory.jobs import refusals, runs
-from memory.jobs.base import Job, Night, Step, halves, suspects_apart
-from memory.jobs.journal import Journal
+from memory.jobs.asking import RowQuestion, undone
+from memory.jobs.base import Job, Night, Step
 from memory.learn import entities as finding
 from memory.learn.answer import Unreadable, read_entities, read_object
 from memory.learn.entities import Reads
@@ -65,8 +65,13 @@ def job(trained: Callable[[], Reads | None]) -> Job:
         latin = memories.by_ids(reader, scope, share.latin[owner_id])
         size = min(_ASK_BYTES, night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS))
         waiting = memories.by_ids(reader, scope, share.other[owner_id])
-        fresh, suspects = suspects_apart(waiting, lambda memory: memory.id, refusals.suspected(reader, _NAME))
-        asked = [_asking(some, scope, night) for some in (*_batches(fresh, size), *([one] for one in suspects))]
+        question = RowQuestion(
+            job=_NAME,
+            row=lambda memory: memory.id,
+            request=_request,
+            carry_out=partial(_take_in, scope=scope, now=night.now),
+        )
+        asked = map(question.about, question.portions(reader, waiting, line=_text, size=size, most=_NOTES))
         left = share.left[owner_id]
         # Comes last: it may take seconds, after which the database would end any further reading here.
         found = reads([_text(memory) for memory in latin]) if reads is not None and latin else []
@@ -147,8 +152,7 @@ def _waiting(reader: Reader, night: Night) -> Iterator[tuple[int, int, str]]:
 
 def _taken_back(reader: Reader, owner_id: int) -> frozenset[int]:
     """Returns the memories whose links a person has undone."""
-    undone = runs.undone(reader, _NAME, owner_id)
-    return frozenset(memory_id for done in undone for memory_id in Journal.from_json(done).touched)
+    return frozenset[int]().union(*(journal.touched for journal in undone(reader, _NAME, owner_id)))
 
 
 def _text(memory: Memory) -> str:
@@ -156,34 +160,17 @@ def _text(memory: Memory) -> str:
     return memory.value[:_CHARS]
 
 
-def _batches(waiting: Iterable[Memory], size: int) -> Iterator[list[Memory]]:
-    some: list[Memory] = []
-    for memory in waiting:
-        if some and (len(some) == _NOTES or sum(len(_text(one).encode()) for one in [*some, memory]) > size):
-            yield some
-            some = []
-        some.append(memory)
-    if some:
-        yield some
-
-
 def _linking(read: Sequence[Memory], found: Sequence[Sequence[Named]], scope: Scope, night: Night) -> Step:
     by_id = {memory.id: names for memory, names in zip(read, found, strict=True)}
     return Step(carry_out=lambda tx, _answer: _link(tx, scope, by_id, now=night.now))
 
 
-def _asking(read: Sequence[Memory], scope: Scope, night: Night) -> Step:
+def _request(read: Sequence[Memory]) -> ModelRequest:
     notes = [json.dumps({"n": n, "note": _text(memory)}, ensure_ascii=False) for n, memory in enumerate(read, start=1)]
-    request = ModelRequest(instructions=INSTRUCTIONS, material="\n".join(["NOTES:", *notes]), max_tokens=_ANSWER_TOKENS)
-    return Step(
-        request=request,
-        carry_out=partial(_take_in, read=read, scope=scope, now=night.now),
-        about=tuple(memory.id for memory in read),
-        instead=lambda: [_asking(half, scope, night) for half in halves(read)],
-    )
+    return ModelRequest(instructions=INSTRUCTIONS, material="\n".join(["NOTES:", *notes]), max_tokens=_ANSWER_TOKENS)
 
 
-def _take_in(tx: Transaction, answer: str, *, read: Sequence[Memory], scope: Scope, now: int) -> Mapping[str, int]:
+def _take_in(tx: Transaction, answer: str, read: Sequence[Memory], *, scope: Scope, now: int) -> Mapping[str, int]:
     """Links the names a model returned; a note missing from its answer has no names. Raises `Unreadable`."""
     numbers = {str(n): memory for n, memory in enumerate(read, start=1)}
     try:

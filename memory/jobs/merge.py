@@ -13,25 +13,25 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from memory import keys, profile
-from memory.jobs import known, loss, refusals, runs
-from memory.jobs.base import Job, Night, Step, halves
-from memory.jobs.journal import Journal
+from memory.jobs import known, loss, runs
+from memory.jobs.asking import RowQuestion, portions, since, undone
+from memory.jobs.base import Job, Night, Step
 from memory.jobs.loss import Merge, Statement
 from memory.learn import extract, keep
-from memory.learn.answer import Words, read_object
+from memory.learn.answer import Words, items, read_object
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
 from memory.store import entities, erasure, lineage, memories, scopes
-from memory.store.database import Reader, Row, Transaction, walled
-from memory.store.memories import LIVE, Draft, Memory
+from memory.store.database import Reader, Transaction, walled
+from memory.store.memories import LIVE, Memory
 from memory.text.guard import injection_flags
 from memory.text.things import thing
 
@@ -83,14 +83,41 @@ def _owners(reader: Reader, night: Night) -> list[int]:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Facts:
+    """An owner's facts that may be merged, with when they were `created` and which of them are `merged` already.
+
+    `last` is the time of the last run over them, or -1; all are looked at `anew` if something was forgotten since.
+    """
+
+    rows: Rows
+    created: Mapping[int, int]
+    merged: frozenset[int]
+    last: int
+    anew: bool
+
+    def is_new(self, memory_id: int, seen: int) -> bool:
+        return memory_id not in self.merged and self.created[memory_id] > seen
+
+
 @walled
-def _mergeable(reader: Reader, scope: Scope) -> list[Row]:
-    """Returns the owner's facts that may be merged, as rows of id, created_at and whether they are `merged` already."""
+def _facts(reader: Reader, scope: Scope, *, left_alone: set[int]) -> _Facts:
     within = scope.predicate("m")
-    return reader.all(
+    rows = reader.all(
         f"select m.id, m.created_at, {_MERGED} as merged from memories m"
         f" where m.owner_id = ? and {_MERGEABLE} and {within.sql}",
         (scope.writes_to, *within.parameters),
+    )
+    ids = sorted(row["id"] for row in rows if row["id"] not in left_alone)
+    # Facts told while the model reads are looked at the next time.
+    last = runs.last_begun(reader, _NAME, scope.writes_to)
+    return _Facts(
+        rows=[memory for memory in memories.by_ids(reader, scope, ids) if _may_be_merged(memory)],
+        created={row["id"]: row["created_at"] for row in rows},
+        merged=frozenset(row["id"] for row in rows if row["merged"]),
+        last=-1 if last is None else last,
+        # Forgetting has taken merged rows apart.
+        anew=last is not None and erasure.forgotten_since(reader, scope.writes_to, last),
     )
 
 
@@ -116,27 +143,29 @@ JOB: Final = Job(name=_NAME, owners=_owners, steps=_steps)
 
 def _work(reader: Reader, scope: Scope, night: Night) -> list[Step]:
     """Returns the work for one owner, except the profile."""
-    left_alone = {
-        memory_id
-        for record in runs.undone(reader, _NAME, scope.writes_to)
-        for memory_id in Journal.from_json(record).changed
-    }
-    left_alone |= _unclear(reader, scope)
+    left_alone = _unclear(reader, scope).union(*(each.changed for each in undone(reader, _NAME, scope.writes_to)))
     spent = _spent_events(reader, scope, by=night.now - _EVENTS_STAY_MS)
     spent = [event_id for event_id in spent if event_id not in left_alone]
     steps = [
         Step(carry_out=partial(_archive_events, scope=scope, night=night, event_ids=spent[start : start + _AT_ONCE]))
         for start in range(0, len(spent), _AT_ONCE)
     ]
-    repeated = _repeated(reader, scope, left_alone)
+    facts = _facts(reader, scope, left_alone=left_alone)
+    repeated = _repeated(facts)
     # Wordings of one name first, else some of them are merged with facts of their category, and the others are left.
     named = [rows for rows in repeated if thing(rows[0].key, rows[0].value) is not None]
     steps += [_joining(rows, scope, night) for rows in named]
-    set_aside = refusals.set_aside(reader, _NAME)
-    for rows in _due(reader, scope, night, left_alone):
-        readable = [memory for memory in rows if memory.id not in set_aside]
+    question = RowQuestion[Memory](
+        job=_NAME,
+        row=lambda memory: memory.id,
+        request=_request,
+        carry_out=partial(_merge, scope=scope, night=night),
+        least=_WORTH_ASKING,
+    )
+    for rows in _due(reader, scope, night, facts):
+        readable = question.readable(reader, rows)
         if night.model and len(readable) >= _WORTH_ASKING:
-            steps.append(_asking(readable, scope, night))
+            steps.append(question.about(readable))
         elif any(len(group) > 1 for group in _alike(rows)):
             steps.append(_joining(rows, scope, night))
     # Rows that the model has merged by then are gone.
@@ -156,81 +185,42 @@ def _joining(rows: Rows, scope: Scope, night: Night) -> Step:
     return Step(carry_out=partial(_join, scope=scope, night=night, row_ids=[row.id for row in rows]))
 
 
-def _asking(rows: Rows, scope: Scope, night: Night) -> Step:
-    parts = halves(rows) if len(rows) >= 2 * _WORTH_ASKING else []
-    return Step(
-        request=_request(rows),
-        carry_out=partial(_merge, scope=scope, night=night, shown={memory.short_id: memory.id for memory in rows}),
-        about=tuple(memory.id for memory in rows),
-        instead=lambda: [_asking(half, scope, night) for half in parts],
-    )
-
-
-def _repeated(reader: Reader, scope: Scope, left_alone: set[int]) -> list[Rows]:
+def _repeated(facts: _Facts) -> list[Rows]:
     """Returns groups of facts that say the same in different categories or topics, with something new in them."""
-    told = {row["id"]: row for row in _mergeable(reader, scope)}
-    last, anew = _last(reader, scope)
     about: dict[tuple[object, ...], dict[int, Memory]] = {}
-    for memory in memories.by_ids(reader, scope, sorted(told)):
-        if memory.id not in left_alone and _may_be_merged(memory):
-            about.setdefault((*known.about(memory), memory.unsure), {})[memory.id] = memory
+    for memory in facts.rows:
+        about.setdefault((*known.about(memory), memory.unsure), {})[memory.id] = memory
     return [
         [rows[one] for one in group]
         for rows in about.values()
         for group in loss.near_each_other({memory.id: _statement(memory) for memory in rows.values()})
         if len({_group(rows[one]) for one in group}) > 1
-        and any(anew or (not told[one]["merged"] and told[one]["created_at"] > last) for one in group)
+        and any(facts.anew or facts.is_new(memory_id, facts.last) for memory_id in group)
     ]
 
 
-def _due(reader: Reader, scope: Scope, night: Night, left_alone: set[int]) -> list[Rows]:
+def _due(reader: Reader, scope: Scope, night: Night, facts: _Facts) -> list[Rows]:
     """Returns the groups of an owner's facts that are worth looking at, large ones in parts, in a fixed order."""
-    told = {row["id"]: row for row in _mergeable(reader, scope)}
     groups: dict[tuple[object, ...], list[Memory]] = {}
-    for memory in memories.by_ids(reader, scope, sorted(told)):
-        if memory.id not in left_alone and _may_be_merged(memory):
-            groups.setdefault(_group(memory), []).append(memory)
-    last, anew = _last(reader, scope)
+    for memory in facts.rows:
+        groups.setdefault(_group(memory), []).append(memory)
+    size = night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS)
     due: list[Rows] = []
     for group in groups.values():
         rows = sorted(group, key=lambda memory: (memory.key, memory.id))
-        seen = -1 if anew else last
-        if len(rows) <= _SHOWN and not anew:
+        seen = -1 if facts.anew else facts.last
+        if len(rows) <= _SHOWN and not facts.anew:
             # If a run broke off, the rows it made of the group show that it was done; large ones may be half done.
-            made = [row for row in rows if told[row.id]["merged"] and told[row.id]["created_at"] > last]
-            seen = max([seen, *(told[row.id]["created_at"] for row in made if _is_of_its_group(reader, scope, row))])
-        for part in _parts(rows, night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS)):
-            fresh = [one for one in part if not told[one.id]["merged"] and told[one.id]["created_at"] > seen]
-            if fresh and len(part) > 1:
-                due.append(part)
+            made = [row for row in rows if row.id in facts.merged and facts.created[row.id] > facts.last]
+            seen = max([seen, *(facts.created[row.id] for row in made if _is_of_its_group(reader, scope, row))])
+        parts = portions(rows, _line, size=size, most=_SHOWN)
+        due += [part for part in parts if len(part) > 1 and any(facts.is_new(row.id, seen) for row in part)]
     return due
 
 
 def _is_of_its_group(reader: Reader, scope: Scope, memory: Memory) -> bool:
     """Returns whether a merged row was made of its own group alone, and not of facts that say the same elsewhere."""
     return {_group(part) for part in lineage.merged(reader, scope, memory)} == {_group(memory)}
-
-
-def _last(reader: Reader, scope: Scope) -> tuple[int, bool]:
-    """Returns the time of the last run over an owner's facts, or -1, and whether all are to be looked at again."""
-    # Facts told while the model reads are looked at the next time.
-    last = runs.last_begun(reader, _NAME, scope.writes_to)
-    # Forgetting since then has taken merged rows apart.
-    return (-1, False) if last is None else (last, erasure.forgotten_since(reader, scope.writes_to, last))
-
-
-def _parts(rows: Rows, size: int) -> list[list[Memory]]:
-    """Splits a group into parts that one question can show, in at most so many bytes."""
-    parts: list[list[Memory]] = []
-    left = 0
-    for memory in rows:
-        length = len(_line(memory).encode())
-        left -= length
-        if not parts or left < 0 or len(parts[-1]) == _SHOWN:
-            parts.append([])
-            left = size - length
-        parts[-1].append(memory)
-    return parts
 
 
 def _may_be_merged(memory: Memory) -> bool:
@@ -256,8 +246,7 @@ def _request(rows: Rows) -> ModelRequest:
 
 
 def _line(memory: Memory) -> str:
-    since = datetime.fromtimestamp(memory.valid_from / 1000, UTC).date().isoformat()
-    line = {"id": memory.short_id, "key": memory.key, "value": memory.value, "since": since}
+    line = {"id": memory.short_id, "key": memory.key, "value": memory.value, "since": since(memory)}
     return json.dumps(line, ensure_ascii=False)
 
 
@@ -271,15 +260,16 @@ class _Merged(BaseModel):
     value: Words = Field(min_length=1)
 
 
-def _merge(tx: Transaction, answer: str, *, scope: Scope, night: Night, shown: Mapping[str, int]) -> Mapping[str, int]:
+def _merge(tx: Transaction, answer: str, rows: Rows, *, scope: Scope, night: Night) -> Mapping[str, int]:
     """Merges the rows that the answer names, as far as nothing is lost.
 
     A statement about a row that has gone, changed hands or been replaced since it was shown is skipped: it may hold
     that row's words.
     """
+    shown = {memory.short_id: memory.id for memory in rows}
     there = {one.id: one for one in memories.by_ids(tx, scope, list(shown.values())) if _may_be_merged(one)}
     merges: list[Merge] = []
-    for item in _items(read_object(answer, "merged").get("merged")):
+    for item in items(_Merged, read_object(answer, "merged").get("merged"))[0]:
         ids = tuple(dict.fromkeys(shown[one] for one in _SHORT_ID.findall(item.ids) if one in shown))
         value = " ".join(extract.safe(item.value).split())
         if len(ids) > 1 and there.keys() >= set(ids) and len(value) <= _VALUE_LIMIT:
@@ -296,17 +286,6 @@ def _merge(tx: Transaction, answer: str, *, scope: Scope, night: Night, shown: M
     # Rows that say the same are merged, whatever the model's answer.
     merging += [(group, _joined(group)) for group in _alike(left) if len(group) > 1]
     return {**_written(tx, scope, night, merging), **({"refused": 1} if verdict.refused else {})}
-
-
-def _items(value: Any) -> list[_Merged]:
-    """Returns an answer's usable statements; no row can be in two, so there are at most half as many as rows."""
-    found: list[_Merged] = []
-    for one in value[:_SHOWN] if isinstance(value, list) else [value]:
-        try:
-            found.append(_Merged.model_validate(one))
-        except ValidationError:
-            continue
-    return found
 
 
 def _key(given: str, rows: Rows) -> str:
@@ -368,13 +347,8 @@ def _write(tx: Transaction, scope: Scope, night: Night, rows: Rows, statement: S
     newest = max(rows, key=lambda memory: (memory.learned_at, memory.id))
     # If categories differ, the one that lasts longest under the key decides.
     filed = max([row for row in rows if row.key == statement.key] or rows, key=_lasts)
-    draft = Draft(
-        kind="fact",
-        owner_id=newest.owner_id,
-        author_id=newest.author_id,
-        subject_id=newest.subject_id,
-        subject=newest.subject,
-        agent_id=newest.agent_id,
+    draft = memories.draft_of(
+        newest,
         category=filed.category,
         topic=filed.topic,
         key=statement.key,
@@ -382,9 +356,6 @@ def _write(tx: Transaction, scope: Scope, night: Night, rows: Rows, statement: S
         importance=max(memory.importance for memory in rows),
         confidence=min(memory.confidence for memory in rows),
         origin="derived",
-        learned_at=newest.learned_at,
-        local_date=newest.local_date,
-        valid_from=newest.valid_from,
     )
     ids = [memory.id for memory in rows]
     sources = sorted(frozenset().union(*lineage.source_ids(tx, ids).values()))

@@ -14,9 +14,9 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memory.jobs import refusals, runs
-from memory.jobs.base import Job, Night, Step, halves
-from memory.jobs.journal import Journal
+from memory.jobs import refusals
+from memory.jobs.asking import RowQuestion, undone
+from memory.jobs.base import Job, Night, Step
 from memory.learn import extract
 from memory.learn.answer import Numbers, Unreadable, Words, read_object
 from memory.learn.model import ModelRequest
@@ -68,22 +68,18 @@ def _steps(reader: Reader, scope: Scope, night: Night) -> list[Step]:
         return [Step(carry_out=lambda _tx, _answer: {"no_model": 1})]
     size = min(_MATERIAL_BYTES, night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS))
     shown = _material(reader, scope, new, size)
-    return [_step(shown, scope, night)] if shown else []
+    question = RowQuestion(
+        job=_NAME,
+        row=lambda memory: memory.id,
+        request=_request,
+        carry_out=partial(_keep, scope=scope, night=night),
+    )
+    return [question.about(shown)] if shown else []
 
 
-def _step(shown: Sequence[Memory], scope: Scope, night: Night) -> Step:
-    """Returns the step that concludes from these memories, or from half of them if a model refuses to read them all."""
+def _request(shown: Sequence[Memory]) -> ModelRequest:
     lines = [_line(memory, number) for number, memory in enumerate(shown, start=1)]
-    request = ModelRequest(
-        instructions=INSTRUCTIONS, material="\n".join(["MEMORIES:", *lines]), max_tokens=_ANSWER_TOKENS
-    )
-    ids = tuple(memory.id for memory in shown)
-    return Step(
-        request=request,
-        carry_out=partial(_keep, scope=scope, night=night, shown=ids),
-        about=ids,
-        instead=lambda: [_step(half, scope, night) for half in halves(shown)],
-    )
+    return ModelRequest(instructions=INSTRUCTIONS, material="\n".join(["MEMORIES:", *lines]), max_tokens=_ANSWER_TOKENS)
 
 
 JOB: Final = Job(name=_NAME, owners=_owners, steps=_steps)
@@ -106,12 +102,8 @@ def _new(reader: Reader, scope: Scope, night: Night) -> list[Memory]:
         return []
     # A reflection that a person has undone is not concluded from the same facts again. A fact that was being written
     # just then may count as one of these, and does no harm.
-    since = max((row for done in runs.undone(reader, _NAME, scope.writes_to) for row in _made(done)), default=0)
+    since = max((row for journal in undone(reader, _NAME, scope.writes_to) for row in journal.made), default=0)
     return found if sum(memory.id > since for memory in facts) >= _NEW_FACTS else []
-
-
-def _made(done: str) -> Sequence[int]:
-    return Journal.from_json(done).made
 
 
 def _material(reader: Reader, scope: Scope, new: Sequence[Memory], size: int) -> list[Memory]:
@@ -147,8 +139,9 @@ class _Insight(BaseModel):
     made_of: Numbers = Field(default=(), alias="from")
 
 
-def _keep(tx: Transaction, answer: str, *, scope: Scope, night: Night, shown: Sequence[int]) -> Mapping[str, int]:
+def _keep(tx: Transaction, answer: str, given: Sequence[Memory], *, scope: Scope, night: Night) -> Mapping[str, int]:
     """Keeps the conclusion, unless its parents have changed since or it says nothing that may be kept."""
+    shown = [memory.id for memory in given]
     read = _Insight.model_validate(read_object(answer, _KEY))
     value = beginning(" ".join(extract.safe(read.insight).split()), lambda text: len(text) <= LIMIT)
     parents = memories.by_ids(tx, scope, shown)

@@ -14,7 +14,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -26,14 +26,14 @@ from memory import keys, profile
 from memory.context import Context, anew, confined, in_read
 from memory.errors import MemoryFault, NotFound, StorageError
 from memory.jobs import compare, comparisons, compress, decay, enrich, journal, merge, reflect, refusals, runs, style
-from memory.jobs.base import FIGURES, Job, Night, Step
+from memory.jobs.base import FIGURES, Job, Night, Step, night_of
 from memory.jobs.comparisons import Why
 from memory.jobs.journal import Journal
 from memory.jobs.runs import OwnerResult, Run
 from memory.learn.agents import Agents
 from memory.learn.answer import Unreadable
 from memory.learn.learner import Learner
-from memory.learn.model import BudgetSpent, ModelAnswer, ModelFailed, RequestRefused, ample
+from memory.learn.model import BudgetSpent, ModelAnswer, ModelFailed, RequestRefused
 from memory.loops import reason_of
 from memory.recall import index
 from memory.scope import Scope
@@ -113,6 +113,39 @@ class _End:
     state: runs.State
     error: str | None
     again: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Work:
+    """A run's work for one owner: `noted` are the rows of questions refused before, `done` is the journal so far.
+
+    `smaller` counts the questions in the place of refused ones, `silent` those in a row without any answer. `refused`
+    are the smallest steps that failed, with their errors.
+    """
+
+    run: Run
+    night: Night
+    owner_id: int
+    noted: set[int]
+    done: Journal
+    is_reading: bool = False
+    smaller: int = 0
+    silent: int = 0
+    refused: list[tuple[Step, Exception]] = field(default_factory=list)
+
+    def has_failed_before(self, step: Step) -> bool:
+        return not self.noted.isdisjoint(step.about)
+
+    def instead_of(self, step: Step, error: Exception) -> Sequence[Step]:
+        """Returns smaller steps in the place of one that failed; if there are none, it counts as refused."""
+        # An answer that was no answer may be one the next time; what else failed fails again.
+        again = not isinstance(error, Unreadable) or self.run.attempts > 1 or self.has_failed_before(step)
+        most = _SMALLER if self.is_reading else _SMALLER_UNREAD
+        instead = step.instead() if again and self.smaller < most else ()
+        self.smaller += len(instead)
+        if not instead:
+            self.refused.append((step, error))
+        return instead
 
 
 async def latest_in(path: Path, database_url: str = "") -> list[RunProgress]:
@@ -409,70 +442,78 @@ class Jobs:
         if not steps:
             await self._database.write(partial(runs.drop_idle, run_id=run.id, owner_id=owner_id))
             return
-        done = await self._database.read(lambda reader: _record(reader, run.id, owner_id))
-        noted = await self._database.read(lambda reader: refusals.noted(reader, run.job))
+        work_left = _Work(
+            run=run,
+            night=night,
+            owner_id=owner_id,
+            noted=await self._database.read(lambda reader: refusals.noted(reader, run.job)),
+            done=await self._database.read(lambda reader: _record(reader, run.id, owner_id)),
+        )
         # What failed before comes last, so that it can't keep the rest from being read.
-        todo = deque(sorted(steps, key=lambda step: not noted.isdisjoint(step.about)))
-        refused, smaller, silent, is_reading = list[tuple[Step, Exception]](), 0, 0, False
-        while todo:
-            step, answer = todo.popleft(), None
-            try:
-                answer = await self._asked(step, night)
-                # Passed from step to step: reading it again for each step would take longer the more was done.
-                done = await self._database.write(
-                    partial(self._carried_out, run=run, owner_id=owner_id, step=step, answer=answer, before=done)
-                )
-                is_reading, silent = is_reading or answer is not None, 0
-            except StorageError:
-                raise
-            except BudgetSpent:
-                if refused:
-                    # Else the same rows would come first every night and use up its tokens.
-                    await self._note_refused(run, owner_id, [step for step, _ in refused], is_reading=is_reading)
-                raise
-            # Whatever is wrong with one question, its answer or its rows, the other steps are done.
-            except Exception as exc:
-                # The cost is booked even though the answer is unreadable.
-                if answer is not None:
-                    await self._database.write(partial(self._book, answer=answer, agent_id=run.agent_id, job=run.job))
-                log.warning("job.unread", job=run.job, owner=owner_id, rows=len(step.about), error=reason_of(exc))
-                silent += _is_silent(exc)
-                if _is_silent(exc) and (silent > _SILENT or not is_reading):
-                    # The model is down, or was so for these rows: next time the others come first.
-                    await self._note_refused(run, owner_id, [step], is_reading=False)
-                    raise
-                # An answer that was no answer may be one the next time; what else failed fails again.
-                again = not isinstance(exc, Unreadable) or run.attempts > 1 or not noted.isdisjoint(step.about)
-                most = _SMALLER if is_reading else _SMALLER_UNREAD
-                instead = step.instead() if again and smaller < most else ()
-                smaller += len(instead)
-                todo.extendleft(reversed(instead))
-                if not instead:
-                    refused.append((step, exc))
-        if refused:
-            await self._note_refused(run, owner_id, [step for step, _ in refused], is_reading=is_reading)
-            if not is_reading:
-                raise refused[-1][1]
-            failures.append(refused[-1][1])
+        todo = deque(sorted(steps, key=work_left.has_failed_before))
+        try:
+            while todo:
+                todo.extendleft(reversed(await self._done_or_smaller(work_left, todo.popleft())))
+        except BudgetSpent:
+            # Else the same rows would come first every night and use up its tokens.
+            await self._note_refused(work_left, [step for step, _ in work_left.refused])
+            raise
+        await self._note_refused(work_left, [step for step, _ in work_left.refused])
+        if work_left.refused:
+            _, last = work_left.refused[-1]
+            if not work_left.is_reading:
+                raise last
+            failures.append(last)
 
-    async def _note_refused(self, run: Run, owner_id: int, steps: Sequence[Step], *, is_reading: bool) -> None:
+    async def _done_or_smaller(self, work: _Work, step: Step) -> Sequence[Step]:
+        """Does a step. Returns the steps to do in its place if it failed.
+
+        Raises its error if the model gives no answers any more, and `BudgetSpent` and `StorageError`.
+        """
+        answer = None
+        try:
+            answer = await self._asked(step, work.night)
+            # Passed from step to step: reading it again for each step would take longer the more was done.
+            work.done = await self._database.write(partial(self._carried_out, work=work, step=step, answer=answer))
+            work.is_reading, work.silent = work.is_reading or answer is not None, 0
+        except (StorageError, BudgetSpent):
+            raise
+        # Whatever is wrong with one question, its answer or its rows, the other steps are done.
+        except Exception as exc:
+            run = work.run
+            # The cost is booked even though the answer is unreadable.
+            if answer is not None:
+                await self._database.write(partial(self._book, answer=answer, agent_id=run.agent_id, job=run.job))
+            log.warning("job.unread", job=run.job, owner=work.owner_id, rows=len(step.about), error=reason_of(exc))
+            work.silent += _is_silent(exc)
+            if _is_silent(exc) and (work.silent > _SILENT or not work.is_reading):
+                # The model is down, or was so for these rows: next time the others come first.
+                work.is_reading = False
+                await self._note_refused(work, [step])
+                raise
+            return work.instead_of(step, exc)
+        return ()
+
+    async def _note_refused(self, work: _Work, steps: Sequence[Step]) -> None:
         """Counts the smallest questions that a model refused for the memories in them.
 
         A model that has read nothing else may be the reason itself. It sets nothing aside that it had not refused
         before, beside others that it read.
         """
+        run = work.run
 
         def act(tx: Transaction) -> None:
             known = refusals.suspected(tx, run.job)
             # A question about more is no proof against any of its rows.
             small = [step for step in steps if not step.instead()]
-            meant = {row for step in small for row in step.about if is_reading or row in known}
+            meant = {row for step in small for row in step.about if work.is_reading or row in known}
             others = {row for step in steps for row in step.about} - meant
             refusals.note(tx, run.job, sorted(others), counted=False)
             if set_aside := refusals.note(tx, run.job, sorted(meant), counted=True):
-                runs.note(tx, run.id, owner_id, counts={"set_aside": set_aside}, undo=None)
+                runs.note(tx, run.id, work.owner_id, counts={"set_aside": set_aside}, undo=None)
 
-        await self._database.write(act)
+        if steps:
+            await self._database.write(act)
 
     @in_read
     def _steps(self, reader: Reader, work: Job, night: Night, owner_id: int) -> tuple[Scope, Sequence[Step]]:
@@ -488,13 +529,12 @@ class Jobs:
         agent_id, timezone = night.agent_id, night.timezone
         return await model.ask(step.request, self._database, agent_id=agent_id, timezone=timezone, now=self._now())
 
-    def _carried_out(
-        self, tx: Transaction, *, run: Run, owner_id: int, step: Step, answer: ModelAnswer | None, before: Journal
-    ) -> Journal:
-        """Carries out a step and records it together with `before`, the journal of the owner's earlier steps.
+    def _carried_out(self, tx: Transaction, *, work: _Work, step: Step, answer: ModelAnswer | None) -> Journal:
+        """Carries out a step and records it together with the journal of the owner's earlier steps.
 
         Returns the joined journal. If a person has undone the run meanwhile, the step is not carried out.
         """
+        run, owner_id, before = work.run, work.owner_id, work.done
         if runs.is_undone(tx, run.id, owner_id):
             if answer is not None:
                 self._book(tx, answer, agent_id=run.agent_id, job=run.job)
@@ -527,18 +567,7 @@ class Jobs:
         raise AssertionError("a preview is always rolled back")
 
     def _night(self, agent_id: int, day: str) -> Night:
-        agent = self._agents.by_id[agent_id]
-        model = agent.model
-        return Night(
-            agent_id=agent_id,
-            day=day,
-            timezone=agent.timezone,
-            now=self._now(),
-            new_id=self._new_id,
-            model=model is not None,
-            nightly=self._agents.nightly,
-            room=ample if model is None else model.room,
-        )
+        return night_of(self._agents, agent_id, day=day, now=self._now(), new_id=self._new_id)
 
     def _book(self, tx: Transaction, answer: ModelAnswer, *, agent_id: int, job: str) -> None:
         usage.add(tx, answer.spent, agent_id=agent_id, purpose=job, now=self._now())

@@ -15,9 +15,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-from memory.jobs import runs
+from memory.jobs.asking import undone
 from memory.jobs.base import Job, Night, Step
-from memory.jobs.journal import Journal
 from memory.learn.answer import Unreadable, read_object
 from memory.learn.model import ModelRequest
 from memory.learn.summed import is_refusal
@@ -244,7 +243,7 @@ def _is_taken_back(reader: Reader, scope: Scope, wanted: Collection[int], standi
 
     If there is to be no directive any more, returns whether exactly that end was undone.
     """
-    journals = [Journal.from_json(done) for done in runs.undone(reader, NAME, scope.writes_to, agent_id=scope.agent_id)]
+    journals = undone(reader, NAME, scope.writes_to, agent_id=scope.agent_id)
     if not wanted:
         ended = {row for journal in journals if not journal.made for row in journal.changed}
         return ended.issuperset(memory.id for memory in standing)

@@ -16,13 +16,12 @@ import structlog
 
 from memory.errors import StorageError
 from memory.jobs import style
-from memory.jobs.base import Night, Step
+from memory.jobs.base import Step, night_of
 from memory.learn.agents import Agents
-from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed, ample
+from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed
 from memory.loops import Loops
 from memory.store import scopes, usage
 from memory.store.database import Database, Reader, Transaction
-from memory.text.times import clock
 
 log = structlog.get_logger(__name__)
 
@@ -105,7 +104,7 @@ class StyleUpdates:
     async def _refresh_held(self, agent_id: int, owner_id: int) -> None:
         for _ in range(_TRIES):
             model = self._agents.model(agent_id)
-            steps = await self._database.read(partial(self._steps, agent_id=agent_id, owner_id=owner_id, model=model))
+            steps = await self._database.read(partial(self._steps, agent_id=agent_id, owner_id=owner_id))
             if not steps:
                 return
             for step in steps:
@@ -115,17 +114,8 @@ class StyleUpdates:
                     log.info("manner.done", owner=owner_id, by="model" if answer is not None else "rule")
                     return
 
-    def _steps(self, reader: Reader, *, agent_id: int, owner_id: int, model: BackgroundModel | None) -> Sequence[Step]:
-        timezone, now = self._agents.timezone(agent_id), self._now()
-        night = Night(
-            agent_id=agent_id,
-            day=clock.local_date(now, timezone).isoformat(),
-            timezone=timezone,
-            now=now,
-            new_id=self._new_id,
-            model=model is not None,
-            room=ample if model is None else model.room,
-        )
+    def _steps(self, reader: Reader, *, agent_id: int, owner_id: int) -> Sequence[Step]:
+        night = night_of(self._agents, agent_id, now=self._now(), new_id=self._new_id)
         scope = scopes.scope_of_owner(reader, owner_id, agent_id=agent_id)
         reader.confine(scope)
         return style.steps(reader, scope, night)

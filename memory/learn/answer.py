@@ -141,10 +141,10 @@ def read_answer(text: str) -> Answer:
             "The model's answer holds no JSON in the form that was asked for, so nothing was learned from it. "
             "It is asked again; if that goes on, name another model under background in the agent's file."
         )
-    facts, no_facts = _items(FactItem, found.get("facts"))
-    styles, no_styles = _items(StyleItem, found.get("styles"))
-    events, no_events = _items(Item, found.get("event") or found.get("events"))
-    entities, _ = _items(EntityItem, found.get("entities"))
+    facts, no_facts = items(FactItem, found.get("facts"))
+    styles, no_styles = items(StyleItem, found.get("styles"))
+    events, no_events = items(Item, found.get("event") or found.get("events"))
+    entities, _ = items(EntityItem, found.get("entities"))
     return Answer(
         facts=facts, styles=styles, events=events, entities=entities, dropped=no_facts + no_styles + no_events
     )
@@ -171,13 +171,13 @@ def read_object(text: str, *members: str) -> dict[str, Any]:
 
 def read_entities(value: Any) -> tuple[EntityItem, ...]:
     """Returns the usable names of a list in a model's answer, also those without a type."""
-    return _items(EntityItem, value)[0]
+    return items(EntityItem, value)[0]
 
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-def _items(model: type[_Model], value: Any) -> tuple[tuple[_Model, ...], int]:
+def items(model: type[_Model], value: Any) -> tuple[tuple[_Model, ...], int]:
     """Returns the valid items of `value`, and the number of invalid ones. A single object counts as a list of one."""
     if isinstance(value, dict):
         # Models also put items under names of their own: {"1": {...}, "2": {...}}.

@@ -122,12 +122,7 @@ def supersede(tx: Transaction, scope: Scope, old: Memory, new: Memory, *, now: i
 
     Only the meant part of a merged fact ends, and rows that repeat the old one end with it.
     """
-    draft = Draft(
-        kind="fact", owner_id=new.owner_id, author_id=new.author_id, subject_id=new.subject_id, subject=new.subject,
-        agent_id=new.agent_id, category=new.category, topic=new.topic, key=new.key, value=new.value,
-        importance=new.importance, confidence=new.confidence, origin=new.origin,
-        learned_at=new.valid_from, local_date=new.local_date,
-    )  # fmt: skip
+    draft = memories.draft_of(new, learned_at=new.valid_from)
     _close(tx, scope, [old], new.id, draft=draft)
     for owner_id, slot in sorted(filter(None, {_slot(scope, draft), _slot(scope, old)})):
         profile.refresh(tx, scope, owner_id, slot, now=now, new_id=new_id)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import string
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal, TypeAlias
 
 from memory.errors import NotFound
 from memory.scope import Scope
@@ -120,6 +120,12 @@ class Draft:
     valid_until: int | None = None
     superseded_by: int | None = None
     confirmed: bool = False
+
+
+def draft_of(memory: Memory, **changed: Any) -> Draft:
+    """Returns a draft that says the same as a memory, of the same people and time, except for the fields `changed`."""
+    kept = {field.name: getattr(memory, field.name) for field in fields(Draft)}
+    return Draft(**{**kept, "confirmed": False, "valid_until": None, "superseded_by": None, **changed})
 
 
 def insert(tx: Transaction, draft: Draft, *, new_id: Callable[[], str], now: int) -> int:
