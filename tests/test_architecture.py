@@ -140,15 +140,15 @@ VENDORS = {
 #: The most that `python -m bench.house` may count. Whoever brings a figure down writes the lower one here; a higher one
 #: needs a reason. Lines are rounded up to the next 500, and words to the next 50.
 MOST: dict[str, int] = {
-    "lines": 93_100,
+    "lines": 92_500,
     "test_lines": 100_600,
     "options": 147,
-    "long_functions": 20,
+    "long_functions": 11,
     "two_way_rooms": 0,
     "process_files": 19,
     "longest_file": 1_290,
-    "one": 2_220,
-    "found": 1_420,
+    "one": 1_950,
+    "found": 1_350,
     "said": 890,
     "shown": 450,
     "told": 450,
