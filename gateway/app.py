@@ -640,7 +640,8 @@ def _agent(spec: AgentSpec, models: Models, seconds: float) -> Agent:
     """Returns the agent of a spec. Its turns take at most `seconds` seconds."""
     if all(model.provider == "offline" for model in spec.models):
         # It never fails, so it needs no retries.
-        return Agent(spec=spec, provider=OfflineProvider(tokens, simplified, parts), offline=True)
+        offline = OfflineProvider(tokens, simplified, parts)
+        return Agent(spec=spec, provider=offline, offline=True, asks=offline.asks)
     gauge = _gauge(spec.models)
     return Agent(spec=spec, provider=models.chain(spec.models, seconds=seconds), offline=False, gauge=gauge)
 

@@ -11,7 +11,6 @@ import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import product
 from pathlib import Path
 from types import FrameType
 
@@ -109,13 +108,11 @@ def test_no_mixture_of_units_takes_a_reader_long(units: list[str]) -> None:
 def test_no_word_of_a_table_of_times_explodes(code: str) -> None:
     """A loop in a pattern that can take a word in two ways doubles the time with each repetition."""
     source = languages.source(code, "times")
-    names = (f"memory.text.times.phrases.read_time:{code}", "memory.text.times.spans.spans")
-    for reader, word in product(
-        (reader for reader in READERS if reader.name in names), sorted(set(re.findall(r"[^\W_]+", tables.fold(source))))
-    ):
+    reader = next(one for one in READERS if one.name == f"memory.text.times.phrases.read_time:{code}")
+    for word in sorted(set(re.findall(r"[^\W_]+", tables.fold(source)))):
         for unit in (word, f"{word} "):
             took = least(reader, repeated_to(80, unit), below=reader.seconds)
-            assert took <= reader.seconds, f"{reader.name}: {unit!r}: {took:.3f} s"
+            assert took <= reader.seconds, f"{unit!r}: {took:.3f} s"
     assert not phrases.is_request("", language=code)
 
 

@@ -10,24 +10,25 @@ the transaction that commits its answer. A refusal is a `MemoryFault`, and `Text
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Final, Literal, get_args
 
 from pydantic import BaseModel, Field, model_validator
 
 from gateway.wording.parts import part_of
-from memory.browse.browse import LISTED, Shelf
+from memory.browse.browse import LISTED, TIERS, Shelf
 from memory.chat.edits import Edits
 from memory.context import Context
 from memory.errors import MemoryFault, NotFound
+from memory.filters import Filters
 from memory.filters import Name as FilterName
 from memory.forgetting.choose import Selection
 from memory.forgetting.forgetting import ForgetPreview
 from memory.people.keyring import KeyScope
 from memory.recall.search import Hit
 from memory.service import Service
-from memory.store.memories import Memory
+from memory.store.memories import Kind, Memory
 from memory.store.questions import Question
 
 #: The purpose of the stored question whether to forget, its answers, and the one that a plain "yes" means.
@@ -158,19 +159,25 @@ class Action:
     destructive: bool = False
 
 
+def kinds(filters: Filters) -> Sequence[Kind]:
+    """Returns the kinds that are listed: derived kinds only if a filter names a category."""
+    named = any(given.name == "category" for given in filters.given)
+    return [kind for tier in TIERS.values() for kind in tier] if named else LISTED
+
+
 async def search(memory: Service, context: Context, given: SearchMemory) -> list[Hit]:
     """Returns hits or, without words to look for, the memories that meet the filters. Raises `UnreadFilter`."""
     filters = await memory.browse.filters(context, given.filters, group_of=part_of)
     if query := given.query.strip():
         return await memory.browse.search(context, query, limit=given.most, filters=replace(filters, words=query))
-    shelf = await memory.browse.shelf(context, LISTED, filters=filters, limit=given.most, page=1)
+    shelf = await memory.browse.shelf(context, kinds(filters), filters=filters, limit=given.most, page=1)
     return [Hit(score=1.0, memory=row) for row in shelf.memories]
 
 
 async def listing(memory: Service, context: Context, given: ListMemories) -> Shelf:
     """Returns a page of memories. Raises `UnknownFilter` and `UnreadFilter`."""
     filters = await memory.browse.filters(context, given.filter, group_of=part_of)
-    return await memory.browse.shelf(context, LISTED, filters=filters, limit=given.limit, page=given.page)
+    return await memory.browse.shelf(context, kinds(filters), filters=filters, limit=given.limit, page=given.page)
 
 
 async def preview(memory: Service, context: Context, given: OneMemory) -> ForgetPreview:

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from gateway.actions.memory import kinds
 from gateway.commands import learning, lines, pages
 from gateway.commands.call import Call, excerpt
 from gateway.wording.parts import ListedPart, part_of
-from memory.browse.browse import LISTED, TIERS
+from memory.browse.browse import LISTED
 from memory.filters import NO_FILTERS, Filter, Filters
 from memory.recall.recall import shares
 from memory.recall.search import Hit
@@ -61,9 +62,9 @@ async def list_page(call: Call, page: int, part: ListedPart | None = None, filte
     """
     texts = call.texts
     category = "" if part is None else part.category
-    kinds = _kinds(filters) if part is None else part.kinds
+    listed = kinds(filters) if part is None else part.kinds
     shelf = await call.memory.browse.shelf(
-        call.context, kinds, category=category, filters=filters, limit=pages.SIZE, page=page
+        call.context, listed, category=category, filters=filters, limit=pages.SIZE, page=page
     )
     count = max(1, -(-shelf.total // pages.SIZE))
     if page > count and call.inbound.pressed is None:
@@ -88,12 +89,6 @@ async def list_page(call: Call, page: int, part: ListedPart | None = None, filte
     await pages.show(call, shown, turns)
 
 
-def _kinds(filters: Filters) -> Sequence[Kind]:
-    """Returns the kinds that are listed: derived kinds only if a filter names a category."""
-    named = any(one.name == "category" for one in filters.given)
-    return [kind for kinds in TIERS.values() for kind in kinds] if named else LISTED
-
-
 def _next(filters: Filters, asked: str, page: int) -> str:
     """Returns the text to type for a page: its number follows the words, and filters come last."""
     if not filters.given:
@@ -102,7 +97,7 @@ def _next(filters: Filters, asked: str, page: int) -> str:
 
 
 async def _listed(call: Call, filters: Filters) -> int:
-    shelf = await call.memory.browse.shelf(call.context, _kinds(filters), filters=filters, limit=1, page=1)
+    shelf = await call.memory.browse.shelf(call.context, kinds(filters), filters=filters, limit=1, page=1)
     return shelf.total
 
 

@@ -17,12 +17,12 @@ from aiohttp import web
 
 from channels.base import Place, rows
 from channels.web import PageItem
+from gateway.actions.memory import kinds
 from gateway.config.loading import WEB_PREFIX
 from gateway.page.site import Refused, Visit
 from gateway.page.visitors import FORMS
 from gateway.wording import phrases
 from gateway.wording.parts import part_of
-from memory.browse.browse import LISTED, TIERS
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
 from memory.filters import Filters
 from memory.recall.recall import shares
@@ -119,9 +119,7 @@ async def _found(visit: Visit, query: str, page: int, state: Literal["", "pinned
         return {"why": visit.texts.unread(exc)}
     if filters.words and not state:
         return await _searched(visit, filters)
-    named = any(one.name == "category" for one in filters.given)
-    kinds = [kind for tier in TIERS.values() for kind in tier] if named else LISTED
-    shelf = await browse.shelf(visitor.context, kinds, filters=filters, state=state, limit=PAGE, page=page)
+    shelf = await browse.shelf(visitor.context, kinds(filters), filters=filters, state=state, limit=PAGE, page=page)
     bare = not (query or state)
     return {
         "groups": _grouped(visit, shelf.memories),

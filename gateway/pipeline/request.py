@@ -89,7 +89,7 @@ class Agent:
     """A configured agent that is ready to answer. `offline` is true if it has no language model.
 
     `gauge` tells how much its models can read, `sources` provide the tools that are not ours. `skills` are instructions
-    that it can read.
+    that it can read. `asks` tells whether a text in a language asks it anything, for an agent without a model.
     """
 
     spec: AgentSpec
@@ -98,6 +98,7 @@ class Agent:
     gauge: Gauge = field(default_factory=Gauge)
     sources: tuple[ToolSource, ...] = ()
     skills: tuple[Skill, ...] = ()
+    asks: Callable[[str, str], bool] | None = None
 
     async def foreign(self) -> tuple[ForeignTool, ...]:
         """Returns its tools that are not ours, those that are off included."""

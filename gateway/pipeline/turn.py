@@ -20,7 +20,6 @@ from agents import agent, skills
 from agents.budget import Allotment
 from agents.foreign import ForeignTool
 from agents.llm import ChatMessage, Completion, ModelError, OnText, ToolCall, calls_from_json, calls_to_json
-from agents.offline.provider import OfflineProvider
 from agents.tools import Tool
 from channels.base import Button, Channel
 from gateway.internet.tools import NAMES as WEB_TOOLS
@@ -662,12 +661,12 @@ def _closed(shown: str) -> str:
 
 def _may_ask(served: Agent, turn: Turn, language: Language) -> bool:
     """Returns whether an agent without a model may be asked something, in the person's language or in `language`."""
-    if not isinstance(served.provider, OfflineProvider):
+    if served.asks is None:
         return served.offline
     said = own_words("\n".join(message.text for message in turn.said))
     languages = {language, spoken(turn.context.speaker.language, language)}
     # Where the words don't show their language, that of earlier ones decides.
-    return told_by(said) is None or any(served.provider.asks(said, one) for one in languages)
+    return told_by(said) is None or any(served.asks(said, one) for one in languages)
 
 
 def _retry(turn: Turn, texts: Texts) -> tuple[Button, ...]:

@@ -22,6 +22,8 @@ _LINE: Final = 240
 #: line that signs it.
 _LETTER_LINE: Final = 60
 _NAMES: Final = 5
+#: The longest such line in Chinese or Japanese, in characters.
+_SHORT: Final = 20
 _SIGNED: Final = 4
 _GREETING_ENDS: Final = (",", "，", ":", "：", "!", "！", "、", "様", "。")
 
@@ -81,20 +83,27 @@ def _without_letters(text: str) -> str:
         plain = line.strip() if len(line) <= _LETTER_LINE else ""
         if begins is None:
             begins = place if _greets(plain) else None
-        elif listed("claims")["closes"].match(plain) and len(plain.split()) <= _NAMES:
+        elif _closes(plain):
             signed = place + 1 < len(lines) and len(lines[place + 1].split()) <= _SIGNED
             lines[begins : place + 1 + signed] = [f"{HOLE}\n"] * (place + 1 + signed - begins)
             begins = None
     return "".join(lines)
 
 
+def _closes(line: str) -> bool:
+    closing = listed("claims")["closes"].search(line)
+    if closing is None or len(line.split()) > _NAMES:
+        return False
+    return closing.start() == 0 or (_UNSPACED.search(line) is not None and len(line) <= _SHORT)
+
+
 def _greets(line: str) -> bool:
     """Returns whether a line greets somebody by name and says nothing else."""
     greeting = listed("claims")["greets"].search(line)
-    if greeting is None or not line.endswith(_GREETING_ENDS):
+    if greeting is None or not line.endswith((*_GREETING_ENDS, greeting.group())):
         return False
     if _UNSPACED.search(greeting.group()):
-        return True
+        return len(line) <= _SHORT
     return greeting.start() == 0 and 0 < len(_WORD.findall(line[greeting.end() :])) <= _NAMES
 
 

@@ -44,6 +44,8 @@ _QUOTE: Final = 24
 #: The most words and characters of a sentence without a verb that asks for a manner ("shorter!", 简短点).
 _FRAGMENT_WORDS: Final = 5
 _FRAGMENT: Final = 40
+#: The most words of a thing, or characters in scripts without spaces, that is no order.
+_THING: Final = 2
 #: The characters of an answer that are read for a yes and its conditions.
 _YES: Final = 160
 #: The messages and claims whose readings are kept: a model makes many claims of each message.
@@ -133,6 +135,21 @@ def manners_of(text: str) -> set[str]:
     return set(_with_opposites(frozenset(name for name, words in _manners().items() if words.search(plain)) - _ALWAYS))
 
 
+def passes_on(sentence: str, place: int | None = None) -> bool:
+    """Returns whether a sentence gives words to be told to another person, or a text to be written.
+
+    Those that begin at `place` are in question, else all behind a colon.
+    """
+    plain = _plain(sentence)
+    if any(not _begins("to_me", plain[match.end() :].lstrip(" -")) for match in _word("tells").finditer(plain)):
+        return True
+    head, colon, _ = plain.partition(":")
+    heeds = _has("heeds", head)
+    announces = _is_empty(_word("heeds").sub(" ", head)) and (heeds or _role_of(head) != "asks")
+    behind = place is None or place > len(head) or not _names_manner(head)
+    return bool(colon) and ((behind and not announces) or (_has("writes", head) and not heeds))
+
+
 def _with_opposites(names: Iterable[str]) -> frozenset[str]:
     return frozenset(names) | {_OPPOSITES[name] for name in names if name in _OPPOSITES}
 
@@ -169,7 +186,7 @@ def _wish(plain: str) -> list[_Contents]:
     if not (_has("talk", plain) or _names_manner(plain)) or _has("unreal", plain) or _has("vague", plain):
         return []
     place = _asked_at(plain)
-    if place is None or _passes_on(plain) or not _is_own(plain, place):
+    if place is None or passes_on(plain, place) or not _is_own(plain, place):
         return []
     if (_has("once", plain) or _has("tasks", plain)) and not _lasts(plain, standing=False):
         return []
@@ -214,15 +231,6 @@ def _is_own(plain: str, place: int) -> bool:
     return not _is_of_others(plain[start:place])
 
 
-def _passes_on(plain: str) -> bool:
-    """Returns whether a sentence gives words to be told to another person, or a text to be written."""
-    if any(not _begins("to_me", plain[match.end() :].lstrip(" -")) for match in _word("tells").finditer(plain)):
-        return True
-    head, colon, _ = plain.partition(":")
-    announces = _has("heeds", head) or _is_empty(head) or (_names_manner(head) and not _has("writes", head))
-    return bool(colon) and not announces
-
-
 def _lasts(plain: str, *, standing: bool = True) -> bool:
     """Returns whether a sentence speaks of all answers; `standing` counts what lasts by its nature, as a name does."""
     return _has("henceforth", plain) or _has("lasting", plain) or (standing and _has("standing", plain))
@@ -242,12 +250,14 @@ def _is_work(plain: str, names: frozenset[str]) -> bool:
         return True
     if _is_question(plain) and not _has("polite", plain):
         return not any(_manners()[name].search(plain) for name in names)
-    if _has("talk", plain) or _names_manner(plain):
+    unspaced = _UNSPACED.search(plain) is not None
+    if _names_manner(plain) or (_has("talk", plain) and not unspaced):
         return False
-    # A thing of some length may be an order with a verb that no list has: "Compare the two phones."
     full = [(segment, _role_of(segment)) for _, segment in _segments(plain) if not _is_empty(segment)]
-    long = [segment for segment, role in full if role == "thing" and len(segment[_opening(segment) :].split()) > 2]
-    return bool(long) or any(role == "asks" for _, role in full)
+    # A thing of some length may be an order with a verb that no list has: "Compare the two phones."
+    things = [segment[_opening(segment) :] for segment, role in full if role == "thing"]
+    longest = max((len(thing if unspaced else thing.split()) for thing in things), default=0)
+    return longest > _THING or any(role == "asks" for _, role in full) or (unspaced and _has("wants", plain))
 
 
 def _agreed(text: str, before: str) -> list[_Contents]:
@@ -259,6 +269,8 @@ def _agreed(text: str, before: str) -> list[_Contents]:
     yes = _word("agrees").match(plain)
     if yes is None or not _is_question(offer) or not _has("offers", offer) or _is_question(plain.partition(" ")[0]):
         return []
+    if _begins("joins", plain) and plain[yes.end() :].startswith(" "):  # "si" with no accent is "if" and "yes"
+        return []
     # 好 is a yes alone, and no yes as the beginning of a word.
     if _UNSPACED.match(plain) and len(re.split(r"[\W_]", plain, maxsplit=1)[0]) > len(yes.group()) + 2:
         return []
@@ -266,7 +278,7 @@ def _agreed(text: str, before: str) -> list[_Contents]:
     first = re.split(r"[.!?]", rest, maxsplit=1)[0]
     several = sum(words.search(offer) is not None for words in _manners().values()) > 1
     once = _has("once", first) or (_has("once", offer) and not _lasts(offer))
-    if once or _denials(first) or (several and _has("alternatives", offer)):
+    if once or _denials(first) or _list("claims")["rejects"].search(first) or (several and _has("alternatives", offer)):
         return []
     asked = [clause.read() for clause in _clauses(offer)]
     if _has("limits", rest):
@@ -618,7 +630,7 @@ _KANA: Final = re.compile("[\u3040-\u30ff]")
 _UNSPACED: Final = re.compile("[\u3040-\u9fff]+")
 _SIGNS: Final = " .!?,;:~-"
 _WOULD: Final = re.compile(r"(?<=\w)['’]d\b", re.IGNORECASE)
-_FEW_KANA: Final = re.compile("[\u3040-\u30ff]{1,2}")
+_FEW_KANA: Final = re.compile("[\u3040-\u309f]{1,2}")
 #: The lists of words behind which a verb orders nothing.
 _BEFORE_VERBS: Final = ("subjects", "you", "verbal")
 _SIGNS_PLAIN: Final[Mapping[int, int]] = str.maketrans("，。！？；：、（）—–…", ",.!?;:,()--.")

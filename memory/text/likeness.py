@@ -7,7 +7,6 @@ words.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 
@@ -47,8 +46,8 @@ class Surface:
 class Term:
     """A content word, number or character of a text.
 
-    Words that mean much the same have the same `word`. `denied` counts the negations up to the one that reaches this
-    word; 0 if none does. `counted` is the number right before it, as in "20 mg".
+    `denied` counts the negations up to the one that reaches this word; 0 if none does. `counted` is the number right
+    before it, as in "20 mg".
     """
 
     word: str
@@ -86,17 +85,16 @@ def differs_in_substance(a: str, b: str) -> bool:
     """Returns whether a number, date, name or negation differs, so that near-equal texts must not be taken for one.
 
     This is a guard, not a measure: it prefers a needless True (two rows instead of one) to a lost memory. Only what
-    shows on the surface counts: synonyms and rewordings make no difference.
+    shows on the surface counts.
 
     - Numbers: digits of any script, number words, Chinese numerals, weekdays, months, today, 明天 and so on.
     - Names: capitalised words, except at the start of a sentence, that the other text holds in no spelling; a subject
       exchanged at the start ("Anna likes", "Marta likes"); any Latin word inside Chinese or Japanese text. Names and
       numbers in another order differ too ("from Paris to Rome").
     - Negation: the number of negations and the negated words, in English, Chinese, Japanese and the commonest words of
-      other languages; an opposite made by prefix (able, unable); common English opposites (before, after; likes,
-      hates).
-    - Content words exchanged for others ("low salt diet", "low sugar diet"), unless they are known to mean the same;
-      words merely added or left out are wording. The order of Chinese characters counts as well, because no surface
+      other languages.
+    - Content words exchanged for others ("low salt diet", "low sugar diet"; "before", "after"), synonyms too; words
+      merely added or left out are wording. The order of Chinese characters counts as well, because no surface
       feature tells a surname, a direction or an opposite (前, 后) from any other character.
 
     Beyond their first 8,192 characters, texts differ unless they are equal.
@@ -111,7 +109,6 @@ def differs_in_substance(a: str, b: str) -> bool:
         or bool(left.names - right.words or right.names - left.words)
         or _subject_exchanged(left, right)
         or _reordered(left, right)
-        or _opposed(left, right)
         or _exchanged(left, right)
     )
 
@@ -189,20 +186,6 @@ def said(text: str) -> list[Term]:
     return telling.items
 
 
-def opposes(word: str, others: Collection[str]) -> bool:
-    """Returns whether `others` hold an opposite of a word of `said`, from a line of opposites or made by a prefix."""
-    line = f"{word.partition('.')[0]}." if word.startswith(_MEANING) else None
-    return any(
-        (line is not None and other != word and other.startswith(line))
-        or any(
-            len(short) > 2 and prefix + short == long
-            for prefix in _OPPOSING
-            for short, long in ((word, other), (other, word))
-        )
-        for other in others
-    )
-
-
 #: Without "one" and 一, which are articles more often than numbers, and "second", which is also a unit of time.
 _NUMBER_WORDS = {
     "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
@@ -239,43 +222,10 @@ _AFTER_NEGATION = listed("longer more any anymore really")
 _JOINING = listed("and but while though although whereas yet")
 _CLAUSE_END = frozenset(",.;:!?()[]\n|/")
 _CLAUSE_ENDS = str.maketrans({"。": ".", "」": ".", "「": "."})
-#: The first character of a term that stands for a group of words with much the same meaning; no word begins with it.
-_MEANING = "="
-_OPPOSING = ("un", "in", "im", "il", "ir", "dis", "non")
 _TITLES = listed("dr mr mrs ms prof st")
 #: Far more than the longest value of a memory.
 _COMPARED_CHARS = 8_192
 _AUXILIARIES = listed("is was has had will can")
-#: Words that exclude each other, one group a line; words between two bars mean much the same.
-_EXCLUSIVE = """
-    like love enjoy adore prefer favour favor | hate dislike avoid detest despise loathe
-    before | after
-    earlier early sooner | later late
-    start begin | stop end finish quit
-    buy bought purchase | sell sold
-    lend lent | borrow
-    give gave send sent | receive get got
-    increase raise more | decrease reduce lower less fewer
-    most | least
-    up above over | down below under
-    left | right
-    morning | noon afternoon | evening | night
-    north | south | east | west
-    hot warm | cold cool
-    older elder | younger
-    single | married | divorced | engaged | widowed
-    mother | father | sister | brother | son | daughter | wife | husband
-    win won | lose lost
-    arrive | leave
-    always | often | sometimes | rarely seldom
-    daily | weekly | monthly | yearly
-    hire | fire
-    open | close
-    big large | small little
-    high | low
-    long | short
-    breakfast | lunch | dinner supper
-"""
 #: Characters that don't change the statement of a Chinese sentence, and numerals, which are compared by value.
 _UNTELLING = frozenset("的地得了着著过過在是会會都就也还還很呢吧啊吗嗎把被之所一二三四五六七八九十百千万萬亿億两兩零〇")
 _HAN_CHARACTER = re.compile("[\u3400-\u9fff]")
@@ -310,12 +260,8 @@ class _Telling:
         elif stem(word) in stop_tokens() or word in _AFTER_NEGATION:
             self._number = ""
         else:
-            meant = _groups().get(stem(word))
             # A name isn't counted: "in 2024 Marta moved".
-            self._tell(
-                stem(word) if meant is None else f"{_MEANING}{meant[0]}.{meant[1]}",
-                counted="" if part[0].isupper() else self._number,
-            )
+            self._tell(stem(word), counted="" if part[0].isupper() else self._number)
 
     def reads_unspaced(self, run: str) -> None:
         """Reads a run of a script without spaces."""
@@ -393,16 +339,6 @@ def _reordered(left: Surface, right: Surface) -> bool:
     return [item for item in left.order if item in shared] != [item for item in right.order if item in shared]
 
 
-def _opposed(left: Surface, right: Surface) -> bool:
-    only_left, only_right = left.words - right.words, right.words - left.words
-    return _exclude_each_other(only_left, only_right) or any(
-        (len(word) > 2 and prefix + word in others)
-        for here, others in ((only_left, only_right), (only_right, only_left))
-        for word in here
-        for prefix in _OPPOSING
-    )
-
-
 def _exchanged(left: Surface, right: Surface) -> bool:
     """Returns whether words or Chinese characters were exchanged for others, or the characters were reordered."""
     if _telling(left, right) and _telling(right, left):
@@ -414,39 +350,14 @@ def _exchanged(left: Surface, right: Surface) -> bool:
 
 
 def _telling(this: Surface, other: Surface) -> set[str]:
-    """Returns the content words that only `this` holds, except those with a synonym in `other`."""
-    groups = _groups()
-    meant = {groups[word] for word in other.words if word in groups}
-    return {
-        word
-        for word in this.words - other.words - stop_tokens() - _beside_negation() - this.numbers - other.numbers
-        if groups.get(word) not in meant and not word.isdigit()
-    }
-
-
-def _exclude_each_other(only_left: frozenset[str], only_right: frozenset[str]) -> bool:
-    """Returns whether both sides have words from the same line of `_EXCLUSIVE`, but with different meanings."""
-    groups = _groups()
-    meanings = {groups[word] for word in only_left if word in groups}
-    others = {groups[word] for word in only_right if word in groups}
-    return any(line == other and side != turned for line, side in meanings for other, turned in others)
+    """Returns the content words that only `this` holds."""
+    own = this.words - other.words - stop_tokens() - _beside_negation() - this.numbers - other.numbers
+    return {word for word in own if not word.isdigit()}
 
 
 @cache
 def _beside_negation() -> frozenset[str]:
     return frozenset(map(stem, _NEGATIONS | _AFTER_NEGATION))
-
-
-@cache
-def _groups() -> dict[str, tuple[int, int]]:
-    """Returns `_EXCLUSIVE` as a map of stem → (line, meaning)."""
-    lines = _EXCLUSIVE.strip().splitlines()
-    return {
-        stem(word): (line, side)
-        for line, text in enumerate(lines)
-        for side, words in enumerate(text.split("|"))
-        for word in words.split()
-    }
 
 
 def _spelled_out(text: str) -> str:

@@ -65,6 +65,16 @@ class Restored:
     lost_key: bool
 
 
+#: What people and admins decided since a backup holds after it is restored: how it is read there and taken over here.
+_DECISIONS: tuple[tuple[Callable[[Reader], list[Row]], Callable[[Transaction, list[Row]], object]], ...] = (
+    (access.decided, access.take_over),
+    (people.opted_out, people.take_over_opt_outs),
+    (chats.silent_chats, chats.take_over_silence),
+    (reminding.moved_on, reminding.take_over),
+    (people.follow_ups_since, people.take_over_follow_ups),
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Since:
     """The replaced store's knowledge of the world, which has not gone back in time with the database."""
@@ -74,11 +84,7 @@ class _Since:
     waiting: frozenset[tuple[str, str, str]] = frozenset()
     unsent: dict[tuple[int, int], Row] = field(default_factory=dict)
     kept_by_channels: tuple[Row, ...] = ()
-    access: tuple[Row, ...] = ()
-    opted_out: tuple[Row, ...] = ()
-    silent_chats: tuple[Row, ...] = ()
-    reminders: tuple[Row, ...] = ()
-    follow_ups: tuple[Row, ...] = ()
+    decisions: tuple[list[Row], ...] = ()
     person_of: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
@@ -195,11 +201,7 @@ def _told(reader: Reader) -> _Since:
         waiting=frozenset(_update(row) for row in inbox.open_rows(reader) if row["state"] == "pending"),
         unsent={(row["id"], row["created_at"]): row for row in outbox.open_rows(reader)},
         kept_by_channels=tuple(access.all_kept(reader)),
-        access=tuple(access.decided(reader)),
-        opted_out=tuple(people.opted_out(reader)),
-        silent_chats=tuple(chats.silent_chats(reader)),
-        reminders=tuple(reminding.moved_on(reader)),
-        follow_ups=tuple(people.follow_ups_since(reader)),
+        decisions=tuple(read(reader) for read, _ in _DECISIONS),
         person_of={(row["platform"], row["user_id"]): row["person_id"] for row in people.all_identities(reader)},
     )
 
@@ -225,11 +227,8 @@ def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, in
     access.replace_kept(tx, () if since is None else since.kept_by_channels)
     unlinked = 0
     if since is not None:
-        access.take_over(tx, since.access)
-        people.take_over_opt_outs(tx, since.opted_out)
-        chats.take_over_silence(tx, since.silent_chats)
-        reminding.take_over(tx, since.reminders)
-        people.take_over_follow_ups(tx, since.follow_ups)
+        for (_, take_over), rows in zip(_DECISIONS, since.decisions, strict=True):
+            take_over(tx, rows)
         unlinked = _unlink(tx, since)
     chats.drop_snapshots(tx)
     return inbox, outbox, unlinked

@@ -56,6 +56,11 @@ class Terminal:
         return done.stdout.decode()
 
 
+@pytest.fixture
+def offline(tmp_path: Path) -> Terminal:
+    return Terminal(tmp_path)
+
+
 def test_another_person_at_the_terminal_knows_nothing_of_the_first(offline: Terminal) -> None:
     """`--as` is another person, with a memory of their own."""
     offline.chat("I live in Lisbon", person="ada")

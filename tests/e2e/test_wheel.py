@@ -18,7 +18,7 @@ from tests.kit.patience import SECONDS
 pytestmark = pytest.mark.campaign
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("gateway", "channels", "memory", "agents")
+PACKAGES = ("gateway", "channels", "memory", "agents", "languages")
 
 
 def run(*command: str | Path, home: Path | None = None, said: str = "") -> str:

@@ -74,6 +74,9 @@ async def test_a_search_takes_filters_with_words_or_without(home: House) -> None
     assert await search(category="health") == ["peanuts"]
     assert await search(query="where do I live", category="health") == []
     assert await search(until="2020") == []
+    # What is made of others is listed where it is asked for, as in a chat.
+    listed = await home.ask("GET", "/v1/memories?filter=category:profile", key)
+    assert {row["kind"] for row in listed.json()["results"]} == {"profile"}
     empty = await home.ask("POST", "/v1/memories/search", key, {"query": " "})
     assert (empty.status_code, empty.json()["error"]["code"]) == (400, "invalid_request")
     unread = await home.ask("POST", "/v1/memories/search", key, {"since": "never"})

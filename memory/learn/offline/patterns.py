@@ -27,6 +27,7 @@ from memory.learn.offline import clauses, en, zh
 from memory.learn.offline.appointments import appointment
 from memory.learn.offline.rules import HAN, EarlierClauses, Pair, Phrase, is_keepable, still_nameless
 from memory.learn.own_words import own_words
+from memory.learn.wishes import passes_on
 from memory.text.language import language_of
 from memory.text.sentences import parts
 
@@ -152,7 +153,8 @@ def _in_clauses(text: str, code: Language, today: date) -> Iterator[tuple[Langua
             return
         found: Iterator[tuple[Language, Pair]] = ((code, pair) for pair in clauses.pairs(sentence, code))
         dated = _with_appointment(found, sentence, today, code)
-        yield from ((code, pair) for code, pair in dated if is_keepable(pair.value))
+        kept = ((code, pair) for code, pair in dated if is_keepable(pair.value))
+        yield from (fact for fact in kept if fact[1].key != "called" or not passes_on(sentence))
 
 
 def _with_appointment(

@@ -28,8 +28,8 @@ class Days(NamedTuple):
 InYear: TypeAlias = Callable[[int], Days]
 
 #: The days of a unit, roughly.
-_LENGTHS: Final = {"day": 1, "week": 7, "month": 30, "quarter": 91, "year": 365, "decade": 3652}
-_MONTHS: Final = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
+_LENGTHS: Final = {"day": 1, "week": 7, "month": 30, "year": 365}
+_MONTHS: Final = {"month": 1, "year": 12}
 _FIXED_HOLIDAYS: Final = {
     "christmas_eve": (12, 24), "christmas": (12, 25), "boxing": (12, 26), "new_year": (1, 1), "new_years_eve": (12, 31),
     "valentine": (2, 14), "halloween": (10, 31), "epiphany": (1, 6), "labour": (5, 1), "all_saints": (11, 1),
@@ -74,10 +74,8 @@ def year_at(year: int) -> Days:
 
 
 def whole(today: date, steps: int, unit: str) -> Days:
-    """Returns the day, week, weekend, month, quarter or year that is `steps` after the one of `today`."""
+    """Returns the week, weekend, month, quarter or year that is `steps` after the one of `today`."""
     match unit:
-        case "day":
-            return a_day(today + timedelta(days=steps))
         case "week":
             return week_at(today, steps)
         case "weekend":

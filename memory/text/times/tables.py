@@ -3,7 +3,9 @@
 A table (`times.yaml` of a language) has words with their values, and for each meaning the patterns that express it:
 regular expressions in which `{unit}` is any word for a unit, `{weekday2}` a second weekday and `{weekday_long}` one of
 the words of that list, which belongs to `weekday`. `{date}` and `{length}` are anything that the table reads as a date
-or a length of time.
+or a length of time. `meanings` are for reminders, `spans` for the days that any text names: a pattern under a key with
+an exclamation mark may mean something else, and needs the words of `needs` beside it; `around` has those that change
+what a day means ("since") or join two ("to").
 
 Invariants: pure. `fold` keeps the length of a text, so that a match can be cut from the text as it was written.
 """

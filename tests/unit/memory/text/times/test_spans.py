@@ -25,6 +25,8 @@ PIECES = st.sampled_from(
         "Friday", "from ", "to ", "and ", "between ", "the ", "first week of ", "end of ", "Christmas", "summer", "Q1",
         "上", "个", "月", "周", "五", "三", "天", "前", "后", "去年", "年", "号", "日", "到", "以来", "最近", "几", "半", "底",
         "2023-05-07", "9999", "0", " ", "?", "。",
+        "letzte ", "Woche", "vor ", "dem ", "3. ", "Mai ", "bis ", "seit ", "la ", "semaine ", "dernière", "il y a ", "mois ",
+        "hace ", "dos ", "meses", "el ", "lunes ", "pasado", "先週", "の", "金曜日", "から", "まで", "末", "début ", "Anfang ", "24.12.",
     ]
 )  # fmt: skip
 

@@ -47,6 +47,7 @@ def days(first: str, last: str = "") -> tuple[date, date]:
         ("im Mai letzten Jahres", "im Mai letzten Jahres", "2025-05-01", "2025-05-31"),
         ("heute in einer Woche", "heute in einer Woche", "2026-11-28", "2026-11-28"),
         ("Anfang des Monats", "Anfang des Monats", "2026-11-01", "2026-11-10"),
+        ("lunch on Easter Sunday", "on Easter Sunday", "2026-04-05", "2026-04-06"),
         # French
         ("qu'ai-je dit hier ?", "hier", "2026-11-20", "2026-11-20"),
         ("entre le 3 et le 7 mai", "entre le 3 et le 7 mai", "2026-05-03", "2026-05-07"),
@@ -111,7 +112,7 @@ def test_the_times_of_questions_are_read_in_every_language(text: str, words: str
         "Guten Morgen, was machen wir hier?", "das ist schon so", "im Auto", "der Sommer ist schön", "jeden Freitag",
         "ich esse drei Mal am Tag", "mein Freund August", "ein Geschenk für Weihnachten",
         "j'ai été malade", "il est ici depuis", "la planète mars", "tous les lundis", "un mois de vacances",
-        "por la mañana", "la mañana es bonita", "los lunes", "me gusta el verano", "tengo dos semanas",
+        "vendredi saint", "domingo de ramos", "por la mañana", "la mañana es bonita", "los lunes", "me gusta el verano", "tengo dos semanas",
         "五月病", "三日間の旅行です", "毎週金曜日", "明日香さん", "夏が好きです", "日曜大工",
     ])  # fmt: skip
 def test_words_of_other_languages_that_only_look_like_a_time_give_none(text: str) -> None:
