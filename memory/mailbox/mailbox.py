@@ -404,7 +404,6 @@ class Mailbox:
         renamed = {key: rename(key) for key in {*known, *keys}}
         for key, new_key in renamed.items():
             chats.rename_session(tx, key, new_key)
-            self._database.share.rename(tx, key)
             tx.run(f"update outbox set session_key = ? where session_key = ? and {UNSENT}", (new_key, key))
             tx.run(
                 "update inbox set session_key = ?, payload = json_set(payload, '$.chat', ?)"

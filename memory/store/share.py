@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from memory.store.database import Reader, Transaction
+    from memory.store.database import Reader
 
 #: "taken": nobody held the session until now, so the work that an earlier holder left undone there is to be taken up.
 Held: TypeAlias = Literal["held", "taken", "elsewhere"]
@@ -86,9 +86,6 @@ class OwnShare:
 
         Raises `StorageError`.
         """
-
-    def rename(self, tx: Transaction, session_key: str) -> None:
-        """Lets go of a session that goes on under another key, within the transaction that gives it that key."""
 
     def on(self, topic: str, act: Callable[[str], None]) -> None:
         """Calls `act` with the data of each signal under `topic` from now on."""

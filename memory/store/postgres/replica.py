@@ -250,9 +250,6 @@ class Replica(OwnShare):
             )
             self._held |= ours.difference(left)
 
-    def rename(self, tx: Transaction, session_key: str) -> None:
-        tx.run("delete from lanes where session_key = ?", (session_key,))
-
     def _got(self, session_key: str) -> Held:
         if session_key in self._held:
             return "held"
