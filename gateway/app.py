@@ -223,7 +223,7 @@ def _store(
     """Returns an open store with what answers, delivers and works at night over it, for the agents that it serves."""
     limits, attachments = config.settings.limits, config.settings.attachments
     language = config.agents[config.default_agent].language
-    delivery = Delivery(memory.mailbox, channels, language=language, now=runtime.now)
+    delivery = Delivery(memory.mailbox, channels, share=memory.share, language=language, now=runtime.now)
     turns = TurnRunner(
         memory,
         limits=Limits(
@@ -328,7 +328,7 @@ async def answering(
         ):
             yield router
     finally:
-        taken_for_dead = any(store.memory.mailbox.peers.lost.is_set() for store in roster.each_store)
+        taken_for_dead = any(store.memory.share.lost.is_set() for store in roster.each_store)
         await router.drain(seconds=0.0 if taken_for_dead else _STOP_SECONDS)
 
 

@@ -30,7 +30,7 @@ from gateway.ops.rights import open_to_others
 from gateway.wording.texts import Texts
 from memory.errors import SchemaTooNew, StorageError, StoreDamaged
 from memory.jobs.runner import latest_in
-from memory.store.server import Deployment, ServerState, Standby
+from memory.store.share import Deployment, ServerState, Standby
 from memory.transfer import backup, backups
 
 State = Literal["ok", "warning", "trouble"]
@@ -209,7 +209,7 @@ async def _deployment(config: Config, name: str, path: Path) -> AsyncIterator[Di
     yield Diagnosis(name, "ok", f"{found.engine} answers, with pgvector {server.vectors}")
     yield processes(name, found)
     stores = len(Stores.of(config, app.DEFAULT_DATABASE).names)
-    yield connections(name, server, processes=found.answering, each=CONNECTIONS * stores)
+    yield connections(name, server, processes=len(found.answering), each=CONNECTIONS * stores)
     yield durability(name, server, asked_for=config.settings.durability == "power-loss")
     for standby in server.standbys:
         yield following(name, standby)
@@ -217,9 +217,8 @@ async def _deployment(config: Config, name: str, path: Path) -> AsyncIterator[Di
 
 def processes(name: str, found: Deployment) -> Diagnosis:
     """Lists the processes that answer from a store, each with its sessions and duties."""
-    answering = [peer for peer in found.peers if peer.answers]
-    each = (f"{peer.id} ({', '.join([f'{peer.lanes} sessions', *peer.duties])})" for peer in answering)
-    text = f"{len(answering)} running: {', '.join(each)}" if answering else "none is running"
+    each = [f"{its.id} ({', '.join([f'{its.lanes} sessions', *its.duties])})" for its in found.answering]
+    text = f"{len(each)} running: {', '.join(each)}" if each else "none is running"
     return Diagnosis(f"{name}: processes", "ok", text)
 
 
