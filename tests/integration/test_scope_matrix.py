@@ -61,6 +61,7 @@ NOT_READING = {
     "Identities.known": "the same of who has spoken there before",
     "Identities.whose": "the same, for whoever runs the machine",
     "EditRequests.answer": "gives what a Desk method gave",
+    "OpenQuestions.before": "the same, and whether the bot spoke of a reminder last there",
     "OpenQuestions.cancel": _OWN,
     "Identities.chosen_agents": "names of agents, which the operator gave",
     "OpenQuestions.at": "ids; to the one who was asked only (test below)",
