@@ -772,7 +772,7 @@ _NO_FOOD = Phrase(
     re.IGNORECASE,
 )
 _NOT_OWNED = Phrase(
-    r"^(?:this|that|these|those|nothing|everything|it|my|lots|plenty)\b|\b(?:problem|question|issue|trouble|idea|dream"
+    r"^(?:this|that|these|those|nothing|everything|it|my|lots?|plenty|bit)\b|\b(?:problem|question|issue|trouble|idea|dream"
     r"|accident|loan|delivery|bus|taxi|cab|tram|lorry|forklift|appointment|key|crash|insurance|service|repair|rental"
     r"|rented|you|mistakes?|reservation|time|case|few|shares?|stocks?|tickets?|cold|bug)\b",
     re.IGNORECASE,
@@ -1152,6 +1152,9 @@ _RULES: tuple[Rule, ...] = (
           r"|leaving|meeting|running|hosting|quitting|retiring|graduating|heading|driving|planning|giving|doing"
           r"|attending|celebrating|changing|joining|switching|buying|selling|off|throwing|returning|presenting"
           r"|competing|playing|seeing|organi[sz]ing|expecting|turning|(?<=be )in|(?<=be )away)\b[^\n]{4,160}?)@GOAL"),
+    _rule(_plan, r"@I(?P<v>(?:fly\b|travel\b|return\b|move\b|drive (?!to work)|head (?!to bed)|go (?:back |over )?to "
+          r"(?!bed\b|sleep\b|work\b)|leave for (?!work\b)|(?:start|begin) (?:my (?!day\b)|at |a |the |school|uni"
+          r"|college|work\b)|retire\b|graduate\b|get married\b)[^\n]{4,160}?)@GOAL"),
     _rule(_plan, r"(?:@Ihave (?:an? |my |the |our )?|(?:my|our) )(?P<v>(?:[\w'-]+ ){0,3}(?:appointment|exams?|interview"
           r"|flight|meeting|trip|wedding|surgery|deadline|party|concert|marathon|race|presentation|vacation|holiday"
           r"|test|operation|anniversary|conference|date|reservation|visit|check-?up|finals|baby due"

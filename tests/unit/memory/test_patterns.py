@@ -101,6 +101,8 @@ ENGLISH: list[tuple[str, str]] = [
     ("my mum is a doctor and my dad is an engineer", "mother=doctor; father=engineer"),
     ("my name's Kofi, I'm Ghanaian and I speak Twi and English", "name=Kofi; nationality=Ghanaian; speaks=Twi; speaks=English"),
     ("I'm flying to Tokyo on Friday", "plan=flying to Tokyo on Friday (2026-11-27)"),
+    ("I fly to Rome on Friday", "plan=fly to Rome on Friday (2026-11-27)"),
+    ("We move to Bonn next week", "plan=move to Bonn next week (week of 2026-11-23)"),
     ("We're getting married in June", "plan=getting married in June"),
     ("Hey Remora, I'm Bruno from Recife. I'm 41 and work at Petrobras.", "name=Bruno; hometown=Recife; age=41; employer=Petrobras"),
     ("I'm in the Eastern time zone", "timezone=Eastern"),
