@@ -23,7 +23,7 @@ from gateway.ops.tally import BOUNDS, Durations
 from gateway.pipeline.store import Store
 from memory.chat.stats import StoreFigures
 from memory.errors import StorageError
-from memory.store.share import Deployment
+from memory.store.server import Deployment
 
 log = structlog.get_logger(__name__)
 

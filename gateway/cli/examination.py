@@ -30,7 +30,7 @@ from gateway.ops.rights import open_to_others
 from gateway.wording.texts import Texts
 from memory.errors import SchemaTooNew, StorageError, StoreDamaged
 from memory.jobs.runner import latest_in
-from memory.store.share import Deployment, ServerState, Standby
+from memory.store.server import Deployment, ServerState, Standby
 from memory.transfer import backup, backups
 
 State = Literal["ok", "warning", "trouble"]

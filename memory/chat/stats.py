@@ -22,7 +22,7 @@ from memory.scope import Scope
 from memory.store import history, memories, passages, people, usage
 from memory.store.chats import Session
 from memory.store.database import Database, Parameter, Reader, Row, Transaction
-from memory.store.share import Deployment
+from memory.store.server import Deployment
 from memory.store.usage import Spent
 from memory.text.times import clock
 

@@ -19,7 +19,8 @@ from typing import Any, Concatenate, Final, Literal, ParamSpec, Protocol, TypeAl
 
 from memory.scope import Scope
 from memory.store.sealing import Seal
-from memory.store.share import Deployment, OwnShare
+from memory.store.server import Deployment
+from memory.store.share import OwnShare
 from memory.store.sqlite.driver import Driver
 
 Durability: TypeAlias = Literal["process", "power-loss"]

@@ -18,7 +18,7 @@ from gateway.ops import health
 from gateway.pipeline.policy import Rules
 from gateway.serve import judge
 from memory.service import Service
-from memory.store.share import ServerState, Standby
+from memory.store.server import ServerState, Standby
 from tests.kit import postgres
 from tests.kit.fakes import Clock
 from tests.kit.patience import SECONDS, until

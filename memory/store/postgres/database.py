@@ -48,7 +48,8 @@ from memory.store.postgres.transaction import (
     state_of,
 )
 from memory.store.sealing import Seal
-from memory.store.share import Deployment, OwnShare
+from memory.store.server import Deployment
+from memory.store.share import OwnShare
 from memory.store.sqlite.health import DERIVED
 from memory.store.sqlite.migrate import Migration, migrations
 

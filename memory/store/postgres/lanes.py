@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from hashlib import sha256
 
 from memory.store.database import Reader, Transaction
-from memory.store.share import Peer
+from memory.store.server import Peer
 
 
 def join(tx: Transaction, replica: str) -> None:

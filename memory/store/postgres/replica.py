@@ -31,7 +31,8 @@ from memory.loops import reason_of
 from memory.store.database import Database, Keys, Reader, Transaction, of_lane
 from memory.store.postgres import lanes
 from memory.store.postgres.connection import reached, storage_error
-from memory.store.share import Deployment, Held, OwnShare
+from memory.store.server import Deployment
+from memory.store.share import Held, OwnShare
 
 log = structlog.get_logger(__name__)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from memory.store.database import Reader
 from memory.store.postgres import lanes
-from memory.store.share import Deployment, ServerState, Standby
+from memory.store.server import Deployment, ServerState, Standby
 
 
 def deployment(reader: Reader) -> Deployment:
