@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from pydantic import BaseModel
 
+from agents import plugins
 from agents.tools import JsonObject
 
 #: The command that installs the client for servers of the Model Context Protocol.
 INSTALL: Final = "pip install 'remora[mcp]'"
 #: The reason for which a tool is off until an admin accepts it.
 CHANGED: Final = "its definition has changed"
-#: The group of entry points by which an installed package offers tools.
-GROUP: Final = "remora.tools"
 
 
 def installed() -> bool:
@@ -32,7 +30,7 @@ def installed() -> bool:
 
 def missing_tools(names: Iterable[str], folder: Path) -> list[str]:
     """Returns the names of the operator's tools that have neither a file nor an entry point."""
-    offered = entry_points(group=GROUP).names
+    offered = plugins.installed(plugins.TOOLS)
     return [name for name in names if not (folder / f"{name}.py").is_file() and name not in offered]
 
 

@@ -16,7 +16,6 @@ import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
-from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +24,8 @@ from typing import Any, get_type_hints
 import structlog
 from pydantic import BaseModel, ConfigDict, create_model
 
-from agents.foreign import GROUP, ChangedTools, ForeignTool, missing_tools
+from agents import plugins
+from agents.foreign import ChangedTools, ForeignTool, missing_tools
 from agents.tools import ToolError
 from agents.toolservers import results
 
@@ -117,7 +117,8 @@ def _loaded(name: str, folder: Path) -> ModuleType:
 
     def load() -> ModuleType:
         if not file.is_file():
-            return next(iter(entry_points(group=GROUP, name=name))).load()  # type: ignore[no-any-return]
+            module: ModuleType = plugins.load(plugins.TOOLS, name)
+            return module
         spec = spec_from_file_location(f"remora_tool_{name.replace('-', '_')}", file)
         assert spec is not None
         assert spec.loader is not None
@@ -126,7 +127,7 @@ def _loaded(name: str, folder: Path) -> ModuleType:
         return module
 
     if missing_tools([name], folder):
-        raise UnusableTool(f"There is no tool {name}: neither {file} nor an installed entry point of {GROUP}.")
+        raise UnusableTool(f"There is no tool {name}: neither {file} nor an installed entry point of {plugins.TOOLS}.")
     return _outcome(name, load)
 
 

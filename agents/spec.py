@@ -32,7 +32,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from agents.providers.table import KNOWN, ProviderName
+from agents import plugins
+from agents.providers.table import KNOWN, OFFLINE
 from agents.tools import vendor_name
 from languages import Language
 
@@ -172,7 +173,9 @@ class ModelSpec(Section):
     calls is shown. `slots` is the number of calls that the server works on at once; None means that it does not matter.
     """
 
-    provider: ProviderName = Field(examples=["openai"])
+    provider: str = Field(
+        description=f"one of {', '.join((*KNOWN, OFFLINE))}, or a provider of an installed package", examples=["openai"]
+    )
     model: str = Field(
         default="",
         max_length=200,
@@ -225,6 +228,13 @@ class ModelSpec(Section):
                 at="key",
             )
         return {"base_url": known.base_url, "context": known.context, "slots": known.slots, **data}
+
+    @field_validator("provider")
+    @classmethod
+    def _provider_is_known(cls, provider: str) -> str:
+        if provider not in (*KNOWN, OFFLINE) and provider not in plugins.installed(plugins.PROVIDERS):
+            raise ValueError("unknown")
+        return provider
 
     @field_validator("model")
     @classmethod

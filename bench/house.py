@@ -34,8 +34,12 @@ PACKAGES: Final = ("gateway", "channels", "memory", "agents")
 LONG: Final = 50
 #: Names of variables that say nothing of what they hold.
 WORDS: Final = ("one", "found", "said", "shown", "told")
-#: Names by which code knows that other processes may answer, too.
-_OTHER_PROCESSES: Final = frozenset({"peers", "Peers", "Peer", "Alone", "replicas", "replica", "Replica", "duty"})
+#: Names by which code knows that other processes may answer, too: the share that a process has of a store's work, what
+#: it is asked, and the names of the processes in older revisions.
+_OTHER_PROCESSES: Final = frozenset(
+    {"OwnShare", "is_alone", "only_here", "memory.store.share"}
+    | {"peers", "Peers", "Peer", "Alone", "replicas", "replica", "Replica", "duty"}
+)
 #: The room that may know of them.
 _THEIR_ROOM: Final = "memory/store/postgres/"
 _WALK: Final = re.compile(r"^(\S.*?) +(\d+) files +(\d+) functions$", re.MULTILINE)
@@ -103,7 +107,7 @@ class File:
     def knows_other_processes(self) -> bool:
         names = {*self.names(), *(part for module in self.modules() for part in module.split("."))}
         names |= {node.attr for node in self.nodes if isinstance(node, ast.Attribute)}
-        names |= {node.name for node in self.nodes if isinstance(node, ast.ClassDef)}
+        names |= {node.name for node in self.nodes if isinstance(node, ast.ClassDef)} | {*self.modules()}
         return not self.path.startswith(_THEIR_ROOM) and bool(names & _OTHER_PROCESSES)
 
 

@@ -39,3 +39,10 @@ FORMATS: Final[Mapping[str, IdFormat]] = {
     ),
     "api": IdFormat(person=re.compile(r"[a-z0-9._-]{1,80}"), chat=re.compile(r"[a-z0-9._-]{1,80}")),
 }
+#: The ids of a platform whose channel another package brings: what is given is compared as it is.
+ANY: Final = IdFormat(person=re.compile(r"[^\s]{1,200}"), chat=re.compile(r"[^\s]{1,200}"))
+
+
+def format_of(platform: str) -> IdFormat:
+    """Returns the format of a platform's ids."""
+    return FORMATS.get(platform, ANY)

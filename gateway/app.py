@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 
 import httpx
 
-from agents import budget, skills
+from agents import budget, plugins, skills
 from agents.budget import Gauge
 from agents.chain import Chain, Member
 from agents.foreign import ToolSource
@@ -24,7 +24,9 @@ from agents.llm import BadCompletion, ChatMessage, Completion, ContextOverflow, 
 from agents.offline.provider import OfflineProvider
 from agents.own_tools import OwnTools, UnusableTool
 from agents.providers.connect import connect
+from agents.providers.outside import OutsideProvider
 from agents.providers.quirks import Learned
+from agents.providers.table import KNOWN
 from agents.providers.transcribe import Transcriber
 from agents.servers import Servers
 from agents.skills import UnusableSkill
@@ -34,10 +36,17 @@ from agents.toolservers.definitions import Definition, pinned, to_text
 from agents.toolservers.server import ToolServer
 from channels.api import API, ApiChannel
 from channels.base import Channel, Inbound, Place
-from channels.ids import FORMATS
+from channels.ids import FORMATS, format_of
 from gateway.api.places import agent_in
 from gateway.config.loading import WEB_PREFIX, Config, ConfigError
-from gateway.config.settings import BotSettings, DiscordSettings, EmbeddingSettings, RerankSettings, Settings
+from gateway.config.settings import (
+    BotSettings,
+    DiscordSettings,
+    EmbeddingSettings,
+    OtherSettings,
+    RerankSettings,
+    Settings,
+)
 from gateway.config.strict_yaml import Problem
 from gateway.internet.pages import Pages
 from gateway.internet.reach import PublicWeb
@@ -214,7 +223,7 @@ def _store(
     """Returns an open store with what answers, delivers and works at night over it, for the agents that it serves."""
     limits, attachments = config.settings.limits, config.settings.attachments
     language = config.agents[config.default_agent].language
-    delivery = Delivery(memory.mailbox, channels, language=language, now=runtime.now)
+    delivery = Delivery(memory.mailbox, channels, share=memory.share, language=language, now=runtime.now)
     turns = TurnRunner(
         memory,
         limits=Limits(
@@ -319,7 +328,7 @@ async def answering(
         ):
             yield router
     finally:
-        taken_for_dead = any(store.memory.mailbox.peers.lost.is_set() for store in roster.each_store)
+        taken_for_dead = any(store.memory.share.lost.is_set() for store in roster.each_store)
         await router.drain(seconds=0.0 if taken_for_dead else _STOP_SECONDS)
 
 
@@ -380,7 +389,7 @@ def rules(config: Config) -> dict[str, Rules]:
             servers=frozenset(bot.servers if isinstance(bot, DiscordSettings) else ()),
             group_members=bot.group_members,
             observe=bot.observe == "context",
-            ids=FORMATS[bot.platform],
+            ids=format_of(bot.platform),
         )
         for bot in config.settings.channels.bots
     }
@@ -401,8 +410,11 @@ def channels(config: Config, *, now: Callable[[], int] = now) -> dict[str, Chann
 
 def channel(bot: BotSettings, *, now: Callable[[], int] = now) -> Channel:
     """Returns the channel of a bot."""
-    token = bot.token.get_secret_value()
     # Imported here, so that nobody pays for loading a platform that they don't use.
+    if isinstance(bot, OtherSettings):
+        made: Channel = plugins.load(plugins.CHANNELS, bot.platform)(id=bot.id, options=bot.options, now=now)
+        return made
+    token = bot.token.get_secret_value()
     if isinstance(bot, DiscordSettings):
         from channels.discord import DiscordChannel
 
@@ -545,7 +557,7 @@ def _embedders(settings: EmbeddingSettings, client: httpx.AsyncClient) -> Embedd
         case "english":
             english = Local("minilm")
             return Embedders(vectors=english.tokens, tokens=english.tokens, delay=_MODELS_LATER)
-        case "openai" | "ollama" as api:
+        case ("openai" | "ollama") as api:
             return Embedders(
                 vectors=_once(
                     lambda: Remote.open(
@@ -564,6 +576,9 @@ def _embedders(settings: EmbeddingSettings, client: httpx.AsyncClient) -> Embedd
                 ),
                 paid=True,
             )
+        case name:
+            made = plugins.load(plugins.EMBEDDERS, name)
+            return Embedders(vectors=_once(lambda: made(settings, client=client)), paid=bool(settings.base_url))
 
 
 async def without_meaning(settings: EmbeddingSettings, driver: Driver | None = None) -> str:
@@ -621,6 +636,10 @@ class Models:
         """Returns a model of a configuration as a chain takes it."""
         if model.provider == "offline":
             return Member(provider=OfflineProvider(tokens, simplified, parts))
+        if model.provider not in KNOWN:
+            made = plugins.load(plugins.PROVIDERS, model.provider)(model, client=self.client)
+            provider = OutsideProvider(made, f"{model.provider}/{model.model}")
+            return Member(provider=provider, context=model.context, address=model.base_url, slots=model.slots)
         adapter = connect(self.client, model, count_tokens=count_tokens, learned=self.learned)
         return Member(provider=adapter, context=model.context, address=adapter.address, slots=model.slots)
 

@@ -23,7 +23,7 @@ from gateway.ops.tally import BOUNDS, Durations
 from gateway.pipeline.store import Store
 from memory.chat.stats import StoreFigures
 from memory.errors import StorageError
-from memory.store.server import Deployment
+from memory.store.share import Deployment
 
 log = structlog.get_logger(__name__)
 
@@ -201,7 +201,7 @@ def _of_deployments(deployments: Mapping[str, Deployment]) -> Iterable[Metric]:
     own = ["store"]
     answering = GaugeMetricFamily("remora_processes", "Processes that answer.", labels=own)
     held = GaugeMetricFamily("remora_sessions_held", "Sessions that this process holds.", labels=own)
-    duty = GaugeMetricFamily("remora_duty", "1 for each duty of this process.", labels=["store", "duty"])
+    duties = GaugeMetricFamily("remora_duty", "1 for each duty of this process.", labels=["store", "duty"])
     silent = GaugeMetricFamily(
         "remora_sign_of_life_age_seconds", "Seconds since this process told the others that it lives.", labels=own
     )
@@ -211,20 +211,19 @@ def _of_deployments(deployments: Mapping[str, Deployment]) -> Iterable[Metric]:
     )
     for name, one in deployments.items():
         info.add_metric([name, *one.engine.partition(" ")[::2]], 1)
-        answering.add_metric([name], one.answering if one.own else 1)
+        answering.add_metric([name], len(one.answering) if one.own else 1)
         if not one.own:
             continue
         silent.add_metric([name], one.silent_seconds)
         dead.add_metric([name], one.is_lost)
-        for peer in one.peers:
-            if peer.id == one.own:
-                held.add_metric([name], peer.lanes)
-                for each in peer.duties:
-                    duty.add_metric([name, each], 1)
+        if one.here is not None:
+            held.add_metric([name], one.here.lanes)
+            for work in one.here.duties:
+                duties.add_metric([name, work], 1)
         for number, standby in enumerate(one.server.standbys if one.server is not None else ()):
             if standby.lag_bytes is not None:
                 lag.add_metric([name, f"{standby.name} {number + 1}"], standby.lag_bytes)
-    return info, answering, held, duty, silent, dead, lag
+    return info, answering, held, duties, silent, dead, lag
 
 
 def _gauges(name: str, told: str, labels: list[str], numbers: Mapping[str, Mapping[str, int]]) -> GaugeMetricFamily:

@@ -51,8 +51,6 @@ log = structlog.get_logger(__name__)
 SILENCE = 120
 #: Seconds beyond a turn's own deadline that a message may wait for its answer, or an answer for its delivery.
 GRACE = 60
-#: Seconds without a sign of life of this process after which its database counts as unreachable.
-SILENT = 4.0
 #: The exit code of a process that has to begin anew: EX_TEMPFAIL of sysexits.h.
 BEGIN_ANEW = 75
 _ENDING = {
@@ -194,7 +192,9 @@ class _Process:
                 hooks=lambda: tuple(self.hooks.values()),
                 doors=lambda: self._doors,
                 # A sender is to try another process meanwhile.
-                hearing=lambda: self._hearing.is_set() and not any(map(cut_off, self._memories.values())),
+                hearing=lambda: (
+                    self._hearing.is_set() and not any(memory.share.trouble for memory in self._memories.values())
+                ),
                 metrics=await _metrics(self.report, self._memories, self._parts.roster.each_store, self._stalls),
             )
         )
@@ -215,8 +215,8 @@ class _Process:
         parts, sleep = self._parts, self._sleep
         plan_nights = await stack.enter_async_context(ticking(parts.workers, sleep=sleep))
         await stack.enter_async_context(beside([trimming(self._loops, sleep)]))
-        duty = parts.roster.stores[self._config.default_agent].memory.mailbox.peers.duty
-        receiving = Receiving(self._channels, router, sleep=sleep, monotonic=self._monotonic, duty=duty)
+        only_here = parts.roster.stores[self._config.default_agent].memory.share.only_here
+        receiving = Receiving(self._channels, router, sleep=sleep, monotonic=self._monotonic, only_here=only_here)
         self._receiving = receiving
 
         async def apply(before: Config, after: Config) -> None:
@@ -424,7 +424,7 @@ def _warnings(config: Config) -> list[str]:
 
 async def _taken_for_dead(stores: Sequence[Store]) -> None:
     """Waits until other processes on one of the stores have taken this one for dead."""
-    waits = [asyncio.ensure_future(store.memory.mailbox.peers.lost.wait()) for store in stores]
+    waits = [asyncio.ensure_future(store.memory.share.lost.wait()) for store in stores]
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -482,20 +482,8 @@ def _felt(channel: Channel) -> Health:
         return Health(trouble=_untold(error))
 
 
-def cut_off(memory: Service) -> str:
-    """Returns why this process can't use its store although others may; empty if it can."""
-    if memory.mailbox.peers.lost.is_set():
-        return "the other processes took this one for dead and go on with its conversations. It begins anew by itself."
-    if (silent := memory.mailbox.peers.silent_seconds) > SILENT:
-        return (
-            f"the PostgreSQL server has not been reached for {silent:.0f} s. Look at the server, the network and "
-            "database_url; it goes on without a restart."
-        )
-    return ""
-
-
 async def _asked(memory: Service, channels: Mapping[str, Channel]) -> StoreHealth | str:
-    if trouble := cut_off(memory):
+    if trouble := memory.share.trouble:
         return trouble
     try:
         async with asyncio.timeout(_STORE_PATIENCE):

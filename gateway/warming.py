@@ -16,12 +16,13 @@ from typing import Final
 
 import structlog
 
+from agents import plugins
 from agents.offline.speech import speech
 from channels.base import Channel
 from gateway import app
 from gateway.commands import plain
 from gateway.config.loading import Config
-from gateway.config.settings import BotSettings
+from gateway.config.settings import BotSettings, OtherSettings
 from gateway.ops.background import beside
 from gateway.wording import phrases
 from gateway.wording.texts import CATALOGUE, Texts
@@ -51,10 +52,17 @@ _SAYINGS: Final[Mapping[Language, str]] = {
 def import_for(config: Config) -> None:
     """Imports what serving `config` needs, also what is imported late because few need it."""
     import_module("gateway.serve")
-    for platform in {bot.platform for bot in config.settings.channels.bots}:
-        import_module(f"channels.{platform}")
+    for bot in config.settings.channels.bots:
+        _import_channel(bot)
     if config.page_agents:
         import_module("gateway.page.routes")
+
+
+def _import_channel(bot: BotSettings) -> None:
+    if isinstance(bot, OtherSettings):
+        plugins.load(plugins.CHANNELS, bot.platform)
+    else:
+        import_module(f"channels.{bot.platform}")
 
 
 @asynccontextmanager
@@ -85,7 +93,7 @@ async def warming_up(
 
 async def warm_channel(bot: BotSettings, *, now: Callable[[], int]) -> Channel:
     """Returns the channel of a bot that comes while others are answered."""
-    await asyncio.to_thread(import_module, f"channels.{bot.platform}")
+    await asyncio.to_thread(_import_channel, bot)
     channel = app.channel(bot, now=now)
     await asyncio.to_thread(channel.warm_up)
     return channel

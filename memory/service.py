@@ -76,7 +76,7 @@ class Service:
         self.access, self.visits = Access(database, now=now), Visits(database, now=now)
         self.keys, self.questions = ApiKeys(database, now=now), OpenQuestions(database, now=now)
         self.outside_calls, self.privacy = OutsideCalls(database, now=now), Privacy(database, mailbox, now=now)
-        self.doubts = Doubts(database, mailbox, now=now)
+        self.share, self.doubts = database.share, Doubts(database, mailbox, now=now)
         self.reminders = Reminders(database, mailbox, agents, now=now)
         self.follow_ups = FollowUps(database, mailbox, agents, now=now, count_tokens=runtime.count_tokens)
         find, self._embedding, self.mending = search.over(database, loops=loops, now=now)
@@ -155,7 +155,7 @@ class Service:
             service = cls(
                 database,
                 agents=await database.write(
-                    lambda tx: _begin(tx, database.path, agents, alone=database.peers.is_alone, now=runtime.now())
+                    lambda tx: _begin(tx, database.path, agents, alone=database.share.is_alone, now=runtime.now())
                 ),
                 runtime=runtime,
                 triggers=triggers or Triggers(),
@@ -182,7 +182,7 @@ class Service:
             self._embedding.start()
         await self.backups.begin()
         await self.forgetting.begin()
-        if self.database.peers.is_alone:
+        if self.share.is_alone:
             await self.jobs.begin()
             await self.learner.take_up()
 

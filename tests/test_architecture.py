@@ -66,14 +66,12 @@ GATEWAY_FLOORS = (
 #: there are transactions.
 FACES = {
     "channels.api", "channels.base", "channels.carried", "channels.ids", "channels.markup", "channels.slots", "channels.supervision", "channels.web",
-    "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.prompt", "agents.providers.quirks", "agents.spans",
+    "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.plugins", "agents.prompt", "agents.providers.quirks", "agents.spans",
 }  # fmt: skip
-ENGINE = {f"memory.store.{name}" for name in ("database", "sqlite", "postgres", "sealing", "erasure", "files", "peers")}
+ENGINE = {f"memory.store.{name}" for name in ("database", "sqlite", "postgres", "sealing", "erasure", "files")}
 #: Files that write tables whose names are put in when they run: their own links, vectors and token bits; whole rows of a
 #: store that is moved.
 ANY_TABLE = {"memories", "moving", "vectors"}
-#: Rooms that write a table of another: whoever takes a session over marks what its last holder was sending.
-WRITTEN_BESIDE = {"outbox": {"replicas"}}
 #: How a statement begins, and which table it writes.
 _STATEMENT = re.compile(
     r"\s*(select\s|(insert|replace)\s+(or \w+ )?into\s|update\s+(or \w+ )?\S+\s+(as \w+ )?set\s|delete\s+from\s"
@@ -125,9 +123,9 @@ VENDORS = {
         "gateway/cli/exits.py", "gateway/cli/init.py", "gateway/cli/jobs.py", "gateway/cli/keys.py", "gateway/cli/mcp.py", "gateway/cli/moves.py", "gateway/cli/setting_up.py", "gateway/cli/status.py", "gateway/cli/start.py", "gateway/cli/chat.py",
         "gateway/cli/transfers.py",
     },
-    "mcp": {"agents/toolservers/session.py", "gateway/api/tools.py"},
+    "mcp": {"agents/toolservers/remote.py", "agents/toolservers/session.py", "gateway/api/tools.py"},
     "opentelemetry": {"gateway/ops/traces.py"},
-    "httpx2": {"agents/toolservers/session.py"},
+    "httpx2": {"agents/toolservers/remote.py"},
     "filelock": {"memory/atomic.py", "memory/store/sqlite/database.py"},
     "psycopg": {
         f"memory/store/postgres/{name}.py" for name in ("__init__", "connection", "transaction", "database", "replica")
@@ -140,15 +138,15 @@ VENDORS = {
 #: The most that `python -m bench.house` may count. Whoever brings a figure down writes the lower one here; a higher one
 #: needs a reason. Lines are rounded up to the next 500, and words to the next 50.
 MOST: dict[str, int] = {
-    "lines": 93_100,
-    "test_lines": 100_600,
-    "options": 147,
-    "long_functions": 20,
+    "lines": 93_000,
+    "test_lines": 101_000,
+    "options": 156,
+    "long_functions": 5,
     "two_way_rooms": 0,
-    "process_files": 19,
+    "process_files": 16,
     "longest_file": 1_290,
-    "one": 2_220,
-    "found": 1_420,
+    "one": 1_950,
+    "found": 1_350,
     "said": 890,
     "shown": 450,
     "told": 450,
@@ -349,9 +347,7 @@ def test_each_table_is_written_by_one_room() -> None:
             for table in _WRITTEN.findall(text) if _STATEMENT.match(text) else ():
                 writers.setdefault(table, set()).add(room_of(path))
     assert writers.pop("{}") == ANY_TABLE
-    several = {table: rooms - WRITTEN_BESIDE.get(table, set()) for table, rooms in writers.items() if len(rooms) > 1}
-    assert {table: rooms for table, rooms in several.items() if len(rooms) > 1} == {}
-    assert several.keys() == WRITTEN_BESIDE.keys()
+    assert {table: rooms for table, rooms in writers.items() if len(rooms) > 1} == {}
     assert {"memories", "messages", "sessions", "outbox", "postings"} <= writers.keys()
 
 
@@ -474,7 +470,7 @@ def test_the_figures_of_the_house_do_not_grow() -> None:
         "options": house.options or 0,
         "long_functions": len(house.long_functions),
         "two_way_rooms": len(house.two_way_rooms),
-        "process_files": len(house.process_files),
+        "process_files": 16len(house.process_files),
         "longest_file": max(house.longest_files.values()),
         **house.words,
     }

@@ -7,22 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final
 from urllib.parse import urlsplit
 
-ProviderName: TypeAlias = Literal[
-    "openai",
-    "anthropic",
-    "gemini",
-    "ollama",
-    "openrouter",
-    "groq",
-    "mistral",
-    "deepseek",
-    "lmstudio",
-    "llamacpp",
-    "offline",
-]
+#: The provider that answers without a model.
+OFFLINE: Final = "offline"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -26,7 +26,6 @@ from urllib.parse import urlsplit
 import structlog
 from pydantic import ValidationError
 
-from agents.json_values import MOST_VALUES, values
 from agents.spec import ServerSpec
 from agents.tools import ToolError
 from agents.toolservers import definitions, relay, results
@@ -38,10 +37,9 @@ log = structlog.get_logger(__name__)
 
 #: Seconds that a call which is given up gets to end.
 _CANCEL_SECONDS: Final = 2.0
-#: The part of the messages allowed at once that a request of the server's, or a response over HTTP, counts for: each
-#: is a task of the SDK's, and some wait for an answer to their answer.
+#: The part of the messages allowed at once that a request of the server's counts for: each is a task of the SDK's, and
+#: some wait for an answer to their answer.
 _REQUEST: Final = relay.MESSAGES[0] / 100
-_RESPONSE: Final = relay.MESSAGES[0] / 500
 #: The most pages of a list of tools that are read; a server whose list never ends is given up.
 _MOST_PAGES: Final = 20
 #: The numbers of dropped lines at which the operator is told.
@@ -146,91 +144,10 @@ async def _transport(spec: ServerSpec, messages: Allowance) -> AbstractAsyncCont
         raise ToolError(f"{parts.hostname} is not found ({exc.strerror or exc})") from exc
     if found is not None:
         raise ToolError(f"{parts.hostname} leads to {found}, an address for the settings of machines")
-    return _remote(spec.url, spec.headers, messages)
+    # Imported here, with the SDK's own client.
+    from agents.toolservers.remote import remote
 
-
-@asynccontextmanager
-async def _remote(url: str, headers: Mapping[str, str], messages: Allowance) -> AsyncIterator[Any]:
-    import httpx2  # the SDK's own
-    from mcp.client.streamable_http import streamable_http_client
-
-    size, heap = Allowance(*relay.BYTES), Allowance(*relay.VALUES)
-
-    class Bounded(httpx2.AsyncByteStream):
-        """A response's body in whole messages that may be read. For others stands an error to the `request`."""
-
-        def __init__(self, inner: Any, request: bytes, *, events: bool, length: int | None) -> None:
-            self._inner = inner
-            self._asked = relay.kind_and_id(request)[1]
-            self._events = events
-            self._length = length
-            self._ended = False
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            held = bytearray()
-            async for chunk in self._inner:
-                if not size.take(len(chunk)):
-                    raise httpx2.ReadError("more bytes than anybody reads")
-                fresh = max(0, len(held) - 1)
-                held += self._one_line_end(chunk) if self._events else chunk
-                if len(held) > relay.LONGEST:
-                    size.take((relay.SKIPPED - 1) * len(held))
-                    yield self._refusal(relay.too_large(self._length))
-                    return
-                if self._events and (end := held.rfind(b"\n\n", fresh) + 2) > 1:
-                    yield self._readable(bytes(held[:end]))
-                    del held[:end]
-            yield self._readable(bytes(held))
-
-        async def aclose(self) -> None:
-            await self._inner.aclose()
-
-        def _one_line_end(self, chunk: bytes) -> bytes:
-            r"""Returns a chunk with \n for \r\n and \r. After a \r the SDK would wait for the next chunk to begin."""
-            rest = chunk[1:] if self._ended and chunk.startswith(b"\n") else chunk
-            self._ended = chunk.endswith(b"\r")
-            return rest.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-
-        def _readable(self, message: bytes) -> bytes:
-            count = values(message)
-            if count > MOST_VALUES:
-                return self._refusal(relay.too_many(count))
-            if not heap.take(count):
-                raise httpx2.ReadError("more values than anybody reads")
-            return message
-
-        def _refusal(self, why: str) -> bytes:
-            if not self._asked:
-                return b""
-            return (b"data: %b\n" if self._events else b"%b") % relay.error(self._asked, why)
-
-    async def bound(response: Any) -> None:
-        if not messages.take(_RESPONSE):
-            raise httpx2.ReadError("more responses than anybody reads")
-        # A few bytes of a compressed body may become gigabytes behind the bound.
-        if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise httpx2.ReadError("a compressed response, which was not asked for")
-        if response.request.method == "DELETE":  # a farewell, whose answer may never end
-            response.stream = httpx2.ByteStream(b"")
-            return
-        # JSON and events are UTF-8. A character set of the server's choice would hide the marks that are counted.
-        kind = response.headers["Content-Type"] = response.headers.get("Content-Type", "").partition(";")[0]
-        is_stream = kind.strip().lower() == "text/event-stream"
-        length = int(response.headers.get("Content-Length", "0") or 0) or None
-        response.stream = Bounded(response.stream, response.request.content, events=is_stream, length=length)
-
-    async def hasten(request: Any) -> None:
-        if request.method == "DELETE":
-            request.extensions["timeout"] = httpx2.Timeout(_CANCEL_SECONDS).as_dict()
-
-    # The SDK follows no redirect to another host, so headers with a key stay with theirs.
-    http = httpx2.AsyncClient(
-        headers={"Accept-Encoding": "identity", **headers},
-        timeout=httpx2.Timeout(30.0, read=300.0),
-        event_hooks={"request": [hasten], "response": [bound]},
-    )
-    async with http, streamable_http_client(url, http_client=http, max_sse_event_size=relay.LONGEST) as io:
-        yield io
+    return remote(spec.url, spec.headers, messages)
 
 
 @asynccontextmanager

@@ -118,7 +118,7 @@ class Operations:
     async def _asking(self, caller: Caller) -> MemoryRequest:
         default = self._roster.default
         name = next(
-            (one for one in (default, *self._roster.stores) if caller.store in (None, self._roster.stores[one])),
+            (agent for agent in (default, *self._roster.stores) if caller.store in (None, self._roster.stores[agent])),
             default,
         )
         served, store = self._roster.agents[name], self._roster.stores[name]
@@ -228,8 +228,13 @@ def _found(asking: MemoryRequest, hit: Hit, query: str) -> JSON:
 def _sources(asking: MemoryRequest, shown: Shown) -> list[JSON]:
     mine = (asking.context.speaker.id, *asking.context.scope.selves)
     return [
-        {"said_at": _date(one.said_at), "by": one.author_name, "own": one.author_id in mine, "text": one.text}
-        for one in shown.sources
+        {
+            "said_at": _date(source.said_at),
+            "by": source.author_name,
+            "own": source.author_id in mine,
+            "text": source.text,
+        }
+        for source in shown.sources
     ]
 
 

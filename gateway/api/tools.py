@@ -101,18 +101,18 @@ class ToolDoor:
 
         tools = [
             types.Tool(
-                name=one.name,
-                description=one.purpose,
-                input_schema={**one.arguments.model_json_schema(), "additionalProperties": False},
+                name=action.name,
+                description=action.purpose,
+                input_schema={**action.arguments.model_json_schema(), "additionalProperties": False},
                 annotations=types.ToolAnnotations(
-                    read_only_hint=one.needs == "read",
-                    destructive_hint=one.destructive,
-                    idempotent_hint=one.needs == "read",
+                    read_only_hint=action.needs == "read",
+                    destructive_hint=action.destructive,
+                    idempotent_hint=action.needs == "read",
                     open_world_hint=False,
                 ),
             )
-            for one in OFFERED.values()
-            if one.served
+            for action in OFFERED.values()
+            if action.served
         ]
 
         async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:

@@ -27,7 +27,7 @@ from gateway.cli.pairing import PAIRING_SECONDS, pair
 from gateway.cli.start import set_up_logs
 from gateway.config import setup
 from gateway.config.loading import CONFIG_NAME, Config, ConfigError, data_here, find, home_folder, is_reference, load
-from gateway.config.settings import DISCORD_TOKEN, TELEGRAM_TOKEN, BotSettings, discord_number
+from gateway.config.settings import DISCORD_TOKEN, TELEGRAM_TOKEN, BotSettings, OtherSettings, discord_number
 from gateway.pipeline.policy import new_code
 
 #: Takes a pairing code and returns the lines that ask for it to be sent.
@@ -75,7 +75,9 @@ def add(
     file = _config_to_write(config_path, home)
     name = setup.variable(channel)
     bot, known = _configured(file, platform, channel, name, home)
-    base_url = base_url or (bot.base_url if bot is not None else setup.URLS[platform])
+    base_url = base_url or (
+        bot.base_url if bot is not None and not isinstance(bot, OtherSettings) else setup.URLS[platform]
+    )
     token = (token or known or _asked_token(platform)).strip()
     _check_token(platform, token, bot if known is not None else None, channel, name)
     adding = _Adding(platform=platform, file=file, channel=channel, name=name, token=token, base_url=base_url)
@@ -188,7 +190,7 @@ def _configured(
     bot = next((one for one in config.settings.channels.bots if one.id == channel), None)
     if bot is None:
         return None, None
-    if bot.platform != platform:
+    if bot.platform != platform or isinstance(bot, OtherSettings):
         fail(
             f"The channel {channel} is already a bot on {bot.platform.capitalize()}. Give this one another name, such "
             f"as --id {channel}-2.",

@@ -23,14 +23,14 @@ from gateway.cli import offer
 from gateway.cli.status import without_names
 from gateway.commands.jobs import outcome
 from gateway.config.loading import Config, misplaced
-from gateway.config.settings import BotSettings
+from gateway.config.settings import DiscordSettings, OtherSettings, TelegramSettings
 from gateway.ops import health
 from gateway.ops.databases import Stores
 from gateway.ops.rights import open_to_others
 from gateway.wording.texts import Texts
 from memory.errors import SchemaTooNew, StorageError, StoreDamaged
 from memory.jobs.runner import latest_in
-from memory.store.server import Deployment, ServerState, Standby
+from memory.store.share import Deployment, ServerState, Standby
 from memory.transfer import backup, backups
 
 State = Literal["ok", "warning", "trouble"]
@@ -209,7 +209,7 @@ async def _deployment(config: Config, name: str, path: Path) -> AsyncIterator[Di
     yield Diagnosis(name, "ok", f"{found.engine} answers, with pgvector {server.vectors}")
     yield processes(name, found)
     stores = len(Stores.of(config, app.DEFAULT_DATABASE).names)
-    yield connections(name, server, processes=found.answering, each=CONNECTIONS * stores)
+    yield connections(name, server, processes=len(found.answering), each=CONNECTIONS * stores)
     yield durability(name, server, asked_for=config.settings.durability == "power-loss")
     for standby in server.standbys:
         yield following(name, standby)
@@ -217,9 +217,8 @@ async def _deployment(config: Config, name: str, path: Path) -> AsyncIterator[Di
 
 def processes(name: str, found: Deployment) -> Diagnosis:
     """Lists the processes that answer from a store, each with its sessions and duties."""
-    answering = [peer for peer in found.peers if peer.answers]
-    each = (f"{peer.id} ({', '.join([f'{peer.lanes} sessions', *peer.duties])})" for peer in answering)
-    text = f"{len(answering)} running: {', '.join(each)}" if answering else "none is running"
+    each = [f"{its.id} ({', '.join([f'{its.lanes} sessions', *its.duties])})" for its in found.answering]
+    text = f"{len(each)} running: {', '.join(each)}" if each else "none is running"
     return Diagnosis(f"{name}: processes", "ok", text)
 
 
@@ -292,6 +291,8 @@ async def _meaning(config: Config) -> Diagnosis:
 async def _platforms(config: Config) -> AsyncIterator[Diagnosis]:
     for bot in config.settings.channels.bots:
         about = f"channel {bot.id}"
+        if isinstance(bot, OtherSettings):
+            continue  # only its own channel knows how to ask for it
         try:
             name = await _met(bot)
         except ChannelError as error:
@@ -301,7 +302,7 @@ async def _platforms(config: Config) -> AsyncIterator[Diagnosis]:
             yield Diagnosis(about, "ok", f"{bot.platform.capitalize()} knows it as {name}")
 
 
-async def _met(bot: BotSettings) -> str:
+async def _met(bot: TelegramSettings | DiscordSettings) -> str:
     """Returns the name of a bot as its platform tells it. Raises `ChannelError`."""
     token = bot.token.get_secret_value()
     if bot.platform == "telegram":

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from agents import plugins
 from channels.base import Place
 from channels.ids import FORMATS
 from gateway.cli.exits import Unusable
@@ -24,7 +25,15 @@ from memory.errors import NotFound
 from memory.service import Service
 from memory.transfer.export import Exported
 from memory.transfer.formats import markdown, remora, telegram
-from memory.transfer.formats.material import Mask, Material, Ownership, Skipped, together
+from memory.transfer.formats.material import (
+    ImportedItem,
+    Mask,
+    Masking,
+    Material,
+    Ownership,
+    Skipped,
+    together,
+)
 from memory.transfer.homes import Known, Owner
 from memory.transfer.imports import Import
 from memory.transfer.transfers import Brought, ImportPreview, Transfer
@@ -49,13 +58,17 @@ _MANUALS: Final = frozenset({"readme.md", "skill.md"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A requested import. `talks` selects chats of a Telegram export; `me` is the owner's user id in it."""
+    """A requested import. `talks` selects chats of a Telegram export; `me` is the owner's user id in it.
+
+    `format` names the importer of an installed package; without it the files tell what they are.
+    """
 
     path: Path
     owner: Owner
     learn: bool
     talks: tuple[str, ...] = ()
     me: str | None = None
+    format: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +150,8 @@ def gather(config: Config, wanted: Wanted, *, mask: Mask) -> Found:
         # A pipe or a device may never end.
         raise Unusable(f"{path} is neither a file nor a folder. Name the file or folder itself.")
     files = sorted(_files(path)) if path.is_dir() else [path]
+    if wanted.format is not None:
+        return _from_plugin(wanted.format, files, mask)
     exports = [file for file in files if path in (file.parent, file)]
     ours = [file for file in exports if file.suffix == ".json" and _is_ours(file)]
     result = next((file for file in exports if file.name == "result.json"), None)
@@ -253,6 +268,26 @@ def write(exported: Exported, owner: Owner, folder: Path, *, now: int) -> tuple[
 
 
 # Reading ------------------------------------------------------------------------------------------------------------
+
+
+def _from_plugin(name: str, files: Sequence[Path], mask: Mask) -> Found:
+    """Returns what the importer of an installed package reads from the files."""
+    try:
+        read: Callable[[bytes, str], Iterable[ImportedItem]] = plugins.load(plugins.IMPORTERS, name)
+    except plugins.PluginUnusable as exc:
+        offered = ", ".join(sorted(plugins.installed(plugins.IMPORTERS))) or "none"
+        raise Unusable(f"--format {name}: {exc} Installed: {offered}.") from exc
+    masking, items, seen = Masking(mask), list[ImportedItem](), list[bytes]()
+    for file in files:
+        data = _bytes(file)
+        seen += [file.name.encode(), data]
+        try:
+            items += [replace(item, value=masking(item.value)) for item in read(data, file.name)]
+        # A boundary: a stranger's reader may raise anything about a file.
+        except Exception as exc:
+            raise Unusable(f"{name} can't read {file}: {type(exc).__name__}: {exc}") from exc
+    material = Material(format=name, items=tuple(items), masked=masking.count)
+    return Found(material=material, advice=(), digest=_digest(seen))
 
 
 def _from_remora(file: Path, mask: Mask) -> Found:

@@ -14,7 +14,7 @@ from itertools import count
 import structlog
 
 from channels.base import Channel, ChannelError, Host, Inbound, Outbound
-from channels.ids import FORMATS
+from channels.ids import format_of
 from gateway.pipeline.policy import code_in
 from languages import Language
 
@@ -107,7 +107,7 @@ class _Setup(Host):
     async def on_inbound(self, inbound: Inbound) -> None:
         person = inbound.author_id
         spoken = not (inbound.forwarded or inbound.edited or inbound.pressed is not None)
-        known = FORMATS[self._channel.platform].is_person(person)
+        known = format_of(self._channel.platform).is_person(person)
         if self.first is not None or inbound.chat_kind != "private" or not known or not spoken:
             return
         code = code_in(inbound.text)

@@ -38,6 +38,7 @@ _AGENT_WIDE = click.option("--agent-wide", is_flag=True, help="Everyone who talk
 @click.option("--talk", "talks", multiple=True, metavar="ID", help="A chat in a Telegram export; may be repeated.")
 @click.option("--me", metavar="USER", help="The person's user id in the export, if it differs.")
 @click.option("--learn/--no-learn", default=None, help="Learn from people's own messages (default for --person: yes).")
+@click.option("--format", "form", metavar="NAME", help="An importer of an installed package; else the files tell.")
 @click.option("--dry-run", is_flag=True, help="Show what would be imported, and change nothing.")
 @click.option("--yes", is_flag=True, help="Don't ask.")
 def import_(  # noqa: PLR0913 - one for each option
@@ -51,6 +52,7 @@ def import_(  # noqa: PLR0913 - one for each option
     talks: tuple[str, ...],
     me: str | None,
     learn: bool | None,
+    form: str | None,
     dry_run: bool,
     yes: bool,
 ) -> None:
@@ -75,6 +77,7 @@ def import_(  # noqa: PLR0913 - one for each option
                 learn=owner.kind == "person" if learn is None else learn,
                 talks=talks,
                 me=me,
+                format=form,
             )
             asyncio.run(_bring_in(config, wanted, dry_run=dry_run, yes=yes))
 

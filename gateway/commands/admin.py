@@ -146,7 +146,7 @@ def told_agents(texts: Texts, specs: Sequence[AgentSpec], *, default: str) -> st
     """
     lines = [texts("agents.head")]
     for spec in specs:
-        models = [f"{one.provider}/{one.model}" for one in spec.models if one.provider != "offline"]
+        models = [f"{model.provider}/{model.model}" for model in spec.models if model.provider != "offline"]
         lines.append(
             texts(
                 "agents.line",

@@ -44,7 +44,7 @@ async def jobs(call: Call) -> None:
 def next_line(call: Call) -> list[str]:
     """Returns a line about the next night job of the agent that answers here, or no line if none is planned."""
     planned = () if call.nights is None else call.nights.planned([call.agent.spec.name])
-    found = [(one.at, one.job) for one in planned if one.at is not None]
+    found = [(run.at, run.job) for run in planned if run.at is not None]
     if not found:
         return []
     at, job = min(found)
@@ -53,19 +53,19 @@ def next_line(call: Call) -> list[str]:
 
 async def timetable(texts: Texts, memory: Service, nights: Worker) -> list[tuple[str, list[ToldJob]]]:
     """Returns the jobs of each agent of a store, with their next runs and last outcomes."""
-    newest = {(one.run.agent, one.run.job): one for one in await memory.jobs.latest()}
+    newest = {(progress.run.agent, progress.run.job): progress for progress in await memory.jobs.latest()}
     found = []
     for agent in nights.agents:
         told = []
-        for one in nights.planned([agent.agent]):
-            last = newest.get((one.agent, one.job))
-            if one.job not in {job.name for job in agent.jobs} and last is None and len(nights.agents) > 1:
+        for run in nights.planned([agent.agent]):
+            last = newest.get((run.agent, run.job))
+            if run.job not in {job.name for job in agent.jobs} and last is None and len(nights.agents) > 1:
                 continue
             at = "" if last is None else texts.moment(last.run.started_at)
             told.append(
                 ToldJob(
-                    job=one.job,
-                    next=texts("jobs.off") if one.at is None else texts.moment(one.at),
+                    job=run.job,
+                    next=texts("jobs.off") if run.at is None else texts.moment(run.at),
                     last=texts("jobs.never") if last is None else texts("jobs.last", at=at, how=outcome(texts, last)),
                 )
             )
@@ -116,15 +116,15 @@ async def _listed(call: Call, nights: Worker) -> str:
     for agent, told in await timetable(texts, call.memory, nights):
         lines.append(texts("jobs.agent", agent=agent, zone=texts.timezone))
         lines += [
-            texts("jobs.line", job=f"{job_name(texts, one.job)} ({one.job})", next=one.next, last=one.last)
-            for one in told
+            texts("jobs.line", job=f"{job_name(texts, row.job)} ({row.job})", next=row.next, last=row.last)
+            for row in told
         ]
     return "\n".join(lines)
 
 
 def _asked(call: Call, nights: Worker, job: str, agent: str) -> str:
     texts = call.texts
-    agents = [one.agent for one in nights.agents]
+    agents = [night.agent for night in nights.agents]
     if job not in nights.jobs:
         return texts("jobs.unknown", job=excerpt(job), jobs=", ".join(nights.jobs))
     if agent not in agents:

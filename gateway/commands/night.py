@@ -173,7 +173,7 @@ def _row(call: Call, key: str, memory: Memory, **fields: str) -> str:
 
 async def _tokens(call: Call, job: str) -> int:
     used = await call.memory.stats.usage(call.context, days=1, everywhere=True)
-    return sum(one.input_tokens + one.output_tokens for one in used if one.purpose == job)
+    return sum(row.input_tokens + row.output_tokens for row in used if row.purpose == job)
 
 
 def _why(call: Call, error: Exception) -> str:

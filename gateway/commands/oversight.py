@@ -194,5 +194,5 @@ def _shown(call: Call, shown: Shown) -> list[str]:
     for source in shown.sources:
         text = texts("oversight.erased") if source.text is None else f"“{excerpt(source.text)}”"
         lines.append(texts("oversight.source", name=source.author_name, date=texts.date(source.said_at), text=text))
-    lines += [f"  {_line(call, one)}" for one in shown.versions if one.id != memory.id]
+    lines += [f"  {_line(call, version)}" for version in shown.versions if version.id != memory.id]
     return [*lines, texts("oversight.told")]

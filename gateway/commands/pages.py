@@ -82,7 +82,7 @@ async def show(call: Call, lines: Sequence[str], buttons: Sequence[Button] = ())
 
 def buttons(*made: Button | None) -> tuple[Button, ...]:
     """Returns the buttons that are not None."""
-    return tuple(one for one in made if one is not None)
+    return tuple(button for button in made if button is not None)
 
 
 def _packed(query: str) -> str | None:

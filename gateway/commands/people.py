@@ -240,7 +240,9 @@ def _here(call: Call, text: str, pressed: Sequence[Button] = ()) -> Note:
 
 def _there(session_key: str, text: str, pressed: Sequence[Button] = ()) -> Note:
     """Returns a short plain message for another session, whose channel need not be running."""
-    return Note(pieces=(Part(text=text, buttons=tuple((one.label, one.data) for one in pressed)),), to=session_key)
+    return Note(
+        pieces=(Part(text=text, buttons=tuple((button.label, button.data) for button in pressed)),), to=session_key
+    )
 
 
 def _texts_of(call: Call, account: Account) -> Texts:

@@ -146,6 +146,6 @@ async def offer(call: Call, request: PlainRequest) -> bool:
     if said is not None:
         pressed.append(call.button(texts("plain.button.message"), f"/undo {said}"))
         lines.append(texts("plain.undo"))
-    buttons: tuple[Button, ...] = tuple(one for one in pressed if one is not None)
+    buttons: tuple[Button, ...] = tuple(button for button in pressed if button is not None)
     await call.do(lambda _edits: Asking(text="\n".join(lines), buttons=buttons))
     return True

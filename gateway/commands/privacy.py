@@ -231,11 +231,13 @@ def _until(call: Call) -> list[str]:
 def _model(call: Call) -> str:
     """Returns a line naming the models that get the words, in the order in which they are tried."""
     spec = call.agent.spec
-    models = [f"{one.model} ({urlsplit(one.base_url).hostname})" for one in spec.models if one.provider != "offline"]
+    models = [
+        f"{model.model} ({urlsplit(model.base_url).hostname})" for model in spec.models if model.provider != "offline"
+    ]
     reading = [
-        f"{one.model} ({urlsplit(one.base_url).hostname})"
-        for one in spec.background.models
-        if one.provider != "offline" and spec.memory.enabled
+        f"{model.model} ({urlsplit(model.base_url).hostname})"
+        for model in spec.background.models
+        if model.provider != "offline" and spec.memory.enabled
     ]
     named = list(dict.fromkeys([*models, *reading]))
     return call.texts("privacy.model", models=", ".join(named)) if named else call.texts("privacy.no_model")
@@ -243,7 +245,7 @@ def _model(call: Call) -> str:
 
 def _tools(call: Call) -> list[str]:
     """Returns a line naming the servers that get words when a tool is used; none if there are none."""
-    places = [f"{one.name} ({one.where})" for one in call.agent.sources if one.where]
+    places = [f"{source.name} ({source.where})" for source in call.agent.sources if source.where]
     places += [name for name in call.agent.spec.tools if name in WEB_TOOLS]
     return [call.texts("privacy.tools", places=", ".join(places))] if places and not call.agent.offline else []
 
@@ -284,7 +286,7 @@ def _looks(call: Call, kept: Kept, page: int) -> list[str]:
     """Returns one page of the admins' looks, newest first, and a line telling how to see the next page."""
     if not kept.looks:
         return [call.texts("privacy.no_looks")]
-    lines = [call.texts("privacy.looks", total=kept.all_looks), *(_look(call, one) for one in kept.looks)]
+    lines = [call.texts("privacy.looks", total=kept.all_looks), *(_look(call, look) for look in kept.looks)]
     earlier = kept.all_looks - (page - 1) * _LOOKS - len(kept.looks)
     return [*lines, call.texts("privacy.earlier", count=earlier, page=page + 1)] if earlier else lines
 

@@ -66,7 +66,7 @@ async def _show(call: Call) -> None:
     shown = [texts("profile.head" if slots else "profile.none")]
     for slot in slots:
         name = slot.memory.key if slot.memory.kind == "profile" else "directive"
-        ids = ", ".join(one.short_id for one in slot.made_of)
+        ids = ", ".join(memory.short_id for memory in slot.made_of)
         shown.append(
             texts(
                 "profile.slot",
@@ -90,7 +90,7 @@ async def _show(call: Call) -> None:
 def _value(call: Call, slot: FilledSlot) -> str:
     """Returns a slot's value; in sentences, if it would name the keys of the facts it was made of."""
     value = " ".join(slot.memory.value.split())
-    bare = {" ".join(one.value.split()) for one in slot.made_of}
+    bare = {" ".join(memory.value.split()) for memory in slot.made_of}
     if slot.memory.kind != "profile" or bare >= set(value.split("; ")):
         return value
     return "; ".join(dict.fromkeys(map(call.phrase, slot.made_of)))
@@ -139,7 +139,7 @@ async def _show_manner(call: Call, where: str) -> None:
         shown = [texts(f"manner.told.{where}", said=found.memory.value, date=date, id=found.memory.short_id)]
     else:
         shown = [texts(f"manner.learned.{where}", said=found.memory.value)]
-        shown += [texts("manner.of", id=one.short_id, said=excerpt(one.value)) for one in found.made_of]
+        shown += [texts("manner.of", id=style.short_id, said=excerpt(style.value)) for style in found.made_of]
     await call.say("\n".join([*shown, texts("manner.how")]))
 
 

@@ -69,8 +69,8 @@ def _of(call: Call, order: Order, every: Sequence[Reminder], last: Reminder | No
         return Meant(action=order.action, every=every_one)
     number, about = order.number, order.named or certain
     if order.place is not None:
-        at_place = [one.number for one in every[order.place - 1 :]][:1]
-        if order.place in {one.number for one in every}.difference(at_place):
+        at_place = [reminder.number for reminder in every[order.place - 1 :]][:1]
+        if order.place in {reminder.number for reminder in every}.difference(at_place):
             return Meant(action="list")  # the second of the list is not reminder 2: nothing is guessed
         number = at_place[0] if at_place else None
     if last is not None and order.action == "change" and number is not None and not (order.rest or order.named):
@@ -79,10 +79,12 @@ def _of(call: Call, order: Order, every: Sequence[Reminder], last: Reminder | No
         number = last.number if number is None and last is not None else number
         return Meant(action=order.action, number=number, time=order.rest) if number is not None or about else None
     if order.rest:
-        named = [one.number for one in every if order.speaks_of(one.text)]
+        named = [reminder.number for reminder in every if order.speaks_of(reminder.text)]
         if not named:  # "the Sunday one"
             now = call.memory.reminders.after(timedelta(0))
-            named = [one.number for one in every if order.speaks_of(reminder_lines.due(call.texts, one, now))]
+            named = [
+                reminder.number for reminder in every if order.speaks_of(reminder_lines.due(call.texts, reminder, now))
+            ]
         # "Cancel the plumber" can mean nothing else where a reminder speaks of the plumber.
         known = number is None and (order.named or (bool(named) and (certain or order.calls_off or last is not None)))
         return Meant(action=order.action, number=named[0] if len(named) == 1 else None) if known else None

@@ -204,7 +204,7 @@ async def press(call: Call, data: str) -> bool:
     if pressed is None:
         return False
     action, reminder_id, minutes = pressed[1], int(pressed[2]), int(pressed[3] or _SNOOZE)
-    if reminder_id not in {one.id for one in await call.memory.reminders.every(call.context)}:
+    if reminder_id not in {reminder.id for reminder in await call.memory.reminders.every(call.context)}:
         await call.say(call.texts("remind.gone"))
         return True
     await _with(
@@ -307,16 +307,16 @@ async def _change(call: Call, action: str, number: int, said: str) -> None:
 
 
 async def _cancel_every(call: Call) -> None:
-    every = [one for one in await call.memory.reminders.every(call.context) if one.next_at is not None]
+    every = [reminder for reminder in await call.memory.reminders.every(call.context) if reminder.next_at is not None]
     if not every:
         await call.say(call.texts("remind.none"))
         return
 
     def act(edits: Edits) -> str:
-        for one in every:
+        for reminder in every:
             with suppress(NotFound):  # it was cancelled meanwhile
-                edits.reminding.cancel(edits.reminding.of_id(one.id))
-        return "\n".join(call.texts("remind.cancelled", n=one.number, text=one.text) for one in every)
+                edits.reminding.cancel(edits.reminding.of_id(reminder.id))
+        return "\n".join(call.texts("remind.cancelled", n=reminder.number, text=reminder.text) for reminder in every)
 
     await call.do(act)
 
@@ -344,7 +344,7 @@ def _done(call: Call, edits: Edits, reminder: Reminder, action: str, minutes: in
 
 
 async def _list(call: Call, page: int) -> None:
-    every = [one for one in await call.memory.reminders.every(call.context) if one.next_at is not None]
+    every = [reminder for reminder in await call.memory.reminders.every(call.context) if reminder.next_at is not None]
     if not every:
         await call.say(call.texts("remind.none"))
         return
@@ -354,8 +354,8 @@ async def _list(call: Call, page: int) -> None:
         return
     here = every[(page - 1) * pages.SIZE :][: pages.SIZE]
     now = call.memory.reminders.after(timedelta(0))
-    lines = [_line(call, one, now) for one in here]
-    cancel = [reminder_lines.cancel_button(call.texts, one, numbered=True) for one in here]
+    lines = [_line(call, reminder, now) for reminder in here]
+    cancel = [reminder_lines.cancel_button(call.texts, reminder, numbered=True) for reminder in here]
     turns = pages.turning_by(call, page, pages_of, lambda to: f"/remind list {to}")
     head = call.texts("remind.head" if call.context.session.private else "remind.head_here")
     await pages.show(call, [head, *lines, call.texts("remind.how", number=here[-1].number)], [*cancel, *turns])

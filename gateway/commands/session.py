@@ -77,7 +77,7 @@ async def model(call: Call) -> None:
     In a group only admins choose, because everybody there gets the chosen model's answers.
     """
     texts, wanted = call.texts, call.arguments.strip()
-    names = [f"{one.provider}/{one.model}" for one in call.agent.spec.models if one.provider != "offline"]
+    names = [f"{model.provider}/{model.model}" for model in call.agent.spec.models if model.provider != "offline"]
     first = call.context.session.chosen_model
     fitting = [name for name in (*names, _BY_RULES) if wanted.casefold() in (name.casefold(), _bare(name).casefold())]
     if not names:
@@ -167,7 +167,7 @@ async def usage(call: Call) -> None:
     for where in ("here", "everywhere") if call.admin else ("here",):
         for days in (1, 30):
             used = await call.memory.stats.usage(call.context, days=days, everywhere=where == "everywhere")
-            calls = [_used(call.texts, one) for one in used if one.model != NO_MODEL]
+            calls = [_used(call.texts, row) for row in used if row.model != NO_MODEL]
             lines += [call.texts(f"usage.{where}.{days}"), *calls] if calls else []
     if call.inbound.chat_kind == "private" and (made := await call.memory.keys.of(call.context)):
         lines += [call.texts("usage.keys"), *(keys.told(call.texts, key) for key in made)]

@@ -114,7 +114,7 @@ async def form(store: Service, context: Context, texts: Texts, name: str, argume
     if name != "correct" or len(words) != 1:
         return None
     offered = await store.browse.offered(context, words[0], (words[0],), changeable=True, limit=_SUGGESTED)
-    found = next((one for one in offered if one.short_id == words[0]), None)
+    found = next((memory for memory in offered if memory.short_id == words[0]), None)
     if found is None:
         return None
     return Form(

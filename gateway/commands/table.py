@@ -154,12 +154,12 @@ async def suggestions(
     `arguments` is everything typed after the command so far.
     """
     command = find(name)
-    if command is None or not any(one.name == option and one.suggests for one in command.options):
+    if command is None or not any(each.name == option and each.suggests for each in command.options):
         return ()
     if name == "help":
         begun = typed.removeprefix("/").lower()
-        known = [one for one in TABLE if not one.admin and one.name.startswith(begun)]
-        return [Suggestion(value=one.name, label=f"/{one.name}: {texts(f'help.{one.name}')}") for one in known]
+        known = [each for each in TABLE if not each.admin and each.name.startswith(begun)]
+        return [Suggestion(value=each.name, label=f"/{each.name}: {texts(f'help.{each.name}')}") for each in known]
     return await suggest.completions(store, context, texts, name, typed, arguments)
 
 

@@ -38,7 +38,7 @@ async def _list(call: Call) -> None:
     if call.agent.skills:
         lines.append(call.texts("tools.skills", names=", ".join(skill.name for skill in call.agent.skills)))
     sources = call.agent.sources
-    for source, found in zip(sources, await asyncio.gather(*(one.tools() for one in sources)), strict=True):
+    for source, found in zip(sources, await asyncio.gather(*(source.tools() for source in sources)), strict=True):
         lines += _told(call, source, found)
     await call.say("\n".join(lines))
 
@@ -60,7 +60,7 @@ def _told(call: Call, source: ToolSource, found: Sequence[ForeignTool]) -> list[
 
 async def _accept(call: Call, name: str, code: str = "") -> None:
     """Takes changed tools that were shown under this code; shows them otherwise."""
-    source = next((one for one in call.agent.sources if one.name == name), None)
+    source = next((each for each in call.agent.sources if each.name == name), None)
     if not (call.admin or call.trusted):
         await call.say(call.texts("tools.admins"))
         return
@@ -112,9 +112,9 @@ def _differing(was: str, now: str) -> list[str]:
     return ["…" * (start > 0) + text[start : len(text) - end] + "…" * (end > 0) for text in (was, now)]
 
 
-def _alike(one: str, other: str) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((n for n, (mine, theirs) in pairs if mine != theirs), min(len(one), len(other)))
+def _alike(this: str, other: str) -> int:
+    pairs = enumerate(zip(this, other, strict=False))
+    return next((n for n, (mine, theirs) in pairs if mine != theirs), min(len(this), len(other)))
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:

@@ -54,8 +54,8 @@ def _in_short(call: Call, why: Why) -> list[str]:
     """
     used = _placed(why, "recalled")
     looked_at = [*used, *_placed(why, "known", profile=False), *_placed(why, "known", profile=True)]
-    if not any(one.model == NO_MODEL for one in why.spent):
-        used = sorted(looked_at, key=lambda one: -(one[0].score or 0.0))[:_SHORT]
+    if not any(spent.model == NO_MODEL for spent in why.spent):
+        used = sorted(looked_at, key=lambda pair: -(pair[0].score or 0.0))[:_SHORT]
     if not looked_at:
         return []
     shown = []
@@ -70,7 +70,7 @@ def _head(call: Call, why: Why) -> str:
     at = call.texts.moment(why.answered_at)
     if why.error is not None:
         return call.texts("why.failed", at=at, code=why.error)
-    without_model = any(one.model == NO_MODEL for one in why.spent)
+    without_model = any(spent.model == NO_MODEL for spent in why.spent)
     used = _placed(why, "recalled") if without_model else why.entries
     return call.texts("why.head" if used else "why.nothing", at=at)
 
@@ -171,19 +171,19 @@ def telling_parts(entry: RecalledEntry) -> list[tuple[ScorePart, float]]:
 def _costs(call: Call, spent: Sequence[Spent]) -> list[str]:
     """Returns lines with the tokens and cost of the models for the reply, or a line saying that no model was used."""
     shown = []
-    for one in spent:
-        if one.model == NO_MODEL:
+    for used in spent:
+        if used.model == NO_MODEL:
             shown.append(call.texts("why.no_model"))
             continue
-        cached = call.texts("why.cached", count=one.cached_tokens) if one.cached_tokens else ""
-        cost = "" if one.cost is None else call.texts("cost.also", cost=lines.money(one.cost))
-        about = call.texts("why.about") if one.estimated else ""
+        cached = call.texts("why.cached", count=used.cached_tokens) if used.cached_tokens else ""
+        cost = "" if used.cost is None else call.texts("cost.also", cost=lines.money(used.cost))
+        about = call.texts("why.about") if used.estimated else ""
         shown.append(
             call.texts(
                 "why.cost",
-                model=one.model,
-                tokens_in=one.input_tokens,
-                tokens_out=one.output_tokens,
+                model=used.model,
+                tokens_in=used.input_tokens,
+                tokens_out=used.output_tokens,
                 cached=cached,
                 cost=cost,
                 about=about,

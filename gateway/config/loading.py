@@ -24,7 +24,7 @@ from pydantic.fields import FieldInfo
 from agents import foreign, skills
 from agents.spec import AGENT_NAME, REFUSED, AgentSpec, JobsSpec
 from channels.base import Place
-from gateway.config.settings import BotSettings, Settings, TelegramSettings, is_loopback
+from gateway.config.settings import BotSettings, OtherSettings, Settings, TelegramSettings, is_loopback
 from gateway.config.strict_yaml import (
     MAX_BYTES,
     MAX_PROBLEMS,
@@ -376,11 +376,13 @@ class _Loader:
                 at = (*here, "id") if "id" in bot.model_fields_set else here
                 fix = f"give each bot its own id, such as id: {bot.platform}-2"
                 self._report(self._main, at, f"has the id {bot.id}, which is already {ids[bot.id]}", fix, show=False)
+            ids.setdefault(bot.id, f"that of {key_text(here)}")
+            if isinstance(bot, OtherSettings):
+                continue
             if (token := bot.token.get_secret_value()) in tokens:
                 maker = "with @BotFather" if bot.platform == "telegram" else "on Discord's developer page"
                 fix = f"keep the bot in one place, or create another {maker}"
                 self._report(self._main, (*here, "token"), f"is already the token of {tokens[token]}", fix)
-            ids.setdefault(bot.id, f"that of {key_text(here)}")
             tokens.setdefault(token, key_text(here))
 
     def check_webhooks(self, settings: Settings) -> None:
@@ -621,7 +623,7 @@ def _sections(data: Any, names: Sequence[str], path: KeyPath) -> Iterator[tuple[
 
 def _bots(settings: Settings) -> Iterable[tuple[BotSettings, KeyPath]]:
     """Yields every bot with its path in config.yaml."""
-    for platform in ("telegram", "discord"):
+    for platform in ("telegram", "discord", "other"):
         for i, bot in enumerate(getattr(settings.channels, platform)):
             yield bot, ("channels", platform, i)
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, StringConstraints, field_validator, model_validator
 
+from agents import plugins
 from agents.spec import AGENT_NAME, AGENT_NAME_RULE, Number, Section, Whole, refused, seconds, whole
 
 _OLLAMA = "http://localhost:11434"
@@ -220,8 +221,49 @@ class DiscordSettings(Section):
         return token
 
 
+_Id = Annotated[
+    str,
+    StringConstraints(pattern=r"^[^\s]{1,200}$"),
+    Field(description="an id as the platform writes it", examples=["ada@example.org"]),
+]
+
+
+class OtherSettings(Section):
+    """A bot on a platform whose channel another installed package brings (docs/extending.md), and who may talk to it.
+
+    `options` are the channel's own.
+    """
+
+    platform: str = Field(pattern=AGENT_NAME, description="the name under which the package offers its channel")
+    id: str = Field(pattern=AGENT_NAME, description=AGENT_NAME_RULE)
+    options: dict[str, Any] = Field(
+        default_factory=dict, max_length=50, description="options of the channel", repr=False
+    )
+    allow: tuple[_Id, ...] = Field(default_factory=tuple, max_length=10_000)
+    admins: tuple[_Id, ...] = Field(default_factory=tuple, max_length=1000)
+    groups: tuple[_Id, ...] = Field(default_factory=tuple, max_length=10_000)
+    group_members: Literal["everyone", "allowed"] = "everyone"
+    observe: Literal["none", "context"] = "none"
+
+    @field_validator("platform")
+    @classmethod
+    def _is_offered(cls, platform: str) -> str:
+        offered = plugins.installed(plugins.CHANNELS)
+        if platform not in offered:
+            raise refused(
+                f"is offered by no installed package (offered: {', '.join(sorted(offered)) or 'none'})",
+                "install the package, or correct the name",
+            )
+        return platform
+
+    @property
+    def number(self) -> str:
+        """The bot's number on its platform, which only the channel may know."""
+        return ""
+
+
 #: The settings of a bot on any platform.
-BotSettings: TypeAlias = TelegramSettings | DiscordSettings
+BotSettings: TypeAlias = TelegramSettings | DiscordSettings | OtherSettings
 
 
 def discord_number(token: str) -> str:
@@ -239,11 +281,12 @@ class ChannelsSettings(Section):
 
     telegram: tuple[TelegramSettings, ...] = Field(default_factory=tuple, max_length=100)
     discord: tuple[DiscordSettings, ...] = Field(default_factory=tuple, max_length=100)
+    other: tuple[OtherSettings, ...] = Field(default_factory=tuple, max_length=100)
 
     @property
     def bots(self) -> tuple[BotSettings, ...]:
         """The bots on all platforms."""
-        return (*self.telegram, *self.discord)
+        return (*self.telegram, *self.discord, *self.other)
 
 
 class HttpSettings(Section):
@@ -452,6 +495,9 @@ class RecallSettings(Section):
     mode: Literal["hybrid", "classic"] = "hybrid"
 
 
+_EMBEDDERS = ("local", "small", "english", "openai", "ollama", "none")
+
+
 class EmbeddingSettings(Section):
     """The embedding models for search by meaning.
 
@@ -463,10 +509,21 @@ class EmbeddingSettings(Section):
     timeout: ClassVar[float] = 30.0
     batch: ClassVar[int] = 64
 
-    provider: Literal["local", "small", "english", "openai", "ollama", "none"] = "local"
+    provider: str = Field(
+        default="local",
+        description=f"one of {', '.join(_EMBEDDERS)}, or an embedder of an installed package",
+        examples=["local"],
+    )
     base_url: str = Field(default="", max_length=1000, description="the server's address", examples=[_OLLAMA])
     key: SecretStr | None = Field(default=None, max_length=1000)
     model: str = Field(default="", max_length=200, description="the model's name on its server")
+
+    @field_validator("provider")
+    @classmethod
+    def _is_known(cls, provider: str) -> str:
+        if provider not in _EMBEDDERS and provider not in plugins.installed(plugins.EMBEDDERS):
+            raise ValueError("unknown")
+        return provider
 
     @model_validator(mode="after")
     def _a_server_is_named(self) -> EmbeddingSettings:

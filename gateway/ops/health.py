@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from gateway.ops.stalls import Stall
-    from memory.store.server import Deployment
+    from memory.store.share import Deployment
 
 PATH = "/healthz"
 #: Seconds that `ask` waits for the running process.

@@ -163,7 +163,7 @@ class Worker:
         If several processes use the store, one of them does this at a time.
         """
         await sleep(_SETTLED)
-        self._memory.mailbox.peers.on("job", self._asked_elsewhere)
+        self._memory.share.on("job", self._asked_elsewhere)
         await self._memory.loops.run(
             _LOOP,
             self._look,
@@ -176,11 +176,11 @@ class Worker:
     @asynccontextmanager
     async def _duty(self) -> AsyncIterator[None]:
         """Does the work of the night while the block runs, as no other process does."""
-        peers = self._memory.mailbox.peers
+        share = self._memory.share
         async with AsyncExitStack() as stack:
-            async with beside([] if peers.is_alone else [self._hand_on()]):
-                await stack.enter_async_context(peers.duty("night"))
-            if not peers.is_alone:
+            async with beside([self._hand_on()]):
+                await stack.enter_async_context(share.only_here("night"))
+            if not share.is_alone:
                 # Runs that were under way in the process that had the duty before.
                 await self._memory.jobs.begin()
             self._on_duty = True
@@ -191,7 +191,7 @@ class Worker:
 
     async def _hand_on(self) -> None:
         """Hands the runs that are asked for here to the process that does the work of the night."""
-        tell = self._memory.mailbox.peers.tell
+        tell = self._memory.share.tell
         while True:
             await self._woken.wait()
             self._woken.clear()

@@ -30,14 +30,14 @@ class Receiving:
         *,
         sleep: Callable[[float], Awaitable[None]],
         monotonic: Callable[[], float],
-        duty: Callable[[str], AbstractAsyncContextManager[None]],
+        only_here: Callable[[str], AbstractAsyncContextManager[None]],
     ) -> None:
-        """`duty` waits until no other process has a duty, such as receiving for a bot that allows one receiver."""
+        """`only_here` waits until no other process does some work: receiving for a bot that allows one receiver."""
         self._channels = channels
         self._host = host
         self._sleep = sleep
         self._monotonic = monotonic
-        self._duty = duty
+        self._only_here = only_here
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._began: dict[str, float] = {}
         self._changed = asyncio.Event()
@@ -91,7 +91,7 @@ class Receiving:
         self._tasks[channel.id] = asyncio.create_task(self._receive(channel))
 
     async def _receive(self, channel: Channel) -> None:
-        async with self._duty(f"bot {channel.id}") if channel.receives_alone else nullcontext():
+        async with self._only_here(f"bot {channel.id}") if channel.receives_alone else nullcontext():
             self._began[channel.id] = self._monotonic()
             await supervise(channel, self._host, sleep=self._sleep, random=random.random)
 

@@ -36,7 +36,7 @@ async def health(visit: Visit) -> web.StreamResponse:
         agents_told=[
             (
                 agent.spec,
-                [f"{one.provider}/{one.model}" for one in agent.spec.models if one.provider != "offline"],
+                [f"{model.provider}/{model.model}" for model in agent.spec.models if model.provider != "offline"],
                 name == roster.default,
             )
             for name, agent in roster.agents.items()
@@ -55,7 +55,7 @@ async def jobs(visit: Visit) -> web.StreamResponse:
     told = [] if store.nights is None else await timetable(texts, store.memory, store.nights)
     return visit.html(
         "admin_jobs.html",
-        told=[(agent, [(one, job_name(texts, one.job)) for one in of]) for agent, of in told],
+        told=[(agent, [(run, job_name(texts, run.job)) for run in of]) for agent, of in told],
     )
 
 
@@ -71,15 +71,15 @@ async def usage(visit: Visit) -> web.StreamResponse:
     """Shows the use of models by the open agent, by day, by purpose and by model."""
     texts, stats, context = visit.texts, visit.visitor.store.memory.stats, visit.visitor.context
     days = await stats.by_day(context, days=_DAYS)
-    used = [one for one in await stats.usage(context, days=_DAYS, everywhere=True) if one.input_tokens]
+    used = [use for use in await stats.usage(context, days=_DAYS, everywhere=True) if use.input_tokens]
     return visit.html(
         "admin_usage.html",
         bars=days,
-        most=max((one.answers + one.background for one in days), default=0) or 1,
-        dearest=max((one.cost or 0.0 for one in days), default=0.0) or 1.0,
-        days=[one for one in reversed(days) if one.calls],
-        priced=any(one.cost is not None for one in days),
-        used=[(purpose_name(texts, one.purpose), one) for one in used],
+        most=max((day.answers + day.background for day in days), default=0) or 1,
+        dearest=max((day.cost or 0.0 for day in days), default=0.0) or 1.0,
+        days=[day for day in reversed(days) if day.calls],
+        priced=any(day.cost is not None for day in days),
+        used=[(purpose_name(texts, use.purpose), use) for use in used],
     )
 
 
@@ -88,8 +88,8 @@ async def dead(visit: Visit) -> web.StreamResponse:
     texts, channel = visit.texts, _channel(visit)
     found = await visit.visitor.store.memory.mailbox.dead(channel, limit=_DEAD)
     rows = [
-        (one.id, Place.from_session_key(one.session_key).chat, texts.moment(one.created_at), one.error or one.state)
-        for one in found
+        (row.id, Place.from_session_key(row.session_key).chat, texts.moment(row.created_at), row.error or row.state)
+        for row in found
     ]
     return visit.html("admin_dead.html", rows=rows, channel=visit.visitor.session.channel)
 
@@ -109,16 +109,22 @@ async def people(visit: Visit) -> web.StreamResponse:
     visitor, texts = visit.visitor, visit.texts
     listed = [] if _at_terminal(visit) else await visitor.store.memory.oversight.people(_channel(visit), limit=_PEOPLE)
     grants = await visitor.store.memory.access.grants(visitor.session.channel)
-    states = {one.reference: one.state for one in grants if one.subject == "person"}
+    states = {grant.reference: grant.state for grant in grants if grant.subject == "person"}
     shown = [
-        (one.user_id, one.name or one.user_id, one.messages, texts.moment(one.last_at), states.get(one.user_id, ""))
-        for one in listed
+        (
+            person.user_id,
+            person.name or person.user_id,
+            person.messages,
+            texts.moment(person.last_at),
+            states.get(person.user_id, ""),
+        )
+        for person in listed
     ]
-    spoken = {one.user_id for one in listed}
+    spoken = {person.user_id for person in listed}
     return visit.html(
         "admin_people.html",
         shown=shown,
-        others=[one for one in grants if one.reference not in spoken],
+        others=[grant for grant in grants if grant.reference not in spoken],
         terminal=_at_terminal(visit),
     )
 

@@ -77,7 +77,7 @@ async def forget(visit: Visit) -> web.StreamResponse:
     """Asks whether to forget the message behind an answer, with all that was learned from it."""
     turn = visit.number(visit.form.get("turn", ""), "page.no_answer")
     lines = await visit.visitor.store.memory.browse.turn_lines(visit.visitor.context, turn)
-    meant = next((one.platform_ref for one in reversed(lines) if one.mine and one.platform_ref), None)
+    meant = next((line.platform_ref for line in reversed(lines) if line.mine and line.platform_ref), None)
     if meant is None:
         raise Refused(404, "page.no_answer")
     return await _say(visit, text="/forget", reply_to=meant)
@@ -200,7 +200,7 @@ async def _is_behind(visit: Visit, item: PageItem, shown: set[str]) -> bool:
     if not turn:
         return False
     lines = await visit.visitor.store.memory.browse.turn_lines(visit.visitor.context, int(turn))
-    return any(one.mine and one.platform_ref and said_key(one.platform_ref) not in shown for one in lines)
+    return any(line.mine and line.platform_ref and said_key(line.platform_ref) not in shown for line in lines)
 
 
 async def _log(visit: Visit, place: Place) -> list[PageItem]:
@@ -245,7 +245,7 @@ def _turn(item: PageItem) -> str:
 async def _listed(visit: Visit) -> list[tuple[str, Conversation]]:
     visitor, platform = visit.visitor, visit.visitor.channel.platform
     found = await visitor.store.memory.browse.talks(visitor.context, platform=platform, limit=_LISTED)
-    places = [(Place.from_session_key(one.session_key), one) for one in found]
+    places = [(Place.from_session_key(talk.session_key), talk) for talk in found]
     return [
         (place.thread or FIRST, one)
         for place, one in places

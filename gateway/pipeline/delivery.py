@@ -34,6 +34,7 @@ from memory.errors import meets_everybody
 from memory.loops import reason_of
 from memory.mailbox.mailbox import Mailbox
 from memory.mailbox.outbox import OutboxRow, Part
+from memory.store.share import OwnShare
 
 log = structlog.get_logger(__name__)
 
@@ -92,6 +93,7 @@ class Delivery:
         mailbox: Mailbox,
         channels: Mapping[str, Channel],
         *,
+        share: OwnShare,
         language: Language,
         now: Callable[[], int],
         retry_seconds: float = 30.0,
@@ -101,7 +103,7 @@ class Delivery:
         `retry_seconds` is the wait after the store has failed.
         """
         self._mailbox = mailbox
-        self._peers = mailbox.peers
+        self._share = share
         self._channels = channels
         self._language = language
         self._now = now
@@ -124,7 +126,7 @@ class Delivery:
         It does so in these sessions, or in all that this process holds.
         """
         for session_key in await self._mailbox.sessions_with_mail():
-            if session_key in session_keys if session_keys is not None else self._peers.holds(session_key):
+            if session_key in session_keys if session_keys is not None else self._share.holds(session_key):
                 await self._settle_doubts(session_key)
                 self.wake(session_key)
 
@@ -189,7 +191,7 @@ class Delivery:
             place = Place.from_session_key(session_key)
             channel = self._channel(place)
             if channel is None:
-                await self._peers.tell("show", session_key)
+                await self._share.tell("show", session_key)
             elif not await self._held(session_key, channel):
                 return
             at_rows = True
@@ -237,9 +239,9 @@ class Delivery:
 
         A place that only this process can reach is asked for.
         """
-        held = await self._peers.hold(session_key)
-        if held == "elsewhere" and channel.capabilities.comes_and_goes:
-            await self._peers.tell("yield", session_key, session_key=session_key)
+        asks = channel.capabilities.comes_and_goes
+        held = await self._share.hold(session_key, asks=asks)
+        if held == "elsewhere" and asks:
             self._set_alarm(session_key, _YIELD_SECONDS)
         if held == "taken":
             await self._settle_doubts(session_key)

@@ -208,7 +208,10 @@ class Toolbox:
 
     def _repeats_others(self, text: str) -> bool:
         """Returns whether a statement has a word that a tool from outside has said, and the person has not."""
-        outside = [*self.returned, *(one.text for one in self.read if one.role == "tool" and is_outside(one.text))]
+        outside = [
+            *self.returned,
+            *(message.text for message in self.read if message.role == "tool" and is_outside(message.text)),
+        ]
         if not outside:
             return False
         speaker = self.turn.context.speaker.id
@@ -283,7 +286,7 @@ class Toolbox:
     async def reminders(self, n: int, i: int, arguments: RemindersArguments) -> str:
         if arguments.action == "list":
             every = await self.memory.reminders.every(self.turn.context)
-            lines = [self._due(one) for one in every if one.next_at is not None]
+            lines = [self._due(reminder) for reminder in every if reminder.next_at is not None]
             return "\n".join(lines) or "There are no reminders here."
         if arguments.action in ("change", "cancel"):
             self._is_their_wish()
@@ -292,7 +295,9 @@ class Toolbox:
         if number is None:
             return f"Cancelled: reminder {arguments.number}."
         # Said back even if the call already ran before a crash, as the person has not seen it yet.
-        made = next(one for one in await self.memory.reminders.every(self.turn.context) if one.number == number)
+        made = next(
+            reminder for reminder in await self.memory.reminders.every(self.turn.context) if reminder.number == number
+        )
         self.told_back.append(made)
         return f"Set. The person is shown it below your answer: {self._due(made)}"
 

@@ -65,6 +65,8 @@ _LONGEST_PARTIAL = 8_000
 #: The number of the person's latest messages that are read for an answer without a model, which knows other words for a
 #: question than the search does.
 _LATELY = 400
+#: The same for words that ask nothing: they tell whether the person was here before.
+_LATELY_UNASKED = 5
 #: The characters of a text that is prepared to be shown at once; of a longer one in a thread.
 _SHORT = 2_000
 #: The answers to a task that has nothing to tell. They are not shown.
@@ -434,7 +436,7 @@ class TurnRunner:
             budget if settings.enabled else None,
             window_tokens=shares.window,
             window_messages=served.spec.window.messages,
-            lately=_LATELY if _may_ask(served, turn, texts.language) else 0,
+            lately=_lately(served, turn, texts.language),
             compacted=served.compacts,
             modelless=served.offline,
         )
@@ -659,14 +661,18 @@ def _closed(shown: str) -> str:
     return f"{shown}\n```" if open_block else shown
 
 
-def _may_ask(served: Agent, turn: Turn, language: Language) -> bool:
-    """Returns whether an agent without a model may be asked something, in the person's language or in `language`."""
+def _lately(served: Agent, turn: Turn, language: Language) -> int:
+    """Returns how many of the person's latest messages are read: few if they ask an agent without a model nothing.
+
+    They may ask in their own language or in `language`.
+    """
     if served.asks is None:
-        return served.offline
+        return 0
     said = own_words("\n".join(message.text for message in turn.said))
     languages = {language, spoken(turn.context.speaker.language, language)}
     # Where the words don't show their language, that of earlier ones decides.
-    return told_by(said) is None or any(served.asks(said, one) for one in languages)
+    asks = told_by(said) is None or any(served.asks(said, code) for code in languages)
+    return _LATELY if asks else _LATELY_UNASKED
 
 
 def _retry(turn: Turn, texts: Texts) -> tuple[Button, ...]:

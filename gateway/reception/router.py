@@ -145,7 +145,7 @@ class Router:
             self._ended.clear()
             rows: list[InboxRow] = []
             for row in await store.memory.mailbox.unanswered(session_key):
-                if store.memory.mailbox.peers.holds(row.session_key):
+                if store.memory.share.holds(row.session_key):
                     looking = partial(self._intake.set_aside, store, row)
                     if await self._apart(store, row, "looked at", looking) is False:
                         rows.append(row)
@@ -235,32 +235,31 @@ class Router:
             heard is not None and channel is not None and channel.receives_alone
             and heard.original is None and not self._policy.observes(heard.inbound)
         )  # fmt: skip
-        held = await store.memory.mailbox.peers.hold(key, spread=spread)
+        asks = channel is not None and channel.capabilities.comes_and_goes
+        held = await store.memory.share.hold(key, spread=spread, asks=asks)
         if held == "taken":
             await self.took(store, [key])
             await self.look(store, key)
-        if held == "elsewhere" and channel is not None and channel.capabilities.comes_and_goes:
+        if held == "elsewhere" and asks:
             self._start(key, self._ask_for(store, key))
         return held != "elsewhere"
 
     async def took(self, store: Store, keys: Collection[str]) -> None:
         """Takes up the work that others have left in sessions, except messages. Raises `StorageError`.
 
-        What it can't take up stays among `Peers.fresh`, and is found there by looking.
+        What it can't take up stays among `OwnShare.fresh`, and is found there by looking.
         """
         await self._roster.load_choices()
         await store.delivery.take_up(keys)
         await store.memory.learner.take_over(keys)
-        store.memory.mailbox.peers.taken_up(keys)
+        store.memory.share.taken_up(keys)
 
     async def _ask_for(self, store: Store, key: str) -> None:
         """Asks the process that holds a session for it, until it has it or a while is over."""
-        peers = store.memory.mailbox.peers
         try:
             for _ in range(_ASKED):
-                await peers.tell("yield", key, session_key=key)
                 await asyncio.sleep(_ASK_SECONDS)
-                if await peers.hold(key) != "elsewhere":
+                if await store.memory.share.hold(key, asks=True) != "elsewhere":
                     await self.took(store, [key])
                     await self.look(store, key)
                     return
@@ -354,7 +353,7 @@ class Router:
                 # Memories that a running turn learns from the messages are removed, too, wherever it runs.
                 self._start(place.session_key, self._intake.take_back_learned(store, place, message_ids))
                 told = json.dumps({"place": place.session_key, "ids": list(message_ids)})
-                await store.memory.mailbox.peers.tell("deleted", told, session_key=place.session_key)
+                await store.memory.share.tell("deleted", told, session_key=place.session_key)
         except StorageError as exc:
             raise NotTaken(str(exc)) from exc
 
@@ -462,8 +461,8 @@ class Router:
             return  # it was found by looking
         self._in_hand.add(own)
         try:
-            ours = store.memory.mailbox.peers.holds(key) or await self.hold(store, key, heard)
-            if ours and not store.memory.mailbox.peers.is_alone:
+            ours = store.memory.share.holds(key) or await self.hold(store, key, heard)
+            if ours and not store.memory.share.is_alone:
                 # Messages that another process received before come first, though their signal comes later.
                 await self.look(store, key)
         except StorageError as exc:

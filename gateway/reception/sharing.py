@@ -38,7 +38,7 @@ class Sharing:
     def __init__(self, store: Store, router: Router, *, takes_part: bool) -> None:
         self._store = store
         self._takes_part = takes_part
-        self._peers = store.memory.mailbox.peers
+        self._share = store.memory.share
         self._router = router
         self._woken = asyncio.Event()
         self._wanted: set[str] = set()
@@ -51,7 +51,7 @@ class Sharing:
 
     async def work(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Takes up the sessions that fall to this process. Ends at once if it is the only one, otherwise never."""
-        if self._peers.is_alone:
+        if self._share.is_alone:
             return
         for topic, act in (
             ("work", self._want),
@@ -60,7 +60,7 @@ class Sharing:
             ("gone", self._went),
             ("deleted", lambda told: self._router.deleted_elsewhere(self._store, told)),
         ):
-            self._peers.on(topic, act)
+            self._share.on(topic, act)
         await self._store.memory.loops.run(
             _LOOP,
             self._look,
@@ -72,10 +72,10 @@ class Sharing:
     async def _look(self) -> float:
         """Does what signals told of, and looks for the rest. Returns the seconds until the next look."""
         self._woken.clear()
-        if self._peers.lost.is_set():
+        if self._share.lost.is_set():
             return _LOOKS  # the process is about to begin anew
         if not self._looks and self._takes_part:
-            await self._peers.begin()
+            await self._share.begin()
         seldom, alone = self._looks % _SELDOM == 0, self._store.memory.loops.alone
         for key in sorted(self._asked):
             await alone(_LOOP, f"leave {key}", partial(self._leave, key))
@@ -86,8 +86,8 @@ class Sharing:
             self._wanted |= wanted
             raise
         if seldom:
-            idle = {key for key in self._peers.held() if not self._is_busy(key)}
-            await self._peers.leave(idle & self._idle)
+            idle = {key for key in self._share.held() if not self._is_busy(key)}
+            await self._share.leave(idle & self._idle)
             self._idle = idle
         self._looks += 1
         return _LOOKS
@@ -98,12 +98,12 @@ class Sharing:
         for key in sorted(wanted):
             await alone(_LOOP, f"hold {key}", partial(self._router.hold, self._store, key))
         self._left = {key: at for key, at in self._left.items() if time.monotonic() - at < _LOOKS}
-        taken = await self._peers.adopt(self._may_adopt, unread=seldom or self._someone_went)
+        taken = await self._share.adopt(self._may_adopt, unread=seldom or self._someone_went)
         self._someone_went = False
         if taken:
             log.info("sharing.taken_up", sessions=len(taken))
         # Also what an earlier try could not take up.
-        if fresh := self._peers.fresh():
+        if fresh := self._share.fresh():
             await self._router.took(self._store, fresh)
         await self._router.look(self._store)
         for key in wanted:
@@ -111,12 +111,12 @@ class Sharing:
 
     async def _leave(self, key: str) -> None:
         """Leaves a session to the process that asks for it, unless something of it is in hand."""
-        if self._peers.holds(key) and self._is_busy(key):
+        if self._share.holds(key) and self._is_busy(key):
             return  # it is asked for again
         self._asked.discard(key)
         self._store.delivery.let_go(key)
         self._left[key] = time.monotonic()
-        await self._peers.leave([key], asked=True)
+        await self._share.leave([key], asked=True)
 
     def _may_adopt(self, key: str) -> bool:
         return key not in self._left and self._router.answers(key)
@@ -140,6 +140,6 @@ class Sharing:
         if self._router.reaches(Place.from_session_key(key)):
             self._store.delivery.wake(key)
 
-    def _went(self, replica: str) -> None:
+    def _went(self, process: str) -> None:
         self._someone_went = True
         self._woken.set()

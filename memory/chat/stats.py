@@ -19,10 +19,10 @@ from memory.mailbox import outbox
 from memory.mailbox.mailbox import Mailbox
 from memory.recall.embedding import Embedding, EmbeddingProgress
 from memory.scope import Scope
-from memory.store import history, memories, passages, people, replicas, usage
+from memory.store import history, memories, passages, people, usage
 from memory.store.chats import Session
 from memory.store.database import Database, Parameter, Reader, Row, Transaction
-from memory.store.server import Deployment
+from memory.store.share import Deployment
 from memory.store.usage import Spent
 from memory.text.times import clock
 
@@ -193,19 +193,8 @@ class Stats:
             damage=self._database.damage,
             words_only="" if self._embedding is None else self._embedding.trouble,
             wal_bytes=self._database.wal_bytes,
-            deployment=await self._database.read(self._deployment),
+            deployment=await self._database.read(self._database.deployment),
             set_aside=0 if self._database.damage else await self._database.read(_set_aside),
-        )
-
-    def _deployment(self, reader: Reader) -> Deployment:
-        own = self._database.peers
-        return Deployment(
-            engine=self._database.engine,
-            server=self._database.server(reader),
-            own=own.id,
-            peers=() if own.is_alone else tuple(replicas.peers(reader)),
-            silent_seconds=round(own.silent_seconds, 1),
-            is_lost=own.lost.is_set(),
         )
 
     @in_read
@@ -229,7 +218,7 @@ class Stats:
             runs=tuple(runs.latest(reader)),
             used=tuple(_used(reader, "id > ? and id <= ?", (since, until))),
             used_until=until,
-            deployment=self._deployment(reader),
+            deployment=self._database.deployment(reader),
         )
 
     @in_read
@@ -308,7 +297,7 @@ class Stats:
                 cost=sum(costs) if costs else None,
                 sqlite=self._database.engine,
                 path=self._database.path,
-                processes=1 if self._database.peers.is_alone else replicas.answering(reader),
+                processes=len(self._database.deployment(reader).answering) or 1,
                 embedding=progress,
             )
 

@@ -262,23 +262,14 @@ class Forgetting:
                 return True, {}
             is_as_planned = tx.state == written
             asker = asking(tx)
-            if asker is None:
-                return False, {}
-            if question is not None and not questions.settle(tx, question.id, how):
+            if asker is None or (question is not None and not questions.settle(tx, question.id, how)):
                 return False, {}
             if planned is not None and is_as_planned:
                 going = planned
             else:
                 going = plan.plan(tx, asker, selection, how, looked=None if planned is None else planned.looked)
             noted(tx, going)
-            before = tx.changes
-            counts, what, sought = erase.carry_out(tx, asker, going, now=self._now(), new_id=self._new_id)
-            # A failed message or a name may have gone even if no message and no memory was meant.
-            is_clean = tx.changes == before and sought is None
-            erasure_id = erasure.record(tx, inbox_id, what, counts.to_json(), now=self._now())
-            if is_clean:
-                erasure.scrubbed(tx, [erasure_id], now=self._now())
-            return True, {} if sought is None else {erasure_id: sought}
+            return True, self._carry_out(tx, asker, inbox_id, going)
 
         is_done, sought = await self._database.write(act)
         if not is_done:
@@ -288,6 +279,17 @@ class Forgetting:
         await index.keep_up(self._database)
         await self._list_erased()
         return await self.receipt(inbox_id)
+
+    def _carry_out(self, tx: Transaction, asker: Asker, inbox_id: int, going: Plan) -> dict[int, Sought]:
+        """Erases what is planned and records it. Returns the texts to look for in running turns, by erasure."""
+        before = tx.changes
+        counts, what, sought = erase.carry_out(tx, asker, going, now=self._now(), new_id=self._new_id)
+        # A failed message or a name may have gone even if no message and no memory was meant.
+        is_clean = tx.changes == before and sought is None
+        erasure_id = erasure.record(tx, inbox_id, what, counts.to_json(), now=self._now())
+        if is_clean:
+            erasure.scrubbed(tx, [erasure_id], now=self._now())
+        return {} if sought is None else {erasure_id: sought}
 
     async def has_erased(self, inbox_id: int) -> bool:
         """Returns whether anything was erased for a request."""

@@ -163,10 +163,6 @@ def _kinds(named: Thing | None) -> frozenset[str]:
     return named.kinds if named is not None else frozenset()
 
 
-def _says_it(tx: Transaction, scope: Scope, memory: Memory, draft: Draft) -> bool:
-    return same(memory, draft) and not _is_unclear(tx, scope, draft, memory)
-
-
 def _is_unclear(tx: Transaction, scope: Scope, draft: Draft, memory: Memory) -> bool:
     """Returns whether a draft or the memory may name either of two things that are known by that name."""
     named = thing(draft.key, draft.value) if draft.kind == "fact" else None

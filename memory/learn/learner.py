@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, KeysView, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Collection, Iterable, KeysView, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, zip_longest
@@ -158,7 +158,9 @@ class Learner:
             await stack.enter_async_context(self._sessions.setdefault(session_id, asyncio.Lock()))
             # Before anything can fail, so that a later trigger begins another task.
             self._waiting.discard(session_id)
-            if not await stack.enter_async_context(self._held(session_id)):
+            if not await stack.enter_async_context(
+                self._database.share.holding(lambda reader: chats.session_by_id(reader, session_id).key)
+            ):
                 return
             await self._write(session_id, lambda tx: extractions.schedule(tx, session_id, reason, now=self._now()))
             while work := await self._database.read(
@@ -230,21 +232,6 @@ class Learner:
             # Timers are cancelled last, because a task that fails may have set one.
             for timer in self._timers.values():
                 timer.cancel()
-
-    @asynccontextmanager
-    async def _held(self, session_id: int) -> AsyncIterator[bool]:
-        """Holds a session while the block runs. Gives False if another process holds it."""
-        peers = self._database.peers
-        if peers.is_alone:
-            yield True
-            return
-        key = (await self._database.read(partial(chats.session_by_id, session_id=session_id))).key
-        held = await peers.hold(key)
-        try:
-            yield held != "elsewhere"
-        finally:
-            if held == "taken":
-                await peers.leave([key])
 
     def _arm(self, session_id: int, seconds: float, reason: str) -> None:
         self._disarm(session_id)

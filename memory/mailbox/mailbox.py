@@ -16,9 +16,8 @@ from memory.context import asks, in_read, in_write, reads, writes, writes_at
 from memory.mailbox import inbox, outbox
 from memory.mailbox.inbox import InboxRow
 from memory.mailbox.outbox import CHANNEL, UNSENT, DeadLetter, OutboxRow, Outgoing, Part
-from memory.store import attachments, chats, history, questions, replicas
+from memory.store import attachments, chats, history, questions
 from memory.store.database import Database, Reader, Transaction, of_lane
-from memory.store.peers import Peers
 
 #: Milliseconds for which a message that came too late waits for a person to ask for its answer.
 _HELD_MS: Final = 7 * 24 * 3_600_000
@@ -73,11 +72,6 @@ class Mailbox:
         self._now = now
         self.run_id = run_id
         self._noted: set[str] = set()
-
-    @property
-    def peers(self) -> Peers:
-        """The processes that answer from this store."""
-        return self._database.peers
 
     told_before = reads(inbox.told_before)
     unanswered = asks(inbox.unanswered)
@@ -410,7 +404,6 @@ class Mailbox:
         renamed = {key: rename(key) for key in {*known, *keys}}
         for key, new_key in renamed.items():
             chats.rename_session(tx, key, new_key)
-            replicas.drop(tx, key)
             tx.run(f"update outbox set session_key = ? where session_key = ? and {UNSENT}", (new_key, key))
             tx.run(
                 "update inbox set session_key = ?, payload = json_set(payload, '$.chat', ?)"

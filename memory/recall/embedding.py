@@ -186,7 +186,7 @@ class Embedding:
 
     async def idle(self) -> None:
         """Waits until no document is left to be embedded, or the embedder has failed to open."""
-        while not (self._on_duty or self._database.peers.is_alone):
+        while not (self._on_duty or self._database.share.is_alone):
             if not await self._database.read(vectors.count_waiting):
                 return
             await self._sleep(_LOOKS)
@@ -277,13 +277,13 @@ class Embedding:
             self._trouble = str(exc)
             return
         self._opened.set()
-        async with self._database.peers.duty("embedding"):
+        async with self._database.share.only_here("embedding"):
             self._on_duty = True
             await self._work_off()
 
     async def _work_off(self) -> None:
         """Embeds waiting documents, whenever there are any. Never ends."""
-        reported, alone = 0, self._database.peers.is_alone
+        reported, alone = 0, self._database.share.is_alone
         while True:
             # Cleared before the queue is read: documents that come later set it again.
             self._awake.clear()

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any, Concatenate, Final, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from memory.scope import Scope
-from memory.store.peers import Peers
 from memory.store.sealing import Seal
-from memory.store.server import ServerState
+from memory.store.share import Deployment, OwnShare
 from memory.store.sqlite.driver import Driver
 
 Durability: TypeAlias = Literal["process", "power-loss"]
@@ -163,7 +162,7 @@ class Database(Protocol):
 
     `damage` names the damage and the remedy, for health and status; it is None as long as no damage is known.
     `without_vectors` says why vectors can't be compared here; it is empty if they can. `on_index_damage` is called when
-    damage turns out to be only in tables that can be derived again. `peers` are the processes that write the store.
+    damage turns out to be only in tables that can be derived again. `share` is this process's part of the store's work.
     `driver` is the SQLite library of a store that is a file; a store on a server has none, and is copied by the
     server's own means. `twice` runs each transaction's function twice, the first time taken back: a test sees by it
     that none has an effect outside the database.
@@ -172,7 +171,7 @@ class Database(Protocol):
     path: Path
     driver: Driver | None
     seal: Seal
-    peers: Peers
+    share: OwnShare
     damage: str | None
     without_vectors: str
     twice: bool
@@ -229,9 +228,9 @@ class Database(Protocol):
         """The engine's name and version, for status."""
         ...
 
-    def server(self, reader: Reader) -> ServerState | None:
-        """Returns the state of the store's server; None if the store is a file."""
-        ...
+    def deployment(self, reader: Reader) -> Deployment:
+        """Returns the state of the store's server, if it has one, and of the processes on it."""
+        return Deployment(engine=self.engine)
 
     @property
     def file_bytes(self) -> int:

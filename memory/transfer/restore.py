@@ -104,7 +104,6 @@ async def restore(
     `SchemaTooNew` or `StorageError`; the store is then as it was.
     """
     with held(store):
-        keys = sealing.path_of(store)
         ready = store.with_name(f"{store.name}.restoring")
         _clear(ready)
         try:
@@ -114,51 +113,55 @@ async def restore(
             listed, bad_lines = _list(store, file)
             say("preparing")
             # A backup from another machine may have been sealed with that machine's key.
-            sealing.add(keys, sealing.keys_in(sealing.path_of(file.parent / store.name)))
-            database = await SqliteDatabase.open(ready, now=now, driver=driver, keys=keys)
-            try:
-                replayed, (inbox_ended, outbox_ended, unlinked) = await _prepared(
-                    database, since, listed, now=now, say=say
-                )
-            finally:
-                await database.close()
-            if since is not None:
-                _append(store, [ledger.sealed(entry, database.seal) for entry in since.unlisted])
+            sealing.add(sealing.path_of(store), sealing.keys_in(sealing.path_of(file.parent / store.name)))
+            erased, ended, lost_key = await _prepared(ready, store, since, listed, driver=driver, now=now, say=say)
             kept = _swap(ready, store, driver=driver, now=now, keep=keep, say=say)
         finally:
             _clear(ready)
     say("done")
+    inbox_ended, outbox_ended, unlinked = ended
     return Restored(
         store=store,
         contents=contents,
-        erased=replayed,
+        erased=erased,
         inbox_ended=inbox_ended,
         outbox_ended=outbox_ended,
         unlinked=unlinked,
         kept=kept,
         unread=unread,
         bad_lines=bad_lines,
-        lost_key=bool(database.seal.lost),
+        lost_key=lost_key,
     )
 
 
 async def _prepared(
-    database: SqliteDatabase,
+    ready: Path,
+    store: Path,
     since: _Since | None,
     listed: Sequence[LedgerEntry],
     *,
+    driver: Driver,
     now: int,
     say: Callable[[Stage], None],
-) -> tuple[Replayed, tuple[int, int, int]]:
-    """Ends what a backup would do again, and repeats the erasures since. Returns these and the result of `_settle`."""
-    settled = await database.write(lambda tx: _settle(tx, since, now=now))
-    say("erasing")
-    entries = [*listed, *(() if since is None else since.entries)]
-    replayed = await database.write(lambda tx: ledger.replay(tx, entries, now=now))
-    await database.write(lambda tx: erasure.seal_all(tx, now=now))
-    if replayed.erasings:
-        await _leave_no_trace(database)
-    return replayed, settled
+) -> tuple[Replayed, tuple[int, int, int], bool]:
+    """Ends in the copy `ready` what a backup would do again, and repeats the erasures since, which it also lists.
+
+    Returns the erasures, the result of `_settle`, and whether a key of the copy is lost.
+    """
+    database = await SqliteDatabase.open(ready, now=now, driver=driver, keys=sealing.path_of(store))
+    try:
+        ended = await database.write(lambda tx: _settle(tx, since, now=now))
+        say("erasing")
+        entries = [*listed, *(() if since is None else since.entries)]
+        replayed = await database.write(lambda tx: ledger.replay(tx, entries, now=now))
+        await database.write(lambda tx: erasure.seal_all(tx, now=now))
+        if replayed.erasings:
+            await _leave_no_trace(database)
+    finally:
+        await database.close()
+    if since is not None:
+        _append(store, [ledger.sealed(entry, database.seal) for entry in since.unlisted])
+    return replayed, ended, bool(database.seal.lost)
 
 
 def _since(store: Path, driver: Driver) -> tuple[_Since | None, str | None]:

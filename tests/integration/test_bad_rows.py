@@ -18,7 +18,7 @@ from gateway.pipeline.policy import Rules
 from gateway.pipeline.reminder_clock import ReminderClock
 from gateway.serve import with_loops
 from memory.errors import StoreBusy, StoreUnwritable
-from memory.store.peers import Alone, Held
+from memory.store.share import Held, OwnShare
 from tests.kit.fakes import DAY, NOON, ScriptedModel
 from tests.kit.faults import Faults
 from tests.kit.patience import until
@@ -169,20 +169,20 @@ async def test_a_task_that_was_taken_in_but_not_queued_is_answered_a_moment_late
     await world.say("hello", author=BOB)
     task = StandingSpec(at="30 12 * * *", person=f"telegram:{BOB}", text="List what is planned.")
     clock = clock_of(world, task)
-    held = world.memory.database.peers
+    held = world.memory.share
 
-    class Unsteady(Alone):
+    class Unsteady(OwnShare):
         """The first hold fails with a fault of ours."""
 
         fails = True
 
-        async def hold(self, session_key: str, *, spread: bool = False) -> Held:
+        async def hold(self, session_key: str, *, spread: bool = False, asks: bool = False) -> Held:
             if self.fails:
                 self.fails = False
                 raise RuntimeError
-            return await held.hold(session_key, spread=spread)
+            return await held.hold(session_key, spread=spread, asks=asks)
 
-    world.memory.database.peers = Unsteady()
+    world.memory.share = Unsteady()
     model.answers = ["You meet Zelda."]
     await told(world, clock, minutes=31)
     await until(lambda: [one.text for one in world.walls["telegram"].sent][-1:] == ["You meet Zelda."])

@@ -16,9 +16,9 @@ from gateway.cli import examination
 from gateway.config.loading import load
 from gateway.ops import health
 from gateway.pipeline.policy import Rules
-from gateway.serve import cut_off, judge
+from gateway.serve import judge
 from memory.service import Service
-from memory.store.server import ServerState, Standby
+from memory.store.share import ServerState, Standby
 from tests.kit import postgres
 from tests.kit.fakes import Clock
 from tests.kit.patience import SECONDS, until
@@ -52,7 +52,7 @@ def own_server() -> Iterator[postgres.Server]:
 async def answering(path: Path, url: str) -> AsyncIterator[Service]:
     """A process that has the store open and answers."""
     async with opened(path, Clock(), database_url=url) as memory:
-        await memory.mailbox.peers.begin()
+        await memory.share.begin()
         yield memory
 
 
@@ -155,12 +155,12 @@ async def test_a_process_that_was_taken_for_dead_says_so(tmp_path: Path) -> None
     path = tmp_path / "remora.db"
     url = postgres.url(path)
     async with answering(path, url) as memory:
-        assert cut_off(memory) == ""
+        assert memory.share.trouble == ""
         with psycopg.connect(url) as connection:
             connection.execute(b"delete from remora.replicas")
-        await until(memory.mailbox.peers.lost.is_set)
+        await until(memory.share.lost.is_set)
         health = await memory.stats.health([])
-        assert cut_off(memory).startswith(LOST)
+        assert memory.share.trouble.startswith(LOST)
         assert health.deployment is not None and health.deployment.is_lost
 
 

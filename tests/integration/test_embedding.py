@@ -479,9 +479,8 @@ async def test_a_message_that_was_asked_has_the_tokens_of_the_question(database:
     await texts.put(8, "it barks")
     await embedding.idle()
     assert tokens.read == ["it barks"]
-    assert embedding.vectors is not None
     served = embedding.vectors
+    assert served is not None
     bits = await database.read(lambda reader: served.bits(reader, (1,), [6]))
-    meant = asked.tokens.vectors[~np.array(asked.tokens.stop)]
-    assert np.array_equal(bits[6], np.packbits(meant > 0, axis=1))
+    assert np.array_equal(bits[6], np.packbits(asked.tokens.vectors[~np.array(asked.tokens.stop)] > 0, axis=1))
     await embedding.close()

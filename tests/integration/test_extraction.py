@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,8 +22,8 @@ from memory.learn.learner import Learner, Triggers
 from memory.learn.model import BackgroundModel, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
 from memory.service import Service
 from memory.store import people
-from memory.store.database import Keys, Transaction, of_lane, of_owner
-from memory.store.peers import Alone, Held
+from memory.store.database import Keys, Reader, Transaction, of_lane, of_owner
+from memory.store.share import OwnShare
 from memory.store.sqlite.database import SqliteDatabase
 from tests.kit.fakes import Clock, counting_ids, runtime
 from tests.kit.faults import Faults
@@ -628,22 +629,22 @@ async def test_one_message_that_a_model_refuses_is_found_by_halves(memory: Servi
 async def test_a_session_that_can_not_be_held_is_read_after_all(tmp_path: Path, clock: Clock) -> None:
     """The trigger after the failure begins anew; it must not wait for a task that has ended."""
 
-    class Unsteady(Alone):
-        """Others might use the store; the first hold fails."""
+    class Unsteady(OwnShare):
+        """The first hold fails."""
 
-        is_alone = False
         fails = True
 
-        async def hold(self, session_key: str, *, spread: bool = False) -> Held:
+        @asynccontextmanager
+        async def holding(self, session_key: Callable[[Reader], str]) -> AsyncIterator[bool]:
             if self.fails:
                 self.fails = False
                 raise StoreBusy("The server went away.")
-            return "held"
+            yield True
 
     memory = await Service.open(tmp_path / "remora.db", agents={"assistant": AgentMemory()}, runtime=runtime(clock))
     try:
         turn = await say(memory, private("ada"), "I like jazz", clock=clock)
-        memory.database.peers = Unsteady()
+        memory.database.share = Unsteady()
         reads = learner(memory, clock, Model(fact("jazz")))
         reads.soon(turn.context.session.id, "test")
         await asyncio.gather(*reads._tasks)

@@ -70,7 +70,7 @@ async def test_nothing_confirmed_is_lost_with_the_primary(
     url = f"{hosts} user={postgres.ROLE} dbname=remora target_session_attrs=read-write"
     one = await PostgresDatabase.open(url, tmp_path / "remora.db", now=1)
     other = await PostgresDatabase.open(url, tmp_path / "remora.db", now=1)
-    assert await one.peers.hold("p:1:-") == "taken"
+    assert await one.share.hold("p:1:-") == "taken"
     confirmed, failed = list[int](), set[int]()
 
     async def enter(database: PostgresDatabase, at: int) -> None:
@@ -102,6 +102,6 @@ async def test_nothing_confirmed_is_lost_with_the_primary(
     rows = await other.read(lambda reader: [row[0] for row in reader.all("select created_at from people order by 1")])
     assert rows == sorted(confirmed)
     # Neither was taken for dead, and what was held still is.
-    assert (one.peers.holds("p:1:-"), await other.peers.hold("p:1:-")) == (True, "elsewhere")
+    assert (one.share.holds("p:1:-"), await other.share.hold("p:1:-")) == (True, "elsewhere")
     for database in (one, other):
         await database.close()

@@ -239,7 +239,7 @@ async def test_commits_of_long_ago_and_of_processes_that_are_gone_are_not_kept(s
     other = await PostgresDatabase.open(postgres.url(store.path), store.path, now=1)
     writers = {row[0] for row in await other.read(lambda reader: reader.all("select writer from commits"))}
     await other.close()
-    assert writers == {store.peers.id, other.peers.id}
+    assert writers == {store.share.id, other.share.id}
 
 
 async def test_a_connection_that_is_refused_is_told_with_its_reason(tmp_path: Path) -> None:
@@ -400,7 +400,7 @@ async def test_a_store_from_before_there_were_several_processes_is_updated(tmp_p
         connection.execute(b"drop index extractions_parked")
         connection.execute(b"delete from migrations where version >= 30")
     after = await PostgresDatabase.open(url, path, now=2)
-    assert await after.peers.hold("p:1:-") == "taken"
+    assert await after.share.hold("p:1:-") == "taken"
     await after.close()
 
 
@@ -462,7 +462,7 @@ async def test_stores_with_similar_names_are_two(tmp_path: Path) -> None:
         assert await each.read(count) == 0
         for _ in range(number + 1):
             await each.write(enter)
-        await each.peers.tell("work", "somebody")
+        await each.share.tell("work", "somebody")
     assert [await each.read(count) for each in stores] == [1, 2, 3]
     for each in stores:
         await each.close()

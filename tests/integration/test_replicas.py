@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from memory.errors import TakenForDead
-from memory.store import replicas
 from memory.store.database import Transaction
 from tests.kit import postgres
 from tests.kit.neighbour import neighbour, receive
@@ -26,6 +25,7 @@ pytestmark = pytest.mark.postgres
 if postgres.is_installed():
     import psycopg
 
+    from memory.store.postgres import lanes
     from memory.store.postgres.connection import reached
     from memory.store.postgres.database import PostgresDatabase
 
@@ -38,7 +38,7 @@ async def opened(tmp_path: Path) -> AsyncIterator[Callable[[], Awaitable[Postgre
     async def another() -> PostgresDatabase:
         database = await PostgresDatabase.open(postgres.url(path), path, now=1)
         made.append(database)
-        await database.peers.begin()
+        await database.share.begin()
         return database
 
     yield another
@@ -51,77 +51,77 @@ Opened = Callable[[], Awaitable["PostgresDatabase"]]
 
 async def test_a_session_has_one_holder(opened: Opened) -> None:
     one, other = await opened(), await opened()
-    assert await one.peers.hold("telegram:1:-") == "taken"
-    assert await one.peers.hold("telegram:1:-") == "held"
-    assert await other.peers.hold("telegram:1:-") == "elsewhere"
-    assert (one.peers.holds("telegram:1:-"), other.peers.holds("telegram:1:-")) == (True, False)
+    assert await one.share.hold("telegram:1:-") == "taken"
+    assert await one.share.hold("telegram:1:-") == "held"
+    assert await other.share.hold("telegram:1:-") == "elsewhere"
+    assert (one.share.holds("telegram:1:-"), other.share.holds("telegram:1:-")) == (True, False)
 
 
 async def test_what_was_to_be_given_to_a_process_that_goes_meanwhile_is_given_to_another(opened: Opened) -> None:
     """Between the choice of a process and the commit it may be removed."""
     one = await opened()
-    (own,) = await one.read(replicas.peers)
+    (own,) = await one.read(lanes.peers)
     choices = iter(["gone", own.id])
-    assert await one.write(lambda tx: replicas.hold(tx, "telegram:1:-", next(choices))) == own.id
+    assert await one.write(lambda tx: lanes.hold(tx, "telegram:1:-", next(choices))) == own.id
 
 
 async def test_a_process_that_was_removed_can_take_nothing_and_learns_why(opened: Opened) -> None:
     """Waking up, it may want to take a session before it has looked."""
     one = await opened()
-    (own,) = await one.read(replicas.peers)
+    (own,) = await one.read(lanes.peers)
     other = await opened()
-    await other.write(lambda tx: replicas.part(tx, own.id))
+    await other.write(lambda tx: lanes.part(tx, own.id))
     with pytest.raises(TakenForDead):
-        await one.peers.hold("telegram:1:-")
-    assert one.peers.lost.is_set()
-    assert await other.peers.hold("telegram:1:-") == "taken"
+        await one.share.hold("telegram:1:-")
+    assert one.share.lost.is_set()
+    assert await other.share.hold("telegram:1:-") == "taken"
 
 
 async def test_the_holder_is_told_when_another_process_has_something_for_it(opened: Opened) -> None:
     one, other = await opened(), await opened()
     told: list[str] = []
-    one.peers.on("work", told.append)
-    await one.peers.hold("telegram:1:-")
-    await other.peers.hold("telegram:1:-")
+    one.share.on("work", told.append)
+    await one.share.hold("telegram:1:-")
+    await other.share.hold("telegram:1:-")
     await until(lambda: told == ["telegram:1:-"])
 
 
 async def test_only_a_session_in_which_nothing_is_left_to_do_is_left(opened: Opened) -> None:
     one, other = await opened(), await opened()
-    await one.peers.hold("telegram:1:-")
+    await one.share.hold("telegram:1:-")
     await one.write(receive)
-    await one.peers.leave(["telegram:1:-"])
-    assert await other.peers.hold("telegram:1:-") == "elsewhere"
+    await one.share.leave(["telegram:1:-"])
+    assert await other.share.hold("telegram:1:-") == "elsewhere"
     await one.write(lambda tx: tx.run("update inbox set state = 'done'"))
-    await one.peers.leave(["telegram:1:-"])
-    assert (one.peers.holds("telegram:1:-"), await other.peers.hold("telegram:1:-")) == (False, "taken")
+    await one.share.leave(["telegram:1:-"])
+    assert (one.share.holds("telegram:1:-"), await other.share.hold("telegram:1:-")) == (False, "taken")
 
 
 async def test_a_session_that_was_taken_by_a_write_whose_end_got_lost_is_found(opened: Opened) -> None:
     one, other = await opened(), await opened()
-    await one.write(lambda tx: tx.run("insert into lanes values ('telegram:1:-', ?)", (one.peers.id,)))
+    await one.write(lambda tx: tx.run("insert into lanes values ('telegram:1:-', ?)", (one.share.id,)))
     await one.write(receive)
-    assert await other.peers.adopt(lambda _: True, unread=True) == []
-    assert await one.peers.adopt(lambda _: True, unread=True) == ["telegram:1:-"] == list(one.peers.fresh())
-    assert await one.peers.adopt(lambda _: True, unread=True) == []
-    one.peers.taken_up(["telegram:1:-"])
-    assert one.peers.fresh() == ()
+    assert await other.share.adopt(lambda _: True, unread=True) == []
+    assert await one.share.adopt(lambda _: True, unread=True) == ["telegram:1:-"] == list(one.share.fresh())
+    assert await one.share.adopt(lambda _: True, unread=True) == []
+    one.share.taken_up(["telegram:1:-"])
+    assert one.share.fresh() == ()
 
 
 async def test_a_session_that_another_asks_for_is_left_with_what_is_in_it(opened: Opened) -> None:
     one, other = await opened(), await opened()
-    await one.peers.hold("telegram:1:-")
+    await one.share.hold("telegram:1:-")
     await one.write(receive)
-    await one.peers.leave(["telegram:1:-"], asked=True)
-    assert await other.peers.hold("telegram:1:-") == "taken"
+    await one.share.leave(["telegram:1:-"], asked=True)
+    assert await other.share.hold("telegram:1:-") == "taken"
 
 
 async def test_sessions_are_shared_out_among_those_that_answer(opened: Opened) -> None:
     one, other = await opened(), await opened()
     keys = [f"p:{n}:-" for n in range(40)]
-    held = [await one.peers.hold(key, spread=True) for key in keys]
+    held = [await one.share.hold(key, spread=True) for key in keys]
     assert 5 < held.count("taken") < 35
-    got = [key for key in keys if await other.peers.hold(key) == "taken"]
+    got = [key for key in keys if await other.share.hold(key) == "taken"]
     assert got == [key for key, how in zip(keys, held, strict=True) if how == "elsewhere"]
 
 
@@ -129,13 +129,13 @@ async def test_whoever_leaves_in_order_is_followed_at_once(opened: Opened, tmp_p
     other, path = await opened(), tmp_path / "remora.db"
     one = await PostgresDatabase.open(postgres.url(path), path, now=1)
     gone: list[str] = []
-    other.peers.on("gone", gone.append)
-    await one.peers.hold("telegram:1:-")
+    other.share.on("gone", gone.append)
+    await one.share.hold("telegram:1:-")
     await one.write(receive)
     await one.close()
     await until(lambda: bool(gone))
-    assert await other.peers.adopt(lambda _: True, unread=True) == ["telegram:1:-"]
-    assert await other.peers.adopt(lambda _: True, unread=True) == []
+    assert await other.share.adopt(lambda _: True, unread=True) == ["telegram:1:-"]
+    assert await other.share.adopt(lambda _: True, unread=True) == []
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
@@ -144,12 +144,12 @@ async def test_who_is_dead_or_frozen_is_followed_and_does_no_harm(
 ) -> None:
     other = await opened()
     gone: list[str] = []
-    other.peers.on("gone", gone.append)
+    other.share.on("gone", gone.append)
     async with neighbour(postgres.url(tmp_path / "remora.db"), tmp_path / "remora.db") as one:
         one.send_signal(how)
         await until(lambda: bool(gone))
         # The row that the dead one was showing may have been shown.
-        assert await other.peers.adopt(lambda _: True, unread=True) == ["telegram:1:-"]
+        assert await other.share.adopt(lambda _: True, unread=True) == ["telegram:1:-"]
         if how is signal.SIGSTOP:
             one.send_signal(signal.SIGCONT)
             assert one.stdin is not None
@@ -166,7 +166,7 @@ async def test_a_duty_is_done_by_one_and_goes_on_with_another(opened: Opened) ->
     begun = asyncio.Event()
 
     async def do(database: PostgresDatabase, name: str, end: asyncio.Event) -> None:
-        async with database.peers.duty("night"):
+        async with database.share.only_here("night"):
             doing.append(name)
             begun.set()
             await end.wait()
@@ -176,7 +176,7 @@ async def test_a_duty_is_done_by_one_and_goes_on_with_another(opened: Opened) ->
     await begun.wait()
     second = asyncio.create_task(do(other, "other", never))
     for _ in range(10):
-        await other.read(replicas.peers)
+        await other.read(lanes.peers)
     assert doing == ["one"]
     end.set()
     await first
@@ -213,8 +213,8 @@ async def test_a_start_waits_for_a_host_that_does_not_answer(opened: Opened, tmp
             one = await PostgresDatabase.open(url, path, now=1)
         assert time.monotonic() - began > 2
         await asyncio.sleep(4)
-        assert not one.peers.lost.is_set()
-        assert len(await other.read(replicas.peers)) == 2
+        assert not one.share.lost.is_set()
+        assert len(await other.read(lanes.peers)) == 2
         await one.close()
 
 
@@ -226,7 +226,7 @@ def test_an_address_may_name_what_holds_for_its_network() -> None:
 
 async def test_who_is_there_and_what_they_hold_can_be_listed(opened: Opened) -> None:
     one, other = await opened(), await opened()
-    await one.peers.hold("telegram:1:-")
-    async with other.peers.duty("night"):
-        listed = await one.read(replicas.peers)
+    await one.share.hold("telegram:1:-")
+    async with other.share.only_here("night"):
+        listed = await one.read(lanes.peers)
     assert sorted((peer.answers, peer.lanes, peer.duties) for peer in listed) == [(True, 0, ("night",)), (True, 1, ())]

@@ -163,7 +163,7 @@ async def test_the_choice_of_an_agent_holds_wherever_the_conversation_goes(tmp_p
     async with worlds(tmp_path, agents=("assistant", "other")) as (one, other):
         await one.say("Hi", author="7")
         await one.say("/agent other", author="7")
-        await one.memory.mailbox.peers.leave(["telegram:7:-"], asked=True)
+        await one.memory.share.leave(["telegram:7:-"], asked=True)
         await other.say("And you?", author="7")
         agents = await one.rows("select a.name from turns t join agents a on a.id = t.agent_id order by t.id")
         assert agents == [("assistant",), ("other",)]
@@ -174,7 +174,7 @@ async def test_what_a_killed_process_holds_is_answered_by_another(tmp_path: Path
     # It holds a session of this world's platform; its end is noticed all the same.
     async with worlds(tmp_path, 1) as (world,), neighbour(postgres.url(path), path) as one:
         one.kill()
-        await until(lambda: world.memory.mailbox.peers.holds("telegram:1:-"))
+        await until(lambda: world.memory.share.holds("telegram:1:-"))
 
 
 async def test_work_of_the_dead_that_can_not_be_taken_up_at_once_is_taken_up_later(tmp_path: Path) -> None:
@@ -183,11 +183,11 @@ async def test_work_of_the_dead_that_can_not_be_taken_up_at_once_is_taken_up_lat
         with psycopg.connect(postgres.url(path)) as beside:
             beside.execute("lock table remora.agents in access exclusive mode")
             one.kill()
-            await until(lambda: world.memory.mailbox.peers.holds(key))
+            await until(lambda: world.memory.share.holds(key))
             # A read is given up after five seconds.
             await postgres.tried(path, "", times=2)
-            assert world.memory.mailbox.peers.fresh() == (key,)
-        await until(lambda: not world.memory.mailbox.peers.fresh())
+            assert world.memory.share.fresh() == (key,)
+        await until(lambda: not world.memory.share.fresh())
         # Nobody knows whether the message that the dead one was sending was shown.
         await until(lambda: len(texts(world)) == 1)
 
@@ -222,4 +222,4 @@ async def test_a_process_without_a_channel_is_given_none_of_its_conversations(tm
             "select l.session_key from lanes l join replicas r on r.id = l.holder where r.answers = 1"
         )
         assert len(held) == 8
-        assert chat.memory.mailbox.peers.holds("console:you:-")
+        assert chat.memory.share.holds("console:you:-")

@@ -125,8 +125,6 @@ class Client:
             out["reply_parameters"] = telegram.ReplyParameters(
                 more["reply_to"], allow_sending_without_reply=more.get("without")
             )
-        if "no_preview" in more:
-            out["link_preview_options"] = telegram.LinkPreviewOptions(is_disabled=True)
         return out
 
 
@@ -261,23 +259,6 @@ async def test_a_webhook_and_polling_exclude_each_other(client: Client, platform
     assert refused.value.kind == "conflict"
     await client.webhook("")
     assert await client.updates() == []
-
-
-async def test_what_is_sent_stands_in_the_chat(client: Client, platform: Control) -> None:
-    """Text, entities, reply, keyboard and preview are what later tests look at."""
-    said = await platform.say("question", user=ADA)
-    entities = [{"type": "bold", "offset": 2, "length": 4}]
-    sent = await client.send(
-        ADA, "  bold answer \n", entities=entities, reply_to=said.message_id, buttons=["yes", "no"], no_preview=True
-    )
-    assert sent["text"] == "bold answer"
-    (_, message) = (await platform.state())["chats"][str(ADA)]["messages"]
-    assert message["by_bot"] and message["from"]["id"] == 4242
-    assert message["entities"] == [{"type": "bold", "offset": 0, "length": 4}]
-    assert message["reply_to_message"]["message_id"] == said.message_id
-    assert [b["callback_data"] for b in message["reply_markup"]["inline_keyboard"][0]] == ["yes", "no"]
-    assert message["link_preview_options"]["is_disabled"] is True
-    assert await platform.texts(ADA) == ["bold answer"]
 
 
 @pytest.mark.parametrize(
@@ -445,30 +426,6 @@ async def test_who_sends_too_much_has_to_wait(client: Client, platform: Control)
     assert len((await platform.state())["violations"]) == 1
 
 
-async def test_the_menu_is_kept_by_language(client: Client, platform: Control) -> None:
-    """Commands in the person's language must not overwrite the others'."""
-    await client.set_commands({"help": "what I can do"})
-    await client.set_commands({"help": "我会什么"}, language="zh")
-    await platform.say("hi", user=ADA)
-    assert await platform.menu(ADA, language="en") == {"help": "what I can do"}
-    assert await platform.menu(ADA, language="zh") == {"help": "我会什么"}
-    with pytest.raises(Refusal, match="bot_command_invalid"):
-        await client.set_commands({"Help me": "no"})
-
-
-async def test_files_are_fetched_by_their_ids(client: Client, platform: Control) -> None:
-    """Attachments are fetched by id, then by path."""
-    await platform.say("look", user=ADA, photo=b"jpeg bytes")
-    await platform.say("read", user=ADA, document=b"text", filename="notes.txt")
-    await platform.say(user=ADA, voice=b"ogg")
-    photo, document, voice = (u["message"] for u in await client.updates())
-    assert photo["caption"] == "look" and await client.file(photo["photo"][-1]["file_id"]) == b"jpeg bytes"
-    assert document["document"]["file_name"] == "notes.txt"
-    assert await client.file(voice["voice"]["file_id"]) == b"ogg"
-    with pytest.raises(Refusal, match="invalid file_id"):
-        await client.file("nonsense")
-
-
 async def test_people_speak_in_all_the_ways_there_are(client: Client, platform: Control) -> None:
     """Mentions, commands, anonymous admins, forwards and channels are told apart by what the update says."""
     await platform.say("/ask@remora_test_bot hey @remora_test_bot", user=ADA, chat=GROUP)
@@ -493,45 +450,6 @@ async def test_in_privacy_mode_a_bot_hears_in_groups_what_is_meant_for_it(client
     sent = await client.send(GROUP, "yes?")
     await platform.say("this", user=ADA, chat=GROUP, reply_to=sent["message_id"])
     assert [u["message"]["text"] for u in await client.updates()] == ["/help", "@remora_test_bot hi", "this"]
-
-
-async def test_a_photo_comes_in_several_sizes_and_a_file_says_what_it_is(client: Client, platform: Control) -> None:
-    """An adapter takes from here what it tells a model of an attachment."""
-    await platform.say(user=ADA, file=File(kind="photo", data=b"original", text="big", pixels=(4000, 3000)))
-    await platform.say("a table", user=ADA, document=b"a,b", filename="t.csv", mime="text/csv")
-    await platform.say(user=ADA, document=b"png", filename="shot.png")
-    for kind in ("voice", "audio", "video", "video_note", "animation", "sticker"):
-        await platform.say(user=ADA, file=File(kind=kind, data=kind.encode(), seconds=9, emoji="🦊"))
-    photo, table, shot, voice, audio, video, note, animation, sticker = (u["message"] for u in await client.updates())
-    sizes = photo["photo"]
-    assert [(s["width"], s["height"]) for s in sizes] == [
-        (90, 67), (320, 240), (800, 600), (1280, 960), (2560, 1920), (4000, 3000)
-    ]  # fmt: skip
-    assert photo["caption"] == "big" and await client.file(sizes[-1]["file_id"]) == b"original"
-    assert await client.file(sizes[1]["file_id"]) == b"320x240"
-    assert (table["document"]["mime_type"], table["document"]["file_size"], table["caption"]) == (
-        "text/csv", 3, "a table"
-    )  # fmt: skip
-    assert shot["document"]["mime_type"] == "image/png"
-    assert voice["voice"]["duration"] in (9, timedelta(seconds=9)) and voice["voice"]["mime_type"] == "audio/ogg"
-    assert await client.file(audio["audio"]["file_id"]) == b"audio"
-    assert video["video"]["width"] and note["video_note"]["length"]
-    assert animation["animation"]["file_id"] == animation["document"]["file_id"], "old clients see a document"
-    assert sticker["sticker"]["emoji"] == "🦊"
-
-
-async def test_things_that_are_no_files_come_as_themselves(client: Client, platform: Control) -> None:
-    """A bot that knows no polls still has to hear of one."""
-    await platform.say(user=ADA, location=(52.5, 13.4))
-    await platform.say(user=ADA, venue="Cafe Moon", location=(1.0, 2.0))
-    await platform.say(user=ADA, contact="Ben")
-    await platform.say(user=ADA, poll="Tea?")
-    await platform.say(user=ADA, dice="🎲")
-    place, venue, contact, poll, dice = (u["message"] for u in await client.updates())
-    assert (place["location"]["latitude"], place["location"]["longitude"]) == (52.5, 13.4)
-    assert venue["venue"]["title"] == "Cafe Moon" and venue["location"]["longitude"] == 2.0
-    assert contact["contact"]["first_name"] == "Ben" and poll["poll"]["question"] == "Tea?"
-    assert dice["dice"]["emoji"] == "🎲"
 
 
 async def test_a_file_above_the_limit_is_not_given_out(client: Client, platform: Control) -> None:

@@ -60,7 +60,7 @@ async def _main(url: str, path: Path) -> None:
 
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     database = await PostgresDatabase.open(url, path, now=1)
-    await database.peers.hold(PLACE)
+    await database.share.hold(PLACE)
     await database.write(show)
     _say("ready")
     while await asyncio.to_thread(sys.stdin.readline):
@@ -68,7 +68,7 @@ async def _main(url: str, path: Path) -> None:
             await database.write(receive)
             _say("written")
         except TakenForDead:
-            _say("taken for dead" if database.peers.lost.is_set() else "not told")
+            _say("taken for dead" if database.share.lost.is_set() else "not told")
 
 
 def _say(text: str) -> None:

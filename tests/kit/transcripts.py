@@ -36,8 +36,6 @@ ADA, BOB, ROOT = 100_000_000_000_001, 100_000_000_000_002, 100_000_000_000_009
 CLUB, FORUM = -1_001_000_000_001, -1_001_000_000_002
 REEF = 200_000_000_000_001  # a Discord server
 BOT = "42424:AA" + "for-tests-only-" * 2 + "abc"
-
-
 #: An answer that is too long for one message everywhere; its lines are shown as (line 0) and so on.
 CODE = "First, the code:\n\n```python\n" + "".join(f"{'x' * 400} = {n}\n" for n in range(12)) + "```\n\nThat is all."
 #: So long a text stands by its name, unless it has fields. These do however short they are.

@@ -7,7 +7,7 @@ which people mix, are tried together; another language alone, and all if none sh
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
@@ -147,58 +147,72 @@ def _by_whole(said: list[str], language: _Language) -> str | None:
 
 def changes(text: str) -> Changes:
     """Returns the statements that a message takes back."""
-    ended: list[Ended] = []
-    denied: list[Denied] = []
-    rest: list[str] = []
-    new = now = said_now = ""
     read = _languages(language_of(text))
     # "You have Friday? It's Wednesday": a question corrects as well.
     marks = [(language, _read_in(language, one)) for one in _sentences(text, asking=True) for language in read]
-    corrects = any(language.corrects.search(one) for language, one in marks)
-    sure = any(language.corrects.search(language.weak.sub("", one)) for language, one in marks)
+    reading = _Reading(corrects=any(language.corrects.search(one) for language, one in marks))
     for sentence in _sentences(text):
         left = sentence
         for language in read:
             if (from_now := language.now.search(_read_in(language, sentence))) is not None:
-                said_now = sentence
-                now = sentence[slice(*from_now.span("new"))] if from_now.groupdict().get("new") else now
-            instead = _instead(left, language)
-            if instead is not None:
-                corrects = True
-                new = instead.new
-                denied += [instead] if instead.what else []
-            opening = language.opening.match(_read_in(language, left))
-            left = left[opening.end() :] if opening is not None else left
-            over = None if instead is not None else _ended(left, language)
-            wrong = _denied(left, language)
-            if over is not None:
-                # "Keto lasted eleven days. I'm done with it."
-                named = rest[-1] if rest and over.what.casefold() in language.pronouns else over.what
-                ended.append(Ended(what=named, keys=over.keys))
-            elif wrong is None and (right := language.meant.match(_read_in(language, left))) is not None:
-                new = left[slice(*right.span("new"))]
-            elif wrong is not None:
-                denied.append(wrong)
-                # "It's Topsy, not Mopsy": the right value ends where the denial begins.
-                said = left.find(wrong.new) if wrong.new else -1
-                if -1 < said < left.rfind(wrong.what):
-                    left = left[: said + len(wrong.new)]
-                elif wrong.new and said > -1 and wrong.what in left:
-                    left = left[left.find(wrong.what) + len(wrong.what) :].strip(_EDGES)
-                elif language.only_denies is not None and language.only_denies.fullmatch(left):
-                    corrects = True
-                    left = ""
-        rest.append(left)
+                reading.said_now = sentence
+                reading.now = sentence[slice(*from_now.span("new"))] if from_now.groupdict().get("new") else reading.now
+            left = reading.without_denied(left, language)
+        reading.rest.append(left)
+    sure = any(language.corrects.search(language.weak.sub("", one)) for language, one in marks)
     return Changes(
-        ended=tuple(ended),
-        denied=tuple(denied),
-        corrects=corrects,
-        sure=sure or bool(new or denied),
-        rest=". ".join(filter(None, rest)),
-        new=new.strip(_EDGES),
-        now=said_now,
-        instead=now.strip(_EDGES),
+        ended=tuple(reading.ended),
+        denied=tuple(reading.denied),
+        corrects=reading.corrects,
+        sure=sure or bool(reading.new or reading.denied),
+        rest=". ".join(filter(None, reading.rest)),
+        new=reading.new.strip(_EDGES),
+        now=reading.said_now,
+        instead=reading.now.strip(_EDGES),
     )
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What has been read of a message; see `Changes`. `now` is the value that the sentence `said_now` names."""
+
+    corrects: bool
+    ended: list[Ended] = field(default_factory=list)
+    denied: list[Denied] = field(default_factory=list)
+    rest: list[str] = field(default_factory=list)
+    new: str = ""
+    now: str = ""
+    said_now: str = ""
+
+    def without_denied(self, left: str, language: _Language) -> str:
+        """Notes what a sentence takes back in a language. Returns the sentence without its denied part."""
+        instead = _instead(left, language)
+        if instead is not None:
+            self.corrects = True
+            self.new = instead.new
+            self.denied += [instead] if instead.what else []
+        opening = language.opening.match(_read_in(language, left))
+        left = left[opening.end() :] if opening is not None else left
+        over = None if instead is not None else _ended(left, language)
+        wrong = _denied(left, language)
+        if over is not None:
+            # "Keto lasted eleven days. I'm done with it."
+            named = self.rest[-1] if self.rest and over.what.casefold() in language.pronouns else over.what
+            self.ended.append(Ended(what=named, keys=over.keys))
+        elif wrong is None and (right := language.meant.match(_read_in(language, left))) is not None:
+            self.new = left[slice(*right.span("new"))]
+        elif wrong is not None:
+            self.denied.append(wrong)
+            # "It's Topsy, not Mopsy": the right value ends where the denial begins.
+            start = left.find(wrong.new) if wrong.new else -1
+            if -1 < start < left.rfind(wrong.what):
+                return left[: start + len(wrong.new)]
+            if wrong.new and start > -1 and wrong.what in left:
+                return left[left.find(wrong.what) + len(wrong.what) :].strip(_EDGES)
+            if language.only_denies is not None and language.only_denies.fullmatch(left):
+                self.corrects = True
+                return ""
+        return left
 
 
 def put_right(value: str, said: str, *, near: bool, slips: bool = True) -> str | None:

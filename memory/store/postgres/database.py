@@ -22,7 +22,6 @@ from psycopg import sql
 from memory.errors import IndexDamaged, StorageError, StoreInUse, StoreUnwritable
 from memory.store import sealing
 from memory.store.database import Database, Durability, Keys, Reader, Row, Transaction, rehearsed
-from memory.store.peers import Alone, Peers
 from memory.store.postgres import schema, standing, walls
 from memory.store.postgres.connection import (
     PAUSE,
@@ -49,7 +48,7 @@ from memory.store.postgres.transaction import (
     state_of,
 )
 from memory.store.sealing import Seal
-from memory.store.server import ServerState
+from memory.store.share import Deployment, OwnShare
 from memory.store.sqlite.health import DERIVED
 from memory.store.sqlite.migrate import Migration, migrations
 
@@ -91,7 +90,7 @@ class PostgresDatabase(Database):
     ) -> None:
         self.path = path
         self.seal = seal
-        self.peers: Peers = Alone()
+        self.share = OwnShare()
         self.on_index_damage: Callable[[], None] = _nothing
         self._writer = writer
         self._readers = readers
@@ -128,41 +127,29 @@ class PostgresDatabase(Database):
 
         Raises `StoreInUse`, `StoreUnwritable`, `SchemaTooNew` or `StorageError`, each saying what to do.
         """
-        opened: list[ServerConnection] = []
-
-        def begin(writer: psycopg.Connection[Row]) -> bool:
-            with by_itself(writer, f"remora schema {store}"):
-                writer.execute(sql.SQL("create schema if not exists {}").format(sql.Identifier(store)))
-                schema.prepare(writer, now=now, known=known, is_alone=alone or is_alone(writer, store))
-            adapt(writer)  # now that the types are there
-            return walls.is_bypassed(writer)
-
+        path.parent.mkdir(parents=True, exist_ok=True)
+        store = schema.name_of(path)
+        lock: Lock = "exclusive" if alone else "shared"
+        # None of these connects before it is used.
+        database = cls(
+            path=path,
+            seal=Seal(keys or sealing.path_of(path)),
+            writer=ServerConnection(url, store, lock=lock, synchronous=durability == "power-loss"),
+            readers=[ServerConnection(url, store, read_seconds=read_seconds) for _ in range(_READERS)],
+            signals=ServerConnection(url, store),
+        )
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            seal = Seal(keys or sealing.path_of(path))
-            store = schema.name_of(path)
-            lock: Lock = "exclusive" if alone else "shared"
-            writer = ServerConnection(url, store, lock=lock, synchronous=durability == "power-loss")
-            opened.append(writer)
-            if await once_free(writer, begin):
+            if await once_free(database._writer, lambda writer: _begin(writer, store, known, alone=alone, now=now)):
                 log.warning("store.no_second_wall", because=BYPASSED, fix=ORDINARY_ROLE)
-            opened.append(signals := ServerConnection(url, store))
-            opened += [ServerConnection(url, store, read_seconds=read_seconds) for _ in range(_READERS)]
-        except BaseException as exc:
-            for connection in opened:
-                await connection.close()
-            if isinstance(exc, psycopg.Error):
-                raise storage_error(exc) from exc
-            raise
-        database = cls(path=path, seal=seal, writer=writer, readers=opened[2:], signals=signals)
-        try:
             if not alone:
                 replica = Replica(database, url=url, store=store, send=database._tell)
-                database.peers = database._replica = replica
+                database.share = database._replica = replica
                 await replica.join()
             await database.check()
-        except BaseException:
+        except BaseException as exc:
             await database.close()
+            if isinstance(exc, psycopg.Error):
+                raise storage_error(exc) from exc
             raise
         return database
 
@@ -362,9 +349,10 @@ class PostgresDatabase(Database):
         """The server's name and version, for status."""
         return f"PostgreSQL {self._writer.version}"
 
-    def server(self, reader: Reader) -> ServerState | None:
-        """Returns the state of the server."""
-        return standing.server(reader)
+    def deployment(self, reader: Reader) -> Deployment:
+        """Returns the state of the server and of the processes on it."""
+        state = standing.deployment(reader)
+        return state if self._replica is None else self._replica.within(state)
 
     @property
     def file_bytes(self) -> int:
@@ -382,6 +370,17 @@ class PostgresDatabase(Database):
             await self._replica.close()
         for connection in [*self._readers, self._signals, self._writer]:
             await connection.close()
+
+
+def _begin(
+    writer: psycopg.Connection[Row], store: str, known: Sequence[Migration] | None, *, alone: bool, now: int
+) -> bool:
+    """Makes the store's schema or brings it up to date. Returns whether row-level security does not hold the role."""
+    with by_itself(writer, f"remora schema {store}"):
+        writer.execute(sql.SQL("create schema if not exists {}").format(sql.Identifier(store)))
+        schema.prepare(writer, now=now, known=known, is_alone=alone or is_alone(writer, store))
+    adapt(writer)  # now that the types are there
+    return walls.is_bypassed(writer)
 
 
 async def is_made(url: str, path: Path) -> bool:

@@ -18,7 +18,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, Final
 
@@ -28,10 +28,10 @@ from psycopg import sql
 
 from memory.errors import StorageError, TakenForDead
 from memory.loops import reason_of
-from memory.store import replicas
-from memory.store.database import Database, Keys, Transaction, of_lane
-from memory.store.peers import Held, Peers
+from memory.store.database import Database, Keys, Reader, Transaction, of_lane
+from memory.store.postgres import lanes
 from memory.store.postgres.connection import reached, storage_error
+from memory.store.share import Deployment, Held, OwnShare
 
 log = structlog.get_logger(__name__)
 
@@ -41,6 +41,8 @@ BEAT: Final = 1.0
 LEASE: Final = 8.0
 #: Seconds after which a process without a connection is taken for dead: a live one reconnects sooner.
 GONE: Final = 3.0
+#: Seconds without a sign of life of this process after which its database counts as unreachable.
+_CUT_OFF: Final = 4.0
 #: The most seconds that count between two looks: in a longer pause this process could not look itself. A connection
 #: that comes back after the server was away needs a moment.
 _MOST_SILENT: Final = 2 * BEAT
@@ -92,7 +94,7 @@ class Watch:
         return [replica for replica, seen in self._seen.items() if seen.is_dead]
 
 
-class Replica(Peers):
+class Replica(OwnShare):
     """This process among those on one store. `send` sends a signal, `url` names the database, `store` the schema."""
 
     is_alone = False
@@ -100,10 +102,10 @@ class Replica(Peers):
     def __init__(
         self, database: Database, *, url: str, store: str, send: Callable[[str, str], Awaitable[object]]
     ) -> None:
+        super().__init__()
         self.id = secrets.token_hex(6)
         #: False before this process has joined the others and once it parts: then it has no row to look for.
         self.is_there = False
-        self.lost = asyncio.Event()
         self._database = database
         self._url = url
         self._store = store
@@ -119,8 +121,28 @@ class Replica(Peers):
         self._beaten = monotonic()
 
     @property
-    def silent_seconds(self) -> float:
+    def _silent_seconds(self) -> float:
+        """The seconds since this process last gave the others a sign of life."""
         return monotonic() - self._beaten if self.is_there else 0.0
+
+    @property
+    def trouble(self) -> str:
+        if self.lost.is_set():
+            return (
+                "the other processes took this one for dead and go on with its conversations. It begins anew by itself."
+            )
+        if (silent := self._silent_seconds) > _CUT_OFF:
+            return (
+                f"the PostgreSQL server has not been reached for {silent:.0f} s. Look at the server, the network and "
+                "database_url; it goes on without a restart."
+            )
+        return ""
+
+    def within(self, deployment: Deployment) -> Deployment:
+        """Returns a deployment as this process sees it."""
+        return replace(
+            deployment, own=self.id, silent_seconds=round(self._silent_seconds, 1), is_lost=self.lost.is_set()
+        )
 
     async def join(self) -> None:
         """Enters this process among the others and begins to give signs of life. Raises `StorageError`."""
@@ -130,7 +152,7 @@ class Replica(Peers):
         except psycopg.Error as exc:
             raise storage_error(exc) from exc
         try:
-            await self._database.write(lambda tx: replicas.join(tx, self.id))
+            await self._database.write(lambda tx: lanes.join(tx, self.id))
         except BaseException:
             await connection.close()
             raise
@@ -147,7 +169,7 @@ class Replica(Peers):
             await self._task
         self.is_there = False
         with suppress(StorageError):
-            await self._database.write(lambda tx: replicas.part(tx, self.id))
+            await self._database.write(lambda tx: lanes.part(tx, self.id))
         await self.tell("gone", self.id)
 
     def fail(self) -> TakenForDead:
@@ -163,7 +185,7 @@ class Replica(Peers):
     # Sessions and duties ------------------------------------------------------------------------------------------
 
     async def begin(self) -> None:
-        await self._database.write(lambda tx: replicas.answer(tx, self.id))
+        await self._database.write(lambda tx: tx.run("update replicas set answers = 1 where id = ?", (self.id,)))
         self._takes_part = True
 
     def holds(self, session_key: str) -> bool:
@@ -172,32 +194,42 @@ class Replica(Peers):
     def held(self) -> Collection[str]:
         return tuple(self._held)
 
-    async def hold(self, session_key: str, *, spread: bool = False) -> Held:
+    async def hold(self, session_key: str, *, spread: bool = False, asks: bool = False) -> Held:
         if session_key in self._held:
             return "held"
 
         def act(tx: Transaction) -> str:
-            falls_to = replicas.chosen(tx, [session_key]).get(session_key, self.id) if spread else self.id
-            return replicas.hold(tx, session_key, falls_to)
+            falls_to = lanes.chosen(tx, [session_key]).get(session_key, self.id) if spread else self.id
+            return lanes.hold(tx, session_key, falls_to)
 
         holder = await self._database.write(act, keys=_named([session_key]))
         if holder != self.id:
-            await self._signal("work", session_key, to=holder)
+            await self._signal("yield" if asks else "work", session_key, to=holder)
             return "elsewhere"
         return self._got(session_key)
+
+    @asynccontextmanager
+    async def holding(self, session_key: Callable[[Reader], str]) -> AsyncIterator[bool]:
+        key = await self._database.read(session_key)
+        held = await self.hold(key)
+        try:
+            yield held != "elsewhere"
+        finally:
+            if held == "taken":
+                await self.leave([key])
 
     async def adopt(self, may: Callable[[str], bool], *, unread: bool) -> list[str]:
         # A session that the store says this process holds, and it does not know of, was taken by a write whose end got
         # lost.
-        left = await self._database.read(lambda reader: replicas.left_alone(reader, self.id, unread=unread))
+        left = await self._database.read(lambda reader: lanes.left_alone(reader, self.id, unread=unread))
         left = {key: is_held for key, is_held in left.items() if key not in self._held and may(key)}
         if not left:
             return []
 
         def act(tx: Transaction) -> list[str]:
-            falls_to = replicas.chosen(tx, list(left)) if self._takes_part else {}
+            falls_to = lanes.chosen(tx, list(left)) if self._takes_part else {}
             mine = [key for key, is_held in left.items() if is_held or falls_to.get(key, self.id) == self.id]
-            return [key for key in mine if replicas.hold(tx, key, self.id) == self.id]
+            return [key for key in mine if lanes.hold(tx, key, self.id) == self.id]
 
         return [key for key in await self._database.write(act, keys=_named(left)) if self._got(key) == "taken"]
 
@@ -214,7 +246,7 @@ class Replica(Peers):
         self._fresh -= ours
         if ours:
             left = await self._database.write(
-                lambda tx: replicas.leave(tx, sorted(ours), self.id, asked=asked), keys=_named(ours)
+                lambda tx: lanes.leave(tx, sorted(ours), self.id, asked=asked), keys=_named(ours)
             )
             self._held |= ours.difference(left)
 
@@ -226,26 +258,28 @@ class Replica(Peers):
         return "taken"
 
     @asynccontextmanager
-    async def duty(self, name: str) -> AsyncIterator[None]:
-        while not await self._took(name):
+    async def only_here(self, work: str) -> AsyncIterator[None]:
+        while not await self._took(work):
             self._changed.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), 2 * BEAT)
-        log.info("replica.duty", name=name, replica=self.id)
+        log.info("replica.duty", name=work, replica=self.id)
         try:
             yield
         finally:
             with suppress(StorageError):
-                await self._database.write(lambda tx: replicas.drop_duty(tx, name, self.id))
+                await self._database.write(
+                    lambda tx: tx.run("delete from duties where name = ? and holder = ?", (work, self.id))
+                )
 
     async def _took(self, name: str) -> bool:
         if self.lost.is_set():
             return False
         try:
             # A look costs the others nothing, a write holds them up.
-            holder = await self._database.read(lambda reader: replicas.has_duty(reader, name))
+            holder = await self._database.read(lambda reader: lanes.has_duty(reader, name))
             if holder is None:
-                return await self._database.write(lambda tx: replicas.take_duty(tx, name, self.id))
+                return await self._database.write(lambda tx: lanes.take_duty(tx, name, self.id))
         except StorageError as exc:
             log.warning("replica.no_duty", name=name, error=str(exc))
             return False
@@ -260,7 +294,7 @@ class Replica(Peers):
         to = None
         if session_key is not None:
             with suppress(StorageError):
-                to = await self._database.read(lambda reader: replicas.holder(reader, session_key))
+                to = await self._database.read(lambda reader: lanes.holder(reader, session_key))
             if to is None or to == self.id:
                 return
         await self._signal(topic, data, to=to)

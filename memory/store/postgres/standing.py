@@ -5,9 +5,9 @@ Invariant: everything here is read from the server's memory, so it may be asked 
 
 from __future__ import annotations
 
-from memory.store import replicas
 from memory.store.database import Reader
-from memory.store.server import Deployment, ServerState, Standby
+from memory.store.postgres import lanes
+from memory.store.share import Deployment, ServerState, Standby
 
 
 def deployment(reader: Reader) -> Deployment:
@@ -15,7 +15,7 @@ def deployment(reader: Reader) -> Deployment:
     version = reader.one("select current_setting('server_version') as version")
     assert version is not None
     engine = f"PostgreSQL {str(version['version']).split()[0]}"
-    return Deployment(engine=engine, server=server(reader), peers=tuple(replicas.peers(reader)))
+    return Deployment(engine=engine, server=server(reader), peers=tuple(lanes.peers(reader)))
 
 
 def server(reader: Reader) -> ServerState:

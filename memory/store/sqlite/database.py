@@ -47,8 +47,8 @@ from memory.store.database import (
     in_transaction,
     rehearsed,
 )
-from memory.store.peers import Alone
 from memory.store.sealing import Seal
+from memory.store.share import OwnShare
 from memory.store.sqlite import driver as drivers
 from memory.store.sqlite import health, ids, watching
 from memory.store.sqlite.migrate import Migration, migrate, migrations
@@ -203,7 +203,7 @@ class SqliteDatabase(Database):
         self._log_path = path.with_name(f"{path.name}-wal")
         self.seal = seal
         self.driver = driver
-        self.peers = Alone()
+        self.share = OwnShare()
         #: The damage and the remedy, for health and status; None as long as no damage is known.
         self.damage: str | None = None
         #: The reason why vectors can't be compared here, for health and status; empty if they can.
@@ -404,9 +404,6 @@ class SqliteDatabase(Database):
     def engine(self) -> str:
         """The name and version of the SQLite library in use."""
         return str(self.driver)
-
-    def server(self, reader: Reader) -> None:
-        """Returns None, because there is no server."""
 
     @property
     def file_bytes(self) -> int:

@@ -46,8 +46,7 @@ def test_no_other_cut_has_a_higher_sum(text: str) -> None:
     while "  " in read:
         read = read.replace("  ", " ")
     read = (read if read.startswith(" ") else f" {read}").replace(" ", "▁")
-    names = list(VOCABULARY)
-    ids = pieces().ids(text)
+    names, ids = list(VOCABULARY), pieces().ids(text)
     scores = [UNKNOWN if number == 0 else VOCABULARY[names[number]] for number in ids]
     assert np.isclose(sum(scores), best(read))
     # An unknown piece is one character.
@@ -55,5 +54,4 @@ def test_no_other_cut_has_a_higher_sum(text: str) -> None:
 
 
 def test_the_pieces_come_in_reading_order() -> None:
-    names = list(VOCABULARY)
-    assert [names[number] for number in pieces().ids("ab 山b x")] == ["▁ab", "▁", "山b", "▁", "<unk>"]
+    assert [list(VOCABULARY)[number] for number in pieces().ids("ab 山b x")] == ["▁ab", "▁", "山b", "▁", "<unk>"]

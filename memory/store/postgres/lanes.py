@@ -10,18 +10,13 @@ from collections.abc import Collection, Sequence
 from hashlib import sha256
 
 from memory.store.database import Reader, Transaction
-from memory.store.peers import Peer
+from memory.store.share import Peer
 
 
 def join(tx: Transaction, replica: str) -> None:
     """Enters a process, and drops what is known of transactions of those that are gone."""
     tx.run("delete from commits where writer not in (select id from replicas)")
     tx.run("insert into replicas (id, beat, answers) values (?, 0, 0)", (replica,))
-
-
-def answer(tx: Transaction, replica: str) -> None:
-    """Marks a process as taking part in answering."""
-    tx.run("update replicas set answers = 1 where id = ?", (replica,))
 
 
 def part(tx: Transaction, replica: str) -> None:
@@ -46,11 +41,6 @@ def peers(reader: Reader) -> list[Peer]:
         )
         for row in rows
     ]
-
-
-def answering(reader: Reader) -> int:
-    """Returns the number of processes that answer."""
-    return reader.number("select count(*) from replicas where answers = 1")
 
 
 def chosen(reader: Reader, session_keys: Sequence[str]) -> dict[str, str]:
@@ -116,11 +106,6 @@ def leave(tx: Transaction, session_keys: Collection[str], replica: str, *, asked
     return [str(row["session_key"]) for row in rows]
 
 
-def drop(tx: Transaction, session_key: str) -> None:
-    """Frees a session, which goes on under another key."""
-    tx.run("delete from lanes where session_key = ?", (session_key,))
-
-
 def has_duty(reader: Reader, name: str) -> str | None:
     """Returns the process that has a duty; None if no process has it."""
     row = reader.one("select holder from duties where name = ?", (name,))
@@ -131,11 +116,6 @@ def take_duty(tx: Transaction, name: str, replica: str) -> bool:
     """Gives a duty to a process unless another has it. Returns whether it has the duty now."""
     tx.run("insert into duties (name, holder) values (?, ?) on conflict do nothing", (name, replica))
     return has_duty(tx, name) == replica
-
-
-def drop_duty(tx: Transaction, name: str, replica: str) -> None:
-    """Frees a duty of a process."""
-    tx.run("delete from duties where name = ? and holder = ?", (name, replica))
 
 
 _UNREAD = (

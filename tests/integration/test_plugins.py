@@ -1,0 +1,169 @@
+"""Parts that other packages bring: each is found by its entry point and used through the program's own doors."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import sys
+from collections.abc import Iterator
+from importlib import invalidate_caches
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from agents import plugins
+from gateway import app
+from gateway.__main__ import main
+from gateway.config.loading import ConfigError, load
+from gateway.serve import serve
+from tests.kit.patience import SECONDS
+
+DOCS = Path(__file__).parents[2] / "docs" / "extending.md"
+OTHERS = """
+import json
+
+import numpy as np
+
+from agents.llm import Completion
+from memory.transfer.formats.material import ImportedItem
+
+
+class Parrot:
+    name = "parrot/green"
+
+    async def complete(self, request, on_text=None):
+        said = request.messages[-1].content
+        return Completion(text="Hello yourself!", model="green", provider="parrot") if "hello" in said else None
+
+    async def aclose(self):
+        pass
+
+
+class Flat:
+    name, dimension = "flat 1", 8
+
+    async def split(self, texts):
+        return [[text] if text else [] for text in texts]
+
+    async def embed(self, texts, *, query):
+        return np.ones((len(texts), 8), dtype=np.float32) / np.sqrt(8)
+
+    async def aclose(self):
+        pass
+
+
+def provider(model, *, client):
+    return Parrot()
+
+
+async def embedder(settings, *, client):
+    return Flat()
+
+
+def importer(data, name):
+    for number, (key, value) in enumerate(json.loads(data).items()):
+        yield ImportedItem(where=f"{name} {number}", kind="fact", category="personal", key=key, value=value)
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Iterator[Path]:
+    """A package as pip lays it out: the channel is the one in the documentation, word for word."""
+    site = tmp_path / "site"
+    (site / "parts-1.0.dist-info").mkdir(parents=True)
+    channel = re.search(r"```python\n# lines\.py\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
+    assert channel is not None
+    (site / "lines.py").write_text(channel[1], "utf-8")
+    (site / "others.py").write_text(OTHERS, "utf-8")
+    (site / "parts-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: parts\nVersion: 1.0\n")
+    (site / "parts-1.0.dist-info" / "entry_points.txt").write_text(
+        "[remora.channels]\nlines = lines:make\n[remora.providers]\nparrot = others:provider\n"
+        "[remora.embedders]\nflat = others:embedder\n[remora.importers]\njson = others:importer\nbroken = nowhere:x\n"
+    )
+    sys.path.insert(0, str(site))
+    invalidate_caches()
+    try:
+        yield site
+    finally:
+        sys.path.remove(str(site))
+        for name in ("lines", "others"):
+            sys.modules.pop(name, None)
+
+
+def configured(folder: Path, text: str, agent: str = "") -> Path:
+    (folder / "agents").mkdir()
+    (folder / "agents" / "assistant.yaml").write_text(f"name: assistant\n{agent}")
+    (folder / "config.yaml").write_text(text)
+    return folder / "config.yaml"
+
+
+@pytest.mark.usefixtures("package")
+async def test_a_channel_a_provider_and_an_embedder_from_outside_answer_a_person(tmp_path: Path) -> None:
+    """A stranger is refused as on any other platform."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    path = configured(
+        tmp_path,
+        f"channels: {{other: [{{platform: lines, id: lines, options: {{port: {port}}}, allow: [ada]}}]}}\n"
+        "http: {enabled: false}\nembedding: {provider: flat}\nmemory: {exit_seconds: 0}\nlimits: {burst_seconds: 0}\n",
+        "models: [{provider: parrot, model: green}]\n",
+    )
+    config = load(path, {}, tmp_path)
+    stop = asyncio.Event()
+    serving = asyncio.create_task(serve(config, app.channels(config), stop=stop, say=lambda line: None))
+
+    async def ask(name: str, text: str = "hello there") -> str:
+        while True:
+            try:
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                break
+            except ConnectionError:
+                await asyncio.sleep(0)
+        writer.write(f"{name}\n{text}\n".encode())
+        answer = (await reader.readline()).decode()
+        writer.close()
+        await writer.wait_closed()
+        return answer
+
+    async with asyncio.timeout(SECONDS):
+        assert await ask("ada") == "Hello yourself!\n"
+        assert "no usable answer" in await ask("ada", "break")
+        assert "yourself" not in await ask("mallory")
+    stop.set()
+    assert await serving == 0
+
+
+def test_a_part_that_is_not_installed_is_a_mistake_with_a_remedy(tmp_path: Path) -> None:
+    path = configured(
+        tmp_path, "channels: {other: [{platform: lines, id: lines}]}\n", "models: [{provider: parrot, model: x}]\n"
+    )
+    with pytest.raises(ConfigError) as refused:
+        load(path, {}, tmp_path)
+    assert "is offered by no installed package" in str(refused.value)
+    assert "must be one of openai, anthropic" in str(refused.value)
+
+
+@pytest.mark.usefixtures("package")
+@pytest.mark.sqlite("starts the program on a file")
+def test_an_importer_from_outside_reads_a_file(tmp_path: Path) -> None:
+    """Its memories are shown first, and kept as any other import's."""
+    path = configured(tmp_path, "embedding: {provider: none}\n")
+    (tmp_path / "old.json").write_text('{"home": "Porto", "likes": "fado"}')
+
+    def run(*options: str) -> str:
+        command = ["import", str(tmp_path / "old.json"), "--person", "console:ada", *options, "--config", str(path)]
+        return CliRunner().invoke(main, command).output
+
+    assert "Porto" in run("--format", "json", "--yes")
+    assert "can't be loaded" in run("--format", "broken", "--yes")
+    assert "No installed package offers csv" in run("--format", "csv", "--yes")
+
+
+def test_a_part_that_breaks_as_it_is_loaded_is_named(package: Path) -> None:
+    (package / "lines.py").write_text("raise RuntimeError('no luck')")
+    with pytest.raises(
+        plugins.PluginUnusable, match=r"lines of remora\.channels can't be loaded: RuntimeError: no luck"
+    ):
+        plugins.load(plugins.CHANNELS, "lines")
