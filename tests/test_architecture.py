@@ -138,14 +138,14 @@ VENDORS = {
 #: The most that `python -m bench.house` may count. Whoever brings a figure down writes the lower one here; a higher one
 #: needs a reason. Lines are rounded up to the next 500, and words to the next 50.
 MOST: dict[str, int] = {
-    "lines": 93_000,
+    "lines": 92_750,
     "test_lines": 101_000,
     "options": 156,
     "long_functions": 5,
     "two_way_rooms": 0,
     "process_files": 16,
     "longest_file": 1_290,
-    "one": 1_950,
+    "one": 1_750,
     "found": 1_350,
     "said": 890,
     "shown": 450,
@@ -470,7 +470,7 @@ def test_the_figures_of_the_house_do_not_grow() -> None:
         "options": house.options or 0,
         "long_functions": len(house.long_functions),
         "two_way_rooms": len(house.two_way_rooms),
-        "process_files": 16len(house.process_files),
+        "process_files": len(house.process_files),
         "longest_file": max(house.longest_files.values()),
         **house.words,
     }
