@@ -138,14 +138,14 @@ VENDORS = {
 #: The most that `python -m bench.house` may count. Whoever brings a figure down writes the lower one here; a higher one
 #: needs a reason. Lines are rounded up to the next 500, and words to the next 50.
 MOST: dict[str, int] = {
-    "lines": 93_000,
+    "lines": 92_750,
     "test_lines": 101_000,
     "options": 156,
     "long_functions": 5,
     "two_way_rooms": 0,
     "process_files": 13,
     "longest_file": 1_290,
-    "one": 1_950,
+    "one": 1_750,
     "found": 1_350,
     "said": 890,
     "shown": 450,

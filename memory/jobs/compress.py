@@ -87,20 +87,16 @@ _UNCOMPRESSED: Final = f"m.kind = 'event' and m.compressed_at is null and m.loca
 
 def _owners(reader: Reader, night: Night) -> Sequence[int]:
     """Returns the owners with events to compress; without a model, those whose waiting events were not reported yet."""
-    waiting: dict[int, list[tuple[int, int]]] = {}
+    waiting: dict[int, list[int]] = {}
     set_aside = refusals.set_aside(reader, _NAME)
     for row in reader.all(f"select m.owner_id, m.id, m.created_at from memories m where {_UNCOMPRESSED}", (night.day,)):
         if row["id"] not in set_aside:
-            waiting.setdefault(row["owner_id"], []).append((row["id"], row["created_at"]))
+            waiting.setdefault(row["owner_id"], []).append(row["created_at"])
     found = []
     for owner_id in scopes.learned_of(reader, scopes.owners_served(reader, night.agent_id, among=night.nightly)):
         events = waiting.get(owner_id, [])
-        if night.model:
-            is_due = bool({event_id for event_id, _ in events} - _taken_back(reader, owner_id)) if events else False
-        else:
-            told = runs.last_done(reader, _NAME, owner_id) if events else None
-            is_due = any(told is None or created_at > told for _, created_at in events)
-        if is_due:
+        told = runs.last_done(reader, _NAME, owner_id) if events and not night.model else None
+        if any(told is None or created_at > told for created_at in events):
             found.append(owner_id)
     return found
 

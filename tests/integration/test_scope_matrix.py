@@ -65,7 +65,6 @@ NOT_READING = {
     "OpenQuestions.cancel": _OWN,
     "Identities.chosen_agents": "names of agents, which the operator gave",
     "OpenQuestions.at": "ids; to the one who was asked only (test below)",
-    "OpenQuestions.before": "the same, and whether the bot spoke of a reminder last; no words",
     "Learner.heard": _OWN,
     "Learner.take_up": "nothing: it goes on with what an earlier run left",
     "Learner.take_over": "nothing: it goes on with sessions that another process held",
