@@ -245,13 +245,13 @@ class File:
 class Outbound:
     """A physical message to show: one outbox row.
 
-    `id` is the outbox row's id and stable across restarts, so platforms with idempotency keys get it. `turn` names
-    the turn whose stream this row completes. `earlier_run` is True if a process that has since ended wrote the row:
-    the person may already have seen it. `edits` is the platform's id of a message that is to become this one;
-    repeating such an edit changes nothing. `reply_to` is the platform's id of the message that is answered. `ticket`
-    is that of the `Inbound` it answers. `chunk` counts the messages of one answer from 0. `made_at` is when the row
-    was made (milliseconds UTC). With `retried` it may have been shown before. `file` is shown with the text; a row
-    with a file edits nothing.
+    `id` is the outbox row's id and stable across restarts, so platforms with idempotency keys get it; it is 0 for a
+    refusal, which is kept nowhere and sent once. `turn` names the turn whose stream this row completes. `earlier_run`
+    is True if a process that has since ended wrote the row: the person may already have seen it. `edits` is the
+    platform's id of a message that is to become this one; repeating such an edit changes nothing. `reply_to` is the
+    platform's id of the message that is answered. `ticket` is that of the `Inbound` it answers. `chunk` counts the
+    messages of one answer from 0. `made_at` is when the row was made (milliseconds UTC). With `retried` it may have
+    been shown before. `file` is shown with the text; a row with a file edits nothing.
     """
 
     id: int

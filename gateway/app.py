@@ -12,7 +12,8 @@ from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
 from datetime import time as clock_time
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import httpx
 
@@ -35,10 +36,10 @@ from agents.tokens import count_tokens
 from agents.toolservers.definitions import Definition, pinned, to_text
 from agents.toolservers.server import ToolServer
 from channels.api import API, ApiChannel
-from channels.base import Channel, Inbound, Place
+from channels.base import Capabilities, Channel, Inbound, Place
 from channels.ids import FORMATS, format_of
 from gateway.api.places import agent_in
-from gateway.config.loading import WEB_PREFIX, Config, ConfigError
+from gateway.config.loading import CONFIG_NAME, WEB_PREFIX, Config, ConfigError
 from gateway.config.settings import (
     BotSettings,
     DiscordSettings,
@@ -412,8 +413,7 @@ def channel(bot: BotSettings, *, now: Callable[[], int] = now) -> Channel:
     """Returns the channel of a bot."""
     # Imported here, so that nobody pays for loading a platform that they don't use.
     if isinstance(bot, OtherSettings):
-        made: Channel = plugins.load(plugins.CHANNELS, bot.platform)(id=bot.id, options=bot.options, now=now)
-        return made
+        return _other_channel(bot, now)
     token = bot.token.get_secret_value()
     if isinstance(bot, DiscordSettings):
         from channels.discord import DiscordChannel
@@ -431,6 +431,33 @@ def channel(bot: BotSettings, *, now: Callable[[], int] = now) -> Channel:
         webhook=None if hook is None else Webhook(url=hook.url, secret=hook.secret.get_secret_value()),
         now=now,
     )
+
+
+def _other_channel(bot: OtherSettings, now: Callable[[], int]) -> Channel:
+    """Returns the channel that another package makes. Raises `ConfigError` for one that breaks the protocol."""
+    try:
+        made: Channel = plugins.load(plugins.CHANNELS, bot.platform)(id=bot.id, options=bot.options, now=now)
+        why = _broken(made, bot)
+    except plugins.PluginUnusable as exc:
+        why = str(exc)
+    # A boundary: a stranger's code may raise anything, such as KeyError for a missing option.
+    except Exception as exc:  # noqa: BLE001 - told by its name and words
+        why = f"its package can't make a channel with these options: {type(exc).__name__}: {exc}"
+    if not why:
+        return made
+    fix = "correct its options, or ask whoever wrote the package"
+    place = f"channels.other, {bot.id}"
+    raise ConfigError([Problem(file=Path(CONFIG_NAME), line=None, key=place, value=None, message=why, fix=fix)])
+
+
+def _broken(made: Any, bot: OtherSettings) -> str:
+    """Returns in which way a channel does not keep the protocol: it would lose messages without a word."""
+    if not isinstance(made.capabilities, Capabilities):
+        return "its capabilities are no channels.base.Capabilities"
+    if (made.id, made.platform) != (bot.id, bot.platform):
+        return f"its id and platform are {made.id!r} and {made.platform!r}, not {bot.id!r} and {bot.platform!r}"
+    lacking = [name for name in ("run", "send") if getattr(type(made), name, None) in (None, getattr(Channel, name))]
+    return f"it has no method {' and no method '.join(lacking)}" if lacking else ""
 
 
 def doors(

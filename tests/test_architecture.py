@@ -144,7 +144,7 @@ MOST: dict[str, int] = {
     "long_functions": 5,
     "two_way_rooms": 0,
     "process_files": 13,
-    "longest_file": 1_290,
+    "longest_file": 1_300,
     "one": 1_750,
     "found": 1_350,
     "said": 890,

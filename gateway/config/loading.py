@@ -21,7 +21,7 @@ from dotenv.parser import parse_stream
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from agents import foreign, skills
+from agents import foreign, plugins, skills
 from agents.spec import AGENT_NAME, REFUSED, AgentSpec, JobsSpec
 from channels.base import Place
 from gateway.config.settings import BotSettings, OtherSettings, Settings, TelegramSettings, is_loopback
@@ -201,6 +201,7 @@ def load(path: Path | None, env: Mapping[str, str], home: Path) -> Config:
     loader.check_tools(agents, folder)
     loader.check_tasks(agents)
     loader.check_bots(settings)
+    loader.check_parts(settings, agents)
     loader.check_webhooks(settings)
     loader.check_api(settings)
     loader.check_search(settings, agents)
@@ -378,12 +379,28 @@ class _Loader:
                 self._report(self._main, at, f"has the id {bot.id}, which is already {ids[bot.id]}", fix, show=False)
             ids.setdefault(bot.id, f"that of {key_text(here)}")
             if isinstance(bot, OtherSettings):
+                self._check_part(self._main, (*here, "platform"), plugins.CHANNELS, bot.platform)
                 continue
             if (token := bot.token.get_secret_value()) in tokens:
                 maker = "with @BotFather" if bot.platform == "telegram" else "on Discord's developer page"
                 fix = f"keep the bot in one place, or create another {maker}"
                 self._report(self._main, (*here, "token"), f"is already the token of {tokens[token]}", fix)
             tokens.setdefault(token, key_text(here))
+
+    def check_parts(self, settings: Settings, agents: list[_Agent]) -> None:
+        """Reports providers and embedders of other packages that can't be loaded."""
+        if settings.embedding.provider in plugins.installed(plugins.EMBEDDERS):
+            self._check_part(self._main, ("embedding", "provider"), plugins.EMBEDDERS, settings.embedding.provider)
+        for agent in agents:
+            for number, model in enumerate(agent.spec.models if agent.spec is not None else ()):
+                if model.provider in plugins.installed(plugins.PROVIDERS):
+                    self._check_part(agent.read, ("models", number, "provider"), plugins.PROVIDERS, model.provider)
+
+    def _check_part(self, read: _Read | None, path: KeyPath, group: str, name: str) -> None:
+        try:
+            plugins.load(group, name)
+        except plugins.PluginUnusable as exc:
+            self._report(read, path, f"can't be used: {exc}", "install the package anew, or ask whoever wrote it")
 
     def check_webhooks(self, settings: Settings) -> None:
         """Reports webhooks without an HTTP server that takes them."""

@@ -161,6 +161,27 @@ def test_an_importer_from_outside_reads_a_file(tmp_path: Path) -> None:
     assert "No installed package offers csv" in run("--format", "csv", "--yes")
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "problem"),
+    [
+        ('options["port"]', 'options["harbour"]', "can't make a channel with these options: KeyError: 'harbour'"),
+        ('platform = "lines"', 'platform = "rows"', "its id and platform are 'l' and 'rows', not 'l' and 'lines'"),
+        ("async def send(", "async def sent(", "it has no method send"),
+        ("import asyncio", "import asyncio, nowhere", "can't be loaded: ModuleNotFoundError"),
+    ],
+)
+def test_a_channel_that_would_lose_messages_is_refused_at_the_start(
+    package: Path, tmp_path: Path, before: str, after: str, problem: str
+) -> None:
+    """Where it only answers, or never hears, nobody would be told."""
+    source = package / "lines.py"
+    source.write_text(source.read_text().replace(before, after, 1))
+    path = configured(tmp_path, "channels: {other: [{platform: lines, id: l, options: {port: 1}}]}\n")
+    with pytest.raises(ConfigError) as refused:
+        app.channels(load(path, {}, tmp_path))
+    assert problem in str(refused.value)
+
+
 def test_a_part_that_breaks_as_it_is_loaded_is_named(package: Path) -> None:
     (package / "lines.py").write_text("raise RuntimeError('no luck')")
     with pytest.raises(

@@ -341,7 +341,7 @@ async def test_a_question_is_open_to_the_one_who_was_asked_where_they_were_asked
 
 
 #: Public for tests and tools; the gateway calls none of them.
-INSIDES = {"database", "agents", "now", "new_id", "style_updates", "mending"}
+INSIDES = {"database", "agents", "now", "new_id", "style_updates", "mending", "share"}
 
 
 @pytest.mark.campaign

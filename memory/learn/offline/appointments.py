@@ -13,7 +13,9 @@ from datetime import date
 from typing import Final
 
 from memory.text.occasion_words import is_occasion
+from memory.text.times.pieces import Day, PieceReader
 from memory.text.times.spans import anchor, spans
+from memory.text.times.tables import fold, table
 
 #: Longer sentences tell more than an appointment, in characters.
 _LONGEST: Final = 90
@@ -51,11 +53,26 @@ def appointment(sentence: str, *, code: str, today: date) -> str | None:
     said = sentence.strip(" .!。！~～").replace("’", "'")
     if len(said) > _LONGEST or not is_occasion(said) or _NOT_ONES_OWN.search(said) or _NAMED.search(said):
         return None
-    found = spans(said, today, looks="ahead", language=code)
-    if len(found) != 1 or found[0].first != found[0].last or found[0].first <= today:
+    named = _day(said, code, today)
+    if named is None:
         return None
-    if _CJK.search(said) and not _OPENING.fullmatch(said[: found[0].start]):
+    start, day = named
+    if day <= today or (_CJK.search(said) and not _OPENING.fullmatch(said[:start])):
         return None
     value = _MINE.sub("", said).strip(" ,，、")
     dated = anchor(value, today, ahead=True)
-    return dated if dated != value else f"{value} ({found[0].first.isoformat()})"
+    return dated if dated != value else f"{value} ({day.isoformat()})"
+
+
+def _day(said: str, code: str, today: date) -> tuple[int, date] | None:
+    """Returns the place and the date of the only day that a sentence names; None without one.
+
+    Digits alone ("3/21", "21.3.") are a date in the entry of a calendar, where elsewhere they may be a score or a part.
+    """
+    named = spans(said, today, looks="ahead", language=code)
+    if named:
+        alone = len(named) == 1 and named[0].first == named[0].last
+        return (named[0].start, named[0].first) if alone else None
+    pieces = PieceReader(table(code), today, month_first=code == "en").pieces(fold(said))
+    days = [(piece.start, piece.value.day) for piece in pieces if isinstance(piece.value, Day)]
+    return days[0] if len(days) == 1 else None

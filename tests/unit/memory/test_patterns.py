@@ -101,6 +101,7 @@ ENGLISH: list[tuple[str, str]] = [
     ("my mum is a doctor and my dad is an engineer", "mother=doctor; father=engineer"),
     ("my name's Kofi, I'm Ghanaian and I speak Twi and English", "name=Kofi; nationality=Ghanaian; speaks=Twi; speaks=English"),
     ("I'm flying to Tokyo on Friday", "plan=flying to Tokyo on Friday (2026-11-27)"),
+    ("dentist on 3/21 at 2pm", "plan=dentist on 3/21 at 2pm (2027-03-21)"),
     ("I fly to Rome on Friday", "plan=fly to Rome on Friday (2026-11-27)"),
     ("We move to Bonn next week", "plan=move to Bonn next week (week of 2026-11-23)"),
     ("We're getting married in June", "plan=getting married in June"),
