@@ -26,6 +26,16 @@ def installed(group: str) -> frozenset[str]:
     return frozenset(entry_points(group=group).names)
 
 
+def made(group: str, name: str, *given: Any, **named: Any) -> Any:
+    """Returns what the function that an entry point names makes of these arguments. Raises `PluginUnusable`."""
+    make = load(group, name)
+    try:
+        return make(*given, **named)
+    # The same boundary: KeyError for a missing option, TypeError for a function of another form.
+    except Exception as exc:
+        raise PluginUnusable(f"{name} of {group} can't be made: {type(exc).__name__}: {exc}") from exc
+
+
 def load(group: str, name: str) -> Any:
     """Returns the object that an entry point names. Raises `PluginUnusable`."""
     found = next(iter(entry_points(group=group, name=name)), None)

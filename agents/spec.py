@@ -219,8 +219,8 @@ class ModelSpec(Section):
         if data.get("provider") == "openai":  # which stands for many servers
             here = re.match(r"https?://(?:localhost|127\.|\[::1\]|host\.docker\.internal)", str(data.get("base_url")))
             return {"slots": 1, **data} if here else data
-        if known is None:
-            return data
+        if known is None:  # a provider of another package, which knows its address by itself
+            return {"base_url": "", **data}
         if known.variable and not data.get("key") and "base_url" not in data:
             raise refused(
                 f"is missing: {known.title} needs a key",
@@ -248,7 +248,9 @@ class ModelSpec(Section):
 
     @field_validator("base_url")
     @classmethod
-    def _base_url_is_an_address(cls, base_url: str) -> str:
+    def _base_url_is_an_address(cls, base_url: str, info: ValidationInfo) -> str:
+        if not base_url and info.data.get("provider") not in KNOWN:
+            return ""
         base_url = _address(base_url, secrets="key")
         if urlsplit(base_url).query or urlsplit(base_url).fragment:
             raise refused("has a ? or # part", "end the address with its path, as in https://host/v1")

@@ -75,7 +75,7 @@ from memory.housekeeping import Keeping
 from memory.learn.agents import AgentMemory, Rotation
 from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
-from memory.recall.embed import EmbeddingFault
+from memory.recall.embed import Embedder, EmbedderUnavailable, EmbeddingFault
 from memory.recall.embedders.local import Local
 from memory.recall.embedders.remote import EmbeddingServer, Remote
 from memory.recall.embedding import Embedders
@@ -435,19 +435,19 @@ def channel(bot: BotSettings, *, now: Callable[[], int] = now) -> Channel:
 
 def _other_channel(bot: OtherSettings, now: Callable[[], int]) -> Channel:
     """Returns the channel that another package makes. Raises `ConfigError` for one that breaks the protocol."""
-    try:
-        made: Channel = plugins.load(plugins.CHANNELS, bot.platform)(id=bot.id, options=bot.options, now=now)
-        why = _broken(made, bot)
-    except plugins.PluginUnusable as exc:
-        why = str(exc)
-    # A boundary: a stranger's code may raise anything, such as KeyError for a missing option.
-    except Exception as exc:  # noqa: BLE001 - told by its name and words
-        why = f"its package can't make a channel with these options: {type(exc).__name__}: {exc}"
-    if not why:
-        return made
-    fix = "correct its options, or ask whoever wrote the package"
     place = f"channels.other, {bot.id}"
-    raise ConfigError([Problem(file=Path(CONFIG_NAME), line=None, key=place, value=None, message=why, fix=fix)])
+    try:
+        made: Channel = plugins.made(plugins.CHANNELS, bot.platform, id=bot.id, options=bot.options, now=now)
+    except plugins.PluginUnusable as exc:
+        raise _unusable_part(place, str(exc)) from exc
+    if why := _broken(made, bot):
+        raise _unusable_part(place, why)
+    return made
+
+
+def _unusable_part(place: str, why: str) -> ConfigError:
+    fix = "correct its options, or ask whoever wrote the package"
+    return ConfigError([Problem(file=Path(CONFIG_NAME), line=None, key=place, value=None, message=why, fix=fix)])
 
 
 def _broken(made: Any, bot: OtherSettings) -> str:
@@ -603,9 +603,20 @@ def _embedders(settings: EmbeddingSettings, client: httpx.AsyncClient) -> Embedd
                 ),
                 paid=True,
             )
-        case name:
-            made = plugins.load(plugins.EMBEDDERS, name)
-            return Embedders(vectors=_once(lambda: made(settings, client=client)), paid=bool(settings.base_url))
+        case _:
+            return Embedders(vectors=_once(partial(_other_embedder, settings, client)), paid=bool(settings.base_url))
+
+
+async def _other_embedder(settings: EmbeddingSettings, client: httpx.AsyncClient) -> Embedder:
+    """Returns the embedder that another package makes. Raises `EmbedderUnavailable`: words alone go on."""
+    try:
+        made: Embedder = await plugins.made(plugins.EMBEDDERS, settings.provider, settings, client=client)
+    except EmbeddingFault:
+        raise
+    # A boundary: a stranger's code may raise anything.
+    except Exception as exc:
+        raise EmbedderUnavailable(f"{exc} Memory is searched by words only.") from exc
+    return made
 
 
 async def without_meaning(settings: EmbeddingSettings, driver: Driver | None = None) -> str:
@@ -664,9 +675,15 @@ class Models:
         if model.provider == "offline":
             return Member(provider=OfflineProvider(tokens, simplified, parts))
         if model.provider not in KNOWN:
-            made = plugins.load(plugins.PROVIDERS, model.provider)(model, client=self.client)
-            provider = OutsideProvider(made, f"{model.provider}/{model.model}")
-            return Member(provider=provider, context=model.context, address=model.base_url, slots=model.slots)
+            name = f"{model.provider}/{model.model}"
+            try:
+                made = plugins.made(plugins.PROVIDERS, model.provider, model, client=self.client)
+            except plugins.PluginUnusable as exc:
+                raise _unusable_part(f"models, {name}", str(exc)) from exc
+            address = model.base_url or model.provider
+            return Member(
+                provider=OutsideProvider(made, name), context=model.context, address=address, slots=model.slots
+            )
         adapter = connect(self.client, model, count_tokens=count_tokens, learned=self.learned)
         return Member(provider=adapter, context=model.context, address=adapter.address, slots=model.slots)
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from urllib.parse import urlsplit
 
+from agents.spec import ModelSpec
 from gateway.commands import pages
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.commands.forget import left_on_server
@@ -228,14 +229,17 @@ def _until(call: Call) -> list[str]:
     return lines
 
 
+def _place(model: ModelSpec) -> str:
+    """Returns the host of a model's server; the name of its provider if only the package that brings it knows."""
+    return urlsplit(model.base_url).hostname or model.provider
+
+
 def _model(call: Call) -> str:
     """Returns a line naming the models that get the words, in the order in which they are tried."""
     spec = call.agent.spec
-    models = [
-        f"{model.model} ({urlsplit(model.base_url).hostname})" for model in spec.models if model.provider != "offline"
-    ]
+    models = [f"{model.model} ({_place(model)})" for model in spec.models if model.provider != "offline"]
     reading = [
-        f"{model.model} ({urlsplit(model.base_url).hostname})"
+        f"{model.model} ({_place(model)})"
         for model in spec.background.models
         if model.provider != "offline" and spec.memory.enabled
     ]

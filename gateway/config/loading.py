@@ -56,7 +56,6 @@ RETIRED: Final = {
     "transcriber.timeout": "It is 60 seconds.",
     "internet.ports": "Pages are fetched on 80 and 443.",
     "memory.extract_tokens": "It is 2,000 tokens.",
-    "memory.left_chat_days": "It is 30 days.",
     "embedding.dimension": "It is the model's own.",
     "embedding.timeout": "It is 30 seconds.",
     "embedding.batch": "It is 64 texts.",
@@ -65,7 +64,7 @@ RETIRED: Final = {
 }
 #: The same of the agents' files.
 RETIRED_OF_AGENTS: Final = {
-    "tool_notes": "Write it under rules.",
+    "tool_notes": "What stands there is read as rules.",
     "window.messages": "It is 100 messages.",
     "turn.call_seconds": "It is 30 seconds.",
     "compaction": "Conversations are summed up at three quarters of the window.",
@@ -77,6 +76,20 @@ RETIRED_OF_AGENTS: Final = {
     **{f"jobs.{name}": "See jobs.night and jobs.week." for name in JobsSpec.minutes},
     "routing.default": "Write default_agent into config.yaml.",
     "tasks.*.heartbeat": "A task without a text reads HEARTBEAT.md.",
+}
+
+
+#: Values of these options that asked for less than what holds now: to leave them out would break a promise.
+_STRICTER: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "api.front_ends.*.issuer": lambda value: value != "open-webui",
+    "internet.ports": lambda value: isinstance(value, list) and not {80, 443} <= {*value},
+    "embedding.dimension": lambda value: value is not None,
+    "compaction": lambda value: isinstance(value, dict) and value.get("enabled") is False,
+    **{
+        f"memory.{name}": lambda value: value == 0
+        for name in ("recall_items", "recall_tokens", "known_facts", "known_tokens")
+    },
+    **{f"jobs.{name}": lambda value: value in ("off", False) for name in JobsSpec.minutes},
 }
 
 
@@ -259,6 +272,8 @@ class _Loader:
         self._main: _Read | None = None
         self.problems: list[Problem] = []
         self.retired: list[str] = []
+        # The agents with the retired routing.default, one of which answers unless default_agent is written.
+        self._claiming: list[str] = []
         self._variables = {**self._dotenv(), **env}
 
     def settings(self, path: Path | None) -> Settings:
@@ -463,6 +478,8 @@ class _Loader:
         if not self._sound("default_agent") or not agents:
             return name
         written = "default_agent" in settings.model_fields_set
+        if not written and self._claiming:
+            return self._claiming[0]
         known = sorted({agent.name for agent in agents})
         if name not in known:
             meant = nearest(name, known) or known[0]
@@ -508,9 +525,12 @@ class _Loader:
 
     def _agent(self, raw: bytes, file: Path) -> _Agent:
         read = self._parse(raw, file)
+        routing = (read.document.data or {}).get("routing")
+        claims = isinstance(routing, dict) and routing.get("default") is True
         self._drop_retired(read, RETIRED_OF_AGENTS)
         spec = self._validated(AgentSpec, read)
         if spec is not None:
+            self._claiming += [spec.name] if claims else []
             return _Agent(read=read, spec=spec, name=spec.name)
         named = (read.document.data or {}).get("name")
         likely = isinstance(named, str) and re.match(AGENT_NAME, named) and not read.document.interpolated
@@ -527,7 +547,13 @@ class _Loader:
             *sections, name = option.split(".")
             for section, path in _sections(read.document.data, sections, ()):
                 if name in section:
-                    del section[name]
+                    value = section.pop(name)
+                    if _STRICTER.get(option, lambda _: False)(value):
+                        message = f"is no longer an option, and more would be done than it says. {instead.rstrip('.')}"
+                        self._report(read, (*path, name), message, "remove the line if that is right", show=False)
+                        continue
+                    if option == "tool_notes" and isinstance(value, list):
+                        section["rules"] = [*(section.get("rules") or []), *value]
                     line = read.document.line((*path, name))
                     place = f"{read.file}, line {line}: {key_text((*path, name))}"
                     self.retired.append(f"{place} is no longer an option. {instead} Remove the line.")

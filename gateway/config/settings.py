@@ -479,13 +479,13 @@ class MemorySettings(Section):
 
     #: More would not fit beside the prompt of a small model.
     extract_tokens: ClassVar[int] = 2000
-    left_chat_days: ClassVar[int] = 30
 
     quiet_seconds: Number = seconds(60.0, 86_400, zero=True)
     extract_messages: Whole = whole(30, "messages", 1, 1000)
     exit_seconds: Number = seconds(20.0, 600, zero=True)
     admins_read: bool = True
     transcript_days: Whole | None = whole(None, "days", 1, 36_500)
+    left_chat_days: Whole = whole(30, "days", 1, 36_500)
     export_days: Whole | None = whole(None, "days", 1, 36_500)
 
 

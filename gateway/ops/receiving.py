@@ -69,14 +69,15 @@ class Receiving:
         before, after = {bot.id: _connection(bot) for bot in running}, {bot.id: _connection(bot) for bot in bots}
         self._changing = True
         try:
+            # Made before any is taken out: one that can't be made leaves the others as they are.
+            made = [await make(bot) for bot in bots if before.get(bot.id) != after[bot.id]]
             for name in [name for name, connection in before.items() if after.get(name) != connection]:
                 task = self._tasks.pop(name, None)
                 await cancelled([task] if task is not None else [])
                 self._channels.pop(name, None)
-            for bot in bots:
-                if before.get(bot.id) != after[bot.id]:
-                    self._channels[bot.id] = await make(bot)
-                    self._begin(self._channels[bot.id])
+            for channel in made:
+                self._channels[channel.id] = channel
+                self._begin(channel)
         finally:
             self._changing = False
             self._changed.set()

@@ -77,6 +77,8 @@ class Reloader:
             self._seen = _looks(self.config)
             try:
                 read = await asyncio.to_thread(self._sources.read)
+                for sentence in read.retired:
+                    log.warning("config.retired", option=sentence)
                 config = applicable(self.config, read)
                 result = Reloaded(changed=differences(self.config, config), restart=differences(config, read))
                 if result.changed:

@@ -164,7 +164,7 @@ def test_an_importer_from_outside_reads_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "problem"),
     [
-        ('options["port"]', 'options["harbour"]', "can't make a channel with these options: KeyError: 'harbour'"),
+        ('options["port"]', 'options["harbour"]', "lines of remora.channels can't be made: KeyError: 'harbour'"),
         ('platform = "lines"', 'platform = "rows"', "its id and platform are 'l' and 'rows', not 'l' and 'lines'"),
         ("async def send(", "async def sent(", "it has no method send"),
         ("import asyncio", "import asyncio, nowhere", "can't be loaded: ModuleNotFoundError"),

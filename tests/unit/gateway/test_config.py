@@ -242,7 +242,7 @@ def test_options_that_no_longer_exist_are_left_out_and_named(tmp_path: Path) -> 
             tmp_path,
             "limits:\n  queue: 7\n  message_chars: 10\napi: {front_ends: [{name: f, key: "
             + "k" * 24
-            + ", shared: true, issuer: x}]}\n",
+            + ", shared: true, issuer: open-webui}]}\n",
             assistant="name: assistant\ncompaction: {at: nonsense}\njobs:\n  merge: monday 04:00\ntasks:\n"
             '- {at: "0 8 * * *", person: "telegram:1", heartbeat: true}\n',
         ),
@@ -257,6 +257,32 @@ def test_options_that_no_longer_exist_are_left_out_and_named(tmp_path: Path) -> 
         "assistant.yaml, line 6: tasks[0].heartbeat",
     ]  # fmt: skip
     assert config.retired[1].endswith("It is 32,000. Remove the line.")
+
+
+@pytest.mark.parametrize(
+    ("config", "agent", "option"),
+    [
+        ("internet: {ports: [443]}", "", "internet.ports"),
+        ("embedding: {dimension: 256}", "", "embedding.dimension"),
+        ("", "jobs: {enrich: off}", "jobs.enrich"),
+        ("", "memory: {recall_items: 0}", "memory.recall_items"),
+        ("", "compaction: {enabled: false}", "compaction"),
+    ],
+)
+def test_a_retired_option_that_asked_for_less_is_a_mistake(
+    tmp_path: Path, config: str, agent: str, option: str
+) -> None:
+    """Else a night's work, or people's memories at a model's server, would begin without anybody's decision."""
+    told = problem(write(tmp_path, config, assistant=f"name: assistant\n{agent}\n"))
+    assert f"{option}: is no longer an option, and more would be done than it says." in told
+
+
+def test_what_retired_options_said_holds_where_it_can(tmp_path: Path) -> None:
+    """The default agent stays who it was, and what was told about tools stays told."""
+    nora = "name: nora\nrouting: {default: true}\nrules: [Be kind.]\ntool_notes: [Tools cost time.]\n"
+    config = load(write(tmp_path, "", assistant="name: assistant\n", nora=nora), {}, NOBODY)
+    assert config.default_agent == "nora"
+    assert config.agents["nora"].rules == ("Be kind.", "Tools cost time.")
 
 
 @pytest.mark.parametrize(("retired", "model"), [(RETIRED, Settings), (RETIRED_OF_AGENTS, AgentSpec)])
