@@ -33,7 +33,6 @@ GIVEN_UP = 10
 #: Public functions of `memory/text` with a text that is not a stranger's, with the reason.
 NO_READERS = {
     "memory.text.language.last_language": "codes of languages",
-    "memory.text.likeness.opposes": "one word of a text that was cut into words before",
     "memory.text.secrets.announced.worth_reading": "read through `redact`, from a stock of looks",
     "memory.text.secrets.candidates.candidates": "read through `likely`",
     "memory.text.secrets.candidates.description": "read through `likely`",

@@ -76,7 +76,7 @@ async def test_an_hour_through_the_api_goes_without_a_fault(tmp_path: Path) -> N
             answers += [text, first.output_text, second.output_text, await ask("the plan " * 200_000, r"\w")]
             answers += await _read_memory(plain)
         async with house.open():
-            answers.append(await ask("Where do I live?", "Braga"))
+            answers.append(await ask("Where do I live now, please?", "Braga"))
     assert house.troubles(*answers) == []
 
 

@@ -1153,7 +1153,7 @@ _RULES: tuple[Rule, ...] = (
           r"|attending|celebrating|changing|joining|switching|buying|selling|off|throwing|returning|presenting"
           r"|competing|playing|seeing|organi[sz]ing|expecting|turning|(?<=be )in|(?<=be )away)\b[^\n]{4,160}?)@GOAL"),
     _rule(_plan, r"@I(?P<v>(?:fly\b|travel\b|return\b|move\b|drive (?!to work)|head (?!to bed)|go (?:back |over )?to "
-          r"(?!bed\b|sleep\b|work\b)|leave for (?!work\b)|(?:start|begin) (?:my (?!day\b)|at |a |the |school|uni"
+          r"(?!bed\b|sleep\b|work\b)|leave for (?!work\b)|(?:start|begin) (?:my (?!day\b)|a |the |school|uni"
           r"|college|work\b)|retire\b|graduate\b|get married\b)[^\n]{4,160}?)@GOAL"),
     _rule(_plan, r"(?:@Ihave (?:an? |my |the |our )?|(?:my|our) )(?P<v>(?:[\w'-]+ ){0,3}(?:appointment|exams?|interview"
           r"|flight|meeting|trip|wedding|surgery|deadline|party|concert|marathon|race|presentation|vacation|holiday"
