@@ -208,7 +208,7 @@ def test_each_room_of_memory_uses_only_those_below() -> None:
 
 
 def test_each_room_of_gateway_uses_only_those_below() -> None:
-    """What a command may do is not decided by who serves it, and a turn knows nothing of commands."""
+    """The rights of a command do not depend on who serves it, and a turn knows nothing of commands."""
     level = {name: n for n, names in enumerate(GATEWAY_FLOORS) for name in names}
     wrong = []
     for path in (ROOT / "gateway").rglob("*.py"):

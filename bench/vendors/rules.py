@@ -1,4 +1,4 @@
-"""What vendors refuse in a request, as small functions: each yields refusals in its vendor's words, the first counts.
+"""Refuses requests as vendors do, in small functions: each yields refusals in its vendor's words, the first counts.
 
 Invariants: a rule reads the request and what its server has sent before in the same conversation, nothing else.
 """

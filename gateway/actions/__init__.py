@@ -1,1 +1,1 @@
-"""What people, programs and models may do, as data: doors read, make a transaction and render."""
+"""Lists as data the actions of people, programs and models: doors read, make a transaction and render."""

@@ -146,7 +146,7 @@ class Call:
 
     @property
     def on_question(self) -> bool:
-        """Whether a button was pressed on a message that holds nothing but its question; the answer may replace it."""
+        """True if a button was pressed on a message that holds nothing but its question; the answer may replace it."""
         return is_alone(self.inbound.pressed or "")
 
     async def decline(self, question: Question, taken: str, key: str) -> None:

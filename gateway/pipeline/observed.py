@@ -43,7 +43,7 @@ class Observed:
 
     @property
     def is_any(self) -> bool:
-        """Whether any line of anybody is kept."""
+        """True if any line of anybody is kept."""
         return bool(self._places)
 
     def hear(self, inbound: Inbound) -> None:

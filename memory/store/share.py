@@ -1,4 +1,4 @@
-"""What falls to this process of a store's work: its sessions, and the work that one process does at a time.
+"""The share of a store's work that falls to this process: its sessions, and work that one process does at a time.
 
 This is the only place where the rest of the program asks who else answers. A session belongs to one process at a time,
 which answers it and shows its messages. Work such as that of the night, or a bot's polling, is done by one process at a

@@ -20,7 +20,7 @@ from bench.offline import talk
     ],
 )  # fmt: skip
 async def test_it_is_quoted_if_it_was_said_then(said: str, today: str, last_week: str, named: str) -> None:
-    """What was said at another time is no answer, however near its words are."""
+    """Words from another time are no answer, however near they are."""
     async with talk() as person:
         await person.say(said)
         assert any(named in line for line in await person.say(today))

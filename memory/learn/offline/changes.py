@@ -174,7 +174,7 @@ def changes(text: str) -> Changes:
 
 @dataclass(slots=True)
 class _Reading:
-    """What has been read of a message; see `Changes`. `now` is the value that the sentence `said_now` names."""
+    """The part of a message read so far; see `Changes`. `now` is the value that the sentence `said_now` names."""
 
     corrects: bool
     ended: list[Ended] = field(default_factory=list)

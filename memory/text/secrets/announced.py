@@ -61,10 +61,8 @@ _LINK_CJK = rf"(?:(?P<sign>{_SIGN})|(?P<verb>(?:{any_of('is_cjk')})?[: ]{{0,3}})
 _WORD = re.compile(rf"[^\s{BARRIER}]+")
 _VALUED = re.compile(r"[0-9_!#$%&*+=@^~\"“«`]")
 _VALUE_BEFORE = re.compile(r"[0-9\"`“«]|'\S+' ")
-_IN_QUOTES = re.compile(r"(?:\".+\"|'.+'|`.+`|“.+”|«.+»)[.,]?")
 _LEADS = re.compile(r"[0-9_!#$%&*+=@^~:|>→➜➡⇒👉↦(\n\t\"«“「は은는이]")
 _JOINED = r" (?:and|und|et|y|e|i|en|og|och|ja|a|и|і|ve) \w"
-_PURPOSE = rf" {{1,2}}(?:(?:(?:[^\W\d_]{{3,12}} )?(?:{any_of('for')})|{any_of('services')})(?!\w)|[(\[])"
 _USER = rf"(?<!\w)(?:{any_of('users')})[ :=-]{{1,3}}\S{{2,40}}[ ,/;|]{{1,4}}\Z"
 _SERVICE = rf"(?<!\w)(?:{any_of('services')})(?!\w)"
 _WIFI = any_of("wifi")

@@ -42,7 +42,7 @@ def test_what_loses_or_changes_something_needs_the_permission_to_write() -> None
 
 
 def test_a_command_shows_the_arguments_that_have_to_be_typed() -> None:
-    """What the command itself gives, and what may be left out, is not typed."""
+    """Nobody types the arguments that the command itself gives, or those that may be left out."""
     assert syntax("correct") == "<id> <new text>"
     assert syntax("pin") == "<id> <pinned>" and syntax("pin", pinned=True) == "<id>"
     assert syntax("remember") == "<text>" and syntax("memory_stats") == ""
