@@ -70,7 +70,8 @@ async def telling(
     key, text, told, branches = f"{keys[newest]}:0:{mark}", said, False, last is not None and not last.is_newest
     if (same := rows.get(newest)) is not None:
         _, n, marked = same.update_key.split(":")
-        again = (headers.get("x-stainless-retry-count") or "0") != "0"
+        # Of a request without history, the same words may have been asked long before: what was said since tells.
+        again = (headers.get("x-stainless-retry-count") or "0") != "0" and (same.is_newest or asked.has_history)
         young = now - same.received_at < _REPEATED_MS
         if marked == mark if given else young and not was_delivered(same.update_key):
             again = True

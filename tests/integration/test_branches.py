@@ -168,3 +168,14 @@ async def test_a_secret_in_the_history_of_a_branch_is_masked(home: House) -> Non
     await home.chat(key, *said, "Two.", headers=CHAT)
     assert (await sessions(home))[1] == ["Two.", "Answer 3."]
     assert not any(secret in line for line in shown(home))
+
+
+async def test_words_that_were_asked_before_are_asked_anew_by_a_retry_after_a_refusal(tmp_path: Path) -> None:
+    """A client that was told to wait says so of its next try; the answer of long before would be false by now."""
+    retried = {"x-stainless-retry-count": "1"}
+    async with house(tmp_path, model=ScriptedModel("Lisbon.", "Noted.", "Braga.")) as home:
+        key = await home.key()
+        assert "Lisbon." in (await home.chat(key, "Where do I live?")).text
+        assert "Lisbon." in (await home.chat(key, "Where do I live?", headers=retried)).text
+        await home.chat(key, "I moved to Braga")
+        assert "Braga." in (await home.chat(key, "Where do I live?", headers=retried)).text

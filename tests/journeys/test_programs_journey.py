@@ -64,7 +64,7 @@ async def test_an_hour_through_the_api_goes_without_a_fault(tmp_path: Path) -> N
             assert [model.id async for model in client.models.list()] == ["assistant"]
             answers = await held_by_many([partial(ask, client=each) for each in clients])
             stream = await client.chat.completions.create(
-                model="assistant", messages=[{"role": "user", "content": "Where do I live, please?"}], stream=True
+                model="assistant", messages=[{"role": "user", "content": "Where do I live?"}], stream=True
             )
             text = "".join([chunk.choices[0].delta.content or "" async for chunk in stream if chunk.choices])
             assert "Braga" in text
@@ -76,7 +76,7 @@ async def test_an_hour_through_the_api_goes_without_a_fault(tmp_path: Path) -> N
             answers += [text, first.output_text, second.output_text, await ask("the plan " * 200_000, r"\w")]
             answers += await _read_memory(plain)
         async with house.open():
-            answers.append(await ask("Where do I live now, please?", "Braga"))
+            answers.append(await ask("Where do I live?", "Braga"))
     assert house.troubles(*answers) == []
 
 
