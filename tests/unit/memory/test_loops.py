@@ -198,7 +198,7 @@ async def test_a_clock_that_was_put_back_holds_nothing_up() -> None:
     assert loops.wait("reminders", 1) == 0
 
 
-async def test_units_that_fail_take_a_bounded_memory() -> None:
+def test_units_that_fail_take_a_bounded_memory() -> None:
     loops = made()
     with capture_logs():
         for number in range(10_003):
