@@ -67,9 +67,10 @@ def of_messages(reader: Reader, message_ids: Sequence[int]) -> dict[int, tuple[A
     if not message_ids:
         return {}
     found: dict[int, list[Attached]] = defaultdict(list)
-    marks = ", ".join("?" for _ in message_ids)
     for row in reader.all(
-        f"select message_id, {_ATTACHED} from attachments where message_id in ({marks}) order by id", tuple(message_ids)
+        f"select message_id, {_ATTACHED} from attachments where message_id in (select value from json_each(?))"
+        " order by id",
+        (message_ids,),
     ):
         found[row["message_id"]].append(_attached(row))
     return {message_id: tuple(attached) for message_id, attached in found.items()}

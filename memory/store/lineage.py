@@ -32,10 +32,9 @@ class Source:
 
 def learned_from(reader: Reader, memory_id: int, message_ids: Sequence[int]) -> bool:
     """Returns whether a memory already names any of these messages as its source."""
-    marks = ", ".join("?" for _ in message_ids)
     row = reader.one(
-        f"select 1 from memory_sources where memory_id = ? and message_id in ({marks}) limit 1",
-        (memory_id, *message_ids),
+        "select 1 from memory_sources where memory_id = ? and message_id in (select value from json_each(?)) limit 1",
+        (memory_id, message_ids),
     )
     return row is not None
 
@@ -218,15 +217,14 @@ def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int
     A person's words about themselves in a group are found in private, but without the words of others around them.
     """
     within = scope.owned("m")
-    marks, selves = (", ".join("?" for _ in ids) for ids in (memory_ids, scope.selves))
     with reader.within(scope, elsewhere=True):
         rows = reader.all(
             "select s.memory_id, m.id, m.said_at, m.author_id, m.author_name, m.text, m.erased_at, m.platform_ref,"
             " t.key, t.id as session_id"
             " from memory_sources s join messages m on m.id = s.message_id join sessions t on t.id = m.session_id"
-            f" where s.memory_id in ({marks})"
-            f" and ({within.sql} or m.author_id in ({selves})) order by m.id",
-            (*memory_ids, *within.parameters, *scope.selves),
+            " where s.memory_id in (select value from json_each(?))"
+            f" and ({within.sql} or m.author_id in (select value from json_each(?))) order by m.id",
+            (memory_ids, *within.parameters, scope.selves),
         )
     found: dict[int, list[Source]] = {memory_id: [] for memory_id in memory_ids}
     moved = moved_at(reader, {row["session_id"] for row in rows})

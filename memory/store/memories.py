@@ -455,8 +455,8 @@ def with_key(reader: Reader, scope: Scope, draft: Draft) -> list[Row]:
     within = scope.predicate("m")
     return reader.all(
         "select m.id, m.value, m.import_id, m.valid_until, m.local_date from memories m"
-        f" where m.kind = ? and m.key = ? and m.subject = ? and {within.sql}",
-        (draft.kind, draft.key, draft.subject, *within.parameters),
+        f" where m.kind = '{draft.kind}' and m.key = ? and m.subject = ? and {within.sql}",
+        (draft.key, draft.subject, *within.parameters),
     )
 
 
@@ -538,8 +538,8 @@ def current(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, limit: int, 
 
 def current_of_owner(reader: Reader, scope: Scope, owner_id: int, kind: Kind) -> list[Memory]:
     """Returns the live rows of one kind and owner that describe the owner, the ones that matter most first."""
-    chosen = f"m.owner_id = ? and m.kind = ? and m.subject = '' and {LIVE} order by {_STEADY}"
-    return _seen(reader, scope, chosen, (owner_id, kind))
+    chosen = f"m.owner_id = ? and m.kind = '{kind}' and m.subject = '' and {LIVE} order by {_STEADY}"
+    return _seen(reader, scope, chosen, (owner_id,))
 
 
 @walled
@@ -606,10 +606,9 @@ def same_subject(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
     return _seen(
         reader,
         scope,
-        "m.owner_id = ? and m.kind = ? and m.subject = ? and m.subject_id is not distinct from ? and (m.category = ?"
-        " or m.key = ?)"
-        " order by m.valid_from, m.id",
-        (draft.owner_id, draft.kind, draft.subject, draft.subject_id, draft.category, draft.key),
+        f"m.owner_id = ? and m.kind = '{draft.kind}' and m.subject = ? and m.subject_id is not distinct from ?"
+        " and (m.category = ? or m.key = ?) order by m.valid_from, m.id",
+        (draft.owner_id, draft.subject, draft.subject_id, draft.category, draft.key),
     )
 
 
@@ -667,7 +666,11 @@ def containing(
 def _seen(
     reader: Reader, scope: Scope, chosen: str, parameters: Sequence[Parameter], *, by_id: bool = False
 ) -> list[Memory]:
-    """Returns the rows that a scope sees and `chosen`, a condition on m with an optional order, selects."""
+    """Returns the rows that a scope sees and `chosen`, a condition on m with an optional order, selects.
+
+    A kind stands in the text of `chosen`: SQLite compares it with the conditions of the indexes, and a statement with
+    a bound one is prepared at every run.
+    """
     within = scope.predicate("m", by_id=by_id)
     rows = reader.all(
         f"select {COLUMNS} from memories m where {within.sql} and {chosen}", (*within.parameters, *parameters)

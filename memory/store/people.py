@@ -110,8 +110,7 @@ def linked_identities(reader: Reader) -> list[Row]:
 
 def names(reader: Reader, identity_ids: Collection[int]) -> dict[int, str]:
     """Returns the names that the platforms have for these identities, by identity."""
-    marks = ", ".join("?" for _ in identity_ids)
-    rows = reader.all(f"select id, name from identities where id in ({marks})", tuple(identity_ids))
+    rows = reader.all("select id, name from identities where id in (select value from json_each(?))", (identity_ids,))
     return {row["id"]: row["name"] for row in rows}
 
 
@@ -194,12 +193,11 @@ def begin_anew(tx: Transaction, identity_id: int) -> None:
 
 def _of_both_sides(tx: Transaction, leaves: Mapping[int, bool]) -> list[int]:
     """Returns the memories that belong to both sides, by their own owner or the owners of their parents."""
-    marks = ", ".join("?" for _ in leaves)
     rows = tx.all(
         "select p.memory_id, d.owner_id as own, m.owner_id as made_of from memories m"
         " join memory_parents p on p.parent_id = m.id join memories d on d.id = p.memory_id"
-        f" where m.owner_id in ({marks})",
-        tuple(leaves),
+        " where m.owner_id in (select value from json_each(?))",
+        (leaves,),
     )
     sides: defaultdict[int, set[bool]] = defaultdict(set)
     for row in rows:

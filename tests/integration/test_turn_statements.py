@@ -53,6 +53,21 @@ async def test_an_ordinary_turn_asks_few_statements(tmp_path: Path) -> None:
     assert 20 < len(fewest) <= MOST, "\n".join(fewest)
 
 
+@pytest.mark.sqlite("looks at what SQLite prepares")
+async def test_a_turn_prepares_no_statement_again(tmp_path: Path) -> None:
+    """Preparing takes longer than running, so people wait for a statement that is prepared at every turn."""
+    counted = Counted(drivers.best().module)
+    again = []
+    async with pipeline(tmp_path, rules=RULES, driver=Driver(name="counted", module=counted)) as world:
+        await told(world)
+        for thing in ("weather", "food", "music", "theatre", "trams"):
+            counted.prepared.clear()
+            await asked(world, thing)
+            again.append([sql for sql in counted.prepared if not sql.startswith("--")])
+    # A statement with as many marks as rows is new now and then.
+    assert min(again, key=len) == []
+
+
 @pytest.mark.postgres
 async def test_an_ordinary_turn_holds_up_no_other_session_on_postgres(tmp_path: Path) -> None:
     """No transaction of it has the store for itself, so turns of other processes run beside it."""
