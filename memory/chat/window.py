@@ -97,19 +97,16 @@ def take(
     messages, with_files = history.window(reader, session, limit=size.messages * 2)
     window = _fit(messages, size, keep=said[0].id)
     trimmed = bool(window) and len(window) < len(messages) and not size.compacted
-    trimmed_to = window[0].id - 1 if trimmed else None
-    attached = attachments.of_messages(reader, [message.id for message in window if message.id in with_files])
-    members = {} if session.private else chats.members(reader, session.id)
-    question = questions.open_to(reader, session_id=session.id, asker_id=context.speaker.id, now=now)
+    material = TurnMaterial(
+        window=tuple(window),
+        recall=Recall(snapshot=Snapshot()),
+        trimmed_to=window[0].id - 1 if trimmed else None,
+        attached=attachments.of_messages(reader, [message.id for message in window if message.id in with_files]),
+        members={} if session.private else chats.members(reader, session.id),
+        question=questions.open_to(reader, session_id=session.id, asker_id=context.speaker.id, now=now),
+    )
     if budget is None:
-        return TurnMaterial(
-            window=tuple(window),
-            recall=Recall(snapshot=Snapshot()),
-            trimmed_to=trimmed_to,
-            attached=attached,
-            members=members,
-            question=question,
-        )
+        return material
     wanted = context.speaker.manner if session.private else session.manner
     budget = replace(budget, manner=budget.manner and wanted)
     snapshot, taken = _snapshot(reader, context, budget, now=now, count_tokens=count_tokens)
@@ -124,15 +121,11 @@ def take(
         assistant=session.agent,
     )
     found = replace(found, items=(*found.items, *_said_lately(reader, context, said, found, limit=size.lately)))
-    return TurnMaterial(
-        window=tuple(window),
+    return replace(
+        material,
         recall=found,
         snapshot_taken_at=now if taken else None,
-        trimmed_to=trimmed_to,
-        attached=attached,
-        again=_spoken_of(reader, session.id, said, found, window, attached),
-        members=members,
-        question=question,
+        again=_spoken_of(reader, session.id, said, found, window, material.attached),
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, Concatenate, Final, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
@@ -172,11 +172,15 @@ class Database(Protocol):
     path: Path
     driver: Driver | None
     seal: Seal
-    share: OwnShare
     damage: str | None
     without_vectors: str
     twice: bool
     on_index_damage: Callable[[], None]
+
+    @cached_property
+    def share(self) -> OwnShare:
+        """The share of the store's work that falls to this process: all of it, unless the engine says otherwise."""
+        return OwnShare()
 
     async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None, durable: bool = True) -> T:
         """Runs `act` as one transaction. Any exception it raises rolls back the whole transaction.

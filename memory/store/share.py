@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from memory.store.database import Reader
 
-#: "taken": nobody held the session until now, so the work that an earlier holder left undone there is to be taken up.
-Held: TypeAlias = Literal["held", "taken", "elsewhere"]
+#: "own": no other process can hold the session. "taken": nobody held it until now, so the work that an earlier holder
+#: left undone there is to be taken up.
+Held: TypeAlias = Literal["own", "held", "taken", "elsewhere"]
 
 
 class OwnShare:
@@ -57,7 +58,7 @@ class OwnShare:
         With `spread` the session may go to any of the processes, so that they share the work that one of them receives.
         Raises `StorageError`.
         """
-        return "held"
+        return "own"
 
     @asynccontextmanager
     async def holding(self, session_key: Callable[[Reader], str]) -> AsyncIterator[bool]:

@@ -49,7 +49,6 @@ from memory.store.database import (
     rehearsed,
 )
 from memory.store.sealing import Seal
-from memory.store.share import OwnShare
 from memory.store.sqlite import driver as drivers
 from memory.store.sqlite import health, ids, watching
 from memory.store.sqlite.migrate import Migration, migrate, migrations
@@ -213,7 +212,6 @@ class SqliteDatabase(Database):
         self._log_path = path.with_name(f"{path.name}-wal")
         self.seal = seal
         self.driver = driver
-        self.share = OwnShare()
         #: The damage and the remedy, for health and status; None as long as no damage is known.
         self.damage: str | None = None
         #: The reason why vectors can't be compared here, for health and status; empty if they can.
