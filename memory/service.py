@@ -201,7 +201,6 @@ class Service:
             await self.database.close()
 
     async def renew_agents(self, agents: Mapping[str, AgentMemory]) -> None:
-        """Takes other settings for some agents, which may be new to the store."""
         entered = await self.database.write(lambda tx: enter_agents(tx, agents, now=self.now()))
         self.agents.renew(entered.ids, agents)
 

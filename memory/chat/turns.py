@@ -285,7 +285,6 @@ class Turns:
         )
 
     async def _ending(self, turn: Turn) -> set[int]:
-        """Returns the messages, by id, that seem to say that something is over."""
         return {one.id for one in turn.said if one.learn and await guessed(one.text, self._search) == "end"}
 
     def _understood(self, reader: Reader, turn: Turn, scope: Scope, ending: Set[int]) -> Revision:

@@ -58,7 +58,6 @@ def of_inbox(reader: Reader, inbox_id: int) -> tuple[Attached, ...]:
 
 
 def join(tx: Transaction, inbox_id: int, message_id: int) -> None:
-    """Ties the attachments of an inbox row to the message it has become in history."""
     tx.run("update attachments set message_id = ? where inbox_id = ?", (message_id, inbox_id))
 
 
@@ -109,12 +108,10 @@ def drop(tx: Transaction, inbox_ids: Sequence[int]) -> None:
 
 
 def drop_of_messages(tx: Transaction, message_ids: Sequence[int]) -> None:
-    """Deletes the attachments of these messages."""
     tx.run("delete from attachments where message_id in (select value from json_each(?))", (message_ids,))
 
 
 def count(reader: Reader, message_ids: Sequence[int]) -> int:
-    """Returns the number of attachments of these messages."""
     return reader.number(
         "select count(*) from attachments where message_id in (select value from json_each(?))", (message_ids,)
     )

@@ -123,7 +123,6 @@ class Transaction(Reader, Protocol):
         ...
 
     def insert(self, sql: str, parameters: Sequence[Parameter] = ()) -> int:
-        """Runs an insert of one row and returns the new row's id."""
         return self.number(f"{sql} returning id", parameters)
 
     def attempt(self, act: Callable[[], T], *, keep: Callable[[T], bool]) -> T:
@@ -143,9 +142,7 @@ class Transaction(Reader, Protocol):
         """Begins to note changes to memories, links and names; see `job_watch`."""
         ...
 
-    def unwatch(self) -> None:
-        """Ends the watch and drops its notes."""
-        ...
+    def unwatch(self) -> None: ...
 
     @property
     def changes(self) -> int:
@@ -229,9 +226,7 @@ class Database(Protocol):
         ...
 
     @property
-    def engine(self) -> str:
-        """The engine's name and version, for status."""
-        ...
+    def engine(self) -> str: ...
 
     def deployment(self, reader: Reader) -> Deployment:
         """Returns the state of the store's server, if it has one, and of the processes on it."""
@@ -247,9 +242,7 @@ class Database(Protocol):
         """The size of the log of data that is not yet in the store's own file."""
         ...
 
-    async def close(self) -> None:
-        """Closes the store after all requests made before."""
-        ...
+    async def close(self) -> None: ...
 
 
 def walled(act: Callable[Concatenate[R, Scope, P], T]) -> Callable[Concatenate[R, Scope, P], T]:

@@ -188,7 +188,6 @@ def release(tx: Transaction, memory_ids: Sequence[int]) -> None:
 
 @walled
 def types(reader: Reader, scope: Scope, normal_forms: Sequence[str]) -> defaultdict[str, set[str]]:
-    """Returns the types under which each of these names is known in a scope."""
     within = scope.owned("e")
     rows = reader.all(
         f"select e.norm, e.type from entities e where e.norm in (select value from json_each(?)) and {within.sql}",
@@ -201,7 +200,6 @@ def types(reader: Reader, scope: Scope, normal_forms: Sequence[str]) -> defaultd
 
 
 def of_owner(reader: Reader, owner_id: int) -> list[int]:
-    """Returns all entities of an owner."""
     return reader.ids("select id from entities where owner_id = ?", (owner_id,))
 
 
@@ -210,7 +208,6 @@ def drop(tx: Transaction, entity_ids: Sequence[int]) -> None:
 
 
 def drop_of(tx: Transaction, identity_ids: Sequence[int]) -> None:
-    """Deletes all entities that these identities own."""
     tx.run(
         "delete from entities where owner_id in (select id from owners"
         " where identity_id in (select value from json_each(?)))",

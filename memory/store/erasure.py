@@ -177,7 +177,6 @@ def is_recorded(reader: Reader, what: str, *, erased_at: int) -> bool:
 
 
 def listed(tx: Transaction, erasure_ids: Iterable[int], *, now: int) -> None:
-    """Records that the ledger holds these erasures."""
     for erasure_id in erasure_ids:
         tx.run("update erasures set listed_at = ? where id = ?", (now, erasure_id))
 

@@ -44,7 +44,6 @@ def left(memory: Memory, *, now: int) -> float:
 
 
 def has_faded(memory: Memory, *, now: int) -> bool:
-    """Returns whether a memory is too weak to count as current."""
     return half_life(memory) is not None and memory.strength * left(memory, now=now) < ARCHIVE_BELOW
 
 

@@ -115,7 +115,6 @@ def names_in(given: Filters) -> list[str]:
 
 
 def _memories(reader: Reader, scope: Scope, one: Filter, timezone: str) -> frozenset[int]:
-    """Returns the memories that meet one filter."""
     if one.period is not None:
         first, last = clock.moments(one.period.first, one.period.last, timezone)
         return frozenset(_where(reader, scope, _KINDS, "m.learned_at >= ? and m.learned_at < ?", first, last))

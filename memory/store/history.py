@@ -237,12 +237,10 @@ def erase(tx: Transaction, message_ids: Sequence[int], *, now: int, by_age: bool
 
 
 def unname(tx: Transaction, message_ids: Sequence[int]) -> None:
-    """Blanks the author's name of these messages."""
     tx.run("update messages set author_name = '' where id in (select value from json_each(?))", (message_ids,))
 
 
 def unname_authors(tx: Transaction, identity_ids: Sequence[int]) -> None:
-    """Blanks the author's name of all messages that these identities wrote."""
     tx.run("update messages set author_name = '' where author_id in (select value from json_each(?))", (identity_ids,))
 
 
@@ -256,7 +254,6 @@ def disown(tx: Transaction, message_ids: Sequence[int]) -> None:
 
 
 def move(tx: Transaction, message_ids: Sequence[int], turn_id: int) -> None:
-    """Moves messages into another turn."""
     tx.run("update messages set turn_id = ? where id in (select value from json_each(?))", (turn_id, message_ids))
 
 
@@ -281,7 +278,6 @@ def hide(tx: Transaction, message_ids: Sequence[int], *, now: int) -> None:
 
 
 def reword(tx: Transaction, message_id: int, text: str, *, tokens: int, now: int) -> None:
-    """Replaces the text of a message after its author's edit."""
     tx.run("update messages set text = ?, tokens = ?, edited_at = ? where id = ?", (text, tokens, now, message_id))
     documents.changed(tx, documents.of_message(message_id))
     chats.drop_summaries_of(tx, [message_id])
@@ -296,7 +292,6 @@ def unlearn(tx: Transaction, message_ids: Iterable[int]) -> None:
 
 
 def unlearn_unread(tx: Transaction, person_id: int) -> None:
-    """Excludes a person's unread messages from learning."""
     tx.run(
         "update messages set learn = 0 where learn = 1"
         " and author_id in (select id from identities where person_id = ?)"
@@ -413,7 +408,6 @@ def drop_steps(tx: Transaction, turn_ids: Collection[int]) -> bool:
 
 
 def running_turns(reader: Reader, turn_ids: Collection[int]) -> set[int]:
-    """Returns the running ones of these turns."""
     rows = reader.ids(
         "select id from turns where state = 'running' and id in (select value from json_each(?))", (turn_ids,)
     )
@@ -421,7 +415,6 @@ def running_turns(reader: Reader, turn_ids: Collection[int]) -> set[int]:
 
 
 def running_in(reader: Reader, session_ids: Collection[int]) -> set[int]:
-    """Returns the turns that are running in these sessions."""
     rows = reader.ids(
         "select id from turns where state = 'running' and session_id in (select value from json_each(?))",
         (session_ids,),
@@ -434,7 +427,6 @@ def has_failed(reader: Reader, turn_id: int) -> bool:
 
 
 def turns_of(reader: Reader, message_ids: Collection[int]) -> list[int]:
-    """Returns the turns that these messages belong to."""
     return reader.ids(
         "select distinct turn_id from messages where turn_id is not null and id in (select value from json_each(?))",
         (message_ids,),
@@ -442,7 +434,6 @@ def turns_of(reader: Reader, message_ids: Collection[int]) -> list[int]:
 
 
 def answered_before(reader: Reader, chat_id: int) -> bool:
-    """Returns whether any turn in a chat, in any thread, has brought an answer."""
     return reader.one(f"{_ANSWERED} limit 1", (chat_id,)) is not None
 
 

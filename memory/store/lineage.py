@@ -31,7 +31,6 @@ class Source:
 
 
 def learned_from(reader: Reader, memory_id: int, message_ids: Sequence[int]) -> bool:
-    """Returns whether a memory already names any of these messages as its source."""
     row = reader.one(
         "select 1 from memory_sources where memory_id = ? and message_id in (select value from json_each(?)) limit 1",
         (memory_id, message_ids),
@@ -40,7 +39,6 @@ def learned_from(reader: Reader, memory_id: int, message_ids: Sequence[int]) -> 
 
 
 def parents(reader: Reader, scope: Scope, memory_id: int) -> list[Memory]:
-    """Returns the rows that a derived row was made from."""
     rows = reader.all("select parent_id from memory_parents where memory_id = ? order by parent_id", (memory_id,))
     return memories.by_ids(reader, scope, [row["parent_id"] for row in rows])
 
@@ -119,7 +117,6 @@ def holding_now(reader: Reader, scope: Scope, replaced: Sequence[Memory]) -> dic
 
 @walled
 def taught_by(reader: Reader, scope: Scope, message_ids: Collection[int]) -> list[Memory]:
-    """Returns the rows that were learned from any of these messages."""
     within = scope.predicate("m", by_id=True)
     rows = reader.all(
         # The messages come first: they have taught only a few of an owner's many memories.
@@ -148,7 +145,6 @@ def offspring(reader: Reader, memory_ids: Collection[int]) -> list[Row]:
 
 
 def behind(reader: Reader, memory_ids: Collection[int]) -> frozenset[int]:
-    """Returns the rows that these rows were made from."""
     rows = reader.ids(
         "select parent_id from memory_parents where memory_id in (select value from json_each(?))", (memory_ids,)
     )
@@ -258,7 +254,6 @@ def moved_at(reader: Reader, session_ids: Collection[int]) -> dict[int, int]:
 
 
 def source_ids(reader: Reader, memory_ids: Sequence[int]) -> dict[int, frozenset[int]]:
-    """Returns the ids of the messages that each memory was learned from."""
     rows = reader.all(
         "select memory_id, message_id from memory_sources where memory_id in (select value from json_each(?))",
         (memory_ids,),

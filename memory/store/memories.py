@@ -207,7 +207,6 @@ def stand_for(tx: Transaction, memory_id: int, merged: Sequence[Memory]) -> None
 
 
 def confirm(tx: Transaction, memory_id: int, *, at: int) -> None:
-    """Marks a memory as confirmed by the person."""
     tx.run(
         f"update memories set confirmed = 1, confidence = 1.0, last_reinforced_at = {_LATER.format('?1')},"
         " archived_at = null where id = ?2",
@@ -292,7 +291,6 @@ def archive(tx: Transaction, memory_ids: Sequence[int], *, now: int) -> None:
 
 @walled
 def mark_compressed(tx: Transaction, scope: Scope, memory_ids: Collection[int], *, now: int) -> None:
-    """Marks events as searched for lasting facts."""
     within = scope.predicate("m")
     tx.run(
         f"update memories as m set compressed_at = ? where m.id in (select value from json_each(?)) and {within.sql}",
@@ -301,12 +299,10 @@ def mark_compressed(tx: Transaction, scope: Scope, memory_ids: Collection[int], 
 
 
 def mark_enriched(tx: Transaction, memory_ids: Sequence[int], *, now: int) -> None:
-    """Marks rows as searched for names."""
     tx.run("update memories set enriched_at = ? where id in (select value from json_each(?))", (now, memory_ids))
 
 
 def mark_compared(tx: Transaction, memory_ids: Collection[int], *, now: int) -> None:
-    """Marks facts whose pairs were all compared."""
     tx.run("update memories set compared_at = ? where id in (select value from json_each(?))", (now, memory_ids))
 
 
@@ -419,7 +415,6 @@ def learned_until(reader: Reader, memory_ids: Sequence[int], at: int) -> list[in
 
 
 def count_all(reader: Reader) -> int:
-    """Returns the number of all rows, regardless of scope."""
     return reader.number("select count(*) from memories")
 
 
@@ -445,7 +440,6 @@ def set_values(tx: Transaction, memory_id: int, values: Mapping[str, Value]) -> 
 
 
 def count_closed_by(reader: Reader, memory_id: int) -> int:
-    """Returns the number of facts that a row has replaced."""
     return reader.number("select count(*) from memories where superseded_by = ? and kind = 'fact'", (memory_id,))
 
 
@@ -555,7 +549,6 @@ def count(reader: Reader, scope: Scope) -> int:
 
 @walled
 def held(reader: Reader, scope: Scope) -> Held:
-    """Returns the figures of the memories that this scope sees."""
     within = scope.predicate("m")
     rows = reader.all(
         f"select m.kind, {LIVE} as live, count(*) as n, min(m.learned_at) as at from memories m where {within.sql}"

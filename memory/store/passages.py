@@ -168,7 +168,6 @@ def said_last(reader: Reader, scope: Scope, *, limit: int) -> list[Message]:
 
 @walled
 def count(reader: Reader, scope: Scope) -> int:
-    """Returns the number of messages that this scope can find."""
     within = scope.owned("m")
     row = reader.one(f"select count(*) as n from messages m where {_FINDABLE} and {within.sql}", within.parameters)
     assert row is not None

@@ -56,12 +56,10 @@ def turns_with(reader: Reader, memory_id: int) -> list[int]:
 
 
 def drop(tx: Transaction, turn_ids: Sequence[int]) -> None:
-    """Deletes the recalls of these turns."""
     tx.run("delete from recalls where turn_id in (select value from json_each(?))", (turn_ids,))
 
 
 def drop_of_sessions(tx: Transaction, session_ids: Sequence[int]) -> None:
-    """Deletes the recalls of all turns of these sessions."""
     tx.run(
         "delete from recalls where turn_id in (select id from turns where session_id in"
         " (select value from json_each(?)))",

@@ -45,7 +45,6 @@ class OwnShare:
         """Takes part in answering from now on. Raises `StorageError`."""
 
     def holds(self, session_key: str) -> bool:
-        """Returns whether this process answers the session."""
         return True
 
     def held(self) -> Collection[str]:

@@ -143,7 +143,6 @@ class SqliteReader(Reader):
 
     @property
     def seal(self) -> Seal:
-        """The seal of forgotten statements. It exists only if the store was opened with `Database.open`."""
         assert self._seal is not None
         return self._seal
 
@@ -155,7 +154,6 @@ class SqliteReader(Reader):
         return row
 
     def given_ids(self) -> dict[str, int]:
-        """Returns the greatest id ever given, by table, only for tables that never give one again."""
         return ids.given(self)
 
 
@@ -166,29 +164,23 @@ class SqliteTransaction(SqliteReader, Transaction):
         self._connection.execute(_prepared_once(sql), _bound(parameters))
 
     def run_each(self, sql: str, rows: Sequence[Sequence[Parameter]]) -> None:
-        """Runs a statement once for each row of parameters."""
         self._connection.executemany(sql, [_bound(row) for row in rows])
 
     def give_ids_behind(self, given: Mapping[str, int]) -> None:
-        """Makes new ids greater than these and than all existing ones."""
         ids.go_on(self, given)
 
     def watch(self) -> None:
-        """Begins to note changes to memories, links and names; see `job_watch`."""
         watching.watch(self)
 
     def unwatch(self) -> None:
-        """Ends the watch and drops its notes."""
         watching.unwatch(self)
 
     @property
     def changes(self) -> int:
-        """The number of rows written since the store was opened."""
         return self.number("select total_changes()")
 
     @property
     def state(self) -> str:
-        """The number of rows written since the store was opened."""
         return str(self.changes)
 
 
@@ -341,7 +333,6 @@ class SqliteDatabase(Database):
             raise await self._explained(exc, met) from exc
 
     async def read(self, act: Callable[[Reader], T], *, single: bool = False) -> T:
-        """Runs `act` on one committed state. Raises `StoreBusy` if that takes too long."""
         met = time.monotonic()
         try:
             # A long read must not hold up the others.
@@ -353,7 +344,6 @@ class SqliteDatabase(Database):
             raise await self._explained(exc, met) from exc
 
     async def examine(self, act: Callable[[Reader], T]) -> T:
-        """Runs `act` on one committed state, however long it takes; only the caller waits for it."""
         met = time.monotonic()
         try:
             return await self._apart(lambda connection: _consistent(connection, act, self.seal))
@@ -361,16 +351,13 @@ class SqliteDatabase(Database):
             raise await self._explained(exc, met) from exc
 
     async def state(self) -> str:
-        """Returns the `Transaction.state` of a transaction that began now."""
         return await self._write(lambda tx: tx.state)
 
     async def check(self) -> str | None:
-        """Checks all canonical tables now and returns `damage`. Only the caller waits for it."""
         await self._looked_since(time.monotonic())
         return self.damage
 
     async def damaged(self, tables: Collection[str]) -> list[str]:
-        """Returns the tables among `tables` whose pages are damaged."""
         return await self._apart(lambda connection: health.damaged(connection, self._error, tables))
 
     async def strike(self, tables: Collection[str]) -> None:
@@ -410,12 +397,10 @@ class SqliteDatabase(Database):
 
     @property
     def engine(self) -> str:
-        """The name and version of the SQLite library in use."""
         return str(self.driver)
 
     @property
     def file_bytes(self) -> int:
-        """The size of the file without its log."""
         return self.path.stat().st_size
 
     async def close(self) -> None:
