@@ -108,23 +108,6 @@ def of_memories(reader: Reader, memory_ids: Sequence[int]) -> list[Named]:
     return [Named(type=row["type"], name=row["name"]) for row in rows]
 
 
-@walled
-def merge(tx: Transaction, scope: Scope, keep_id: int, other_id: int) -> None:
-    """Merges two entities of the same owner; the name and aliases of the other become aliases.
-
-    Raises `NotFound` if either is not in this scope or they belong to two owners.
-    """
-    within = scope.owned("e")
-    rows = tx.all(
-        f"select e.id, e.owner_id, e.name from entities e where e.id in (?, ?) and {within.sql}",
-        (keep_id, other_id, *within.parameters),
-    )
-    if len(rows) != 2 or rows[0]["owner_id"] != rows[1]["owner_id"]:
-        raise NotFound(f"Entities {keep_id} and {other_id} can't be made one: both must be known here, to one owner.")
-    names = [row["name"] for row in rows if row["id"] == other_id]
-    _move(tx, other_id, keep_id, aliases=[*names, *_aliases(tx, other_id)])
-
-
 def entity(reader: Reader, scope: Scope, name: str) -> Entity | None:
     """Returns the entity called `name` here, by normal form or alias, else as a word of just one person's name."""
     return max(called(reader, scope, name), key=lambda known: known.mentions, default=None)

@@ -483,6 +483,7 @@ COLUMNS = (
     "id, session_id, turn_id, role, author_id, author_name, text, tokens, learn, recall, sitting, nth, said_at,"
     " platform_ref, tool_calls, tool_call_id"
 )
+_FIELDS = COLUMNS.split(", ")
 _MESSAGE = f"select {COLUMNS} from messages"
 #: The turns of a chat, in any thread, that have brought an answer.
 _ANSWERED = "select 1 from sessions s join turns t on t.session_id = s.id and t.state = 'done' where s.chat_id = ?"
@@ -492,21 +493,6 @@ _EMPTY = erasure.emptied("messages", besides=("author_name",))
 
 def message(row: Row) -> Message:
     """Returns a row that begins with `COLUMNS` as a `Message`."""
-    return Message(
-        id=row["id"],
-        session_id=row["session_id"],
-        turn_id=row["turn_id"],
-        role=row["role"],
-        author_id=row["author_id"],
-        author_name=row["author_name"],
-        text=row["text"],
-        tokens=row["tokens"],
-        learn=bool(row["learn"]),
-        recall=bool(row["recall"]),
-        sitting=row["sitting"],
-        nth=row["nth"],
-        said_at=row["said_at"],
-        platform_ref=row["platform_ref"],
-        tool_calls=row["tool_calls"],
-        tool_call_id=row["tool_call_id"],
-    )
+    values = dict(zip(_FIELDS, row, strict=False))
+    values["learn"], values["recall"] = bool(values["learn"]), bool(values["recall"])
+    return Message(**values)

@@ -712,5 +712,8 @@ _GOING = (
 
 def from_row(row: Row) -> Memory:
     """Returns a row of `COLUMNS` as a memory."""
-    on = {name: bool(row[name]) for name in ("pinned", "confirmed")}
-    return Memory(**{**dict(row), **on, "flags": tuple(json.loads(row["flags"]))})
+    # Not dict(row), which looks for each name among all.
+    values = dict(zip(row.keys(), row, strict=True))
+    values["pinned"], values["confirmed"] = bool(values["pinned"]), bool(values["confirmed"])
+    values["flags"] = tuple(json.loads(values["flags"]))
+    return Memory(**values)
