@@ -110,7 +110,7 @@ def take(
     wanted = context.speaker.manner if session.private else session.manner
     budget = replace(budget, manner=budget.manner and wanted)
     snapshot, taken = _snapshot(reader, context, budget, now=now, count_tokens=count_tokens)
-    found = recall(
+    recalled = recall(
         reader,
         [hit for hit in hits if hit.memory is None or budget.takes(hit.memory)],
         "\n".join(message.text for message in said),
@@ -120,12 +120,14 @@ def take(
         count_tokens=count_tokens,
         assistant=session.agent,
     )
-    found = replace(found, items=(*found.items, *_said_lately(reader, context, said, found, limit=size.lately)))
+    recalled = replace(
+        recalled, items=(*recalled.items, *_said_lately(reader, context, said, recalled, limit=size.lately))
+    )
     return replace(
         material,
-        recall=found,
+        recall=recalled,
         snapshot_taken_at=now if taken else None,
-        again=_spoken_of(reader, session.id, said, found, window, material.attached),
+        again=_spoken_of(reader, session.id, said, recalled, window, material.attached),
     )
 
 
@@ -174,8 +176,8 @@ def keep(tx: Transaction, view: TurnMaterial, *, turn_id: int, session_id: int, 
         chats.keep_snapshot(tx, session_id, snapshot.ids, now=view.snapshot_taken_at)
     if view.trimmed_to is not None:
         chats.trim_window(tx, session_id, after=view.trimmed_to)
-    found = {item.memory.id for item in view.recall.items if item.memory is not None}
-    standing = [m for m in (*snapshot.profile, *snapshot.known, *snapshot.newer) if m.id not in found]
+    ids = {item.memory.id for item in view.recall.items if item.memory is not None}
+    standing = [m for m in (*snapshot.profile, *snapshot.known, *snapshot.newer) if m.id not in ids]
     entries = [_entry(item) for item in view.recall.items]
     entries += [
         RecalledEntry(item="memory", item_id=memory.id, placed="known", score=None, parts={}) for memory in standing

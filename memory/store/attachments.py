@@ -65,14 +65,14 @@ def of_messages(reader: Reader, message_ids: Sequence[int]) -> dict[int, tuple[A
     """Returns the attachments of each of these messages, in order."""
     if not message_ids:
         return {}
-    found: dict[int, list[Attached]] = defaultdict(list)
+    files: dict[int, list[Attached]] = defaultdict(list)
     for row in reader.all(
         f"select message_id, {_ATTACHED} from attachments where message_id in (select value from json_each(?))"
         " order by id",
         (message_ids,),
     ):
-        found[row["message_id"]].append(_attached(row))
-    return {message_id: tuple(attached) for message_id, attached in found.items()}
+        files[row["message_id"]].append(_attached(row))
+    return {message_id: tuple(attached) for message_id, attached in files.items()}
 
 
 def last_pictured(reader: Reader, session_id: int, before: int) -> list[int]:

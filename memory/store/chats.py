@@ -62,8 +62,8 @@ def chat(tx: Transaction, *, platform: str, reference: str, kind: ChatKind, titl
 
 def session(tx: Transaction, *, key: str, chat_id: int, thread: str | None, agent_id: int, now: int) -> Session:
     """Returns the session under `key`, created on first sight."""
-    if (found := session_by_key(tx, key)) is not None:
-        return found
+    if (known := session_by_key(tx, key)) is not None:
+        return known
     tx.run(
         "insert into sessions (key, chat_id, thread, agent_id, created_at) values (?, ?, ?, ?, ?)",
         (key, chat_id, thread, agent_id, now),

@@ -176,10 +176,10 @@ def types(reader: Reader, scope: Scope, normal_forms: Sequence[str]) -> defaultd
         f"select e.norm, e.type from entities e where e.norm in (select value from json_each(?)) and {within.sql}",
         (normal_forms, *within.parameters),
     )
-    found: defaultdict[str, set[str]] = defaultdict(set)
+    types_of: defaultdict[str, set[str]] = defaultdict(set)
     for row in rows:
-        found[row["norm"]].add(row["type"])
-    return found
+        types_of[row["norm"]].add(row["type"])
+    return types_of
 
 
 def of_owner(reader: Reader, owner_id: int) -> list[int]:
@@ -432,14 +432,14 @@ def _folded(text: str) -> str:
 
 def _occurrences(form: str, text: str) -> list[int]:
     """Returns the positions of `form` in `text` as a whole word; a single character is never searched for."""
-    found: list[int] = []
+    places: list[int] = []
     start = text.find(form) if len(form) > 1 else -1
     while start >= 0:
         end = start + len(form)
         if not (_glued(text[start - 1 : start], form[0]) or _glued(form[-1], text[end : end + 1])):
-            found.append(start)
+            places.append(start)
         start = text.find(form, end)
-    return found
+    return places
 
 
 def _glued(left: str, right: str) -> bool:

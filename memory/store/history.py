@@ -81,18 +81,18 @@ def record(
     """
     sitting, last = session.sitting, session.last_message_at
     sittings = []
-    for said in utterances:
-        if last is not None and said.said_at - last > SITTING_GAP_MS:
+    for utterance in utterances:
+        if last is not None and utterance.said_at - last > SITTING_GAP_MS:
             sitting += 1
-        last = max(said.said_at, last or 0)
+        last = max(utterance.said_at, last or 0)
         sittings.append(sitting)
     chats.note_end(tx, session.id, sitting=sitting, last_message_at=last)
     recorded = [
-        _recorded(tx, session, turn_id, said, sitting=its, owner_id=owner_id, now=now)
-        for said, its in zip(utterances, sittings, strict=True)
+        _recorded(tx, session, turn_id, utterance, sitting=its, owner_id=owner_id, now=now)
+        for utterance, its in zip(utterances, sittings, strict=True)
     ]
-    if found := [one.id for one in recorded if one.nth is not None and one.recall]:
-        documents.changed_messages(tx, found)
+    if findable := [one.id for one in recorded if one.nth is not None and one.recall]:
+        documents.changed_messages(tx, findable)
     return recorded
 
 
@@ -100,13 +100,13 @@ def _recorded(
     tx: Transaction,
     session: Session,
     turn_id: int | None,
-    said: Utterance,
+    utterance: Utterance,
     *,
     sitting: int,
     owner_id: int,
     now: int,
 ) -> Message:
-    seen = said.role in ("user", "assistant") and bool(said.text.strip())
+    seen = utterance.role in ("user", "assistant") and bool(utterance.text.strip())
     row = tx.one(
         "insert into messages (session_id, turn_id, role, author_id, author_name, platform_ref, reply_to,"
         " text, tool_calls, tool_call_id, tokens, learn, recall, owner_id, nth, sitting, said_at, recorded_at)"
@@ -114,9 +114,10 @@ def _recorded(
         " case when ? = 1 then (select coalesce(max(nth), 0) + 1 from messages where session_id = ?) end, ?, ?, ?)"
         f" returning {COLUMNS}",
         (
-            session.id, turn_id, said.role, said.author_id, said.author_name, said.platform_ref,
-            said.reply_to, said.text, said.tool_calls, said.tool_call_id, said.tokens, int(said.learn),
-            int(said.recall), owner_id, int(seen), session.id, sitting, said.said_at, now,
+            session.id, turn_id, utterance.role, utterance.author_id, utterance.author_name, utterance.platform_ref,
+            utterance.reply_to, utterance.text, utterance.tool_calls, utterance.tool_call_id, utterance.tokens,
+            int(utterance.learn), int(utterance.recall), owner_id, int(seen), session.id, sitting, utterance.said_at,
+            now,
         ),
     )  # fmt: skip
     assert row is not None

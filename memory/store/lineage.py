@@ -222,10 +222,10 @@ def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int
             f" and ({within.sql} or m.author_id in (select value from json_each(?))) order by m.id",
             (memory_ids, *within.parameters, scope.selves),
         )
-    found: dict[int, list[Source]] = {memory_id: [] for memory_id in memory_ids}
+    by_memory: dict[int, list[Source]] = {memory_id: [] for memory_id in memory_ids}
     moved = moved_at(reader, {row["session_id"] for row in rows})
     for row in rows:
-        found[row["memory_id"]].append(
+        by_memory[row["memory_id"]].append(
             Source(
                 message_id=row["id"],
                 said_at=row["said_at"],
@@ -236,7 +236,7 @@ def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int
                 platform_ref=row["platform_ref"] if row["said_at"] >= moved.get(row["session_id"], 0) else None,
             )
         )
-    return found
+    return by_memory
 
 
 def moved_at(reader: Reader, session_ids: Collection[int]) -> dict[int, int]:
@@ -258,7 +258,7 @@ def source_ids(reader: Reader, memory_ids: Sequence[int]) -> dict[int, frozenset
         "select memory_id, message_id from memory_sources where memory_id in (select value from json_each(?))",
         (memory_ids,),
     )
-    found: dict[int, set[int]] = {memory_id: set() for memory_id in memory_ids}
+    by_memory: dict[int, set[int]] = {memory_id: set() for memory_id in memory_ids}
     for row in rows:
-        found[row["memory_id"]].add(row["message_id"])
-    return {memory_id: frozenset(ids) for memory_id, ids in found.items()}
+        by_memory[row["memory_id"]].add(row["message_id"])
+    return {memory_id: frozenset(ids) for memory_id, ids in by_memory.items()}

@@ -129,7 +129,7 @@ def draft_of(memory: Memory, **changed: Any) -> Draft:
 
 
 def insert(tx: Transaction, draft: Draft, *, new_id: Callable[[], str], now: int) -> int:
-    short_id = next(found for found in iter(new_id, None) if not _taken(tx, found))
+    short_id = next(candidate for candidate in iter(new_id, None) if not _taken(tx, candidate))
     memory_id = tx.insert(
         "insert into memories (short_id, kind, owner_id, author_id, subject_id, subject, agent_id, category, topic,"
         " key, value, flags, importance, confidence, origin, created_at, learned_at, local_date, valid_from,"
@@ -174,7 +174,7 @@ def close(tx: Transaction, memory_id: int, *, at: int) -> None:
 def reopen(tx: Transaction, scope: Scope, *, at: int) -> list[Memory]:
     """Reopens the rows of the scope's speaker that ended at `at` without a successor, and returns them."""
     ended = _seen(tx, scope, "m.valid_until = ? and m.superseded_by is null", (at,))
-    own = [one.id for one in ended if one.owner_id in scope.own or one.author_id in scope.speakers]
+    own = [memory.id for memory in ended if memory.owner_id in scope.own or memory.author_id in scope.speakers]
     for memory_id in own:
         tx.run("update memories set valid_until = null where id = ?", (memory_id,))
         _changed(tx, memory_id)
@@ -243,13 +243,13 @@ def outdate(tx: Transaction, memory: Memory, *, kinds: Collection[Kind], by: int
         rows = tx.all(
             "select memory_id from memory_parents where parent_id in (select value from json_each(?))", (line,)
         )
-        found = [
-            one
-            for one in of_ids(tx, [row["memory_id"] for row in rows])
-            if one.kind in kinds and one.valid_until is None and not (one.pinned or one.confirmed)
+        derived = [
+            each
+            for each in of_ids(tx, [row["memory_id"] for row in rows])
+            if each.kind in kinds and each.valid_until is None and not (each.pinned or each.confirmed)
         ]
-        line = [one.id for one in found if one.id not in ended]
-        ended |= {one.id: one for one in found}
+        line = [each.id for each in derived if each.id not in ended]
+        ended |= {each.id: each for each in derived}
     for memory_id in ended:
         if by is None:
             close(tx, memory_id, at=at)
@@ -257,14 +257,14 @@ def outdate(tx: Transaction, memory: Memory, *, kinds: Collection[Kind], by: int
             supersede(tx, memory_id, by, at=at)
     back: dict[int, Memory] = {}
     # No row is archived for a reflection.
-    standing = [one.id for one in ended.values() if one.live and one.kind != "reflection"]
+    standing = [each.id for each in ended.values() if each.live and each.kind != "reflection"]
     while standing:
         rows = tx.all(
             "select parent_id from memory_parents where memory_id in (select value from json_each(?))", (standing,)
         )
         behind = of_ids(tx, [row["parent_id"] for row in rows if row["parent_id"] != memory.id])
-        standing = [one.id for one in behind if one.id in ended]
-        back |= {one.id: one for one in behind if one.id not in ended and one.valid_until is None}
+        standing = [each.id for each in behind if each.id in ended]
+        back |= {each.id: each for each in behind if each.id not in ended and each.valid_until is None}
     part(tx, list(back.values()))
     tx.run(
         "update memories set compressed_at = null where kind = 'event' and id in (select value from json_each(?))",
@@ -496,8 +496,8 @@ def by_id(reader: Reader, scope: Scope, memory_id: int) -> Memory | None:
 
 def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
     """Returns the memory with this short id. Raises `NotFound` if it is unknown and, alike, if it is out of scope."""
-    for found in _seen(reader, scope, "m.short_id = ?", (short_id,), by_id=True):
-        return found
+    for row in _seen(reader, scope, "m.short_id = ?", (short_id,), by_id=True):
+        return row
     raise NotFound(f"No memory {short_id} here.")
 
 
@@ -512,8 +512,8 @@ def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memo
     if not memory_ids:
         return []
     rows = _seen(reader, scope, "m.id in (select value from json_each(?))", (memory_ids,), by_id=True)
-    found = {memory.id: memory for memory in rows}
-    return [found[memory_id] for memory_id in memory_ids if memory_id in found]
+    seen = {memory.id: memory for memory in rows}
+    return [seen[memory_id] for memory_id in memory_ids if memory_id in seen]
 
 
 def current(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, limit: int, offset: int = 0) -> list[Memory]:
