@@ -69,9 +69,9 @@ FACES = {
     "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.plugins", "agents.prompt", "agents.providers.quirks", "agents.spans",
 }  # fmt: skip
 ENGINE = {f"memory.store.{name}" for name in ("database", "sqlite", "postgres", "sealing", "erasure", "files")}
-#: Files that write tables whose names are put in when they run: their own links, vectors and token bits; whole rows of a
-#: store that is moved.
-ANY_TABLE = {"memories", "moving", "vectors"}
+#: Files that write tables whose names are put in when they run: their own links, codes, vectors and token bits; whole rows
+#: of a store that is moved.
+ANY_TABLE = {"memories", "moving", "people", "vectors"}
 #: How a statement begins, and which table it writes.
 _STATEMENT = re.compile(
     r"\s*(select\s|(insert|replace)\s+(or \w+ )?into\s|update\s+(or \w+ )?\S+\s+(as \w+ )?set\s|delete\s+from\s"
