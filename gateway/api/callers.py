@@ -90,8 +90,6 @@ class Key:
 
 
 class Callers:
-    """The check of callers by key, signature and policy."""
-
     def __init__(
         self,
         roster: Roster,

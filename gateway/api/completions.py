@@ -58,8 +58,6 @@ class Begun:
 
 
 class Completions:
-    """Answers the requests of programs."""
-
     def __init__(
         self,
         roster: Roster,
@@ -83,7 +81,6 @@ class Completions:
         self._tasks: set[asyncio.Task[ApiAnswer]] = set()
 
     def models(self, caller: Caller) -> list[str]:
-        """Returns the names of the models that this key can ask."""
         open_ = [name for name, store in self._roster.stores.items() if caller.store in (None, store)]
         return [*open_, *(f"{name}{RECALL}" for name in open_ if not self._roster.agents[name].offline)]
 

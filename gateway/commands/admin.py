@@ -57,7 +57,6 @@ async def pair(call: Call) -> None:
 
 
 async def agents(call: Call) -> None:
-    """Lists all agents with their models, stores and places."""
     specs = [agent.spec for agent in call.roster.agents.values()]
     await call.say(told_agents(call.texts, specs, default=call.roster.default))
 
@@ -109,7 +108,6 @@ async def _settle(call: Call, channel: str, action: str, number: int) -> None:
 
 
 async def backup(call: Call) -> None:
-    """Makes a backup of this chat's store, and says what it holds and how long it is kept."""
     texts, backups = call.texts, call.memory.backups
     try:
         made = await backups.make()
@@ -129,7 +127,6 @@ async def backup(call: Call) -> None:
 
 
 async def reload(call: Call) -> None:
-    """Reads the configuration anew, and says what has changed and what needs a restart."""
     if call.reload is None:
         await call.say(call.texts("reload.private"))
         return

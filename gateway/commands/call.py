@@ -106,7 +106,6 @@ class Call:
         return Place(channel=self.administers, chat="").session_key.partition(":")[0]
 
     async def say(self, text: str) -> None:
-        """Answers without changing anything."""
         await self.do(lambda _edits: text)
 
     async def done(self, text: str, change: Callable[[Edits], object]) -> None:
@@ -190,11 +189,9 @@ class Call:
         return "\n".join(lines)
 
     def phrase(self, memory: Memory) -> str:
-        """Returns a memory on one line, phrased for the person who asks."""
         return " ".join(phrases.tell(memory, self.context, language=self.texts.language).split())
 
     def quote(self, message: Message) -> str:
-        """Returns a message as a quotation on one line."""
         return phrases.quote(message, self.context, excerpt(message.text), language=self.texts.language)
 
     def refusal(self, short_id: str, error: MemoryFault) -> str:
@@ -202,7 +199,6 @@ class Call:
         return self.texts.refusal(excerpt(short_id), error)
 
     def usage_line(self) -> str:
-        """Returns the syntax of this command, with examples if it has several forms."""
         shown = examples(self.texts, self.usage[1:].split()[0]) if "|" in self.usage else []
         return "\n".join([self.texts("command.usage", usage=self.usage), *shown])
 

@@ -22,8 +22,6 @@ NAMES = tuple(JobsSpec.minutes)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldJob:
-    """A job with its next run and the outcome of its last run, in words."""
-
     job: str
     next: str
     last: str
@@ -52,7 +50,6 @@ def next_line(call: Call) -> list[str]:
 
 
 async def timetable(texts: Texts, memory: Service, nights: Worker) -> list[tuple[str, list[ToldJob]]]:
-    """Returns the jobs of each agent of a store, with their next runs and last outcomes."""
     newest = {(progress.run.agent, progress.run.job): progress for progress in await memory.jobs.latest()}
     found = []
     for agent in nights.agents:
@@ -74,12 +71,10 @@ async def timetable(texts: Texts, memory: Service, nights: Worker) -> list[tuple
 
 
 def job_name(texts: Texts, job: str) -> str:
-    """Returns a job's name in words."""
     return _or(texts, f"jobs.name.{job}", job)
 
 
 def figures(texts: Texts, counts: Mapping[str, int]) -> str:
-    """Returns the counts of a run in words and figures."""
     told = [
         texts("jobs.count", what=_or(texts, f"jobs.figure.{name}", name.replace("_", " ")), count=count)
         for name, count in counts.items()
@@ -89,7 +84,6 @@ def figures(texts: Texts, counts: Mapping[str, int]) -> str:
 
 
 def outcome(texts: Texts, progress: RunProgress) -> str:
-    """Returns the outcome of a run in words, with advice if it failed."""
     run = progress.run
     fields = {"done": progress.done, "of": progress.of}
     match run.state:

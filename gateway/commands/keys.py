@@ -41,7 +41,6 @@ def asked_for(text: str) -> tuple[str, tuple[KeyScope, ...]]:
 
 
 def told(texts: Texts, key: ApiKey) -> str:
-    """Returns a line about a key."""
     used = texts("keys.unused") if key.used_at is None else texts("keys.used", at=texts.moment(key.used_at))
     may = ", ".join(texts(f"keys.scope.{scope}") for scope in key.scopes)
     return texts("keys.line", number=key.id, label=excerpt(key.label), may=may, used=used)

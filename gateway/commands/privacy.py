@@ -58,7 +58,6 @@ async def privacy(call: Call) -> None:
 
 
 async def _show(call: Call) -> None:
-    """Shows the data that is kept: in a private chat the person's, in a group the group's, for all its members."""
     kept = await call.memory.privacy.kept(call.context, looks_shown=_LOOKS)
     if call.inbound.chat_kind == "private":
         lines = [
@@ -106,7 +105,6 @@ async def _follow_up(call: Call, *, hours: str) -> None:
 
 
 async def stop_follow_ups(call: Call) -> None:
-    """Ends the questions about the person's plans."""
     await call.memory.privacy.follow_up(call.context, "")
     await call.say(call.texts("followup.off"))
 
@@ -133,7 +131,6 @@ async def _delete(call: Call) -> None:
 
 
 async def answer_delete(call: Call, question: Question, taken: str) -> None:
-    """Erases all data of this person, everywhere in the store."""
     if taken != "yes":
         await call.decline(question, taken, "privacy.delete_kept")
         return
@@ -147,7 +144,6 @@ async def answer_delete(call: Call, question: Question, taken: str) -> None:
 
 
 async def hand_out(call: Call, receipt: Receipt) -> None:
-    """Tells what was erased and what stays."""
     await call.do(lambda _edits: _receipt(call, receipt), in_place=call.on_question)
 
 
@@ -248,7 +244,6 @@ def _model(call: Call) -> str:
 
 
 def _tools(call: Call) -> list[str]:
-    """Returns a line naming the servers that get words when a tool is used; none if there are none."""
     places = [f"{source.name} ({source.where})" for source in call.agent.sources if source.where]
     places += [name for name in call.agent.spec.tools if name in WEB_TOOLS]
     return [call.texts("privacy.tools", places=", ".join(places))] if places and not call.agent.offline else []

@@ -141,7 +141,6 @@ def unknown(name: str, texts: Texts) -> str:
 
 
 async def run(call: Call, name: str) -> None:
-    """Answers the command called `name`."""
     command = find(name)
     if command is None or (command.admin and not call.admin):
         await call.say(unknown(name, call.texts))
@@ -175,17 +174,14 @@ async def suggestions(
 
 
 async def form(store: Service, context: Context, texts: Texts, name: str, arguments: str) -> Form | None:
-    """Returns the form for a command that lacks its last argument; None if the command itself has the answer."""
     return await suggest.form(store, context, texts, name, arguments)
 
 
 async def press(call: Call, data: str) -> bool:
-    """Handles a button that belongs to no question; False when the button is for something else."""
     return await reminders.press(call, data) or await listing.press(call, data)
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
-    """Acts on the answer to a stored question; if the answer may mean something else, asks for the exact word."""
     act = _ANSWERS.get(question.purpose)
     if taken in (questions.UNSURE, questions.UNCLEAR):
         await _ask_again(call, question, taken)
@@ -209,7 +205,6 @@ async def _ask_again(call: Call, question: Question, taken: str) -> None:
 
 
 async def bare_code(call: Call) -> bool:
-    """Takes a message that holds only a code that links accounts; False when the message is ordinary talk."""
     return await people.bare_code(call)
 
 
@@ -236,8 +231,6 @@ async def _help(call: Call) -> None:
 
 
 def explained(texts: Texts, command: Command, action: str) -> str:
-    """Returns the help for a command, or for one of its actions."""
-
     def line(each: str) -> str:
         return f"{memory.usage_of(each)} – {texts(f'action.{each}')}"
 

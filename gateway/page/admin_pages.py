@@ -28,7 +28,6 @@ _ON_PEOPLE: Final = {"look": "/admin memory {who} list", "allow": "/allow {who}"
 
 
 async def health(visit: Visit) -> web.StreamResponse:
-    """Shows the health of the bot, its channels, its databases and its agents."""
     report, roster = await visit.site.report(), visit.visitors.roster
     return visit.html(
         "admin.html",
@@ -45,12 +44,10 @@ async def health(visit: Visit) -> web.StreamResponse:
 
 
 async def back_up(visit: Visit) -> web.StreamResponse:
-    """Makes a backup."""
     return await done(visit, "/backup", back="/admin")
 
 
 async def jobs(visit: Visit) -> web.StreamResponse:
-    """Shows the night jobs of the open agent's database."""
     texts, store = visit.texts, visit.visitor.store
     told = [] if store.nights is None else await timetable(texts, store.memory, store.nights)
     return visit.html(
@@ -60,7 +57,6 @@ async def jobs(visit: Visit) -> web.StreamResponse:
 
 
 async def run(visit: Visit) -> web.StreamResponse:
-    """Starts a job."""
     job, agent = visit.form.get("job", ""), visit.form.get("agent", "")
     if not job.isalpha() or agent not in visit.visitors.roster.agents:
         raise Refused(400, "page.bad_form")
@@ -68,7 +64,6 @@ async def run(visit: Visit) -> web.StreamResponse:
 
 
 async def usage(visit: Visit) -> web.StreamResponse:
-    """Shows the use of models by the open agent, by day, by purpose and by model."""
     texts, stats, context = visit.texts, visit.visitor.store.memory.stats, visit.visitor.context
     days = await stats.by_day(context, days=_DAYS)
     used = [use for use in await stats.usage(context, days=_DAYS, everywhere=True) if use.input_tokens]
@@ -84,7 +79,6 @@ async def usage(visit: Visit) -> web.StreamResponse:
 
 
 async def dead(visit: Visit) -> web.StreamResponse:
-    """Lists the messages that could not be delivered on the admin's channel."""
     texts, channel = visit.texts, _channel(visit)
     found = await visit.visitor.store.memory.mailbox.dead(channel, limit=_DEAD)
     rows = [
@@ -95,7 +89,6 @@ async def dead(visit: Visit) -> web.StreamResponse:
 
 
 async def settle(visit: Visit) -> web.StreamResponse:
-    """Sends a message again, drops it, or drops all."""
     action, number = visit.form.get("action", ""), visit.form.get("id", "")
     if action == "purge":
         return await done(visit, "/dead purge", back="/admin/dead")
@@ -105,7 +98,6 @@ async def settle(visit: Visit) -> web.StreamResponse:
 
 
 async def people(visit: Visit) -> web.StreamResponse:
-    """Lists the people of the admin's channel, let in or shut out, with the way to a look at their memory."""
     visitor, texts = visit.visitor, visit.texts
     listed = [] if _at_terminal(visit) else await visitor.store.memory.oversight.people(_channel(visit), limit=_PEOPLE)
     grants = await visitor.store.memory.access.grants(visitor.session.channel)
@@ -130,7 +122,6 @@ async def people(visit: Visit) -> web.StreamResponse:
 
 
 async def act(visit: Visit) -> web.StreamResponse:
-    """Lets a person in, shuts them out, makes a code that lets one in, or looks at their memories."""
     action, who = visit.form.get("action", ""), visit.form.get("who", "").strip()
     if _at_terminal(visit):
         raise Refused(404, "page.nothing_here")

@@ -27,7 +27,6 @@ _COMMANDS: Final = {
 
 
 async def me(visit: Visit) -> web.StreamResponse:
-    """Shows the visitor's data, and who looked at it."""
     visitor, texts = visit.visitor, visit.texts
     memory, session = visitor.store.memory, visitor.session
     kept = await memory.privacy.kept(visitor.context, looks_shown=_LOOKS)
@@ -60,7 +59,6 @@ async def me(visit: Visit) -> web.StreamResponse:
 
 
 async def act(visit: Visit) -> web.StreamResponse:
-    """Carries out a button of the page."""
     command = _COMMANDS.get(visit.form.get("action", ""))
     if command is None:
         raise Refused(400, "page.bad_form")
@@ -79,7 +77,6 @@ async def act_on_keys(visit: Visit) -> web.StreamResponse:
 
 
 async def choose_agent(visit: Visit) -> web.StreamResponse:
-    """Opens the page of another agent."""
     agent = visit.form.get("agent", "")
     if agent not in visit.visitors.agents:
         raise Refused(400, "page.bad_form")
@@ -96,13 +93,11 @@ async def sign_in(visit: Visit) -> web.StreamResponse:
 
 
 async def name(visit: Visit) -> web.StreamResponse:
-    """Returns the name of the person whom a code would sign in."""
     found = await visit.visitors.named(_code(visit))
     return web.Response(status=404) if found is None else web.Response(text=found)
 
 
 async def enter(visit: Visit) -> web.StreamResponse:
-    """Spends a code and signs its person in."""
     token = await visit.visitors.sign_in(_code(visit))
     if token is None:
         return visit.html("in.html", 403, wrong=True)
@@ -112,7 +107,6 @@ async def enter(visit: Visit) -> web.StreamResponse:
 
 
 async def out(visit: Visit) -> web.StreamResponse:
-    """Ends a session of the visitor: this one, another, or all."""
     session, which = visit.visitor.session, visit.form.get("which", "")
     visits = visit.visitors.visits
     if which == "all":
@@ -130,7 +124,6 @@ async def out(visit: Visit) -> web.StreamResponse:
 
 
 async def home(visit: Visit) -> web.StreamResponse:
-    """Leads to the first page."""
     return visit.to("/in" if visit.guest is None else "/chat")
 
 

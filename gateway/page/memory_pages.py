@@ -60,7 +60,6 @@ class ShownMemory:
 
 
 def told(visit: Visit, memory: Memory) -> ShownMemory:
-    """Returns a memory in the visitor's words."""
     texts, visitor = visit.texts, visit.visitor
     said = " ".join(phrases.tell(memory, visitor.context, language=texts.language).split())
     marks = [
@@ -82,7 +81,6 @@ def told(visit: Visit, memory: Memory) -> ShownMemory:
 
 
 async def listed(visit: Visit) -> web.StreamResponse:
-    """Lists memories: all of them, those found, or those of a day."""
     query, day = visit.query.get("q", "").strip()[:400], visit.query.get("on", "").strip()[:20]
     page = page_of(visit)
     state: Literal["", "pinned", "fading"] = next((one for one in _STATES if one == visit.query.get("show")), "")
@@ -92,12 +90,10 @@ async def listed(visit: Visit) -> web.StreamResponse:
 
 
 def page_of(visit: Visit) -> int:
-    """Returns the number of the page of a list that is asked for."""
     return int(visit.query["page"]) if re.fullmatch("[1-9][0-9]{0,4}", visit.query.get("page", "")) else 1
 
 
 def pages_of(total: int) -> int:
-    """Returns the number of pages of a list."""
     return max(1, -(-total // PAGE))
 
 
@@ -166,7 +162,6 @@ async def _chips(visit: Visit, categories: set[str]) -> list[tuple[str, str]]:
 
 
 async def one(visit: Visit) -> web.StreamResponse:
-    """Shows one memory in full."""
     visitor, short_id = visit.visitor, visit.path["id"]
     if not _ID.fullmatch(short_id):
         raise Refused(404, "page.no_memory")
@@ -228,7 +223,6 @@ def _differing(versions: list[ShownMemory]) -> list[tuple[ShownMemory, list[tupl
 
 
 async def act(visit: Visit) -> web.StreamResponse:
-    """Carries out a button of a memory."""
     short_id, action = visit.path["id"], visit.form.get("action", "")
     if not _ID.fullmatch(short_id):
         raise Refused(404, "page.no_memory")
@@ -242,25 +236,21 @@ async def act(visit: Visit) -> web.StreamResponse:
 
 
 async def tell(visit: Visit) -> web.StreamResponse:
-    """Keeps the typed text as a memory."""
     value = visit.form.get("value", "").strip()[:4_000]
     return await done(visit, f"/remember {value}", back="/memory") if value else visit.to("/memory")
 
 
 async def forget(visit: Visit) -> web.StreamResponse:
-    """Asks whether to forget everything that a search finds."""
     value = visit.form.get("value", "").strip()[:400]
     return await done(visit, f"/forget {value}", back="/memory") if value else visit.to("/memory")
 
 
 async def press(visit: Visit) -> web.StreamResponse:
-    """Answers a question that a command has asked."""
     pressed = {"message_id": visit.form.get("key", "")[:100], "pressed": visit.form.get("data", "")[:64]}
     return await _said(visit, back=_safe(visit.form.get("back", "")), **pressed)
 
 
 async def done(visit: Visit, command: str, *, back: str) -> web.StreamResponse:
-    """Says a command for the visitor and shows its answer."""
     return await _said(visit, back=back, text=command)
 
 

@@ -23,7 +23,6 @@ _SIGNS: Final[dict[What, str]] = {
 
 
 async def nights(visit: Visit) -> web.StreamResponse:
-    """Lists the runs, newest first."""
     visitor, texts = visit.visitor, visit.texts
     runs: dict[int, list[OwnerResult]] = {}
     for item in await visitor.store.memory.jobs.mine(visitor.context, limit=_READ):
@@ -38,7 +37,6 @@ async def nights(visit: Visit) -> web.StreamResponse:
 
 
 async def night(visit: Visit) -> web.StreamResponse:
-    """Shows the changes of one run."""
     visitor, texts, number = visit.visitor, visit.texts, visit.number(visit.path["run"], "page.no_night")
     items = await visitor.store.memory.jobs.item(visitor.context, number)
     if not items:
@@ -61,6 +59,5 @@ async def night(visit: Visit) -> web.StreamResponse:
 
 
 async def undo(visit: Visit) -> web.StreamResponse:
-    """Undoes a run."""
     number = visit.number(visit.path["run"], "page.no_night")
     return await done(visit, f"/memory undo {number}", back=f"/night/{number}")

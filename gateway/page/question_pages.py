@@ -44,7 +44,6 @@ class Matter:
 
 
 async def questions(visit: Visit) -> web.StreamResponse:
-    """Lists the questions that wait for the visitor."""
     texts, memory, shown = visit.texts, visit.visitor.store.memory, []
     for found, said in await _waiting(visit):
         known = await memory.identities.known(
@@ -68,7 +67,6 @@ async def questions(visit: Visit) -> web.StreamResponse:
 
 
 async def answer(visit: Visit) -> web.StreamResponse:
-    """Answers a question in its own chat."""
     number, choice = visit.form.get("id", ""), visit.form.get("choice", "")
     waiting = await _waiting(visit)
     found, said = next((one for one in waiting if str(one[0].question.id) == number), (None, None))
