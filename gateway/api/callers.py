@@ -91,12 +91,7 @@ class Key:
 
 class Callers:
     def __init__(
-        self,
-        roster: Roster,
-        front_ends: Sequence[FrontEndSettings],
-        policy: Policy,
-        *,
-        now: Callable[[], int],
+        self, roster: Roster, front_ends: Sequence[FrontEndSettings], policy: Policy, *, now: Callable[[], int]
     ) -> None:
         self._roster = roster
         self._front_ends = front_ends
@@ -222,9 +217,7 @@ def _private(channel: str, platform: str, user_id: str) -> Inbound:
     )  # fmt: skip
 
 
-def _unknown(
-    message: str = "This key is unknown or revoked, or its owner may not talk to this bot.",
-) -> ApiRefusal:
+def _unknown(message: str = "This key is unknown or revoked, or its owner may not talk to this bot.") -> ApiRefusal:
     return ApiRefusal(401, "invalid_api_key", message)
 
 

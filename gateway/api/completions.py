@@ -14,14 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from agents import marks, prompt
-from agents.llm import (
-    ChatMessage,
-    ContextOverflow,
-    ModelError,
-    ModelRateLimited,
-    ModelRefused,
-    Request,
-)
+from agents.llm import ChatMessage, ContextOverflow, ModelError, ModelRateLimited, ModelRefused, Request
 from channels.api import API, ApiChannel, ApiReply
 from channels.base import ChannelUnavailable, Place
 from gateway.api.callers import ApiRefusal, Caller, conversation_named

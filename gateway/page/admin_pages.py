@@ -51,8 +51,7 @@ async def jobs(visit: Visit) -> web.StreamResponse:
     texts, store = visit.texts, visit.visitor.store
     told = [] if store.nights is None else await timetable(texts, store.memory, store.nights)
     return visit.html(
-        "admin_jobs.html",
-        told=[(agent, [(run, job_name(texts, run.job)) for run in of]) for agent, of in told],
+        "admin_jobs.html", told=[(agent, [(run, job_name(texts, run.job)) for run in of]) for agent, of in told]
     )
 
 

@@ -115,13 +115,7 @@ class Visitor:
 
 class Visitors:
     def __init__(
-        self,
-        *,
-        config: Config,
-        roster: Roster,
-        channels: Mapping[str, Channel],
-        router: Router,
-        now: Callable[[], int],
+        self, *, config: Config, roster: Roster, channels: Mapping[str, Channel], router: Router, now: Callable[[], int]
     ) -> None:
         self._config = config
         self.roster = roster
