@@ -14,17 +14,12 @@ from aiohttp import web
 from channels.base import Place
 from gateway.commands.jobs import job_name, timetable
 from gateway.commands.session import purpose_name
-from gateway.page.memory_pages import done
-from gateway.page.site import Refused, Visit
+from gateway.page.site import Visit
 
 #: The most people, undelivered messages and days that are shown.
 _PEOPLE: Final = 200
 _DEAD: Final = 100
 _DAYS: Final = 30
-#: The channel of the operator who signed in at the machine. Nobody is let in there, or looked at by a number.
-_TERMINAL: Final = "console"
-#: The commands of the buttons beside a person.
-_ON_PEOPLE: Final = {"look": "/admin memory {who} list", "allow": "/allow {who}", "block": "/block {who}"}
 
 
 async def health(visit: Visit) -> web.StreamResponse:
@@ -43,23 +38,12 @@ async def health(visit: Visit) -> web.StreamResponse:
     )
 
 
-async def back_up(visit: Visit) -> web.StreamResponse:
-    return await done(visit, "/backup", back="/admin")
-
-
 async def jobs(visit: Visit) -> web.StreamResponse:
     texts, store = visit.texts, visit.visitor.store
     told = [] if store.nights is None else await timetable(texts, store.memory, store.nights)
     return visit.html(
         "admin_jobs.html", told=[(agent, [(run, job_name(texts, run.job)) for run in of]) for agent, of in told]
     )
-
-
-async def run(visit: Visit) -> web.StreamResponse:
-    job, agent = visit.form.get("job", ""), visit.form.get("agent", "")
-    if not job.isalpha() or agent not in visit.visitors.roster.agents:
-        raise Refused(400, "page.bad_form")
-    return await done(visit, f"/jobs run {job} {agent}", back="/admin/jobs")
 
 
 async def usage(visit: Visit) -> web.StreamResponse:
@@ -87,18 +71,11 @@ async def dead(visit: Visit) -> web.StreamResponse:
     return visit.html("admin_dead.html", rows=rows, channel=visit.visitor.session.channel)
 
 
-async def settle(visit: Visit) -> web.StreamResponse:
-    action, number = visit.form.get("action", ""), visit.form.get("id", "")
-    if action == "purge":
-        return await done(visit, "/dead purge", back="/admin/dead")
-    if action not in ("retry", "drop") or not number.isdecimal():
-        raise Refused(400, "page.bad_form")
-    return await done(visit, f"/dead {action} {number[:16]}", back="/admin/dead")
-
-
 async def people(visit: Visit) -> web.StreamResponse:
     visitor, texts = visit.visitor, visit.texts
-    listed = [] if _at_terminal(visit) else await visitor.store.memory.oversight.people(_channel(visit), limit=_PEOPLE)
+    listed = (
+        [] if visit.visitor.is_operator else await visitor.store.memory.oversight.people(_channel(visit), limit=_PEOPLE)
+    )
     grants = await visitor.store.memory.access.grants(visitor.session.channel)
     states = {grant.reference: grant.state for grant in grants if grant.subject == "person"}
     shown = [
@@ -116,24 +93,9 @@ async def people(visit: Visit) -> web.StreamResponse:
         "admin_people.html",
         shown=shown,
         others=[grant for grant in grants if grant.reference not in spoken],
-        terminal=_at_terminal(visit),
+        terminal=visit.visitor.is_operator,
     )
-
-
-async def act(visit: Visit) -> web.StreamResponse:
-    action, who = visit.form.get("action", ""), visit.form.get("who", "").strip()
-    if _at_terminal(visit):
-        raise Refused(404, "page.nothing_here")
-    if action == "pair":
-        return await done(visit, "/pair", back="/admin/people")
-    if action not in _ON_PEOPLE or not who.removeprefix("-").isdecimal() or len(who) > 21:
-        raise Refused(400, "page.bad_form")
-    return await done(visit, _ON_PEOPLE[action].format(who=who), back="/admin/people")
 
 
 def _channel(visit: Visit) -> str:
     return Place(channel=visit.visitor.session.channel, chat="").session_key.partition(":")[0]
-
-
-def _at_terminal(visit: Visit) -> bool:
-    return visit.visitor.session.channel == _TERMINAL

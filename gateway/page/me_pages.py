@@ -8,22 +8,12 @@ from aiohttp import web
 
 from gateway.commands import keys
 from gateway.commands.people import called
-from gateway.page.memory_pages import done, told
+from gateway.page.command_forms import SCOPES
+from gateway.page.memory_pages import told
 from gateway.page.site import Refused, Visit
 
 #: The most looks of admins that are shown.
 _LOOKS: Final = 30
-#: The permissions that a key may be made with.
-_SCOPES: Final = ("chat,read,write", "read", "read,write", "chat")
-#: The commands of the page's buttons.
-_COMMANDS: Final = {
-    "out": "/privacy out",
-    "in": "/privacy in",
-    "about_off": "/privacy about off",
-    "about_on": "/privacy about on",
-    "delete": "/privacy delete",
-    "export": "/memory export",
-}
 
 
 async def me(visit: Visit) -> web.StreamResponse:
@@ -54,26 +44,8 @@ async def me(visit: Visit) -> web.StreamResponse:
         sessions=[(one.id, texts.moment(one.created_at), texts.moment(one.seen_at)) for one in sessions],
         keys=[(key.id, keys.told(texts, key)) for key in made],
         has_api=bool(visit.visitors.roster.api),
-        scopes=[(one, ", ".join(texts(f"keys.scope.{scope}") for scope in one.split(","))) for one in _SCOPES],
+        scopes=[(one, ", ".join(texts(f"keys.scope.{scope}") for scope in one.split(","))) for one in SCOPES],
     )
-
-
-async def act(visit: Visit) -> web.StreamResponse:
-    command = _COMMANDS.get(visit.form.get("action", ""))
-    if command is None:
-        raise Refused(400, "page.bad_form")
-    return await done(visit, command, back="/me")
-
-
-async def act_on_keys(visit: Visit) -> web.StreamResponse:
-    """Makes a key for a program of the visitor, or revokes one. A new key is shown only in the answer."""
-    label, number = " ".join(visit.form.get("label", "").split()), visit.form.get("revoke", "")
-    scopes = visit.form.get("scopes", "")
-    if number.isdecimal():
-        return await done(visit, f"/keys revoke {number[:10]}", back="/me")
-    if not label or scopes not in _SCOPES:
-        raise Refused(400, "page.bad_form")
-    return await done(visit, f"/keys make {scopes} {label}", back="/me")
 
 
 async def choose_agent(visit: Visit) -> web.StreamResponse:

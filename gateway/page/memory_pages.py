@@ -7,7 +7,7 @@ change is a command of the visitor, with the answer of that command as its recei
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from difflib import SequenceMatcher
 from typing import Any, Final, Literal
@@ -15,8 +15,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from channels.base import Place, rows
-from channels.web import PageItem
+from channels.base import Place
 from gateway.actions.memory import kinds
 from gateway.config.loading import WEB_PREFIX
 from gateway.page.site import Refused, Visit
@@ -39,13 +38,6 @@ _PLACES: Final = 3
 #: States of memories that the list shows by themselves.
 _STATES: Final[tuple[Literal["pinned", "fading"], ...]] = ("pinned", "fading")
 _ID: Final = re.compile("m_[a-z0-9]{1,32}")
-#: The commands of a memory's buttons.
-_ACTIONS: Final = {
-    "pin": "/memory pin {id}",
-    "unpin": "/memory unpin {id}",
-    "confirm": "/memory confirm {id}",
-    "forget": "/forget {id}",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,70 +209,3 @@ def _differing(versions: list[ShownMemory]) -> list[tuple[ShownMemory, list[tupl
         shown.append((version, words))
         before = version.said
     return shown[::-1]
-
-
-# Actions --------------------------------------------------------------------------------------------------------
-
-
-async def act(visit: Visit) -> web.StreamResponse:
-    short_id, action = visit.path["id"], visit.form.get("action", "")
-    if not _ID.fullmatch(short_id):
-        raise Refused(404, "page.no_memory")
-    value = " ".join(visit.form.get("value", "").split())[:2_000]
-    if action == "edit" and value:
-        return await done(visit, f"/memory edit {short_id} {value}", back=f"/memory/{short_id}")
-    if action not in _ACTIONS:
-        raise Refused(400, "page.bad_form")
-    back = "/memory" if action == "forget" else f"/memory/{short_id}"
-    return await done(visit, _ACTIONS[action].format(id=short_id), back=back)
-
-
-async def tell(visit: Visit) -> web.StreamResponse:
-    value = visit.form.get("value", "").strip()[:4_000]
-    return await done(visit, f"/remember {value}", back="/memory") if value else visit.to("/memory")
-
-
-async def forget(visit: Visit) -> web.StreamResponse:
-    value = visit.form.get("value", "").strip()[:400]
-    return await done(visit, f"/forget {value}", back="/memory") if value else visit.to("/memory")
-
-
-async def press(visit: Visit) -> web.StreamResponse:
-    pressed = {"message_id": visit.form.get("key", "")[:100], "pressed": visit.form.get("data", "")[:64]}
-    return await _said(visit, back=_safe(visit.form.get("back", "")), **pressed)
-
-
-async def done(visit: Visit, command: str, *, back: str) -> web.StreamResponse:
-    return await _said(visit, back=back, text=command)
-
-
-def receipt(visit: Visit, items: list[PageItem], *, back: str) -> web.StreamResponse:
-    """Returns the way to the page with the answer to a command, or the file that it brought.
-
-    The page is fetched with a GET, so a browser that goes back sends no form again.
-    """
-    found = next((item.file for item in items if item.file is not None), None)
-    if found is not None:
-        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(found.name, safe='')}"}
-        return web.Response(body=found.data, headers=headers, content_type="application/octet-stream")
-    visit.visitors.keep(visit.visitor, items)
-    return visit.to(f"/receipt?back={back}")
-
-
-async def received(visit: Visit) -> web.StreamResponse:
-    """Shows the answer to a form's last command once: it may hold a key, or words that are forgotten next."""
-    back = _safe(visit.query.get("back", ""))
-    items = visit.visitors.kept(visit.visitor)
-    if items is None:
-        return visit.to(back)
-    return visit.html("receipt.html", items=[(item, rows(item.buttons)) for item in items], back=back)
-
-
-async def _said(visit: Visit, *, back: str, **said: Any) -> web.StreamResponse:
-    nonce = visit.form["nonce"].partition(".")[0]
-    inbound = visit.visitor.inbound(thread=FORMS, nonce=nonce, language=visit.texts.language)
-    return receipt(visit, await visit.visitors.answered(visit.visitor, replace(inbound, **said)), back=back)
-
-
-def _safe(back: str) -> str:
-    return back if re.fullmatch(r"/[a-z]+(/[a-z0-9_-]+)?", back) else "/memory"

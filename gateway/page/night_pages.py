@@ -8,7 +8,7 @@ from typing import Final
 from aiohttp import web
 
 from gateway.commands.jobs import figures, job_name
-from gateway.page.memory_pages import done, told
+from gateway.page.memory_pages import told
 from gateway.page.site import Refused, Visit
 from memory.errors import NotFound
 from memory.jobs.runner import What
@@ -56,8 +56,3 @@ async def night(visit: Visit) -> web.StreamResponse:
         ],
         undone={item.state for item in items} == {"undone"},
     )
-
-
-async def undo(visit: Visit) -> web.StreamResponse:
-    number = visit.number(visit.path["run"], "page.no_night")
-    return await done(visit, f"/memory undo {number}", back=f"/night/{number}")

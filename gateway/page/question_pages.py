@@ -18,7 +18,8 @@ from channels.base import Inbound, Place
 from channels.web import PageItem
 from gateway.actions.memory import FORGET
 from gateway.commands import forget, people, privacy, reminders
-from gateway.page.memory_pages import ShownMemory, receipt, told
+from gateway.page.command_forms import receipt
+from gateway.page.memory_pages import ShownMemory, told
 from gateway.page.site import Refused, Visit
 from gateway.page.visitors import FORMS
 from gateway.pipeline.questions import answering

@@ -68,6 +68,11 @@ class Visitor:
         return self.admin_until is not None and self.now < self.admin_until
 
     @property
+    def is_operator(self) -> bool:
+        """True if the visitor signed in at the machine."""
+        return self.session.channel == _OPERATOR
+
+    @property
     def account(self) -> str:
         return account(self.session.channel, self.session.user_id)
 
