@@ -8,7 +8,8 @@ exactly the answer of an unknown id. A text for the asker's eyes alone is never 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -213,6 +214,18 @@ class Call:
 
 
 Handler: TypeAlias = Callable[[Call], Awaitable[None]]
+#: What a command does by its first word, "" for none: the form of what follows that word, and who takes it.
+Actions: TypeAlias = Mapping[str, tuple[str, Callable[[Call, str], Awaitable[None]]]]
+
+
+async def by_action(call: Call, actions: Actions) -> None:
+    """Does what the first word of the arguments names; says how the command is used if it or the rest does not fit."""
+    name, _, rest = call.arguments.strip().partition(" ")
+    form, do = actions.get(name.lower(), ("", None))
+    if do is None or not re.fullmatch(form, rest.strip(), re.DOTALL | re.IGNORECASE):
+        await call.say(call.usage_line())
+    else:
+        await do(call, rest.strip())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from agents.spec import JobsSpec
-from gateway.commands.call import Call, excerpt
+from gateway.commands.call import Call, by_action, excerpt
 from gateway.ops.night_clock import TIDY, Worker
 from gateway.wording.texts import CATALOGUE, Texts
 from memory.jobs.runner import RunProgress
@@ -28,15 +29,11 @@ class ToldJob:
 
 
 async def jobs(call: Call) -> None:
-    action, job, agent, *rest = [*call.arguments.split(), "", "", ""]
     if call.nights is None:
         await call.say(call.texts("jobs.none"))
-    elif not action:
-        await call.say(await _listed(call, call.nights))
-    elif action.lower() == "run" and job and not any(rest):
-        await call.say(_asked(call, call.nights, job.lower(), agent or call.agent.spec.name))
     else:
-        await call.say(call.usage_line())
+        nights = call.nights
+        await by_action(call, {"": ("", partial(_list, nights)), "run": (r"\S+(\s+\S+)?", partial(_run, nights))})
 
 
 def next_line(call: Call) -> list[str]:
@@ -104,7 +101,7 @@ def outcome(texts: Texts, progress: RunProgress) -> str:
             return texts(f"jobs.state.{state}", **fields)
 
 
-async def _listed(call: Call, nights: Worker) -> str:
+async def _list(nights: Worker, call: Call, _rest: str) -> None:
     texts = call.texts
     lines: list[str] = []
     for agent, told in await timetable(texts, call.memory, nights):
@@ -113,11 +110,15 @@ async def _listed(call: Call, nights: Worker) -> str:
             texts("jobs.line", job=f"{job_name(texts, row.job)} ({row.job})", next=row.next, last=row.last)
             for row in told
         ]
-    return "\n".join(lines)
+    await call.say("\n".join(lines))
 
 
-def _asked(call: Call, nights: Worker, job: str, agent: str) -> str:
-    texts = call.texts
+async def _run(nights: Worker, call: Call, typed: str) -> None:
+    job, agent = [*typed.split(), call.agent.spec.name][:2]
+    await call.say(_asked(call.texts, nights, job.lower(), agent))
+
+
+def _asked(texts: Texts, nights: Worker, job: str, agent: str) -> str:
     agents = [night.agent for night in nights.agents]
     if job not in nights.jobs:
         return texts("jobs.unknown", job=excerpt(job), jobs=", ".join(nights.jobs))
