@@ -118,7 +118,7 @@ _MEANINGS: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
     ),
 )
 #: The statements that a connection keeps prepared; a turn and the work it leaves ask some 120 different ones.
-_PREPARED: Final = 400
+_PREPARED: Final = 250
 _LIMIT: Final = re.compile(r"\blimit \?\d*")
 T = TypeVar("T")
 
