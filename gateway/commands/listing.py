@@ -72,21 +72,21 @@ async def list_page(call: Call, page: int, part: ListedPart | None = None, filte
         return
     page = shelf.first // pages.SIZE + 1
     is_whole = part is None and not filters.given
-    shown: list[str] = []
+    rows: list[str] = []
     if shelf.memories:
-        shown.append(texts("memory.head", shown=shelf.first + len(shelf.memories), total=shelf.total))
+        rows.append(texts("memory.head", shown=shelf.first + len(shelf.memories), total=shelf.total))
     elif filters.given:
-        shown.append(await call.none_met(filters, lambda rest: _listed(call, rest)))
+        rows.append(await call.none_met(filters, lambda rest: _listed(call, rest)))
     else:
-        shown.append(texts("memory.none" if part is None else "memory.none_of_these"))
-    shown += _grouped(call, shelf.memories, shelf.counts)
+        rows.append(texts("memory.none" if part is None else "memory.none_of_these"))
+    rows += _grouped(call, shelf.memories, shelf.counts)
     if page == 1 and is_whole:
-        shown.append(" · ".join(learning.standing(call, await call.memory.stats.status(call.context))))
+        rows.append(" · ".join(learning.standing(call, await call.memory.stats.status(call.context))))
     asked = filters.written if filters.given else "" if part is None else part.name
     turns = pages.turning(call, "filter" if filters.given else "list", asked, page=page, pages=count)
     if page < count and not turns:
-        shown.append(texts("memory.more", page=_next(filters, asked, page + 1)))
-    await pages.show(call, shown, turns)
+        rows.append(texts("memory.more", page=_next(filters, asked, page + 1)))
+    await pages.show(call, rows, turns)
 
 
 def _next(filters: Filters, asked: str, page: int) -> str:
@@ -102,7 +102,7 @@ async def _listed(call: Call, filters: Filters) -> int:
 
 
 def _grouped(call: Call, rows: Sequence[Memory], counts: Mapping[tuple[Kind, str], int]) -> list[str]:
-    shown: list[str] = []
+    grouped: list[str] = []
     before = ""
     for memory in rows:
         kind = call.texts(f"kinds.{memory.kind}")
@@ -115,10 +115,10 @@ def _grouped(call: Call, rows: Sequence[Memory], counts: Mapping[tuple[Kind, str
             count = sum(n for (of_kind, _), n in counts.items() if of_kind == memory.kind)
             head = call.texts("memory.group", kind=kind, count=count)
         if head != before:
-            shown.append(head)
+            grouped.append(head)
         before = head
-        shown.append("  " + lines.memory_line(call, memory))
-    return shown
+        grouped.append("  " + lines.memory_line(call, memory))
+    return grouped
 
 
 async def search_page(call: Call, query: str, page: int = 1) -> None:
@@ -137,17 +137,17 @@ async def search_page(call: Call, query: str, page: int = 1) -> None:
             answer = call.texts("memory.not_found", query=excerpt(query))
         await pages.show(call, [answer])
         return
-    told = told_apart(hits, terms)
-    count = -(-len(told) // pages.SIZE)
+    judged = told_apart(hits, terms)
+    count = -(-len(judged) // pages.SIZE)
     page = min(page, count)
-    some = told[(page - 1) * pages.SIZE :][: pages.SIZE]
+    some = judged[(page - 1) * pages.SIZE :][: pages.SIZE]
     head = "memory.found_near" if any(near for _, near in some) else "memory.found"
-    shown = [call.texts("memory.only_near" if all(near for _, near in told) else head, mark=_MARK)]
-    shown += [f"{_MARK} {_found(call, hit).lstrip()}" if near else _found(call, hit) for hit, near in some]
+    rows = [call.texts("memory.only_near" if all(near for _, near in judged) else head, mark=_MARK)]
+    rows += [f"{_MARK} {_found(call, hit).lstrip()}" if near else _found(call, hit) for hit, near in some]
     turns = pages.turning(call, "search", query, page=page, pages=count)
     if page < count and not turns:
-        shown.append(call.texts("memory.more_found"))
-    await pages.show(call, shown, turns)
+        rows.append(call.texts("memory.more_found"))
+    await pages.show(call, rows, turns)
 
 
 async def _hits(call: Call, asked: Filters) -> list[Hit]:

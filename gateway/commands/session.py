@@ -47,7 +47,7 @@ async def retry(call: Call) -> None:
 async def undo(call: Call) -> None:
     """Takes back the person's last turn, with the memories learned from it."""
 
-    def act(edits: Edits) -> str:
+    def take_back(edits: Edits) -> str:
         meant = _turn(call)
         undone = edits.undo(meant)
         if undone is None:
@@ -58,7 +58,7 @@ async def undo(call: Call) -> None:
         date = call.texts.moment(undone.said_at)
         return call.texts("undo.done", date=date, taught=taught or call.texts("undo.plain"))
 
-    await call.do(act)
+    await call.do(take_back)
 
 
 def _turn(call: Call) -> int | None:
@@ -146,11 +146,11 @@ async def agent(call: Call) -> None:
     else:
         chosen = None if named == _BY_RULES and named not in names else named
 
-        def act(edits: Edits) -> str:
+        def choose(edits: Edits) -> str:
             edits.choose_agent(chosen)
             return texts("agent.rules" if chosen is None else "agent.chosen", name=chosen or roster.route(call.inbound))
 
-        await call.do(act)
+        await call.do(choose)
         roster.choose(call.inbound, chosen)
 
 
@@ -227,12 +227,12 @@ def _meaning(texts: Texts, standing: Status) -> str:
     """Returns lines about search by meaning: its models, and the number of vectors made."""
     if standing.embedding is None:
         return texts("status.words_only")
-    found = standing.embedding
-    if not found.model:
+    embedding = standing.embedding
+    if not embedding.model:
         return texts("status.no_embedder")
-    lines = [texts("status.embedding", model=found.model, done=found.done, total=found.total)]
-    if found.refused:
-        lines.append(texts("status.embedding_refused", refused=found.refused))
-    if found.trouble:
+    lines = [texts("status.embedding", model=embedding.model, done=embedding.done, total=embedding.total)]
+    if embedding.refused:
+        lines.append(texts("status.embedding_refused", refused=embedding.refused))
+    if embedding.trouble:
         lines.append(texts("status.embedding_paused"))
     return "\n".join(lines)
