@@ -115,19 +115,16 @@ async def _list(nights: Worker, call: Call, _rest: str) -> None:
 
 async def _run(nights: Worker, call: Call, typed: str) -> None:
     job, agent = [*typed.split(), call.agent.spec.name][:2]
-    await call.say(_asked(call.texts, nights, job.lower(), agent))
-
-
-def _asked(texts: Texts, nights: Worker, job: str, agent: str) -> str:
-    agents = [night.agent for night in nights.agents]
+    job, texts, agents = job.lower(), call.texts, [night.agent for night in nights.agents]
     if job not in nights.jobs:
-        return texts("jobs.unknown", job=excerpt(job), jobs=", ".join(nights.jobs))
-    if agent not in agents:
-        return texts("jobs.unknown_agent", agent=excerpt(agent), agents=", ".join(agents))
-    if (setting := nights.missing(agent, job)) is not None:
-        return texts("jobs.missing", job=job_name(texts, job), agent=agent, setting=setting)
-    nights.ask(agent, job)
-    return texts("jobs.asked", job=job_name(texts, job), agent=agents[0] if job == TIDY else agent)
+        await call.say(texts("jobs.unknown", job=excerpt(job), jobs=", ".join(nights.jobs)))
+    elif agent not in agents:
+        await call.say(texts("jobs.unknown_agent", agent=excerpt(agent), agents=", ".join(agents)))
+    elif (setting := nights.missing(agent, job)) is not None:
+        await call.say(texts("jobs.missing", job=job_name(texts, job), agent=agent, setting=setting))
+    else:
+        nights.ask(agent, job)
+        await call.say(texts("jobs.asked", job=job_name(texts, job), agent=agents[0] if job == TIDY else agent))
 
 
 def _advice(error: str) -> str:

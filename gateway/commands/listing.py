@@ -76,7 +76,7 @@ async def list_page(call: Call, page: int, part: ListedPart | None = None, filte
     if shelf.memories:
         rows.append(texts("memory.head", shown=shelf.first + len(shelf.memories), total=shelf.total))
     elif filters.given:
-        rows.append(await call.none_met(filters, lambda rest: _listed(call, rest)))
+        rows.append(await call.none_met(filters, lambda rest: _met(call, rest)))
     else:
         rows.append(texts("memory.none" if part is None else "memory.none_of_these"))
     rows += _grouped(call, shelf.memories, shelf.counts)
@@ -96,9 +96,11 @@ def _next(filters: Filters, asked: str, page: int) -> str:
     return replace(filters, words=f"{filters.words} {page}".strip()).written
 
 
-async def _listed(call: Call, filters: Filters) -> int:
-    shelf = await call.memory.browse.shelf(call.context, kinds(filters), filters=filters, limit=1, page=1)
-    return shelf.total
+async def _met(call: Call, asked: Filters) -> int:
+    """Returns the number of hits of these words and filters or, without words, of the memories listed."""
+    if asked.words:
+        return len(await _hits(call, asked))
+    return (await call.memory.browse.shelf(call.context, kinds(asked), filters=asked, limit=1, page=1)).total
 
 
 def _grouped(call: Call, rows: Sequence[Memory], counts: Mapping[tuple[Kind, str], int]) -> list[str]:
@@ -132,7 +134,7 @@ async def search_page(call: Call, query: str, page: int = 1) -> None:
     hits, terms = await _hits(call, asked), query_terms(asked.words)
     if not hits:
         if asked.given:
-            answer = await call.none_met(asked, lambda rest: _found_with(call, rest))
+            answer = await call.none_met(asked, lambda rest: _met(call, rest))
         else:
             answer = call.texts("memory.not_found", query=excerpt(query))
         await pages.show(call, [answer])
@@ -155,11 +157,6 @@ async def _hits(call: Call, asked: Filters) -> list[Hit]:
     terms = query_terms(asked.words)
     # Messages count only if they hold words of the query: to judge other words of the same meaning takes a model.
     return [hit for hit in hits if hit.memory is not None or not hit.parts or shares(hit, terms) > 0]
-
-
-async def _found_with(call: Call, asked: Filters) -> int:
-    """Returns the number of hits that these words and filters have, or of memories listed where there are no words."""
-    return len(await _hits(call, asked)) if asked.words else await _listed(call, asked)
 
 
 def told_apart(hits: Sequence[Hit], terms: Sequence[str]) -> list[tuple[Hit, bool]]:

@@ -256,18 +256,14 @@ def _here(call: Call) -> str:
 
 
 def _wishes(call: Call) -> list[str]:
-    speaker = call.context.speaker
+    speaker, texts = call.context.speaker, call.texts
+    begin, _, end = speaker.follow_ups.partition("-")
     return [
         _here(call),
-        call.texts("privacy.learning_on" if speaker.learning else "privacy.learning_off"),
-        call.texts("privacy.telling_on" if speaker.about else "privacy.telling_off"),
-        _asking(call, *speaker.follow_ups.split("-")),
+        texts("privacy.learning_on" if speaker.learning else "privacy.learning_off"),
+        texts("privacy.telling_on" if speaker.about else "privacy.telling_off"),
+        texts("privacy.followups_on", begin=begin, end=end) if end else texts("privacy.followups_off"),
     ]
-
-
-def _asking(call: Call, begin: str, end: str = "") -> str:
-    """Returns a line telling whether the person is asked how plans went, and between which hours."""
-    return call.texts("privacy.followups_on", begin=begin, end=end) if end else call.texts("privacy.followups_off")
 
 
 def _accounts(call: Call, kept: Kept) -> list[str]:

@@ -149,14 +149,10 @@ async def _language(call: Call, value: str) -> None:
         wanted = _CALLED[value.casefold()]
         text = Texts(wanted, call.texts.timezone)("profile.language.done")
     else:
-        await call.say(_unknown_language(call.texts, value))
+        offered = ", ".join(f"{code} ({name})" for code, name in NAMES.items())
+        await call.say(call.texts("profile.language.unknown", typed=excerpt(value), offered=offered))
         return
     await call.done(text, lambda edits: edits.set_language(wanted))
-
-
-def _unknown_language(texts: Texts, typed: str) -> str:
-    offered = ", ".join(f"{code} ({name})" for code, name in NAMES.items())
-    return texts("profile.language.unknown", typed=excerpt(typed), offered=offered)
 
 
 async def _timezone(call: Call, value: str) -> None:

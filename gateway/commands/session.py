@@ -78,7 +78,11 @@ async def model(call: Call) -> None:
     texts, wanted = call.texts, call.arguments.strip()
     names = [f"{model.provider}/{model.model}" for model in call.agent.spec.models if model.provider != "offline"]
     first = call.context.session.chosen_model
-    fitting = [name for name in (*names, _BY_RULES) if wanted.casefold() in (name.casefold(), _bare(name).casefold())]
+    fitting = [
+        name
+        for name in (*names, _BY_RULES)
+        if wanted.casefold() in (name.casefold(), name.casefold().partition("/")[2])
+    ]
     if not names:
         await call.say(texts("model.none"))
     elif not wanted:
@@ -91,10 +95,6 @@ async def model(call: Call) -> None:
     else:
         chosen = None if fitting[0] == _BY_RULES else fitting[0]
         await call.done(texts("model.chosen", name=chosen or names[0]), lambda edits: edits.choose_model(chosen))
-
-
-def _bare(name: str) -> str:
-    return name.partition("/")[2]
 
 
 async def task(call: Call) -> None:
@@ -191,7 +191,7 @@ def purpose_name(texts: Texts, purpose: str) -> str:
 async def status(call: Call) -> None:
     texts, spec = call.texts, call.agent.spec
     model = texts("status.offline") if call.agent.offline else call.agent.provider.name
-    remembers = spec.memory.enabled
+    remembers, summary = spec.memory.enabled, call.context.session.summary
     standing = await call.memory.stats.status(call.context)
     memory = texts("status.memory", live=standing.live, total=standing.total) if remembers else ""
     window = texts(
@@ -202,7 +202,7 @@ async def status(call: Call) -> None:
         *([memory] if memory else []),
         " · ".join(learning.standing(call, standing)),
         window,
-        *_summary(call),
+        *([texts("status.summary", length=len(summary))] if summary else []),
         _meaning(texts, standing),
     ]
     # The inbox row of this command is itself still waiting.
@@ -216,11 +216,6 @@ async def status(call: Call) -> None:
         if standing.processes > 1:
             lines.append(texts("status.processes", count=standing.processes))
     await call.say("\n".join(lines))
-
-
-def _summary(call: Call) -> list[str]:
-    summary = call.context.session.summary
-    return [call.texts("status.summary", length=len(summary))] if summary else []
 
 
 def _meaning(texts: Texts, standing: Status) -> str:

@@ -86,7 +86,9 @@ def specs(language: Language) -> list[CommandSpec]:
             usage=command.usage,
             translated=Deferred(partial(_translated, f"help.{command.name}")),
             options=tuple(
-                _described(option, f"option.{command.name}.{option.name}", texts) for option in command.options
+                replace(option, help=texts(key), translated=Deferred(partial(_translated, key)))
+                for option in command.options
+                for key in (f"option.{command.name}.{option.name}",)
             ),
             admin=command.admin,
             private=command.private,
@@ -95,10 +97,6 @@ def specs(language: Language) -> list[CommandSpec]:
         )
         for command in TABLE
     ]
-
-
-def _described(option: Option, key: str, texts: Texts) -> Option:
-    return replace(option, help=texts(key), translated=Deferred(partial(_translated, key)))
 
 
 def _translated(key: str) -> Mapping[str, str]:

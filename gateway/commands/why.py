@@ -129,14 +129,11 @@ def _reason(call: Call, why: Why, entry: RecalledEntry, named: Memory | Message 
     if entry.score is None:
         return [first]
     if made_of := why.made_of.get(named.id):
-        return [first, f"  {_made(call, why, named, made_of)}"]
+        run, ids = why.made_by.get(named.id), lines.ids_of(call, made_of)
+        made = texts("night.made_of", ids=ids) if run is None else texts("night.made_of_by", ids=ids, n=run.id)
+        return [first, f"  {made}"]
     source = next((source for source in why.sources.get(named.id, ()) if source.text is not None), None)
     return [first] if source is None else [first, f"  {lines.source_line(call, source)}"]
-
-
-def _made(call: Call, why: Why, memory: Memory, made_of: Sequence[Memory]) -> str:
-    run, ids = why.made_by.get(memory.id), lines.ids_of(call, made_of)
-    return call.texts("night.made_of", ids=ids) if run is None else call.texts("night.made_of_by", ids=ids, n=run.id)
 
 
 def _outdated(call: Call, why: Why, memory: Memory) -> str:
