@@ -11,6 +11,7 @@ import pytest
 
 from agents.spec import AgentSpec, StandingSpec
 from channels.base import Place
+from gateway.config.pace import WorkPace
 from gateway.ops.health import Report
 from gateway.ops.stalls import Stalls
 from gateway.ops.standing import standing
@@ -208,7 +209,7 @@ async def test_a_day_that_does_not_exist_stops_nobody_s_reminders(
 ) -> None:
     """Not now and not at the next start; and health is told as it is."""
     clock = Clock()
-    served = Served(tmp_path, telegram=telegram, now=clock, port=unused_tcp_port, memory="{quiet_seconds: 1}")
+    served = Served(tmp_path, telegram=telegram, now=clock, port=unused_tcp_port, pace=WorkPace(quiet_seconds=1))
     async with served.running():
         await served.health()
         said = ("/privacy followups on", "/remember I have a concert with Tom (2027-02-30)")
