@@ -114,3 +114,21 @@ async def test_models_agents_and_links_are_told_in_ones_own_language(talk: Talk,
     for group in ("model", "agent", "link", "unlink", "manner", "form"):
         same = {key for key in CATALOGUE["en"] if key.startswith(f"{group}.") and key != "manner.of"}
         assert language == "en" or not {key for key in same if CATALOGUE[language][key] == CATALOGUE["en"][key]}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_the_words_behind_commands_may_be_ones_own(talk: Talk, language: Language) -> None:
+    """Who ends a task with "fertig" wants no task of that name."""
+    texts = Texts(language)
+    words = {name: texts(f"word.{name}").split("|") for name in ("done", "auto", "on", "off", "all")}
+    async with talk.running():
+        await talk.ask(f"/profile language {language}")
+        for word in words["done"]:
+            await talk.ask("/task Porto")
+            assert await talk.ask(f"/task {word}") == texts("task.done", task="Porto")
+        for switch in ("off", "on"):
+            for word in words[switch]:
+                assert await talk.ask(f"/profile manner {word.upper()}") == texts(f"manner.{switch}.private")
+        for word in words["auto"]:
+            assert "UTC" in await talk.ask(f"/profile timezone {word}")
+        assert await talk.ask(f"/why {words['all'][0]}") == texts("why.none")
