@@ -112,8 +112,7 @@ VENDORS = {
     "pypdf": {"gateway/reading/pdf.py"},
     "aiohttp": {
         "channels/http.py", "channels/discord/rest.py", "channels/telegram/wire.py", "gateway/ops/connections.py", "gateway/ops/http.py", "gateway/ops/origins.py", "gateway/api/doors.py", "gateway/api/tools.py",
-        "gateway/page/admin_pages.py", "gateway/page/chat_pages.py", "gateway/page/command_forms.py", "gateway/page/me_pages.py", "gateway/page/memory_pages.py", "gateway/page/night_pages.py", "gateway/page/question_pages.py",
-        "gateway/page/site.py", "gateway/page/why_pages.py", "gateway/page/world_pages.py",
+        "gateway/page/chat_pages.py", "gateway/page/command_forms.py", "gateway/page/me_pages.py", "gateway/page/site.py",
     },
     "jinja2": {"gateway/page/site.py"},
     "markupsafe": {"gateway/page/markdown.py", "gateway/page/site.py"},

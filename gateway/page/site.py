@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import quote, urlsplit
 
 import jinja2
@@ -106,7 +106,8 @@ class Visit:
 
 
 _T = TypeVar("_T")
-Handler = Callable[[Visit], Awaitable[web.StreamResponse]]
+Response: TypeAlias = web.StreamResponse
+Handler = Callable[[Visit], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,10 +86,10 @@ def written_in(text: str, default: Language) -> Language:
     return spoken(last_language([(text, language_of(own_words(text))), ("", default)]), default)
 
 
-def spoken_by(newest_first: Iterable[str], app: str | None = None) -> str | None:
-    """Returns the code of the language that a person's messages show, else that of their `app`."""
+def spoken_by(newest_first: Iterable[str], default: Language | None = None) -> str | None:
+    """Returns the code of the language that a person's messages show, else `default`."""
     told = ((text, told_by(text)) for text in newest_first)
-    return last_language(chain(told, [("", spoken(app, "") or None)]))
+    return last_language(chain(told, [("", default)]))
 
 
 def told_by(text: str) -> str | None:
@@ -108,7 +108,8 @@ def told_by(text: str) -> str | None:
 
 def heard_in(inbound: Inbound, default: Language) -> Language:
     """Returns the language a message is written in, else that of its author's app, else `default`."""
-    return spoken(spoken_by([inbound.text], inbound.language), default)
+    app = spoken(inbound.language, default)
+    return spoken(spoken_by([inbound.text], app), app)
 
 
 @dataclass(frozen=True, slots=True)
