@@ -125,7 +125,6 @@ async def erase_again(
 
 
 def erased_summary(done: erasing.ErasedAgain, store: Path) -> Sequence[str]:
-    """Returns the outcome of erasing again, one line each."""
     again = done.again
     lines = [
         f"{store.name}: {again.erasings} of {done.listed} requests were missing and are carried out again.",
@@ -142,7 +141,6 @@ def erased_summary(done: erasing.ErasedAgain, store: Path) -> Sequence[str]:
 
 
 def summary(done: Restored, file: Path, keep_days: int) -> Sequence[str]:
-    """Returns the outcome of a restore, one line each."""
     rows = done.contents.rows
     held = f"{rows['people']} people, {rows['messages']} messages, {rows['memories']} memories"
     lines = [f"{done.store} is now {file.name}: {held}."]

@@ -75,7 +75,6 @@ class Selection:
     near: bool = False
 
     def fields(self) -> dict[str, object]:
-        """Returns the fields for the payload of a question."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     def to_json(self) -> str:
@@ -120,7 +119,6 @@ class Asker:
 
     @property
     def selves(self) -> tuple[int, ...]:
-        """The identities that this person speaks as here."""
         return self.scope.speakers
 
 
@@ -176,7 +174,6 @@ def understand(
 def _described(
     reader: Reader, asker: Asker, said: str, *, now: int, found: Sequence[int], heard: Sequence[int]
 ) -> Selection | None:
-    """Returns the selection for a period or words."""
     if (period := _period(reader, asker, said, now=now)) is not None:
         first, last = clock.moments(period.first, period.last, asker.timezone)
         return Selection(what="range", first=first, last=last)
@@ -184,7 +181,6 @@ def _described(
 
 
 def is_query(said: str) -> bool:
-    """Returns whether the typed text may be words to search for."""
     said = said.strip()
     return bool(said) and not (
         _SHORT_ID.fullmatch(said) or said.casefold() in (*_WHATS, *_LAST) or filters.span(said) is not None
@@ -270,7 +266,6 @@ def governed(reader: Reader, asker: Asker) -> list[int]:
 
 
 def may_erase(reader: Reader, asker: Asker) -> Callable[[Memory], bool]:
-    """Returns a predicate that is true for the memories this person may have erased."""
     places = set(governed(reader, asker))
     return lambda memory: memory.owner_id in places or may_change(memory, asker.scope)
 
@@ -299,7 +294,6 @@ def _replied_to(reader: Reader, asker: Asker, platform_ref: str) -> Selection | 
 
 
 def _told_last(reader: Reader, asker: Asker) -> Selection | None:
-    """Returns the person's last message that told something, with all memories from it; None if there is none here."""
     said = passages.said_last(reader, asker.scope, limit=_LAST_READ)
     told = [message for message in said if not message.text.rstrip().endswith(("?", "？"))]
     taught = [message for message in told if lineage.taught_by(reader, asker.scope, [message.id])]
@@ -500,7 +494,6 @@ def _asked_by_kind(memory: Memory, terms: Set[str]) -> bool:
 
 
 def _said_with(reader: Reader, asker: Asker, terms: Set[str], heard: Sequence[int]) -> list[int]:
-    """Returns the messages among `heard` that the person said and that hold all these words."""
     mine = erasable(reader, asker, "memories", heard)
     said = passages.with_neighbours(reader, asker.scope, sorted(mine))
     by_people = [one.message for one in said if one.message.role == "user"]
@@ -508,7 +501,6 @@ def _said_with(reader: Reader, asker: Asker, terms: Set[str], heard: Sequence[in
 
 
 def _reminders_holding(reader: Reader, asker: Asker, phrase: str, terms: Set[str]) -> list[int]:
-    """Returns the person's reminders whose words hold the phrase, or all the terms."""
     return [
         reminder.id
         for reminder in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
@@ -555,5 +547,4 @@ def _of_person(reader: Reader, asker: Asker) -> Chosen:
 
 
 def identities(reader: Reader, asker: Asker) -> list[int]:
-    """Returns all identities linked with the asker's, on any platform."""
     return people.linked(reader, asker.selves)

@@ -222,7 +222,6 @@ def _clear_mail(
 
 
 def _whole_sessions(reader: Reader, asker: Asker, going: Plan) -> list[int]:
-    """Returns the sessions that go as a whole."""
     if going.what == "here":
         return [asker.session.id] if asker.scope.private or asker.may_all else []
     if going.what == "all" and not asker.scope.private:

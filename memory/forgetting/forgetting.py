@@ -108,7 +108,6 @@ async def no_backups() -> int | None:
 
 
 async def _no_list() -> int:
-    """Returns 0: no ledger is kept."""
     return 0
 
 
@@ -210,7 +209,6 @@ class Forgetting:
     def preview_of(
         self, reader: Reader, context: Context, selection: Selection, *, limit: int = 10, may_all: bool = False
     ) -> ForgetPreview:
-        """Returns the present preview of a selection."""
         return _preview(reader, _asker(reader, context, may_all), selection, limit)
 
     async def forget(
@@ -292,7 +290,6 @@ class Forgetting:
         return {} if sought is None else {erasure_id: sought}
 
     async def has_erased(self, inbox_id: int) -> bool:
-        """Returns whether anything was erased for a request."""
         return await self._database.read(lambda reader: erasure.of_inbox(reader, inbox_id)) is not None
 
     async def receipt(self, inbox_id: int) -> Receipt | None:

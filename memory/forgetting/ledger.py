@@ -129,7 +129,6 @@ def _sealed_line(line: bytes, seal: Seal) -> bytes:
 
 
 def missing(reader: Reader, entries: Iterable[LedgerEntry]) -> int:
-    """Returns the number of these erasures that a store does not know, because it is older than they are."""
     known = {(row["erased_at"], row["what"]) for row in erasure.on_request(reader)}
     return sum((entry.erased_at, entry.what) not in known for entry in entries)
 

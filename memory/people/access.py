@@ -67,7 +67,6 @@ def state(reader: Reader, channel: str, subject: Subject, reference: str) -> Sta
 
 
 def grants(reader: Reader, channel: str) -> list[Grant]:
-    """Returns all decisions on a channel, oldest first."""
     rows = reader.all(
         "select subject, reference, state, granted_by, created_at from access where channel = ?"
         " order by created_at, subject, reference",
@@ -118,7 +117,6 @@ def take_over(tx: Transaction, rows: Iterable[Row]) -> None:
 
 
 def drop_pairings(tx: Transaction) -> None:
-    """Ends all pairing codes."""
     tx.run("delete from pairings")
 
 

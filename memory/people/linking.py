@@ -128,7 +128,6 @@ def spoil(tx: Transaction, code: str) -> None:
 
 
 def drop_codes(tx: Transaction) -> None:
-    """Ends all codes."""
     tx.run("delete from link_codes")
 
 
@@ -187,11 +186,9 @@ class Linking:
         return self._now + questions.LIFETIME_MS
 
     def settle(self, question: Question, answer: str) -> bool:
-        """Closes a question with the choice taken. Returns False if it was closed already."""
         return questions.settle(self._tx, question.id, answer)
 
     def account(self) -> Account:
-        """Returns the speaker's identity."""
         found = people.account(self._tx, self._context.speaker.id)
         assert found is not None
         return found
@@ -261,7 +258,6 @@ def _hash(salt: bytes, code: str) -> bytes:
 
 
 def party(reader: Reader, identity_id: int, session_id: int) -> Party:
-    """Returns the party that a question about a link names."""
     account, session = people.account(reader, identity_id), chats.session_by_id(reader, session_id)
     assert account is not None  # rows of identities and sessions are never deleted
     return Party(

@@ -75,8 +75,6 @@ class Kept:
 
 
 class Privacy:
-    """The privacy requests of one store. Reached from an open service."""
-
     def __init__(self, database: Database, mailbox: Mailbox, *, now: Callable[[], int]) -> None:
         self._database = database
         self._mailbox = mailbox
@@ -95,12 +93,10 @@ class Privacy:
         return await self._database.read(lambda reader: _kept(reader, context, looks_shown, looks_before))
 
     async def accounts(self, context: Context) -> list[Account]:
-        """Returns all identities of the speaker, the current one included, in a stable order."""
         return await self._database.read(lambda reader: people.accounts(reader, context.speaker.id))
 
     @in_read
     def speakers(self, reader: Reader, platform: str, user_ids: Sequence[str]) -> dict[str, Speaker]:
-        """Returns the known people among some users of a platform, by their id there."""
         found = {one: people.known_speaker(reader, platform=platform, user_id=one) for one in user_ids}
         return {user_id: speaker for user_id, speaker in found.items() if speaker is not None}
 
@@ -221,7 +217,6 @@ def _said(reader: Reader, scope: Scope, speaker_id: int) -> HeldCounts:
 def note_look(
     tx: Transaction, owner_id: int, *, admin_id: int, agent_id: int, action: Look, found: int, now: int
 ) -> None:
-    """Records a look; `now` is in milliseconds UTC."""
     tx.run(
         "insert into looks (owner_id, admin_id, agent_id, action, found, looked_at) values (?, ?, ?, ?, ?, ?)",
         (owner_id, admin_id, agent_id, action, found, now),
@@ -229,7 +224,6 @@ def note_look(
 
 
 def _count_looks(reader: Reader, owner_ids: Sequence[int]) -> int:
-    """Returns the number of looks at the memory of these owners."""
     marks = ", ".join("?" for _ in owner_ids)
     row = reader.one(f"select count(*) as n from looks where owner_id in ({marks})", tuple(owner_ids))
     assert row is not None
@@ -252,7 +246,6 @@ def looks(reader: Reader, owner_ids: Sequence[int], limit: int, *, before: int =
 
 
 def drop_looks_of(tx: Transaction, identity_ids: Sequence[int]) -> None:
-    """Deletes the looks at the memory of these identities."""
     tx.run(
         "delete from looks where owner_id in (select id from owners"
         " where identity_id in (select value from json_each(?)))",

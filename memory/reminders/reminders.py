@@ -87,7 +87,6 @@ class Reminders:
         self.stirred = asyncio.Event()
 
     def read(self, context: Context, text: str, *, language: str) -> Reading | Unclear | None:
-        """Returns the reminder that a request in plain words asks for; None if it asks for none."""
         return phrases.read(text, language=language, now=self._local(context))
 
     def read_bare(self, context: Context, text: str, *, language: str) -> Reading | Unclear:
@@ -103,7 +102,6 @@ class Reminders:
         return read or Unclear(what=text, reason="none")
 
     def read_time(self, context: Context, text: str, *, language: str) -> Reading | Unclear | None:
-        """Returns the time that a text names; None if it names none."""
         return phrases.read_time(text, language=language, now=self._local(context))
 
     def at(self, context: Context, written: str) -> Reading | Unclear | None:
@@ -177,7 +175,6 @@ class Reminders:
         return None if first is None else due(first, rule=parsed)
 
     def after(self, delay: timedelta) -> int:
-        """Returns the time that comes after a delay, in milliseconds UTC."""
         return self._now() + int(delay.total_seconds() * 1000)
 
     @in_read
@@ -203,11 +200,9 @@ class Reminders:
         return next((one for one in _reachable(reader, context) if one.id == found), None)
 
     async def next_due(self, *, besides: Collection[int] = ()) -> Reminder | None:
-        """Returns the reminder that is due first, whether its time has come or not, leaving out those of these ids."""
         return await self._database.read(lambda reader: reminding.next_due(reader, besides=besides))
 
     async def whose(self, reminder: Reminder) -> tuple[Account, Session]:
-        """Returns the person of a reminder, and the session in which it is to be shown."""
         return await self._database.read(lambda reader: _whose(reader, reminder))
 
     @in_write
@@ -335,7 +330,6 @@ def due(first: datetime, *, rule: str | None = None, until: date | None = None) 
 
 
 def due_of(reading: Reading) -> ReminderTimes:
-    """Returns when a reminder with this reading is due."""
     return due(reading.first, rule=reading.rule, until=reading.until)
 
 

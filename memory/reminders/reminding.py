@@ -92,7 +92,6 @@ class ReminderReach(NamedTuple):
 
 
 def reach(scope: Scope, session: Session) -> ReminderReach:
-    """Returns the reminders that the speaker of a scope can reach in a session."""
     return ReminderReach(scope.speakers, None if scope.private else session.id)
 
 
@@ -110,7 +109,6 @@ class Reminding:
         return [reminder for reminder in of_reach(self._tx, self._reach) if reminder.first]
 
     def numbered(self, number: int) -> Reminder:
-        """Returns the reminder of this number. Raises `NotFound`."""
         for reminder in self.every():
             if reminder.number == number:
                 return reminder
@@ -158,7 +156,6 @@ class Reminding:
         return made if due is None else self.change(made, due)
 
     def change(self, reminder: Reminder, due: ReminderTimes) -> Reminder:
-        """Gives a reminder another time in place of its own."""
         return _set(
             self._tx,
             reminder.id,
@@ -167,7 +164,6 @@ class Reminding:
         )
 
     def reword(self, reminder: Reminder, text: str) -> Reminder:
-        """Gives a reminder another text."""
         return _set(self._tx, reminder.id, "text = ?", (text[:LONGEST],))
 
     def snooze(self, reminder: Reminder, to: int) -> Reminder:
@@ -175,7 +171,6 @@ class Reminding:
         return snooze(self._tx, reminder.id, to)
 
     def cancel(self, reminder: Reminder) -> None:
-        """Deletes a reminder with all its times to come."""
         drop(self._tx, [reminder.id])
 
     def done(self, reminder: Reminder) -> Reminder | None:
@@ -210,7 +205,6 @@ def end_task(tx: Transaction, reminder_id: int, *, failed: bool) -> int:
 
 
 def drop(tx: Transaction, reminder_ids: Collection[int]) -> int:
-    """Deletes reminders and returns their number."""
     gone = tx.ids("delete from reminders where id in (select value from json_each(?)) returning id", (reminder_ids,))
     return len(gone)
 
@@ -236,7 +230,6 @@ def drop_old(tx: Transaction, *, unasked_before: int, shown_before: int) -> int:
 
 
 def next_due(reader: Reader, *, besides: Collection[int]) -> Reminder | None:
-    """Returns the reminder that is due first, whether its time has come or not, leaving out those of these ids."""
     row = reader.one(
         f"{_REMINDER} where ({_OPEN}) and id not in (select value from json_each(?)) order by {_NEXT} limit 1",
         (besides,),
@@ -251,7 +244,6 @@ def of_id(reader: Reader, reminder_id: int) -> Reminder | None:
 
 
 def of_reach(reader: Reader, within: ReminderReach) -> list[Reminder]:
-    """Returns all reminders within reach, the next first, then those without a next time."""
     rows = reader.all(
         f"{_REMINDER} where identity_id in (select value from json_each(?1)) and (?2 is null or session_id = ?2)"
         f" order by ({_OPEN}) desc, {_NEXT}, id",
@@ -261,12 +253,10 @@ def of_reach(reader: Reader, within: ReminderReach) -> list[Reminder]:
 
 
 def of_session(reader: Reader, session_id: int) -> list[Reminder]:
-    """Returns everybody's reminders that were requested in a place."""
     return [_reminder(row) for row in reader.all(f"{_REMINDER} where session_id = ? order by id", (session_id,))]
 
 
 def of_chat(reader: Reader, chat_id: int) -> list[Reminder]:
-    """Returns everybody's reminders that were requested in a chat."""
     rows = reader.all(
         f"{_REMINDER} where session_id in (select id from sessions where chat_id = ?) order by id", (chat_id,)
     )

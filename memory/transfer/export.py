@@ -163,7 +163,6 @@ def _reminder(one: Reminder) -> Fields:
 
 
 def _of(reader: Reader, scope: Scope, *, shared: bool) -> Fields:
-    """Returns the owner of the export."""
     if shared:
         return {"kind": "agent", "name": scopes.agent_name(reader, scope.agent_id)}
     if scope.private:

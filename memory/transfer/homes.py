@@ -119,7 +119,6 @@ def known_home(reader: Reader, owner: Owner, *, agent_id: int, timezone: str) ->
 
 
 def agent_home(reader: Reader, agent_id: int, *, timezone: str) -> Home:
-    """Returns the home of an agent's memories that are shared with everybody."""
     owner_id = scopes.agent_owner(reader, agent_id)
     scope = scopes.scope_of_owner(reader, owner_id, agent_id=agent_id)
     return Home(owner_id=owner_id, scope=scope, agent_id=agent_id, identity_id=None, chat_id=None, timezone=timezone)

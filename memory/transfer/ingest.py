@@ -101,7 +101,6 @@ def so_far(tx: Transaction, run: ImportRun) -> None:
 
 
 def refresh(tx: Transaction, home: Home, *, now: int, new_id: Callable[[], str]) -> None:
-    """Brings the profile and the prompts up to date."""
     if home.identity_id is not None:
         for slot in keys.PROFILE_SLOTS:
             profile.refresh(tx, home.scope, home.owner_id, slot, now=now, new_id=new_id)
@@ -270,7 +269,6 @@ def _speaker(tx: Transaction, run: ImportRun, line: ImportedLine) -> people.Spea
 def _session(
     tx: Transaction, run: ImportRun, thread: str | None, session_key: Callable[[str | None], str], *, now: int
 ) -> Session:
-    """Returns the session for the owner's messages. Raises `NotFound` if none exists and none can be made."""
     home = run.home
     if thread in run.sessions:
         return chats.session_by_id(tx, run.sessions[thread])
@@ -311,7 +309,6 @@ def _private_session(tx: Transaction, home: Home, identity_id: int, key: str, *,
 def bring(
     tx: Transaction, run: ImportRun, items: Sequence[ImportedItem], *, now: int, new_id: Callable[[], str]
 ) -> None:
-    """Keeps the items that are new, wished and not forgotten."""
     for item in items:
         draft = _draft(tx, run, item, now=now)
         told = f"{draft.key}: {draft.value}"

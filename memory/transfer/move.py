@@ -77,7 +77,6 @@ class Ends:
     now: int
 
     def name(self, place: Place) -> str:
-        """Returns the name of the store in a place, for the operator."""
         return str(self.path) if place == "file" else f"{self.path.stem} in the PostgreSQL database"
 
     async def look(self, place: Place) -> Mark | None:
@@ -135,8 +134,6 @@ async def _opened(ends: Ends, place: Place) -> AsyncIterator[Database]:
 
 
 class _Move:
-    """The copy of one open store into another."""
-
     def __init__(self, source: Database, target: Database, ends: Ends, to: Place, show: Show) -> None:
         self._source = source
         self._target = target
@@ -179,7 +176,6 @@ class _Move:
             raise NotMoved(f"{self._ends.name(self._to)} holds another store ({held}). {self._make_room()}") from exc
 
     def _make_room(self) -> str:
-        """Returns the advice for a store that is in the way."""
         if self._to == "postgres":
             from memory.store.postgres import schema
 
@@ -248,13 +244,11 @@ class _Move:
 
 
 def _begin(tx: Transaction, mark: Mark) -> None:
-    """Empties an unused store, and marks it."""
     moving.clear(tx)
     moving.mark(tx, mark)
 
 
 def _finish(tx: Transaction, given: dict[str, int]) -> None:
-    """Makes a copy usable."""
     tx.give_ids_behind(given)
     moving.unmark(tx)
 
@@ -293,7 +287,6 @@ def _nuls(row: Values) -> int:
 
 
 async def _rows(database: Database, table: StoreTable, advance: Advance) -> AsyncIterator[Values]:
-    """Yields the rows that are copied, in the order of their keys."""
     after = None
     while rows := await database.read(_paging(table, after)):
         after = _key(table, rows[-1])

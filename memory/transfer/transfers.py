@@ -99,7 +99,6 @@ class Transfer:
 
     @in_read
     def export(self, reader: Reader, context: Context, *, transcript: bool) -> Exported:
-        """Exports everything that the speaker can see in this place now."""
         scope = confined(reader, context).scope
         return export.export(reader, scope, shared=False, transcript=transcript, now=self._now())
 
@@ -315,6 +314,5 @@ def _portions(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def _accounts(reader: Reader, context: Context) -> set[exported_files.Account]:
-    """Returns the accounts of the speaker, including linked ones."""
     known = [people.account(reader, identity_id) for identity_id in people.linked(reader, context.scope.speakers)]
     return {(account.platform, account.user_id) for account in known if account is not None}

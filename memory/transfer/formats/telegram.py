@@ -72,7 +72,6 @@ class NotTelegramExport(Exception):
 
 
 def looks_like(data: object) -> bool:
-    """Returns whether parsed JSON is an export of a chat or an account."""
     if not isinstance(data, dict):
         return False
     chats = data.get("chats")
@@ -80,7 +79,6 @@ def looks_like(data: object) -> bool:
 
 
 def read(text: str) -> Export:
-    """Reads the talks of `result.json`. Raises `NotTelegramExport`."""
     skipped: list[Skipped] = []
     try:
         data = json.loads(text.removeprefix("\ufeff"))
@@ -126,8 +124,6 @@ def lines(talk: Talk, *, owner: str | None, bots: Collection[str], timezone: str
 
 
 class _Reading:
-    """A talk that is being read, for `lines`."""
-
     def __init__(
         self,
         talk: Talk,
@@ -354,7 +350,6 @@ def _list(value: object) -> list[Any]:
 
 
 def shown(talks: Collection[Talk]) -> Iterator[str]:
-    """Yields a line for each talk, from which a human can choose."""
     for talk in talks:
         yield f"{talk.id}  {talk.name or '(without a name)'}, {talk.kind}, {len(talk.messages)} messages"
 
