@@ -51,9 +51,9 @@ _QUOTED: Final = 3
 class ForgetPreview:
     """A preview of a forget. `shown` are some of the memories, weightiest first; `memories` and `messages` count all.
 
-    `replies` counts the bot's messages, `staying` the memories that lose a source and stay, `skipped` the memories that
-    match but belong to others. `quoted` are the words of some of the messages, `reminders` those of the reminders.
-    The preview is empty if all of them are.
+    `replies` counts the bot's messages, `staying` the memories that lose a source and stay, `naming` the messages that
+    name what goes and stay, `skipped` the memories that match but belong to others. `quoted` are the words of some of
+    the messages, `reminders` those of the reminders. The preview is empty if all of them are.
     """
 
     selection: Selection
@@ -65,6 +65,7 @@ class ForgetPreview:
     staying: int
     skipped: int
     reminders: tuple[str, ...] = ()
+    naming: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -77,7 +78,8 @@ class Receipt:
 
     `memories` counts the memories that were meant and `derived` those made from them. `messages` of people and
     `replies` of the bot have lost their words, and `files` and `reminders` are gone. `restored` memories came back;
-    `keep_source` memories stay though one of their sources is erased. Without `words`, messages and replies stay.
+    `keep_source` memories stay though one of their sources is erased, `naming` messages though they name what went.
+    Without `words`, messages and replies stay.
     Unless `scrubbed`, the files still hold traces, which go later. `on_server` says that the database is on a server,
     whose log and archives hold it until they are recycled. Backups may hold it up to `backups_until`
     (milliseconds UTC; None if there are none).
@@ -95,6 +97,7 @@ class Receipt:
     scrubbed: bool
     on_server: bool = False
     reminders: int = 0
+    naming: int = 0
     backups_until: int | None = None
 
     @property
@@ -175,11 +178,13 @@ class Forgetting:
         limit: int = 10,
         may_all: bool = False,
         reply_to: str | None = None,
+        request: str = "",
     ) -> ForgetPreview | None:
         """Returns a preview of the text `said` after /forget, with up to `limit` memories to show; None without a
         match.
 
-        Without a text it is about the message `reply_to` (the platform's id). `may_all` is set if the person asking
+        Without a text it is about the message `reply_to` (the platform's id). `request` is the whole message that the
+        text was taken from. `may_all` is set if the person asking
         may have all of a group erased. Raises `NotFound`, `NotYours` and `Derived` for a memory's id, and
         `UnknownFilter` and `UnreadFilter`.
         """
@@ -195,7 +200,7 @@ class Forgetting:
         def act(reader: Reader) -> ForgetPreview | None:
             asker = _asker(reader, context, may_all)
             selection = choose.understand(
-                reader, asker, asked, now=self._now(), found=found, heard=heard, reply_to=reply_to
+                reader, asker, asked, now=self._now(), found=found, heard=heard, reply_to=reply_to, request=request
             )
             return None if selection is None else _preview(reader, asker, selection, limit)
 
@@ -417,4 +422,5 @@ def _preview(reader: Reader, asker: Asker, selection: Selection, limit: int) -> 
         staying=going.staying,
         skipped=going.skipped,
         reminders=tuple(reminder.text for reminder in going.reminders),
+        naming=going.naming,
     )

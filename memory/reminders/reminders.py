@@ -101,6 +101,9 @@ class Reminders:
             read = read or phrases.read(asking.format(text), language=language, now=now)
         return read or Unclear(what=text, reason="none")
 
+    def several(self, context: Context, text: str, *, language: str) -> list[Reading]:
+        return phrases.several(text, language=language, now=self._local(context))
+
     def read_time(self, context: Context, text: str, *, language: str) -> Reading | Unclear | None:
         return phrases.read_time(text, language=language, now=self._local(context))
 

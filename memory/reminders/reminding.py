@@ -4,8 +4,8 @@ A person's own requests change them by `Reminding`, reached from `Edits` within 
 
 Invariants: A reminder belongs to the identity that asked for it. `ReminderReach` is the only way to a person's
 reminders: in private all of them, in a group those that the person asked for in that very place. A row is deleted when
-it is done or cancelled, so nothing keeps its words. Times are in milliseconds UTC; `first` is the local wall clock in
-`zone`.
+it is done or cancelled, and the files are scrubbed of its words in the next quiet hour. Times are in milliseconds UTC;
+`first` is the local wall clock in `zone`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from memory.context import Context
 from memory.errors import NotFound, TooManyReminders
 from memory.scope import Scope
+from memory.store import erasure
 from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction
 
@@ -164,6 +165,7 @@ class Reminding:
         )
 
     def reword(self, reminder: Reminder, text: str) -> Reminder:
+        erasure.note_reworded(self._tx, now=self.now)
         return _set(self._tx, reminder.id, "text = ?", (text[:LONGEST],))
 
     def snooze(self, reminder: Reminder, to: int) -> Reminder:
@@ -171,12 +173,13 @@ class Reminding:
         return snooze(self._tx, reminder.id, to)
 
     def cancel(self, reminder: Reminder) -> None:
+        erasure.note_reworded(self._tx, now=self.now)
         drop(self._tx, [reminder.id])
 
     def done(self, reminder: Reminder) -> Reminder | None:
         """Ends a reminder that was shown. One that repeats goes on: returned with its next time."""
         if not reminder.rule or reminder.due_at is None:
-            drop(self._tx, [reminder.id])
+            self.cancel(reminder)
             return None
         shown(self._tx, reminder.id, due_at=reminder.due_at, snoozed_to=None, now=reminder.shown_at or self.now)
         return self.of_id(reminder.id)

@@ -334,6 +334,21 @@ async def test_what_was_edited_away_does_not_come_back(tmp_path: Path, clock: Cl
         assert await rows(memory, "select text from messages where role = 'user'") == [("Never mind.",)]
 
 
+async def test_a_clock_that_was_forgotten_does_not_come_back(tmp_path: Path, clock: Clock) -> None:
+    """A time zone is a column of the person, too, which a forget resets and a restore must reset again."""
+    path = tmp_path / "remora.db"
+    async with opened(path, clock) as memory:
+        ada = await told(memory, "My timezone is Asia/Tokyo.", clock)
+        assert await rows(memory, "select timezone from people") == [("Asia/Tokyo",)]
+        made = await memory.backups.make()
+        clock.move(minutes=1)
+        await forget(memory, ada, "all", clock)
+        assert await rows(memory, "select timezone from people") == [(None,)]
+    assert (await bring_back(made.path, path, clock)).erased.erasings == 1
+    async with opened(path, clock) as memory:
+        assert await rows(memory, "select timezone from people") == [(None,)]
+
+
 async def test_what_was_forgotten_is_erased_once_and_nothing_younger(tmp_path: Path, clock: Clock) -> None:
     """A database put back gives the same ids once more: the list must not take the new rows for the old."""
     path = tmp_path / "remora.db"
