@@ -14,6 +14,7 @@ from gateway.ops.databases import NoSuchStore, Stores
 from memory.store.files import Progress
 from memory.transfer import backups
 from memory.transfer import erase_again as erasing
+from memory.transfer import restore as restoring
 from memory.transfer.backup import Backup
 from memory.transfer.restore import Restored, Stage
 
@@ -76,13 +77,13 @@ async def restore(
     say: Callable[[str], None],
     progress: Progress,
 ) -> Restored:
-    """Puts a backup in the place of a store, and reports the outcome. Raises as `memory.backups.restore`."""
+    """Puts a backup in the place of a store, and reports the outcome. Raises as `memory.transfer.restore` does."""
 
     def stage(name: Stage) -> None:
         if name in _STAGES:
             say(_STAGES[name])
 
-    done = await backups.restore(file, store, now=now, keep=keep, say=stage, progress=progress)
+    done = await restoring.restore(file, store, now=now, keep=keep, say=stage, progress=progress)
     for line in summary(done, file, keep_days):
         say(line)
     return done

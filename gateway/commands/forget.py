@@ -26,8 +26,8 @@ EXPORTS = "exports"
 #: The most memories shown before they go, and the letters of each.
 _SHOWN = 10
 _LINE = 100
-#: The way of forgetting for each answer; earlier versions asked for "yes", and left the words.
-_HOW: dict[str, How] = {"words": "words", "memory": "memory", "yes": "memory"}
+#: The way of forgetting for each answer.
+_HOW: dict[str, How] = {"words": "words", "memory": "memory"}
 
 
 async def forget(call: Call, *, request: str = "") -> None:

@@ -112,11 +112,5 @@ def of_turn(reader: Reader, scope: Scope, turn_id: int) -> list[ConversationLine
 
 
 def _line(row: Row) -> ConversationLine:
-    return ConversationLine(
-        id=row["id"],
-        turn_id=row["turn_id"],
-        mine=row["role"] == "user",
-        text=row["text"],
-        said_at=row["said_at"],
-        platform_ref=row["platform_ref"],
-    )
+    fields = dict(row)
+    return ConversationLine(mine=fields.pop("role") == "user", **fields)

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from memory import filters, keys
 from memory.errors import Derived, NotYours
@@ -89,27 +89,16 @@ class Selection:
 
     @classmethod
     def from_json(cls, text: str) -> Selection:
-        """Reads the form that `to_json` writes, and that of earlier versions: {"memory": id}.
-
-        Raises `ValueError` for anything else.
-        """
-        fields = json.loads(text)
-        if not isinstance(fields, dict):
+        """Reads the payload of a question with these fields. Raises `ValueError` for anything else."""
+        given = json.loads(text)
+        if not isinstance(given, dict) or given.get("what") not in get_args(What):
             raise ValueError("not a selection")
-        if "memory" in fields:
-            return cls(what="memories", memory_ids=(int(fields["memory"]),))
-        if fields.get("what") not in get_args(What):
-            raise ValueError("not a selection")
-        return cls(
-            what=fields["what"],
-            memory_ids=tuple(map(int, fields["memory_ids"])),
-            message_ids=tuple(map(int, fields["message_ids"])),
-            reminder_ids=tuple(map(int, fields.get("reminder_ids", ()))),
-            first=int(fields["first"]),
-            last=int(fields["last"]),
-            more=int(fields.get("more", 0)),
-            near=bool(fields.get("near", False)),
-        )
+        fields: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in given.items()
+            if name in cls.__slots__
+        }
+        return cls(**fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,10 +34,10 @@ _ERASED: Final = "erased"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasedCounts:
-    """The numbers of rows that went.
+    """The numbers of rows that went: the memories that were meant, and those `derived` from them.
 
-    `keep_source` counts memories that stay though one of their sources is erased, `naming` messages that stay though
-    they name what went.
+    `messages` of people and `replies` of the bot have lost their words. `restored` memories came back. `keep_source`
+    memories stay though one of their sources is erased, `naming` messages though they name what went.
     """
 
     memories: int = 0

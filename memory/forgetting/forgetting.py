@@ -23,6 +23,7 @@ from memory.filters import Filters
 from memory.forgetting import blanking, choose, erase, plan
 from memory.forgetting.blanking import Sought
 from memory.forgetting.choose import Asker, Selection, What
+from memory.forgetting.erase import ErasedCounts
 from memory.forgetting.plan import How, Plan
 from memory.loops import reason_of
 from memory.recall import index
@@ -73,31 +74,18 @@ class ForgetPreview:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
-    """The result of a forget that `what` was asked for.
+class Receipt(ErasedCounts):
+    """The result of a forget that `what` was asked for. Without `words`, messages and replies stay.
 
-    `memories` counts the memories that were meant and `derived` those made from them. `messages` of people and
-    `replies` of the bot have lost their words, and `files` and `reminders` are gone. `restored` memories came back;
-    `keep_source` memories stay though one of their sources is erased, `naming` messages though they name what went.
-    Without `words`, messages and replies stay.
     Unless `scrubbed`, the files still hold traces, which go later. `on_server` says that the database is on a server,
     whose log and archives hold it until they are recycled. Backups may hold it up to `backups_until`
     (milliseconds UTC; None if there are none).
     """
 
     what: What
-    memories: int
-    derived: int
-    restored: int
-    messages: int
-    replies: int
-    files: int
-    keep_source: int
     words: bool
     scrubbed: bool
     on_server: bool = False
-    reminders: int = 0
-    naming: int = 0
     backups_until: int | None = None
 
     @property

@@ -312,12 +312,11 @@ async def test_a_question_is_answered_once(memory: Service, ada: Context, clock:
 
 
 def test_a_selection_waits_as_ids_and_figures() -> None:
-    """A question's payload is never text; one that an earlier version asked can still be answered."""
+    """A question's payload is never text."""
     wanted = Selection(what="memories", memory_ids=(1, 2), message_ids=(3,), first=4, last=5)
     assert Selection.from_json(wanted.to_json()) == wanted
-    assert Selection.from_json('{"memory": 7}') == Selection(what="memories", memory_ids=(7,))
-    for broken in ('{"what": "world"}', "[]", '{"what": "all"}'):
-        with pytest.raises((ValueError, KeyError)):
+    for broken in ('{"what": "world"}', "[]"):
+        with pytest.raises(ValueError):
             Selection.from_json(broken)
 
 
