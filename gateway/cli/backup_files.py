@@ -68,14 +68,7 @@ async def make(
 
 
 async def restore(
-    file: Path,
-    store: Path,
-    *,
-    keep: bool,
-    keep_days: int,
-    now: int,
-    say: Callable[[str], None],
-    progress: Progress,
+    file: Path, store: Path, *, keep: bool, keep_days: int, now: int, say: Callable[[str], None], progress: Progress
 ) -> Restored:
     """Puts a backup in the place of a store, and reports the outcome. Raises as `memory.transfer.restore` does."""
 
@@ -90,13 +83,7 @@ async def restore(
 
 
 async def erase_again(
-    stores: Stores,
-    lists: Sequence[Path],
-    *,
-    name: str | None,
-    now: int,
-    database_url: str,
-    say: Callable[[str], None],
+    stores: Stores, lists: Sequence[Path], *, name: str | None, now: int, database_url: str, say: Callable[[str], None]
 ) -> None:
     """Repeats in the stores the erasings that their own lists and `lists` name, and reports the outcome.
 

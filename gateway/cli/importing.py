@@ -25,15 +25,7 @@ from memory.errors import NotFound
 from memory.service import Service
 from memory.transfer.export import Exported
 from memory.transfer.formats import markdown, remora, telegram
-from memory.transfer.formats.material import (
-    ImportedItem,
-    Mask,
-    Masking,
-    Material,
-    Ownership,
-    Skipped,
-    together,
-)
+from memory.transfer.formats.material import ImportedItem, Mask, Masking, Material, Ownership, Skipped, together
 from memory.transfer.homes import Known, Owner
 from memory.transfer.imports import Import
 from memory.transfer.transfers import Brought, ImportPreview, Transfer

@@ -185,8 +185,7 @@ def may_forget(reader: Reader, asker: Asker, memory: Memory) -> None:
     if memory.follows:
         made_of = lineage.parents(reader, asker.scope, memory.id)
         raise Derived(
-            f"{memory.short_id} is made from other memories.",
-            short_ids=tuple(parent.short_id for parent in made_of),
+            f"{memory.short_id} is made from other memories.", short_ids=tuple(parent.short_id for parent in made_of)
         )
 
 
@@ -299,9 +298,7 @@ def _with_memories(reader: Reader, asker: Asker, message_ids: Sequence[int]) -> 
     may = may_erase(reader, asker)
     taught = lineage.taught_by(reader, asker.scope, message_ids)
     return Selection(
-        what="memories",
-        memory_ids=tuple(memory.id for memory in taught if may(memory)),
-        message_ids=tuple(message_ids),
+        what="memories", memory_ids=tuple(memory.id for memory in taught if may(memory)), message_ids=tuple(message_ids)
     )
 
 

@@ -129,13 +129,7 @@ class Linking:
         return take_code(self._tx, self._context.speaker.id, code, now=self._now)
 
     def ask(
-        self,
-        purpose: str,
-        payload: dict[str, int],
-        other: int,
-        *,
-        choices: Sequence[str],
-        of: Party | None = None,
+        self, purpose: str, payload: dict[str, int], other: int, *, choices: Sequence[str], of: Party | None = None
     ) -> Question:
         """Asks the speaker, or the other side `of`, whether they are the same person as the identity `other`."""
         both = [*self.accounts(), *self.accounts(other)]
@@ -208,8 +202,5 @@ def party(reader: Reader, identity_id: int, session_id: int) -> Party:
     account, session = people.account(reader, identity_id), chats.session_by_id(reader, session_id)
     assert account is not None  # rows of identities and sessions are never deleted
     return Party(
-        account=account,
-        session_id=session.id,
-        session_key=session.key,
-        present=chats.is_present(reader, session),
+        account=account, session_id=session.id, session_key=session.key, present=chats.is_present(reader, session)
     )

@@ -215,10 +215,9 @@ class Reminders:
 
         Returns the key of the session in whose queue it is. Returns None if the reminder is not due any more.
         """
-        now, still = self._now(), reminding.of_id(tx, reminder.id)
-        if still is None or still.next_at is None or still.next_at > now:
+        if (firing := _due_now(tx, reminder, self._now())) is None:
             return None
-        firing = _firing(tx, still, now)
+        still = firing.reminder
         reply_to = still.asked_ref if firing.session.id == still.session_id and not firing.session.private else None
         parts = [replace(part, reminder_id=still.id) for part in show(firing)]
         self._mailbox.post(tx, Outgoing(session_key=firing.session.key, pieces=parts, reply_to=reply_to))
@@ -231,12 +230,11 @@ class Reminders:
 
         That is one transaction. Returns None if the task is not due any more.
         """
-        now, still = self._now(), reminding.of_id(tx, reminder.id)
-        if still is None or still.next_at is None or still.next_at > now:
+        if (firing := _due_now(tx, reminder, self._now())) is None:
             return None
-        firing = _firing(tx, still, now)
+        still = firing.reminder
         key = f"{still.id}:{firing.at}"
-        row = _take_in(tx, firing.whose, firing.session, key, message(firing), now=now)
+        row = _take_in(tx, firing.whose, firing.session, key, message(firing), now=firing.now)
         _move_on(tx, still, firing)
         return row
 
@@ -270,12 +268,10 @@ class Reminders:
     @in_write
     def put_off(self, tx: Transaction, reminder: Reminder) -> None:
         """Leaves a task out until its next time; one that has none is tried again an hour later."""
-        now, still = self._now(), reminding.of_id(tx, reminder.id)
-        if still is None or still.next_at is None or still.next_at > now:
+        if (firing := _due_now(tx, reminder, self._now())) is None:
             return
-        next_at = _firing(tx, still, now).next_at
-        again = None if next_at is not None else now + _AGAIN_MS
-        reminding.shown(tx, still.id, due_at=next_at, snoozed_to=again, now=now)
+        again = None if firing.next_at is not None else firing.now + _AGAIN_MS
+        reminding.shown(tx, reminder.id, due_at=firing.next_at, snoozed_to=again, now=firing.now)
 
     def task_ending(
         self, reminder_id: int, *, error: str | None, told: Callable[[Reminder], Sequence[Part]]
@@ -368,6 +364,12 @@ def _whose(reader: Reader, reminder: Reminder) -> tuple[Account, Session]:
     if reminder.private or not chats.is_present(reader, session):
         session = chats.private_session(reader, reminder.identity_id) or session
     return account, session
+
+
+def _due_now(reader: Reader, reminder: Reminder, now: int) -> Firing | None:
+    """Returns the firing of a reminder; None if it is gone or not due any more."""
+    still = reminding.of_id(reader, reminder.id)
+    return None if still is None or still.next_at is None or still.next_at > now else _firing(reader, still, now)
 
 
 def _firing(reader: Reader, reminder: Reminder, now: int) -> Firing:

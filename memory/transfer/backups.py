@@ -187,12 +187,7 @@ class Backups:
 
 
 async def copy(
-    store: Path,
-    to: Path,
-    *,
-    now: int,
-    driver: Driver | None = None,
-    progress: Progress = lambda done, of: None,
+    store: Path, to: Path, *, now: int, driver: Driver | None = None, progress: Progress = lambda done, of: None
 ) -> Backup:
     """Backs up `store` to the folder `to`, or to a file of that name if it ends in .db, even while the store is in use.
 

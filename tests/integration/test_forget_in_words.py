@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 
 from bench.offline import Talk, talk
-from memory.store.database import Reader
+from tests.kit.stores import rows
 
 
-async def held(person: Talk) -> list[tuple[str, str]]:
-    """Returns key and value of every memory, current or not."""
-    rows = await person.memory.database.read(
-        lambda reader: reader.all("select key, value from memories where kind = 'fact' order by id")
-    )
-    return [(row["key"], row["value"]) for row in rows]
-
-
-def words_of(reader: Reader, *, table: str, column: str) -> list[str]:
-    return [row["words"] or "" for row in reader.all(f"select {column} as words from {table}")]
+async def column(person: Talk, sql: str) -> list[str]:
+    """Returns the first column of a query."""
+    return [str(row[0] or "") for row in await rows(person.memory, sql)]
 
 
 @pytest.mark.parametrize(
@@ -47,9 +38,8 @@ async def test_a_name_takes_the_reminders_along(
         asked = "\n".join(await person.say(request_for))
         assert name in asked.lower()
         await person.say(yes)
-        left = await person.memory.database.read(lambda reader: reader.all("select text from reminders"))
-        said = await person.memory.database.read(lambda reader: reader.all("select text from messages"))
-        assert not [row["text"] for row in (*left, *said) if name in row["text"].lower()]
+        left = await column(person, "select text from reminders union all select text from messages")
+        assert name not in " ".join(left).lower()
 
 
 async def test_everything_about_something_takes_what_names_it_too() -> None:
@@ -60,9 +50,11 @@ async def test_everything_about_something_takes_what_names_it_too() -> None:
         await person.say("/task find a vet for Pixel")
         await person.say("Forget everything about my dog")
         await person.say("yes")
-        for table, column in (("messages", "text"), ("memories", "value"), ("sessions", "active_task")):
-            rows = await person.memory.database.read(partial(words_of, table=table, column=column))
-            assert "pixel" not in " ".join(rows).lower()
+        left = await column(
+            person,
+            "select text from messages union all select value from memories union all select active_task from sessions",
+        )
+        assert "pixel" not in " ".join(left).lower()
 
 
 async def test_a_name_that_another_memory_gives_keeps_its_reminders() -> None:
@@ -82,7 +74,7 @@ async def test_messages_that_still_name_it_are_told_of() -> None:
     async with talk() as person:
         await person.say("I have a dog called Pixel.")
         await person.say("Pixel is a beagle.")
-        short_id = (await person.memory.database.read(lambda r: r.all("select short_id from memories")))[0]["short_id"]
+        (short_id,) = await column(person, "select short_id from memories where kind = 'fact'")
         (asked,) = await person.say(f"/forget {short_id}")
         (receipt,) = await person.say("yes")
         for text in (asked, receipt):
@@ -105,7 +97,7 @@ async def test_a_fact_in_other_words_is_offered_as_what_may_be_meant(told: str, 
     async with talk() as person:
         await person.say(told)
         await person.say(beside)
-        ((_, value),) = await held(person)
+        (value,) = await column(person, "select value from memories where kind = 'fact'")
         (asked,) = await person.say(request_for)
         assert value in asked and asked.splitlines()[0].endswith(("?", "？"))
         assert any(nearest in asked for nearest in ("nearest", "Am nächsten", "最接近"))
@@ -132,6 +124,5 @@ async def test_a_like_does_not_take_the_opposite_along(
         await person.say(dislikes)
         await person.say(request_for)
         await person.say(yes)
-        assert stays in await held(person)
-        said = await person.memory.database.read(lambda reader: reader.all("select text from messages"))
-        assert (dislikes if stays[0] == "dislikes" else likes) in [row["text"] for row in said]
+        assert ": ".join(stays) in await column(person, "select key || ': ' || value from memories")
+        assert (dislikes if stays[0] == "dislikes" else likes) in await column(person, "select text from messages")

@@ -508,10 +508,7 @@ async def test_a_reply_names_what_is_meant(memory: Service, clock: Clock) -> Non
     preview = await previewed(memory, turn.context, "", reply_to=turn.said[0].platform_ref)
     assert preview is not None and (preview.memories, preview.messages) == (1, 1)
     answered = await exchange(memory, private("ada"), "where is my home?", clock, answer="You live in Lisbon.")
-    await wrote(
-        memory,
-        lambda tx: tx.run("update outbox set platform_ref = 'shown' where turn_id = ?", (answered.id,)),
-    )
+    await wrote(memory, lambda tx: tx.run("update outbox set platform_ref = 'shown' where turn_id = ?", (answered.id,)))
     preview = await previewed(memory, turn.context, "", reply_to="shown")
     assert preview is not None and [m.value for m in preview.shown] == ["Lisbon"]
     assert await previewed(memory, turn.context, "", reply_to="never") is None
@@ -633,10 +630,7 @@ async def test_what_was_erased_is_erased_again_in_a_store_put_back(tmp_path: Pat
         late = await exchange(memory, private("bob"), "quite another thing", clock)
         gone = json.loads(str(what))
         gone["messages"].append(late.said[0].id)
-        await wrote(
-            memory,
-            lambda tx: erase.replay(tx, json.dumps(gone), erased_at=int(str(erased_at)), now=clock()),
-        )
+        await wrote(memory, lambda tx: erase.replay(tx, json.dumps(gone), erased_at=int(str(erased_at)), now=clock()))
         held = await rows(memory, "select text from messages where role = 'user' order by id")
         assert held == [("",), ("quite another thing",)]
         assert await rows(memory, "select value from memories where topic = 'secret'") == []

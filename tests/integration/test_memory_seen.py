@@ -789,9 +789,7 @@ async def test_receipts_of_a_note_say_its_bare_words(talk: Talk, language: Langu
 
 
 #: Texts that say of a memory that it is kept, and where they are said: inside the transaction that holds the row.
-SAVED = {
-    "remember.done": "gateway.commands.memory.keep, of the rows that Desk.remember has returned",
-}
+SAVED = {"remember.done": "gateway.commands.memory.keep, of the rows that Desk.remember has returned"}
 #: Texts that say so of a message: it is in the inbox, or in history, before anything is said.
 MESSAGE_KEPT = re.compile(r"(?:error|stop|allowance\.over)\.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.offline import Talk, talk
+from tests.kit.stores import rows
 
 
 @pytest.mark.parametrize(
@@ -157,10 +158,7 @@ async def test_undo_takes_back_what_was_done_last() -> None:
 
 async def due(person: Talk) -> list[tuple[str, str, str]]:
     """Returns text, first local time and rule of every reminder."""
-    rows = await person.memory.database.read(
-        lambda reader: reader.all("select text, first, rule from reminders order by id")
-    )
-    return [(row["text"], row["first"], row["rule"]) for row in rows]
+    return await rows(person.memory, "select text, first, rule from reminders order by id")  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize(

@@ -323,11 +323,6 @@ def _list(value: object) -> list[Any]:
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_KINDS: Final[Mapping[str, Kind]] = {
-    "fact": "fact",
-    "style": "style",
-    "event": "event",
-    "reflection": "reflection",
-}
+_KINDS: Final[Mapping[str, Kind]] = {"fact": "fact", "style": "style", "event": "event", "reflection": "reflection"}
 _MADE: Final = ["profile", "directive"]
 _SIGNS: Final = re.compile(r"[\\`*_\[\]<>#|~]")
