@@ -18,7 +18,7 @@ from channels.ids import IdFormat
 from gateway.ops.night_clock import Worker
 from gateway.ops.reloading import Reload
 from gateway.pipeline.delivery import RUN, pieces
-from gateway.pipeline.questions import is_alone
+from gateway.pipeline.questions import holds_the_question
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster
 from gateway.wording import phrases
@@ -147,7 +147,7 @@ class Call:
     @property
     def on_question(self) -> bool:
         """True if a button was pressed on a message that holds nothing but its question; the answer may replace it."""
-        return is_alone(self.inbound.pressed or "")
+        return holds_the_question(self.inbound.pressed or "")
 
     async def decline(self, question: Question, taken: str, key: str) -> None:
         """Ends a question after which nothing is done, and says so."""
