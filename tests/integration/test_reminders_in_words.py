@@ -158,7 +158,7 @@ async def test_undo_takes_back_what_was_done_last() -> None:
 
 async def due(person: Talk) -> list[tuple[str, str, str]]:
     """Returns text, first local time and rule of every reminder."""
-    return await rows(person.memory, "select text, first, rule from reminders order by id")  # type: ignore[return-value]
+    return await rows(person.memory, "select text, first, rule from reminders order by id")
 
 
 @pytest.mark.parametrize(
