@@ -60,6 +60,8 @@ _PHRASE: Final = 4
 #: The most memories whose names are looked for, and names; the most words of a relation's value that are a name.
 _MOST_NAMED: Final = 20
 _NAME_WORDS: Final = 3
+#: Words that may be a sentence: "lisbon" states nothing.
+_SENTENCE: Final = re.compile(r"\S\s+\S|[\u3040-\u9fff]{3}")
 #: The keys of one's own name.
 _OWN_NAMES: Final = ("name", "called")
 
@@ -389,8 +391,10 @@ def _held(
     nothing holds them all, the nearest hits of the search are offered; so are memories of the kind that the `request`
     states, if only messages hold the words. Nothing that says the opposite is chosen.
     """
-    whole, said = stated.everything(request or said), stated.bare(said)
-    facts = stated.stated(said, request)
+    whole, facts = False, list[Disclosure]()
+    if _SENTENCE.search(request or said):
+        whole, said = stated.everything(request or said), stated.bare(said)
+        facts = stated.stated(said, request)
     terms = set(tokenised.query_terms(said))
     characters = {term for term in terms if not tokenised.UNIT.match(term) or tokenised.UNIT.fullmatch(term)}
     words = _Words(said, terms, found, heard, facts)
@@ -527,7 +531,6 @@ def names_behind(reader: Reader, asker: Asker, rows: Sequence[Memory], *, whole:
     Unless the `whole` is meant, they are those that no other memory gives. One's own name is none of them.
     """
     told = [memory for memory in rows[:_MOST_NAMED] if not memory.follows and memory.key not in _OWN_NAMES]
-    kind = {word for memory in told for word in tokenised.tokens(cues(memory.key))}
     given = [
         named.name
         for named in entities.of_memories(reader, [memory.id for memory in told])
@@ -535,6 +538,7 @@ def names_behind(reader: Reader, asker: Asker, rows: Sequence[Memory], *, whole:
     ]
     given += [row.value for row in told if row.category == "relation" and len(row.value.split()) <= _NAME_WORDS]
     # "Hund Bello" is called Bello.
+    kind = {word for memory in told if given for word in tokenised.tokens(cues(memory.key))}
     bare = (" ".join(word for word in name.split() if not set(tokenised.tokens(word)) <= kind) for name in given)
     names = list(dict.fromkeys(name for name in bare if len(name) > 1))[:_MOST_NAMED]
     ids = {memory.id for memory in rows}
