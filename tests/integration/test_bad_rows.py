@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agents.spec import AgentSpec, StandingSpec
-from channels.base import Place
+from channels.base import NotTaken, Place
 from gateway.config.pace import WorkPace
 from gateway.ops.health import Report
 from gateway.ops.stalls import Stalls
@@ -150,6 +150,25 @@ async def test_after_a_full_disk_reminders_come_at_once(world: World, faults: Fa
     shown = await told(world, clock, minutes=0)
     assert [len(shown[person]) for person in (ADA, BOB)] == [1, 1]
     assert world.memory.loops.put_off() == []
+
+
+@needs_a_file
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        ("database or disk is full", "the disk is full"), ("database is locked", "another program"),
+        ("no such column: lost", "something is wrong with the database"),
+    ],
+)  # fmt: skip
+async def test_who_can_not_be_heard_is_told_why_without_paths_and_statements(
+    world: World, faults: Faults, error: str, reason: str
+) -> None:
+    """The channel shows the text to people and on the health page; what the driver said is in the log."""
+    faults.break_down(error, on="insert into inbox")
+    with pytest.raises(NotTaken) as raised:
+        await world.say("hello", author=BOB)
+    assert reason in str(raised.value)
+    assert not [part for part in ("insert", "remora.db", "/", "column", "select") if part in str(raised.value)]
 
 
 @needs_a_file
