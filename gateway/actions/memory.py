@@ -35,6 +35,8 @@ from memory.store.questions import Question
 FORGET: Final = "forget"
 CHOICES: Final = ("words", "memory", "no")
 PRESET: Final = "words"
+#: The beginning of the mark in the place of a secret: whoever has a secret kept must hear that only the mark is.
+MASK: Final = "[secret: "
 
 
 class NothingKept(MemoryFault):

@@ -7,7 +7,7 @@ chat, and only they answer it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -18,6 +18,7 @@ from channels.api import API
 from channels.base import Channel, Inbound, Place
 from gateway.actions.memory import (
     ACTIONS,
+    MASK,
     Action,
     Arguments,
     CorrectMemory,
@@ -26,6 +27,7 @@ from gateway.actions.memory import (
     NothingKept,
     OneEntity,
     OneMemory,
+    RememberText,
 )
 from gateway.api.callers import ApiRefusal, Caller
 from gateway.api.places import said, thread_of
@@ -270,6 +272,11 @@ def _would_go(asking: MemoryRequest, _given: OneMemory, preview: ForgetPreview) 
     }  # fmt: skip
 
 
+def _kept(asking: MemoryRequest, _given: RememberText, kept: Sequence[Memory]) -> JSON:
+    masked = {"note": asking.texts("remember.masked")} if any(MASK in row.value for row in kept) else {}
+    return {"results": [{**told(asking, row), "event": "ADD"} for row in kept], **masked}
+
+
 def _corrected(asking: MemoryRequest, _given: CorrectMemory, versions: tuple[Memory, Memory]) -> JSON:
     old, new = versions
     return {**told(asking, new), "event": "NONE" if old is new else "UPDATE", "replaces": old.short_id}
@@ -282,7 +289,7 @@ _TOLD: Final[Mapping[str, Callable[[MemoryRequest, Any, Any], JSON]]] = {
     "show_memory": _in_full,
     "get_entity": _about,
     "preview_forget": _would_go,
-    "remember": lambda asking, _given, kept: {"results": [{**told(asking, row), "event": "ADD"} for row in kept]},
+    "remember": _kept,
     "correct": _corrected,
     "confirm": lambda asking, _given, memory: told(asking, memory),
     "pin": lambda asking, _given, memory: told(asking, memory),
