@@ -463,7 +463,7 @@ def _nearest(
         if memory.live and memory.kind not in ("profile", "directive")
     ]
     mine = erasable(reader, asker, "memories", heard)
-    said = passages.with_neighbours(reader, asker.scope, sorted(mine))
+    said = passages.as_passages(reader, asker.scope, sorted(mine))
     by_people = [one.message for one in said if one.message.role == "user"]
     spoken = [(len(terms & set(tokenised.tokens(message.text))), message) for message in by_people]
     most = max((shared for shared, _ in (*near, *spoken)), default=0)
@@ -502,7 +502,7 @@ def _asked_by_kind(memory: Memory, terms: Set[str]) -> bool:
 def _said_with(reader: Reader, asker: Asker, terms: Set[str], heard: Sequence[int]) -> list[int]:
     """Returns the messages among `heard` that the person said and that hold all these words."""
     mine = erasable(reader, asker, "memories", heard)
-    said = passages.with_neighbours(reader, asker.scope, sorted(mine))
+    said = passages.as_passages(reader, asker.scope, sorted(mine))
     by_people = [one.message for one in said if one.message.role == "user"]
     return [one.id for one in by_people if terms and terms <= set(tokenised.tokens(one.text))]
 

@@ -256,7 +256,7 @@ def excerpt(passage: Passage, query: str, *, assistant: str) -> str:
     If the message answers a question, that question is put before it, with its author's name.
     """
     text = _densest(" ".join(passage.message.text.split()), query)
-    asked = passage.before[-1] if passage.before else None
+    asked = passage.before
     if asked is None or not asked.text.rstrip().endswith(("?", "？")) or len(asked.text) > _QUESTION_CHARS:
         return text
     return f"({asked.author_name or assistant}: {' '.join(asked.text.split())}) {text}"

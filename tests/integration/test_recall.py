@@ -58,11 +58,8 @@ async def test_an_answer_is_found_by_the_question_before_it(memory: Service, clo
     await talk(memory, clock, (bob, "good morning everybody"))
     hits = await found(memory, ada, "what restaurant was chosen for the wedding")
     assert "the little one by the harbour" in said(hits)[:2]
-    assert (
-        next(hit.passage for hit in hits if hit.passage is not None and hit.passage.before)
-        .before[-1]
-        .text.startswith("which restaurant")
-    )
+    before = next(hit.passage.before for hit in hits if hit.passage is not None and hit.passage.before is not None)
+    assert before.text.startswith("which restaurant")
 
 
 async def test_who_is_named_is_heard_before_who_talks_to_them(memory: Service, clock: Clock) -> None:

@@ -300,7 +300,7 @@ class _Worker:
                 header, _ = await _frame(process)
             hello = {name: _info(told) for name, told in header.items()}
         except asyncio.IncompleteReadError:
-            # Without AVX2 the processor stops it with an illegal instruction, signal 4.
+            # A library built for newer processors ends by an illegal instruction, signal 4; a lack of memory by 9.
             raise _unavailable(f"{_fate(await process.wait())}; this processor can't run it") from None
         except BaseException as error:
             process.kill()

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.recall.embed import EmbedderUnavailable, Tokens, normalised
-from memory.recall.embedders.bert import BLOCK, SIZE, Bert, Blocks, Floats, mapped
+from memory.recall.embedders.bert import BLOCK, SIZE, Bert, Blocks, Floats, mapped, put_down
 from memory.recall.embedders.onnx import tensors
 from memory.text import words
 
@@ -174,8 +174,9 @@ def _load() -> tuple[Bert, Any, _Weights]:
         content = mapped(path, _SHA256)
         if content is None:
             raise _unavailable(f"{path} is not the model that this Remora knows")
-        weights = _Weights(content)
+        weights = _Weights(memoryview(content))
         bert = Bert(weights)
+        put_down(content)
         pieces = _VOCABULARY.read_text(encoding="utf-8").splitlines()
     except ImportError as exc:
         raise _unavailable(f"{exc.name or exc} can't be loaded") from exc
