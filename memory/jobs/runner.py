@@ -175,8 +175,6 @@ def _latest(reader: Reader) -> list[RunProgress]:
 
 
 class _RolledBack(Exception):
-    """Carries a preview's changes out of the transaction that is rolled back."""
-
     def __init__(self, changes: list[Change]) -> None:
         self.changes = changes
 
@@ -289,7 +287,6 @@ class Jobs:
 
     @in_read
     def newest(self, reader: Reader, *, limit: int) -> list[RunProgress]:
-        """Returns the newest runs of all agents of this store, newest first, as figures only."""
         return [
             RunProgress(run=run, done=done, of=of)
             for run in runs.newest(reader, limit=limit)
@@ -411,7 +408,6 @@ class Jobs:
         return _End(state="failed", error=_code(failures[0])) if failures else _End(state="done", error=None)
 
     async def _go_through(self, run: Run, work: Job, failures: list[Exception]) -> None:
-        """Does the rest of a run, owner by owner. Adds the errors to `failures`."""
         night = self._night(run.agent_id, run.period[:10])
         owners = await self._database.read(lambda reader: work.owners(reader, night))
         await self._database.write(lambda tx: runs.add_items(tx, run.id, owners))
@@ -590,7 +586,6 @@ async def _failure(act: Awaitable[None], **where: object) -> list[Exception]:
 
 
 def _is_silent(exc: Exception) -> bool:
-    """Returns whether a model gave no answer at all."""
     return isinstance(exc, ModelFailed | TimeoutError) and not isinstance(exc, RequestRefused)
 
 
@@ -605,7 +600,6 @@ def _known(figures: Mapping[str, int]) -> Mapping[str, int]:
 
 
 def _record(reader: Reader, run_id: int, owner_id: int) -> Journal:
-    """Returns the journal of a run's changes so far to an owner's rows."""
     item = runs.item(reader, run_id, owner_id)
     return Journal() if item is None or item.undo is None else Journal.from_json(item.undo)
 
@@ -666,7 +660,6 @@ def _changes(reader: Reader, scope: Scope, done: Journal) -> list[Change]:
 
 
 def _what(changed: Mapping[str, tuple[object, object]]) -> What:
-    """Returns the most telling change of a row."""
     if "archived_at" in changed:
         return "back" if changed["archived_at"][1] is None else "archived"
     if changed.get("superseded_by", (None, None))[1] is not None:

@@ -89,7 +89,6 @@ def begin(tx: Transaction, job: str, agent_id: int, period: str, *, now: int) ->
 
 
 def renew(tx: Transaction, run_id: int, *, now: int) -> None:
-    """Renews the lease of a run that is still at work."""
     tx.run("update job_runs set lease_until = ? where id = ?", (now + LEASE_MS, run_id))
 
 
@@ -146,7 +145,6 @@ def add_items(tx: Transaction, run_id: int, owner_ids: Sequence[int]) -> None:
 
 
 def open_items(reader: Reader, run_id: int) -> list[int]:
-    """Returns the owners whose rows a run still has to go through, failed ones included."""
     return reader.ids(
         "select owner_id from job_items where run_id = ? and state in ('pending', 'failed') order by owner_id",
         (run_id,),
@@ -177,13 +175,11 @@ def end_item(
 
 
 def is_undone(reader: Reader, run_id: int, owner_id: int) -> bool:
-    """Returns whether the effect of a run on an owner's rows was undone."""
     row = reader.one("select state from job_items where run_id = ? and owner_id = ?", (run_id, owner_id))
     return row is not None and row["state"] == "undone"
 
 
 def drop_idle(tx: Transaction, run_id: int, owner_id: int) -> None:
-    """Deletes the item of an owner in whose rows the run had nothing to do."""
     tx.run(
         "delete from job_items where run_id = ? and owner_id = ? and undo is null and counts = '{}'", (run_id, owner_id)
     )
@@ -216,13 +212,11 @@ def unfinished(reader: Reader, agent_id: int, *, now: int) -> list[Run]:
 
 
 def newest(reader: Reader, *, limit: int) -> list[Run]:
-    """Returns the newest runs, newest first."""
     rows = reader.all(_RUN + " order by r.started_at desc, r.id desc limit ?", (limit,))
     return [_run(row) for row in rows]
 
 
 def latest(reader: Reader) -> list[Run]:
-    """Returns the newest run of each job and agent."""
     rows = reader.all(_RUN + " where r.id in (select max(id) from job_runs group by job, agent_id) order by r.id")
     return [_run(row) for row in rows]
 

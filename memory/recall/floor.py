@@ -71,7 +71,6 @@ def _has(hits: Sequence[Hit], part: str) -> bool:
 
 
 def _tells(hit: Hit, *, of_bot: bool) -> bool:
-    """Returns whether a message says anything, other than in questions."""
     assert hit.passage is not None
     message = hit.passage.message
     if message.role == "assistant" and not of_bot:
@@ -80,7 +79,6 @@ def _tells(hit: Hit, *, of_bot: bool) -> bool:
 
 
 def _asks_for_answers(question: str) -> bool:
-    """Returns whether a question asks what the bot said before."""
     return _answers().search(question) is not None
 
 

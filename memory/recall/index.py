@@ -102,7 +102,6 @@ class Mending:
             self._task = asyncio.create_task(self._mend())
 
     async def done(self) -> None:
-        """Waits until no mending is under way."""
         if self._task is not None:
             await asyncio.wait({self._task})
 
@@ -295,7 +294,6 @@ def _found(reader: Reader, docs: Collection[int]) -> dict[int, _Found]:
 
 
 def _holding(reader: Reader, scope: Scope, terms: Sequence[str], *, limit: int) -> list[Candidate]:
-    """Returns matches in the order of their documents."""
     found = [_matched(row) for row in postings.matching(reader, scope, terms, limit=limit)]
     return sorted(found, key=lambda one: one.doc)
 
@@ -334,7 +332,6 @@ def _make_some(tx: Transaction) -> int:
 
 
 def _percent(reader: Reader) -> int:
-    """Returns the progress of the build in percent, by document numbers."""
     return min(100, 100 * (_upto(reader) or 0) // max(documents.highest(reader), 1))
 
 

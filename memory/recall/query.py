@@ -78,7 +78,6 @@ class Query:
     documents: int = 0
 
     def passes(self, doc: int) -> bool:
-        """Returns whether a document may answer."""
         return doc not in self.besides and (self.only is None or doc in self.only)
 
     @property
@@ -108,7 +107,6 @@ def taken_apart(text: str, *, today: date, timezone: str, besides: Set[int]) -> 
 
 
 def names_self(text: str) -> bool:
-    """Returns whether people mean themselves in a text."""
     return _SELF.search(text.casefold()) is not None
 
 
@@ -147,7 +145,6 @@ def _asks_more(text: str, named: Sequence[Span]) -> bool:
 
 @cache
 def _saying(language: str) -> frozenset[str]:
-    """Returns the words with which people ask what was talked about in general."""
     return frozenset(words.tokens(languages.part(language, "language")["saying"]))
 
 

@@ -284,7 +284,6 @@ def _share(values: Floats) -> Floats:
 
 
 def _with_none(values: Floats) -> Floats:
-    """Appends a row of zeros, for missing neighbours."""
     return np.concatenate([values, np.zeros((1, *values.shape[1:]))])
 
 

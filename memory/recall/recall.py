@@ -55,7 +55,6 @@ class Budget:
     manner: bool = True
 
     def takes(self, memory: Memory) -> bool:
-        """Returns whether a memory may enter at all."""
         is_manner = memory.kind in ("directive", "style")
         if memory.unsure and (is_manner or memory.category == "instruction"):
             return False
@@ -106,7 +105,6 @@ class Recall:
 
 
 def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Callable[[str], int]) -> Snapshot:
-    """Takes a snapshot of profile, directive and known facts, as many as the budget allows."""
     slots = [memory for memory in profile.read(reader, scope) if budget.takes(memory)]
     made_of = {slot.id: {one.id for one in lineage.parents(reader, scope, slot.id)} for slot in slots}
     summed = frozenset[int]().union(*(made_of[slot.id] for slot in slots if slot.kind == "directive"))
@@ -213,7 +211,6 @@ class _Placing:
         self._likeness = Jaccard()
 
     def is_known(self, hit: Hit) -> bool:
-        """Returns whether the prompt holds a hit anyway."""
         said_in = self._sources[hit.memory.id] if hit.memory else {hit.passage.message.id} if hit.passage else set()
         there = hit.memory is not None and hit.memory.id in self._there
         return there or bool(said_in and said_in <= self._in_window)
@@ -279,7 +276,6 @@ def _latest_reflection(hits: Sequence[Hit]) -> int | None:
 
 
 def _summary(memory: Memory, tokens: int, count_tokens: Callable[[str], int]) -> str:
-    """Returns as many of a reflection's first sentences as fit."""
     return beginning(memory.value, lambda text: count_tokens(memory.key) + count_tokens(text) <= tokens)
 
 
@@ -289,7 +285,6 @@ def _as_of(memory: Memory, moment: int) -> Memory:
 
 
 def _item(hit: Hit, query: str, terms: Sequence[str], assistant: str) -> Recalled:
-    """Returns a hit that is not placed yet."""
     return Recalled(
         memory=hit.memory,
         passage=hit.passage,

@@ -45,8 +45,10 @@ log = structlog.get_logger(__name__)
 _OVER_FETCH = 8
 #: Seconds that embedding a question may take.
 _MEANING_SECONDS = 1.5
-#: Documents nearest in meaning that join the candidates.
-_NEAREST = 400
+#: Documents nearest in meaning that join the candidates: this share of all, and the least and most of them. On LoCoMo a
+#: half and a quarter find as much as all (docs/design/benchmarks.md).
+_NEAREST_SHARE = 1 / 3
+_FEWEST_NEAREST, _MOST_NEAREST = 50, 400
 #: Best candidates by words and vectors that late interaction scores; a hundred would do (docs/design/benchmarks.md).
 _LOOKED_AT_CLOSELY = 300
 #: Matches that are scored with their neighbours. If there are more, these are the best by their own words.
@@ -279,7 +281,6 @@ def _unranked(asked: _Asked) -> int:
 
 
 def _only(asked: _Asked, hits: Sequence[Hit]) -> list[Hit]:
-    """Returns the first hits that meet the filters."""
     only = asked.query.only
     return [hit for hit in hits if only is None or hit.doc in only][: asked.limit]
 
@@ -303,10 +304,10 @@ def _ranked(reader: Reader, asked: _Asked) -> list[Ranked]:
 
 
 def _near_in_meaning(reader: Reader, asked: _Asked, part: SubQuestion) -> dict[int, float]:
-    """Returns the documents whose vectors are nearest to the question's, with their cosines."""
     if asked.vectors is None or part.meaning is None:
         return {}
-    return dict(asked.vectors.nearest(reader, asked.scope.partitions, part.meaning.vector, _NEAREST))
+    most = min(max(int(asked.query.documents * _NEAREST_SHARE), _FEWEST_NEAREST), _MOST_NEAREST)
+    return dict(asked.vectors.nearest(reader, asked.scope.partitions, part.meaning.vector, most))
 
 
 def _candidates(reader: Reader, asked: _Asked, near: Set[int]) -> tuple[list[Candidate], Statistics]:
@@ -340,7 +341,6 @@ def _candidates(reader: Reader, asked: _Asked, near: Set[int]) -> tuple[list[Can
 
 
 def _add(reader: Reader, scope: Scope, found: dict[int, Candidate], docs: Sequence[int], usual_length: float) -> None:
-    """Adds documents that share no word with the question."""
     rows = [documents.row_id(doc) for doc in docs if not documents.is_message(doc)]
     for memory in memories.by_ids(reader, scope, rows):
         doc = documents.of_memory(memory.id)

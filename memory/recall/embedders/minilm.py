@@ -80,8 +80,6 @@ class MiniLM:
 
 
 class _Weights:
-    """The model's file, read where it is used, as `ModelWeights` by name."""
-
     layers = 6
 
     def __init__(self, content: memoryview) -> None:
@@ -108,7 +106,6 @@ class _Weights:
         return Blocks(unsigned.reshape(outputs, inputs // BLOCK, BLOCK), np.repeat(scales, inputs // BLOCK))
 
     def rows(self, ids: Sequence[int]) -> Floats:
-        """Returns the sums of the embeddings of tokens that follow each other."""
         rows: Floats = self._words[ids] * self._scales[ids] + self._places[: len(ids)]
         return rows
 
@@ -160,7 +157,6 @@ def _units(text: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[str, boo
 
 
 def _joins(text: str, before: tuple[int, int], piece: tuple[int, int]) -> bool:
-    """Returns whether two pieces that touch belong to one word."""
     return all(text[start:end] in _APOSTROPHES or text[start:end].isalnum() for start, end in (before, piece))
 
 

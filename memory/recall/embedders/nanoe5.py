@@ -115,7 +115,6 @@ class _File:
         return Blocks(pairs.reshape(outputs, -1, BLOCK // 2), scales)
 
     def rows(self, name: str, numbers: Sequence[int]) -> Floats:
-        """Returns rows of a table as floats."""
         rows = self._blocks(name).reshape(-1, SIZE // BLOCK, _BLOCK_BYTES)[numbers]
         weights, scales = _unfolded(rows.reshape(-1, _BLOCK_BYTES))
         return ((weights.astype(np.float32) - 8) * scales[:, np.newaxis]).reshape(len(numbers), SIZE)
@@ -135,7 +134,6 @@ class _File:
 
 
 def _unfolded(blocks: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], Floats]:
-    """Returns the weights of each block, a byte each, and its scale."""
     folded = blocks[:, 2:]
     # The low halves of the bytes are the first sixteen weights.
     return np.concatenate([folded & np.uint8(15), folded >> np.uint8(4)], axis=1), blocks[:, :2].copy().view("<f2")[

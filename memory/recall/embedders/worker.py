@@ -110,7 +110,6 @@ def write(stream: BinaryIO, header: Mapping[str, object], raw: bytes = b"") -> N
 
 
 def read(stream: BinaryIO) -> dict[str, Any] | None:
-    """Returns the header of the next frame, None at the end."""
     head = stream.read(HEAD.size)
     if len(head) < HEAD.size:
         return None
