@@ -29,7 +29,7 @@ from memory.jobs import compare, comparisons, compress, decay, enrich, journal, 
 from memory.jobs.base import FIGURES, Job, Night, Step, night_of
 from memory.jobs.comparisons import Why
 from memory.jobs.journal import Journal
-from memory.jobs.runs import OwnerResult, Run
+from memory.jobs.runs import OwnerResult, Run, RunEnd
 from memory.learn.agents import Agents
 from memory.learn.answer import Unreadable
 from memory.learn.learner import Learner
@@ -104,15 +104,6 @@ class NoUndo(MemoryFault):
     """A run has nothing that can be undone in this scope."""
 
     code = "no_undo"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _End:
-    """The end of a run. A skipped run resumes at `again`, in milliseconds UTC."""
-
-    state: runs.State
-    error: str | None
-    again: int | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -243,19 +234,8 @@ class Jobs:
         which the job works. Any error is recorded as the run's failure. Raises `StorageError` if the record can't be
         kept.
         """
-        agent_id, work = self._agents.ids[agent], self._table[job]
-        run = await self._database.write(lambda tx: runs.begin(tx, job, agent_id, period, now=self._now()))
-        if run is None:
-            return None
-        log.info("job.begun", job=job, agent=agent, period=period, attempt=run.attempts)
-        async with self._put_down(run):
-            ended = await self._ended(run, work)
-            await self._database.write(
-                lambda tx: runs.finish(tx, run.id, ended.state, error=ended.error, now=self._now(), again=ended.again)
-            )
-        done = await self._database.read(lambda reader: runs.of_id(reader, run.id))
-        log.info("job.ended", job=job, agent=agent, period=period, state=ended.state, error=ended.error, **done.counts)
-        return done
+        work = self._table[job]
+        return await self._recorded(agent, job, period, lambda run: self._ended(run, work))
 
     async def once(
         self, agent: str, job: str, period: str, act: Callable[[], Awaitable[Mapping[str, int]]]
@@ -265,25 +245,33 @@ class Jobs:
         `act` returns its work in figures. An error in it is recorded as the run's failure. Raises `StorageError` if the
         record can't be kept.
         """
-        agent_id = self._agents.ids[agent]
-        run = await self._database.write(lambda tx: runs.begin(tx, job, agent_id, period, now=self._now()))
+
+        async def ended(_run: Run) -> RunEnd:
+            figures: dict[str, int] = {}
+
+            async def acted() -> None:
+                figures.update(_known(await act()))
+
+            failures = await _failure(acted(), job=job)
+            return RunEnd("failed", _code(failures[0])) if failures else RunEnd("done", figures=figures)
+
+        return await self._recorded(agent, job, period, ended)
+
+    async def _recorded(
+        self, agent: str, job: str, period: str, work: Callable[[Run], Awaitable[RunEnd]]
+    ) -> Run | None:
+        """Records the run of a job, which `work` does. Returns None if it is not to be run now."""
+        agent_id, now = self._agents.ids[agent], self._now()
+        run = await self._database.write(lambda tx: runs.begin(tx, job, agent_id, period, now=now))
         if run is None:
             return None
         log.info("job.begun", job=job, agent=agent, period=period, attempt=run.attempts)
-        figures: dict[str, int] = {}
-
-        async def acted() -> None:
-            figures.update(_known(await act()))
-
         async with self._put_down(run):
-            error = next(map(_code, await _failure(acted(), job=job)), None)
-            await self._database.write(
-                lambda tx: runs.finish(
-                    tx, run.id, "failed" if error else "done", error=error, now=self._now(), figures=figures
-                )
-            )
-        log.info("job.ended", job=job, agent=agent, period=period, error=error, **figures)
-        return await self._database.read(lambda reader: runs.of_id(reader, run.id))
+            end = await work(run)
+            await self._database.write(lambda tx: runs.finish(tx, run.id, end, now=self._now()))
+        done = await self._database.read(lambda reader: runs.of_id(reader, run.id))
+        log.info("job.ended", job=job, agent=agent, period=period, state=end.state, error=end.error, **done.counts)
+        return done
 
     @in_read
     def newest(self, reader: Reader, *, limit: int) -> list[RunProgress]:
@@ -395,7 +383,7 @@ class Jobs:
                 await self._database.write(lambda tx: runs.put_down(tx, run.id))
             raise
 
-    async def _ended(self, run: Run, work: Job) -> _End:
+    async def _ended(self, run: Run, work: Job) -> RunEnd:
         """Does the rest of a run. Raises nothing except when it is cancelled."""
         failures: list[Exception] = []
         if work.flushes:
@@ -404,8 +392,8 @@ class Jobs:
         failures += await _failure(self._go_through(run, work, failures), job=run.job)
         for one in failures:
             if isinstance(one, BudgetSpent):
-                return _End(state="skipped", error=one.code, again=one.until)
-        return _End(state="failed", error=_code(failures[0])) if failures else _End(state="done", error=None)
+                return RunEnd("skipped", one.code, one.until)
+        return RunEnd("failed", _code(failures[0])) if failures else RunEnd("done")
 
     async def _go_through(self, run: Run, work: Job, failures: list[Exception]) -> None:
         night = self._night(run.agent_id, run.period[:10])

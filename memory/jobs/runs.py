@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from memory.scope import Scope
@@ -107,23 +107,23 @@ def put_down(tx: Transaction, run_id: int) -> None:
     tx.run("update job_runs set lease_until = 0, attempts = attempts - 1 where id = ? and state = 'running'", (run_id,))
 
 
-def finish(
-    tx: Transaction,
-    run_id: int,
-    state: State,
-    *,
-    error: str | None,
-    now: int,
-    figures: Mapping[str, int] | None = None,
-    again: int | None = None,
-) -> None:
-    """Ends a run with the sum of its items' figures, plus `figures` if it has others.
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """The end of a run, whose work has `figures` beside those of its items.
 
     A failed run is tried again after the next of `WAITS_MS`, if any is left; a skipped one at `again`, in milliseconds
     UTC.
     """
+
+    state: State
+    error: str | None = None
+    again: int | None = None
+    figures: Mapping[str, int] = field(default_factory=dict)
+
+
+def finish(tx: Transaction, run_id: int, end: RunEnd, *, now: int) -> None:
     run = of_id(tx, run_id)
-    counts: dict[str, int] = dict(figures or {})
+    counts = dict(end.figures)
     for row in tx.all("select counts from job_items where run_id = ?", (run_id,)):
         for name, count in json.loads(row["counts"]).items():
             counts[name] = counts.get(name, 0) + count
@@ -131,7 +131,7 @@ def finish(
     tx.run(
         "update job_runs set state = ?, error = ?, result = ?, finished_at = ?, lease_until = null, not_before = ?"
         " where id = ?",
-        (state, error, json.dumps(counts), now, now + wait if again is None else again, run_id),
+        (end.state, end.error, json.dumps(counts), now, now + wait if end.again is None else end.again, run_id),
     )
 
 

@@ -306,7 +306,7 @@ def _ranked(reader: Reader, asked: _Asked) -> list[Ranked]:
 def _near_in_meaning(reader: Reader, asked: _Asked, part: SubQuestion) -> dict[int, float]:
     if asked.vectors is None or part.meaning is None:
         return {}
-    most = min(max(int(asked.query.documents * _NEAREST_SHARE), _FEWEST_NEAREST), _MOST_NEAREST)
+    most = min(max(int(asked.query.documents * _NEAREST_SHARE), _FEWEST_NEAREST, asked.limit), _MOST_NEAREST)
     return dict(asked.vectors.nearest(reader, asked.scope.partitions, part.meaning.vector, most))
 
 
