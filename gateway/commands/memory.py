@@ -25,12 +25,13 @@ from memory.store.memories import Memory
 
 #: The id of a memory, as it is shown.
 _ID = re.compile(r"m_[a-z0-9]{4,12}")
+#: The beginning of the mark in the place of a secret.
+_MASK = "[secret: "
 #: The words after `/memory export` that ask for all messages, too.
 _TRANSCRIPT = frozenset({"transcript", "all", "原话", "全部"})
 
 
 async def look(call: Call) -> None:
-    """Answers /memory; the first word names the action."""
     action, _, rest = call.arguments.partition(" ")
     named = action.lower()
     if named.isdecimal():
@@ -54,7 +55,6 @@ async def _lacks(call: Call, *hints: str) -> None:
 
 
 def usage_of(action: str) -> str:
-    """Returns the syntax of one action."""
     return f"/memory {action} {_ACTIONS[action][1]}".rstrip()
 
 
@@ -118,7 +118,6 @@ def _may_change(edits: Edits, short_id: str) -> bool:
 
 
 async def remember(call: Call) -> None:
-    """Answers /remember: keeps the person's statement, even where nothing is learned otherwise."""
     if not call.arguments:
         await call.say(call.usage_line())
     else:
@@ -126,7 +125,6 @@ async def remember(call: Call) -> None:
 
 
 async def keep(call: Call, text: str, *, key: str | None = None) -> None:
-    """Keeps a statement, under a key or as its words are read, and says what is saved."""
     if not call.agent.spec.memory.enabled:
         await call.say(call.texts("memory.off"))
         return
@@ -136,13 +134,13 @@ async def keep(call: Call, text: str, *, key: str | None = None) -> None:
             kept: list[Memory] = typed(edits, "remember", text=text, key=key)
         except NothingKept:
             return call.texts("remember.nothing")
-        return "\n".join(call.texts("remember.done", id=memory.short_id, said=_said(call, memory)) for memory in kept)
+        saved = [call.texts("remember.done", id=memory.short_id, said=_said(call, memory)) for memory in kept]
+        return "\n".join([*saved, *_masked(call, text)])
 
     await call.do(act)
 
 
 async def correct(call: Call) -> None:
-    """Answers /correct and /memory edit."""
     short_id, _, value = call.arguments.partition(" ")
     value = value.strip()
     if not short_id:
@@ -158,15 +156,17 @@ async def correct(call: Call) -> None:
             return call.refusal(short_id, exc)
         if old is new:
             return call.texts("correct.same", id=short_id)
-        return call.texts(
-            "correct.done",
-            new=_said(call, new),
-            new_id=new.short_id,
-            old=_said(call, old),
-            old_id=old.short_id,
+        done = call.texts(
+            "correct.done", new=_said(call, new), new_id=new.short_id, old=_said(call, old), old_id=old.short_id
         )
+        return "\n".join([done, *_masked(call, value)])
 
     await call.do(act)
+
+
+def _masked(call: Call, text: str) -> list[str]:
+    """Returns a line saying that secrets in a text were masked before it was kept; none if it held none."""
+    return [call.texts("remember.masked")] if _MASK in text else []
 
 
 def _asked_for(call: Call, edits: Edits, short_id: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from channels.base import CommandSpec, Form, Inbound, Option, Suggestion
+from channels.base import CommandSpec, Inbound, Option, Suggestion
 from gateway.actions.memory import FORGET, syntax
 from gateway.commands import (
     admin,
@@ -43,37 +43,23 @@ from memory.chat.outside_calls import CALL
 from memory.context import Context
 from memory.service import Service
 from memory.store.questions import Question
+from memory.text.words import fold
 
-__all__ = [
-    "TABLE",
-    "Call",
-    "Command",
-    "answer",
-    "bare_code",
-    "explained",
-    "find",
-    "form",
-    "given",
-    "parse",
-    "press",
-    "run",
-    "specs",
-    "suggestions",
-    "told_before",
-    "unknown",
-]
-
-_COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:\s+([\s\S]*))?", re.ASCII | re.IGNORECASE)
+#: A slash and a word of any script, whose accents may be characters of their own. Only some in ASCII are commands.
+_COMMAND = re.compile(r"/([^\W\d_][\w\u0300-\u036f\u3099\u309a]{0,31})(?:\s+([\s\S]*))?")
 
 
 def parse(text: str) -> tuple[str, str] | None:
-    """Returns ("name", "arguments") when `text` is a command, else None. A path like /usr/bin is no command."""
+    """Returns ("name", "arguments") when `text` is a command, else None. A path like /usr/bin is no command.
+
+    A name with letters that look like those of a command, such as the Kelvin sign, is another name.
+    """
     match = _COMMAND.fullmatch(text.strip())
     if match is None:
         return None
     if code_in(text) is not None:
         return ("start", "")  # a pairing code from a person already let in, perhaps by this very code
-    return match[1].lower(), (match[2] or "").strip()
+    return match[1].lower() if match[1].isascii() else match[1], (match[2] or "").strip()
 
 
 def given(inbound: Inbound) -> tuple[str, str] | None:
@@ -123,14 +109,19 @@ def _translated(key: str) -> Mapping[str, str]:
 
 
 def unknown(name: str, texts: Texts) -> str:
-    """Returns the answer to a command that does not exist; it names the nearest command that everybody may use."""
-    near = difflib.get_close_matches(name, [command.name for command in TABLE if not command.admin], n=1)
-    hint = texts("command.hint", name=near[0]) if near else ""
+    """Returns the answer to a command that does not exist; it names the nearest command that everybody may use.
+
+    People type what they want in their own words, such as /vergessen, which the catalogue lists for each language.
+    """
+    words = dict(word.split(":") for word in texts("command.words").split())
+    meant = {fold(word): command for word, command in words.items()}
+    meant |= {command.name: command.name for command in TABLE if not command.admin}
+    near = difflib.get_close_matches(fold(name), meant, n=1)
+    hint = texts("command.hint", name=meant[near[0]]) if near else ""
     return texts("command.unknown", name=name, hint=hint)
 
 
 async def run(call: Call, name: str) -> None:
-    """Answers the command called `name`."""
     command = find(name)
     if command is None or (command.admin and not call.admin):
         await call.say(unknown(name, call.texts))
@@ -163,18 +154,11 @@ async def suggestions(
     return await suggest.completions(store, context, texts, name, typed, arguments)
 
 
-async def form(store: Service, context: Context, texts: Texts, name: str, arguments: str) -> Form | None:
-    """Returns the form for a command that lacks its last argument; None if the command itself has the answer."""
-    return await suggest.form(store, context, texts, name, arguments)
-
-
 async def press(call: Call, data: str) -> bool:
-    """Handles a button that belongs to no question; False when the button is for something else."""
     return await reminders.press(call, data) or await listing.press(call, data)
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
-    """Acts on the answer to a stored question; if the answer may mean something else, asks for the exact word."""
     act = _ANSWERS.get(question.purpose)
     if taken in (questions.UNSURE, questions.UNCLEAR):
         await _ask_again(call, question, taken)
@@ -195,11 +179,6 @@ async def _ask_again(call: Call, question: Question, taken: str) -> None:
         return Asking(text=call.texts(f"answer.{taken}", choices=words), buttons=again)
 
     await call.do(act)
-
-
-async def bare_code(call: Call) -> bool:
-    """Takes a message that holds only a code that links accounts; False when the message is ordinary talk."""
-    return await people.bare_code(call)
 
 
 async def told_before(call: Call) -> bool:
@@ -225,8 +204,6 @@ async def _help(call: Call) -> None:
 
 
 def explained(texts: Texts, command: Command, action: str) -> str:
-    """Returns the help for a command, or for one of its actions."""
-
     def line(each: str) -> str:
         return f"{memory.usage_of(each)} – {texts(f'action.{each}')}"
 
@@ -334,6 +311,10 @@ TABLE: tuple[Command, ...] = (
 )  # fmt: skip
 
 _BY_NAME = {command.name: command for command in TABLE}
+
+# What the rest of the gateway needs of single commands.
+form = suggest.form
+bare_code = people.bare_code
 
 #: Handlers of the answers to questions, by the question's purpose.
 _ANSWERS: Mapping[str, Callable[[Call, Question, str], Awaitable[None]]] = {

@@ -12,7 +12,7 @@ from channels.base import Button, Capabilities, Channel, Inbound, Outbound, Plac
 from channels.ids import NUMERIC
 from gateway.actions.memory import FORGET
 from gateway.commands import pages, table
-from gateway.commands.table import Call
+from gateway.commands.call import Call
 from gateway.pipeline.questions import buttons, is_alone
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster
