@@ -98,7 +98,7 @@ def release(tx: Transaction, *, now: int) -> None:
     A run that has been in progress at the end of as many processes as there are tries has failed.
     """
     for row in tx.all("select id from job_runs where state = 'running' and attempts > ?", (len(WAITS_MS),)):
-        finish(tx, row["id"], "failed", error=BROKEN_OFF, now=now)
+        finish(tx, row["id"], RunEnd("failed", BROKEN_OFF), now=now)
     tx.run("update job_runs set lease_until = 0 where state = 'running'")
 
 
