@@ -17,7 +17,7 @@ from functools import cache
 from typing import Final
 
 import languages
-from memory.recall.gate import should_search
+from memory.recall.query import should_search
 from memory.recall.search import Hit
 from memory.text.sentences import parts
 
