@@ -36,6 +36,7 @@ _PRODUCTS = 200_000
 
 #: The number of messages on either side that lend their words and share their likeness.
 REACH = 2
+_OFFSETS = tuple(offset for offset in range(-REACH, REACH + 1) if offset)
 #: The number of best messages of a sitting whose mean stands for the sitting.
 _SITTING_BEST = 3
 
@@ -201,15 +202,13 @@ def _neighbours(candidates: Sequence[Candidate]) -> NDArray[np.intp]:
 
     A missing neighbour is given as the number of candidates, so that one row added at the end serves for all of these.
     """
-    offsets = [offset for offset in range(-REACH, REACH + 1) if offset]
-    near = np.full((len(candidates), len(offsets)), len(candidates))
-    sittings: defaultdict[tuple[int, int], dict[int, int]] = defaultdict(dict)
-    for i, c in enumerate(candidates):
-        if c.spot is not None:
-            sittings[c.spot.session_id, c.spot.sitting][c.spot.nth] = i
-    for position in sittings.values():
-        for nth, i in position.items():
-            near[i] = [position.get(nth + offset, len(candidates)) for offset in offsets]
+    places = {
+        (c.spot.session_id, c.spot.sitting, c.spot.nth): i for i, c in enumerate(candidates) if c.spot is not None
+    }
+    none = len(candidates)
+    near = np.full((none, 2 * REACH), none)
+    for (session_id, sitting, nth), i in places.items():
+        near[i] = [places.get((session_id, sitting, nth + offset), none) for offset in _OFFSETS]
     return near
 
 
@@ -268,9 +267,9 @@ def _by_sitting(candidates: Sequence[Candidate], base: Floats) -> Floats:
     """Scores the sitting of each candidate by the mean of its best few. A memory is a sitting of its own."""
     groups: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for i, c in enumerate(candidates):
-        groups[(c.spot.session_id, c.spot.sitting) if c.spot is not None else (-1, i)].append(i)
-    values = base.tolist()
-    worth = np.zeros(len(candidates))
+        if c.spot is not None:
+            groups[c.spot.session_id, c.spot.sitting].append(i)
+    values, worth = base.tolist(), base.copy()
     for members in groups.values():
         best = sorted((values[i] for i in members), reverse=True)[:_SITTING_BEST]
         worth[members] = sum(best) / len(best)
