@@ -163,17 +163,21 @@ def containing(reader: Reader, scope: Scope, words: Sequence[str], *, limit: int
 def said_last(reader: Reader, scope: Scope, *, limit: int) -> list[Message]:
     """Returns the latest messages of the scope's speaker, newest first."""
     within = scope.owned("m")
-    rows = reader.all(
-        f"select {history.COLUMNS} from messages m where m.author_id in (select value from json_each(?))"
-        f" and m.role = 'user' and {_FINDABLE} and {within.sql} order by m.id desc limit ?",
-        (scope.speakers, *within.parameters, limit),
-    )
-    return [history.message(row) for row in rows]
+    # One by one, so that the index of authors gives the latest: of several together, all messages would be sorted.
+    rows = [
+        row
+        for author_id in scope.speakers
+        for row in reader.all(
+            f"select {history.COLUMNS} from messages m where m.author_id = ? and m.role = 'user' and {_FINDABLE}"
+            f" and {within.sql} order by m.id desc limit ?",
+            (author_id, *within.parameters, limit),
+        )
+    ]
+    return sorted(map(history.message, rows), key=lambda message: -message.id)[:limit]
 
 
 @walled
 def count(reader: Reader, scope: Scope) -> int:
-    """Returns the number of messages that this scope can find."""
     within = scope.owned("m")
     row = reader.one(f"select count(*) as n from messages m where {_FINDABLE} and {within.sql}", within.parameters)
     assert row is not None
