@@ -28,7 +28,7 @@ _FENCE: Final = 60
 class MemoryLine:
     """A memory as the model reads it. `note` adds what else must be known: "until 3 May 2026".
 
-    Without an `id` it is a quotation, which no tool can change.
+    The `id` is that of a memory (m_…) or of a message (s_…); without one no tool can change it.
     """
 
     text: str

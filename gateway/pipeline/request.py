@@ -553,8 +553,9 @@ class TurnRequest:
         assert item.passage is not None
         message = item.passage.message
         by = self.served.spec.name if message.author_id is None else names.get(message.author_id, message.author_name)
-        # The line has no id: a passage can't be corrected by id.
+        # By its id a person's message can be forgotten; nothing else can be done to it.
         return MemoryLine(
+            id="" if message.author_id is None else f"s_{message.id}",
             text=f"{by} said: “{item.shown}”",
             date=self._date(message.said_at),
             note="no longer true" if item.passage.outdated else "",

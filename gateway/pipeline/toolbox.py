@@ -33,6 +33,7 @@ from gateway.actions.memory import (
     OneEntity,
     OneMemory,
     SearchMemory,
+    ToForget,
 )
 from gateway.internet.tools import FETCH, FetchArguments, WebTools
 from gateway.pipeline.questions import DO
@@ -53,7 +54,6 @@ from memory.service import Service
 from memory.store.entities import Entity
 from memory.store.history import Message
 from memory.store.memories import Memory
-from memory.store.questions import Question
 from memory.text.times.phrases import Reading
 
 #: The longest arguments that a person is asked about, in characters: nobody agrees to what they can't read.
@@ -278,10 +278,10 @@ class Toolbox:
             return f"Nothing changed: {given.id} says just that."
         return f"Corrected: {_said(new)} [{new.short_id}], instead of {_said(old)}."
 
-    def _asked(self, _given: OneMemory, question: tuple[Question, Memory]) -> str:
-        memory = question[1]
-        said = phrases.tell(memory, self.turn.context, language=self.texts.language)
-        return _ASKED + self.texts("forget.one", id=memory.short_id, said=said)
+    def _asked(self, given: OneMemory, asked: ToForget) -> str:
+        context, language = self.turn.context, self.texts.language
+        said = asked.words if asked.memory is None else phrases.tell(asked.memory, context, language=language)
+        return _ASKED + self.texts("forget.one", id=given.id, said=said)
 
     async def reminders(self, n: int, i: int, arguments: RemindersArguments) -> str:
         if arguments.action == "list":
