@@ -194,9 +194,11 @@ class Gauge:
             # The ratios shown by refusals before the first answer.
             self._reported[self._answered].extend(self._reported.pop("", ()))
         self._contexts = [min(n, int(m * _REGROWN)) for n, m in zip(self._known, self._contexts, strict=True)]
-        estimated, read = size(request, self.count), completion.usage.input_tokens
-        fresh = self._fresh(request)
-        if estimated < _TELLING or not read or completion.usage.estimated:
+        read = completion.usage.input_tokens
+        if not read or completion.usage.estimated:
+            return
+        estimated, fresh = size(request, self.count), self._fresh(request)
+        if estimated < _TELLING:
             return
         if any(message.pictures for message in request.messages):
             return  # what a picture takes is only guessed
