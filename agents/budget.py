@@ -288,12 +288,10 @@ class Gauge:
 
 
 def size(request: Request, count: Count) -> int:
-    """Returns the estimated tokens of a request, without its answer."""
     return sum(message_size(message, count) for message in request.messages) + tools_size(request.tools, count)
 
 
 def message_size(message: ChatMessage, count: Count) -> int:
-    """Returns the estimated tokens of a message."""
     calls = sum(count(call.name + call.arguments) for call in message.tool_calls)
     calls += 0 if message.opaque is None else count(message.opaque.text)
     return PER_MESSAGE + count(message.content) + calls + PER_PICTURE * len(message.pictures)
@@ -319,7 +317,6 @@ def lighter(traffic: Sequence[ChatMessage], tokens: int, count: Count) -> tuple[
 
 
 def affordable(tools: Sequence[ToolSpec], tokens: int, count: Count) -> tuple[ToolSpec, ...]:
-    """Returns the tools that fit; earlier ones take precedence."""
     fitting: list[ToolSpec] = []
     for tool in tools:
         cost = tools_size([tool], count)

@@ -78,7 +78,6 @@ class Chain:
 
     @property
     def name(self) -> str:
-        """The names of all models in order of preference; a completion tells which one answered."""
         return " > ".join(member.provider.name for member in self._members)
 
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
@@ -124,7 +123,6 @@ class Chain:
         self._servers.failed(server if unreachable else model, max(least, error.retry_after or 0.0))
 
     async def aclose(self) -> None:
-        """Closes every provider, even if one fails to close."""
         async with AsyncExitStack() as stack:
             for member in self._members:
                 stack.push_async_callback(member.provider.aclose)

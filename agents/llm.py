@@ -54,7 +54,6 @@ class Opaque:
 
     @property
     def text(self) -> str:
-        """The text that a model reads of it, for estimates."""
         return json.dumps([self.message, *self.calls], ensure_ascii=False)
 
     @classmethod
@@ -99,8 +98,6 @@ def calls_from_json(text: str | None) -> tuple[tuple[ToolCall, ...], Opaque | No
 # Without slots, so that `text` can be cached.
 @dataclass(frozen=True, kw_only=True)
 class ToolSpec:
-    """A tool as offered to a model. `parameters` is the JSON schema of an object."""
-
     name: str
     description: str
     parameters: dict[str, Any]
@@ -291,8 +288,6 @@ class BadCompletion(ModelError):
 
 
 class Provider(Protocol):
-    """An adapter to one model of one vendor."""
-
     @property
     def name(self) -> str:
         """`provider/model`, as configured; used in logs, usage and /status."""

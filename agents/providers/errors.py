@@ -161,7 +161,6 @@ class Server:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers that authorise a request."""
         return {"authorization": f"Bearer {self.key}"} if self.key else {}
 
     def unreachable(self, error: httpx.RequestError | ssl.SSLError, timeout: float) -> ModelError:

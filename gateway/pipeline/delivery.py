@@ -131,7 +131,6 @@ class Delivery:
                 self.wake(session_key)
 
     def wake(self, session_key: str) -> None:
-        """Sends the rows of this session, if there are any."""
         session_key = self._moved.get(session_key, session_key)
         if self._closing:
             return
@@ -140,7 +139,6 @@ class Delivery:
             self._senders[session_key] = asyncio.create_task(self._send_all(session_key))
 
     def is_sending(self, session_key: str) -> bool:
-        """Returns whether rows of this session are being sent."""
         return session_key in self._senders
 
     def let_go(self, session_key: str) -> None:

@@ -24,8 +24,6 @@ _READ: Final = 1_500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overheard:
-    """A line that a person said to others."""
-
     user_id: str
     name: str
     text: str
@@ -43,11 +41,9 @@ class Observed:
 
     @property
     def is_any(self) -> bool:
-        """True if any line of anybody is kept."""
         return bool(self._places)
 
     def hear(self, inbound: Inbound) -> None:
-        """Keeps a line that was not said to the bot."""
         text = self._shown(inbound.text)
         if not text:
             return
@@ -73,7 +69,6 @@ class Observed:
         return tuple(self._places.get(key, ()))
 
     def reword(self, edit: Inbound) -> None:
-        """Replaces a line with its edited form."""
         key, text = edit.place.session_key, self._shown(edit.text)
         was = (edit.message_id, edit.author_id)
         edited = (
@@ -83,11 +78,9 @@ class Observed:
         self._keep(key, (line for line in edited if line.text))
 
     def remove(self, key: str, message_ids: Collection[str]) -> None:
-        """Removes deleted lines."""
         self._keep(key, (line for line in self._places.get(key, ()) if line.message_id not in message_ids))
 
     def forget(self, inbound: Inbound) -> None:
-        """Removes every line of the author of a message on its channel."""
         for key in [key for key in self._places if key.startswith(f"{inbound.channel}:")]:
             self._keep(key, (line for line in self._places[key] if line.user_id != inbound.author_id))
 

@@ -21,11 +21,11 @@ from agents.spans import span
 from channels.base import Channel, ChannelError, CommandSpec, Form, Inbound, NotTaken, Outbound, Place, Suggestion
 from gateway.commands import plain, table
 from gateway.ops.reloading import Reload
+from gateway.pipeline.course import Agent, Heard
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.observed import Observed
 from gateway.pipeline.policy import code_in
 from gateway.pipeline.questions import goes_on
-from gateway.pipeline.request import Agent, Heard
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.reading.attachments import Attachments
 from gateway.reception.dispatch import Dispatch, Speakers
@@ -200,7 +200,6 @@ class Router:
         self._look_later(store, self._flow.retry_seconds)
 
     def answers(self, session_key: str) -> bool:
-        """Returns whether this process has the channel of a session."""
         return Place.from_session_key(session_key).channel in self._channels
 
     def reaches(self, place: Place) -> bool:
@@ -209,7 +208,6 @@ class Router:
         return channel is not None and channel.reachable(place)
 
     def is_busy(self, key: str) -> bool:
-        """Returns whether anything of a session is being handled."""
         return key in self._at_once or self._lanes.is_busy(key)
 
     async def begin_task(self, store: Store, row: InboxRow) -> None:
@@ -365,7 +363,7 @@ class Router:
             self._start(place.session_key, self._intake.take_back_learned(store, place, said["ids"]))
 
     async def stop(self, place: Place) -> bool:
-        stopped = [store.turns.stop(place.session_key) for store in self._roster.each_store]
+        stopped = [store.turns.stops.stop(place.session_key) for store in self._roster.each_store]
         return any(stopped)
 
     async def settled(self, place: Place) -> None:
@@ -535,7 +533,6 @@ class Router:
             self._lanes.put(key, waiting, limited=limited)
 
     def _start(self, key: str, work: Coroutine[None, None, None]) -> None:
-        """Starts `work` for a session, outside its lane."""
         task = asyncio.create_task(work)
         tasks = self._at_once.setdefault(key, set())
         tasks.add(task)
@@ -596,7 +593,7 @@ class Router:
             return
         key = inbound.place.session_key
         talk = table.given(inbound) is None and (inbound.pressed is None or goes_on(inbound.pressed))
-        with store.turns.under_way(key) if talk else nullcontext():
+        with store.turns.stops.under_way(key) if talk else nullcontext():
             await self._answer_said(store, served, batch, texts)
 
     async def _answer_said(self, store: Store, served: Agent, batch: list[Waiting], texts: Texts) -> None:
@@ -609,10 +606,10 @@ class Router:
             return
         where, who, heard = where_said(inbound, served.spec), who_said(inbound), [one.heard for one in batch]
         try:
-            async with store.turns.deadline(where.session_key):
+            async with store.turns.stops.deadline(where.session_key):
                 await self._fetching.done(batch)
         except TimeoutError:
-            stopped = store.turns.was_stopped(where.session_key)
+            stopped = store.turns.stops.was_stopped(where.session_key)
             told = texts("stop.done") if stopped else texts("error.fetch")
             await self._refuse(store, heard, told, "stopped" if stopped else "deadline", keep_words=True)
             return
@@ -629,10 +626,10 @@ class Router:
         waiting = self._lanes.take_out(
             key, lambda item: item.store is store and item.heard.inbound.author_id == inbound.author_id
         )
-        if not waiting and not store.turns.is_under_way(key):
+        if not waiting and not store.turns.stops.is_under_way(key):
             return False
         await announce()
-        store.turns.stop(key)
+        store.turns.stops.stop(key)
         if waiting:
             heard = [item.heard for item in waiting]
             self._put_down(store, [one.inbox_id for one in heard])

@@ -16,8 +16,8 @@ import structlog
 
 from channels.base import Channel
 from gateway.commands import table
+from gateway.pipeline.course import Heard
 from gateway.pipeline.policy import code_in
-from gateway.pipeline.request import Heard
 from gateway.pipeline.store import Store
 from gateway.reading.attachments import Attachments
 
@@ -57,8 +57,6 @@ class Waiting:
 
 
 class Fetching:
-    """The attachments being fetched and understood, by their inbox rows."""
-
     def __init__(self, channels: Mapping[str, Channel], attachments: Attachments) -> None:
         self._channels = channels
         self._attachments = attachments
