@@ -25,6 +25,8 @@ from memory.store.memories import Memory
 
 #: The id of a memory, as it is shown.
 _ID = re.compile(r"m_[a-z0-9]{4,12}")
+#: The beginning of the mark in the place of a secret.
+_MASK = "[secret: "
 #: The words after `/memory export` that ask for all messages, too.
 _TRANSCRIPT = frozenset({"transcript", "all", "原话", "全部"})
 
@@ -136,7 +138,8 @@ async def keep(call: Call, text: str, *, key: str | None = None) -> None:
             kept: list[Memory] = typed(edits, "remember", text=text, key=key)
         except NothingKept:
             return call.texts("remember.nothing")
-        return "\n".join(call.texts("remember.done", id=memory.short_id, said=_said(call, memory)) for memory in kept)
+        saved = [call.texts("remember.done", id=memory.short_id, said=_said(call, memory)) for memory in kept]
+        return "\n".join([*saved, *_masked(call, text)])
 
     await call.do(act)
 
@@ -158,15 +161,17 @@ async def correct(call: Call) -> None:
             return call.refusal(short_id, exc)
         if old is new:
             return call.texts("correct.same", id=short_id)
-        return call.texts(
-            "correct.done",
-            new=_said(call, new),
-            new_id=new.short_id,
-            old=_said(call, old),
-            old_id=old.short_id,
+        done = call.texts(
+            "correct.done", new=_said(call, new), new_id=new.short_id, old=_said(call, old), old_id=old.short_id
         )
+        return "\n".join([done, *_masked(call, value)])
 
     await call.do(act)
+
+
+def _masked(call: Call, text: str) -> list[str]:
+    """Returns a line saying that secrets in a text were masked before it was kept; none if it held none."""
+    return [call.texts("remember.masked")] if _MASK in text else []
 
 
 def _asked_for(call: Call, edits: Edits, short_id: str) -> str:

@@ -43,6 +43,7 @@ from memory.chat.outside_calls import CALL
 from memory.context import Context
 from memory.service import Service
 from memory.store.questions import Question
+from memory.text.words import fold
 
 __all__ = [
     "TABLE",
@@ -63,17 +64,21 @@ __all__ = [
     "unknown",
 ]
 
-_COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:\s+([\s\S]*))?", re.ASCII | re.IGNORECASE)
+#: A slash and a word of any script, whose accents may be characters of their own. Only some in ASCII are commands.
+_COMMAND = re.compile(r"/([^\W\d_][\w\u0300-\u036f\u3099\u309a]{0,31})(?:\s+([\s\S]*))?")
 
 
 def parse(text: str) -> tuple[str, str] | None:
-    """Returns ("name", "arguments") when `text` is a command, else None. A path like /usr/bin is no command."""
+    """Returns ("name", "arguments") when `text` is a command, else None. A path like /usr/bin is no command.
+
+    A name with letters that look like those of a command, such as the Kelvin sign, is another name.
+    """
     match = _COMMAND.fullmatch(text.strip())
     if match is None:
         return None
     if code_in(text) is not None:
         return ("start", "")  # a pairing code from a person already let in, perhaps by this very code
-    return match[1].lower(), (match[2] or "").strip()
+    return match[1].lower() if match[1].isascii() else match[1], (match[2] or "").strip()
 
 
 def given(inbound: Inbound) -> tuple[str, str] | None:
@@ -123,9 +128,15 @@ def _translated(key: str) -> Mapping[str, str]:
 
 
 def unknown(name: str, texts: Texts) -> str:
-    """Returns the answer to a command that does not exist; it names the nearest command that everybody may use."""
-    near = difflib.get_close_matches(name, [command.name for command in TABLE if not command.admin], n=1)
-    hint = texts("command.hint", name=near[0]) if near else ""
+    """Returns the answer to a command that does not exist; it names the nearest command that everybody may use.
+
+    People type what they want in their own words, such as /vergessen, which the catalogue lists for each language.
+    """
+    words = dict(word.split(":") for word in texts("command.words").split())
+    meant = {fold(word): command for word, command in words.items()}
+    meant |= {command.name: command.name for command in TABLE if not command.admin}
+    near = difflib.get_close_matches(fold(name), meant, n=1)
+    hint = texts("command.hint", name=meant[near[0]]) if near else ""
     return texts("command.unknown", name=name, hint=hint)
 
 

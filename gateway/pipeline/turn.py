@@ -35,7 +35,7 @@ from gateway.pipeline.stops import Stops
 from gateway.pipeline.toolbox import Toolbox
 from gateway.reading.attachments import own_words
 from gateway.wording import reminder_lines
-from gateway.wording.texts import Texts, spoken, told_by, written_in
+from gateway.wording.texts import Texts, spoken, spoken_by, told_by, written_in
 from languages import Language
 from memory.chat.identities import Where, Who
 from memory.chat.turns import Outcome, Said, Turn
@@ -45,7 +45,6 @@ from memory.recall.recall import Budget
 from memory.runtime import Runtime
 from memory.service import Service
 from memory.store.attachments import Attached
-from memory.text.language import last_language
 
 log = structlog.get_logger(__name__)
 
@@ -259,7 +258,8 @@ class TurnRunner:
         tools = self._tools(course, self._toolbox(course))
         course.shares = served.shares(served.gauge.room(), [tool.spec for tool in tools])
         course.view = view = await self.tally.timed("look", self._view(course))
-        course.texts = replace(course.texts, language=_language(course.turn, view, course.texts.language))
+        language = _language(course.turn, view) or spoken_by(await self._memory.turns.said_last(course.turn.context))
+        course.texts = replace(course.texts, language=spoken(language, course.texts.language))
         return await self.tally.timed("answer", self._answer(course, view, on_text))
 
     async def _view(self, course: Course) -> TurnMaterial:
@@ -426,8 +426,8 @@ def _lately(served: Agent, turn: Turn, language: Language) -> int:
     return _LATELY if asks else _LATELY_UNASKED
 
 
-def _language(turn: Turn, view: TurnMaterial, default: Language) -> Language:
-    """Returns the person's own language, else the one they wrote last; `default` if they wrote none that shows.
+def _language(turn: Turn, view: TurnMaterial) -> str | None:
+    """Returns the person's own language, else the one they wrote last; None if they wrote none that shows.
 
     Right after a new conversation began, recalled messages of earlier ones show it.
     """
@@ -435,5 +435,4 @@ def _language(turn: Turn, view: TurnMaterial, default: Language) -> Language:
         return chosen
     recalled = {item.passage.message.id: item.passage.message for item in view.recall.items if item.passage is not None}
     messages = [*(message for _, message in sorted(recalled.items())), *view.window, *turn.said]
-    own = [message.text for message in messages if message.author_id == turn.context.speaker.id]
-    return spoken(last_language((text, told_by(text)) for text in reversed(own)), default)
+    return spoken_by(message.text for message in reversed(messages) if message.author_id == turn.context.speaker.id)

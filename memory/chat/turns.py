@@ -201,11 +201,9 @@ class Turns:
         return retry.again(tx, context.session, anew(tx, context).scope, inbox_id, failed=failed, now=self._now())
 
     async def said_last(self, context: Context) -> list[str]:
-        """Returns the speaker's last words in the window of this session, the newest first."""
+        """Returns the speaker's last words in this session, the newest first; also those before the window."""
         session, authors = context.session, (context.speaker.id, *context.scope.selves)
-        said = await self._database.read(
-            lambda reader: history.after(reader, session.id, session.window_after, limit=_LAST)
-        )
+        said = await self._database.read(lambda reader: history.after(reader, session.id, 0, limit=_LAST))
         return [message.text for message in reversed(said) if message.author_id in authors]
 
     @in_read
