@@ -23,7 +23,6 @@ import structlog
 from agents import marks, tools
 from agents.budget import Gauge, size
 from agents.calls import arguments_in, tool_named
-from agents.chain import Screen
 from agents.llm import (
     BadCompletion,
     ChatMessage,
@@ -34,6 +33,7 @@ from agents.llm import (
     Opaque,
     Provider,
     Request,
+    Screen,
     ToolCall,
     ToolSpec,
 )

@@ -706,12 +706,8 @@ def _agent(spec: AgentSpec, models: Models, seconds: float) -> Agent:
         # It never fails, so it needs no retries.
         offline = OfflineProvider(tokens, simplified, parts)
         return Agent(spec=spec, provider=offline, offline=True, asks=offline.asks)
-    gauge = _gauge(spec.models)
+    gauge = Gauge([model.context for model in spec.models])
     return Agent(spec=spec, provider=models.chain(spec.models, seconds=seconds), offline=False, gauge=gauge)
-
-
-def _gauge(models: Sequence[ModelSpec]) -> Gauge:
-    return Gauge([model.context for model in models], names=[f"{model.provider}/{model.model}" for model in models])
 
 
 async def _equipped(spec: AgentSpec, config: Config, models: Models, memory: Service) -> Agent:
@@ -819,7 +815,7 @@ def _background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None
     chain = shared.chain(models, background=True)
     # The cost of calls that gave way or broke off; it is booked with the next answer.
     owed: list[Completion] = []
-    gauge = _gauge(models)
+    gauge = Gauge([model.context for model in models])
     refused = False  # the last request: the next one suits the smallest model of the chain, as any may have refused
 
     def room(instructions: str, answer: int) -> int:

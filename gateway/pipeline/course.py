@@ -1,4 +1,4 @@
-"""The course of a turn: the agent that answers, what it answers, what is found for it, and what is shown so far.
+"""The course of a turn: the agent that answers, what it answers, what is found for it and shown so far, and its end.
 
 Invariant: a message's original text and what was overheard before it are in RAM only.
 """
@@ -6,7 +6,8 @@ Invariant: a message's original text and what was overheard before it are in RAM
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -182,6 +183,63 @@ class Course:
     def appends(self) -> bool:
         """True if what is streamed is shown for good, as on a terminal, which fetches no addresses either."""
         return self.channel is not None and self.channel.capabilities.stream == "append"
+
+
+class Stops:
+    """The answers under way, by session key. Each has `seconds`.
+
+    A stop reaches an answer wherever it is by then: at once, or where its next `deadline` begins.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._deadlines: dict[str, asyncio.Timeout] = {}
+        self._under_way: set[str] = set()
+        self._stopped: set[str] = set()
+
+    @contextmanager
+    def under_way(self, session_key: str) -> Iterator[None]:
+        self._under_way.add(session_key)
+        try:
+            yield
+        finally:
+            self.over(session_key)
+
+    def is_under_way(self, session_key: str) -> bool:
+        return session_key in self._under_way
+
+    def over(self, session_key: str) -> None:
+        """Notes that an answer is complete and only being kept, which can't be stopped."""
+        self._under_way.discard(session_key)
+        self._stopped.discard(session_key)
+
+    def stop(self, session_key: str) -> bool:
+        """Ends the answer that is being made in a session. Returns False if there is none."""
+        if session_key not in self._under_way:
+            return False
+        self._stopped.add(session_key)
+        deadline = self._deadlines.get(session_key)
+        if deadline is not None and not deadline.expired():
+            deadline.reschedule(asyncio.get_running_loop().time())
+        return True
+
+    def was_stopped(self, session_key: str) -> bool:
+        """Returns whether the person stopped the session's turn. Reports each stop only once."""
+        stopped = session_key in self._stopped
+        self._stopped.discard(session_key)
+        return stopped
+
+    @asynccontextmanager
+    async def deadline(self, session_key: str) -> AsyncIterator[None]:
+        """Raises `TimeoutError` when the turn's time is up, its person says stop, or has said so before."""
+        if session_key in self._stopped:
+            raise TimeoutError
+        async with asyncio.timeout(self._seconds) as deadline:
+            self._deadlines[session_key] = deadline
+            try:
+                yield
+            finally:
+                del self._deadlines[session_key]
 
 
 def obstacle(attached: Attached, *, blind: bool) -> str | None:

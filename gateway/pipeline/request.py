@@ -29,7 +29,7 @@ from channels.base import Inbound
 from gateway.pipeline.course import Agent, Course, Limits, in_words
 from gateway.pipeline.observed import Overheard
 from gateway.pipeline.values import with_values
-from gateway.reading.attachments import inline, label, own_words
+from gateway.reading.attachments import inline, label
 from gateway.wording.texts import Texts
 from languages import LANGUAGES, part
 from memory.chat.turns import Turn
@@ -150,7 +150,6 @@ class TurnRequest:
             moment=datetime.fromtimestamp(self.now / 1000, ZoneInfo(turn.context.timezone)),
             agent=self.served.spec.name,
             model=turn.context.session.chosen_model or "",
-            said="\n".join(own_words(message.text) for message in turn.said),
             on_aborted=self.course.aborted.append,
         )
         return with_values(request, self.course, self.view, self.now) if self.served.reads_values else request

@@ -23,7 +23,7 @@ from gateway.internet.tools import Web, WebTools, naming
 from gateway.ops.tally import WorkTally
 from gateway.pipeline import doubts
 from gateway.pipeline.allowance import refusal
-from gateway.pipeline.course import Agent, Course, Heard, Limits, in_words
+from gateway.pipeline.course import Agent, Course, Heard, Limits, Stops, in_words
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.observed import Overheard
 from gateway.pipeline.outcome import Outcomes, is_nothing, spent, spent_on
@@ -31,7 +31,6 @@ from gateway.pipeline.progress import Progress
 from gateway.pipeline.questions import DO
 from gateway.pipeline.refusals import Refusals
 from gateway.pipeline.request import TurnRequest
-from gateway.pipeline.stops import Stops
 from gateway.pipeline.toolbox import Toolbox
 from gateway.reading.attachments import own_words
 from gateway.wording import reminder_lines

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from agents.llm import Learning, Remembered, Reminded, Request
 from gateway.pipeline.course import Agent, Course, obstacle
-from gateway.reading.attachments import label
+from gateway.reading.attachments import label, own_words
 from gateway.wording import phrases, reminder_lines
 from gateway.wording.texts import Texts
 from memory.chat.turns import Turn
@@ -29,10 +29,10 @@ def with_values(request: Request, course: Course, view: TurnMaterial, now: int) 
     """Returns a request with these values at the moment `now`, in milliseconds UTC."""
     served, turn, texts = course.served, course.turn, course.texts
     language, zone, learned = texts.language, ZoneInfo(turn.context.timezone), view.learned or Revision()
-    moment = datetime.fromtimestamp(now / 1000, zone)
-    days = days_named(request.said, language=language, now=moment) if served.offline else None
+    moment, said = datetime.fromtimestamp(now / 1000, zone), "\n".join(own_words(message.text) for message in turn.said)
+    days = days_named(said, language=language, now=moment) if served.offline else None
     since, until = 0, None
-    if past := [span for span in spans(request.said, moment.date(), looks="back") if span.first <= moment.date()]:
+    if past := [span for span in spans(said, moment.date(), looks="back") if span.first <= moment.date()]:
         since, until = clock.moments(past[0].first, past[0].last, turn.context.timezone)
     remembered = (
         _quoted(item, turn, texts, now) if item.memory is None else _remembered(item, item.memory, turn, texts, now)
@@ -55,6 +55,7 @@ def with_values(request: Request, course: Course, view: TurnMaterial, now: int) 
     )
     return replace(
         request,
+        said=said,
         remembered=tuple(one if days is None else _dated(one, language, zone) for one in remembered),
         reminders=tuple(reminders),
         days=days,
