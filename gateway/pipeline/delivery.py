@@ -42,7 +42,7 @@ log = structlog.get_logger(__name__)
 _WAITS = (1.0, 5.0, 30.0, 120.0, 600.0)
 #: Faults in a row, each after a wait twice as long, after which the row that a session meets them at is given up.
 _FAULTS = 5
-#: Milliseconds for which a row that could not be shown is tried (DESIGN 8).
+#: Milliseconds for which a row that could not be shown is tried.
 _LIFETIME_MS = 6 * 3_600_000
 #: Seconds after which a session that another process holds is asked for again.
 _YIELD_SECONDS = 0.1

@@ -49,7 +49,7 @@ _LEAST_MESSAGE: Final = 48
 #: A model with fewer tokens for its answer is told how long the answer may be; a word takes up to two tokens.
 _SHORT_ANSWER: Final = 600
 #: A nudge to remember comes after this many answers without a tool of memory, if one of as many messages discloses
-#: something (DESIGN 5.5), within its first characters.
+#: something, within its first characters.
 _UNNOTED: Final = 10
 _DISCLOSED_CHARS: Final = 300
 _NUDGE: Final = (
