@@ -90,15 +90,8 @@ class Key:
 
 
 class Callers:
-    """The check of callers by key, signature and policy."""
-
     def __init__(
-        self,
-        roster: Roster,
-        front_ends: Sequence[FrontEndSettings],
-        policy: Policy,
-        *,
-        now: Callable[[], int],
+        self, roster: Roster, front_ends: Sequence[FrontEndSettings], policy: Policy, *, now: Callable[[], int]
     ) -> None:
         self._roster = roster
         self._front_ends = front_ends
@@ -224,9 +217,7 @@ def _private(channel: str, platform: str, user_id: str) -> Inbound:
     )  # fmt: skip
 
 
-def _unknown(
-    message: str = "This key is unknown or revoked, or its owner may not talk to this bot.",
-) -> ApiRefusal:
+def _unknown(message: str = "This key is unknown or revoked, or its owner may not talk to this bot.") -> ApiRefusal:
     return ApiRefusal(401, "invalid_api_key", message)
 
 

@@ -14,14 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from agents import marks, prompt
-from agents.llm import (
-    ChatMessage,
-    ContextOverflow,
-    ModelError,
-    ModelRateLimited,
-    ModelRefused,
-    Request,
-)
+from agents.llm import ChatMessage, ContextOverflow, ModelError, ModelRateLimited, ModelRefused, Request
 from channels.api import API, ApiChannel, ApiReply
 from channels.base import ChannelUnavailable, Place
 from gateway.api.callers import ApiRefusal, Caller, conversation_named
@@ -58,8 +51,6 @@ class Begun:
 
 
 class Completions:
-    """Answers the requests of programs."""
-
     def __init__(
         self,
         roster: Roster,
@@ -83,7 +74,6 @@ class Completions:
         self._tasks: set[asyncio.Task[ApiAnswer]] = set()
 
     def models(self, caller: Caller) -> list[str]:
-        """Returns the names of the models that this key can ask."""
         open_ = [name for name, store in self._roster.stores.items() if caller.store in (None, store)]
         return [*open_, *(f"{name}{RECALL}" for name in open_ if not self._roster.agents[name].offline)]
 

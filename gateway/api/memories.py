@@ -76,7 +76,6 @@ ROUTES: Final = (
 
 
 def is_memory(path: str) -> bool:
-    """Returns whether a path belongs to the memory API."""
     return path.startswith(("/v1/memories", "/v1/entities"))
 
 

@@ -73,8 +73,6 @@ class MemoryRequest:
 
 
 class Operations:
-    """The operations, run for a caller."""
-
     def __init__(
         self,
         roster: Roster,

@@ -69,7 +69,6 @@ class Asked:
 
     @property
     def talk(self) -> list[ChatMessage]:
-        """The messages except the program's own wishes."""
         return [one for one in self.messages if one.role != "system"]
 
     @property
@@ -118,7 +117,6 @@ def asked(body: JSON, form: Form) -> Asked:
 
 
 def failed(refusal: ApiRefusal) -> JSON:
-    """Returns a refusal as OpenAI's clients read it."""
     kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
     kind = kinds.get(refusal.status, "invalid_request_error" if refusal.status < 500 else "server_error")
     return {"error": {"message": str(refusal), "type": kind, "param": refusal.param, "code": refusal.code}}
@@ -135,7 +133,6 @@ class Answering:
         self._n = 0
 
     def whole(self, said: ApiAnswer) -> JSON:
-        """Returns the complete answer."""
         if self._request.form == "response":
             return self._response("completed", said)
         message: JSON = {"role": "assistant", "content": said.text or None, "refusal": None}
@@ -145,7 +142,6 @@ class Answering:
         return self._chat("chat.completion", [choice], usage=_usage(said.spent), **_turn(said))
 
     def begin(self) -> Iterator[bytes]:
-        """Yields the first events of a stream."""
         if self._request.form == "chat":
             yield self._chunk({"role": "assistant", "content": ""})
             return
@@ -163,7 +159,6 @@ class Answering:
         return self._event("response.output_text.delta", **self._at_part(), delta=text, logprobs=[])
 
     def end(self, said: ApiAnswer) -> Iterator[bytes]:
-        """Yields the last events of a stream."""
         if self._request.form == "chat":
             if said.calls:
                 yield self._chunk({"tool_calls": [{"index": n, **_call(one)} for n, one in enumerate(said.calls)]})
@@ -448,7 +443,6 @@ def _data(fields: Mapping[str, Any]) -> bytes:
 
 
 def total(spent: Sequence[Spent]) -> Spent | None:
-    """Returns the sum of an answer's model calls; None without any."""
     if not spent:
         return None
     return Spent(

@@ -12,7 +12,6 @@ from memory.store.questions import Question
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
-    """Keeps the person's decision about the two memories."""
     chosen = cast("DoubtAnswer", taken)
 
     def act(edits: Edits) -> str:

@@ -75,8 +75,6 @@ async def _meant(call: Call, asked: Filters) -> int:
 
 
 async def ask(call: Call, preview: ForgetPreview) -> None:
-    """Shows what would go, and asks how to forget it."""
-
     def act(edits: Edits) -> Asking:
         question = edits.ask(FORGET, preview.selection.fields(), choices=CHOICES, preset=PRESET)
         return Asking(text="\n".join(_lines(call, preview)), buttons=buttons(question, call.texts, alone=True))
@@ -85,7 +83,6 @@ async def ask(call: Call, preview: ForgetPreview) -> None:
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
-    """Acts on the answer to the question whether to forget."""
     assert question.purpose == FORGET
     how = _HOW.get(taken)
     if how is None:
@@ -122,7 +119,6 @@ async def hand_out(call: Call, receipt: Receipt) -> None:
 
 
 async def answer_exports(call: Call, question: Question, taken: str) -> None:
-    """Acts on the answer whether earlier exports are to be removed."""
     named = json.loads(question.payload)["files"]
     removed = await call.memory.transfer.remove_files(call.context, named) if taken == "yes" else 0
 
@@ -138,7 +134,6 @@ async def answer_exports(call: Call, question: Question, taken: str) -> None:
 
 
 def told(call: Call, receipt: Receipt) -> str:
-    """Returns a receipt in words."""
     if receipt.is_empty:
         return call.texts("forget.gone")
     texts = call.texts

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from agents.spec import JobsSpec
-from gateway.commands.call import Call, excerpt
+from gateway.commands.call import Call, by_action, excerpt
 from gateway.ops.night_clock import TIDY, Worker
 from gateway.wording.texts import CATALOGUE, Texts
 from memory.jobs.runner import RunProgress
@@ -22,23 +23,17 @@ NAMES = tuple(JobsSpec.minutes)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldJob:
-    """A job with its next run and the outcome of its last run, in words."""
-
     job: str
     next: str
     last: str
 
 
 async def jobs(call: Call) -> None:
-    action, job, agent, *rest = [*call.arguments.split(), "", "", ""]
     if call.nights is None:
         await call.say(call.texts("jobs.none"))
-    elif not action:
-        await call.say(await _listed(call, call.nights))
-    elif action.lower() == "run" and job and not any(rest):
-        await call.say(_asked(call, call.nights, job.lower(), agent or call.agent.spec.name))
     else:
-        await call.say(call.usage_line())
+        nights = call.nights
+        await by_action(call, {"": ("", partial(_list, nights)), "run": (r"\S+(\s+\S+)?", partial(_run, nights))})
 
 
 def next_line(call: Call) -> list[str]:
@@ -52,7 +47,6 @@ def next_line(call: Call) -> list[str]:
 
 
 async def timetable(texts: Texts, memory: Service, nights: Worker) -> list[tuple[str, list[ToldJob]]]:
-    """Returns the jobs of each agent of a store, with their next runs and last outcomes."""
     newest = {(progress.run.agent, progress.run.job): progress for progress in await memory.jobs.latest()}
     found = []
     for agent in nights.agents:
@@ -74,12 +68,10 @@ async def timetable(texts: Texts, memory: Service, nights: Worker) -> list[tuple
 
 
 def job_name(texts: Texts, job: str) -> str:
-    """Returns a job's name in words."""
     return _or(texts, f"jobs.name.{job}", job)
 
 
 def figures(texts: Texts, counts: Mapping[str, int]) -> str:
-    """Returns the counts of a run in words and figures."""
     told = [
         texts("jobs.count", what=_or(texts, f"jobs.figure.{name}", name.replace("_", " ")), count=count)
         for name, count in counts.items()
@@ -89,7 +81,6 @@ def figures(texts: Texts, counts: Mapping[str, int]) -> str:
 
 
 def outcome(texts: Texts, progress: RunProgress) -> str:
-    """Returns the outcome of a run in words, with advice if it failed."""
     run = progress.run
     fields = {"done": progress.done, "of": progress.of}
     match run.state:
@@ -110,7 +101,7 @@ def outcome(texts: Texts, progress: RunProgress) -> str:
             return texts(f"jobs.state.{state}", **fields)
 
 
-async def _listed(call: Call, nights: Worker) -> str:
+async def _list(nights: Worker, call: Call, _rest: str) -> None:
     texts = call.texts
     lines: list[str] = []
     for agent, told in await timetable(texts, call.memory, nights):
@@ -119,11 +110,15 @@ async def _listed(call: Call, nights: Worker) -> str:
             texts("jobs.line", job=f"{job_name(texts, row.job)} ({row.job})", next=row.next, last=row.last)
             for row in told
         ]
-    return "\n".join(lines)
+    await call.say("\n".join(lines))
 
 
-def _asked(call: Call, nights: Worker, job: str, agent: str) -> str:
-    texts = call.texts
+async def _run(nights: Worker, call: Call, typed: str) -> None:
+    job, agent = [*typed.split(), call.agent.spec.name][:2]
+    await call.say(_asked(call.texts, nights, job.lower(), agent))
+
+
+def _asked(texts: Texts, nights: Worker, job: str, agent: str) -> str:
     agents = [night.agent for night in nights.agents]
     if job not in nights.jobs:
         return texts("jobs.unknown", job=excerpt(job), jobs=", ".join(nights.jobs))

@@ -30,7 +30,6 @@ async def switch(call: Call, _rest: str, *, on: bool) -> None:
 
 
 async def status(call: Call, _rest: str) -> None:
-    """Answers with how much is remembered here and with the state of learning."""
     texts = call.texts
     if not call.agent.spec.memory.enabled:
         await call.say(texts("memory.off"))

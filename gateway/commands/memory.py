@@ -32,7 +32,6 @@ _TRANSCRIPT = frozenset({"transcript", "all", "原话", "全部"})
 
 
 async def look(call: Call) -> None:
-    """Answers /memory; the first word names the action."""
     action, _, rest = call.arguments.partition(" ")
     named = action.lower()
     if named.isdecimal():
@@ -56,7 +55,6 @@ async def _lacks(call: Call, *hints: str) -> None:
 
 
 def usage_of(action: str) -> str:
-    """Returns the syntax of one action."""
     return f"/memory {action} {_ACTIONS[action][1]}".rstrip()
 
 
@@ -120,7 +118,6 @@ def _may_change(edits: Edits, short_id: str) -> bool:
 
 
 async def remember(call: Call) -> None:
-    """Answers /remember: keeps the person's statement, even where nothing is learned otherwise."""
     if not call.arguments:
         await call.say(call.usage_line())
     else:
@@ -128,7 +125,6 @@ async def remember(call: Call) -> None:
 
 
 async def keep(call: Call, text: str, *, key: str | None = None) -> None:
-    """Keeps a statement, under a key or as its words are read, and says what is saved."""
     if not call.agent.spec.memory.enabled:
         await call.say(call.texts("memory.off"))
         return
@@ -145,7 +141,6 @@ async def keep(call: Call, text: str, *, key: str | None = None) -> None:
 
 
 async def correct(call: Call) -> None:
-    """Answers /correct and /memory edit."""
     short_id, _, value = call.arguments.partition(" ")
     value = value.strip()
     if not short_id:

@@ -46,7 +46,6 @@ async def show_runs(call: Call, _rest: str) -> None:
 
 
 async def show_run(call: Call, typed: str) -> None:
-    """Shows the changes of one run, line by line."""
     items = await _typed(call, typed)
     if not items:
         return

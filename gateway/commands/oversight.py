@@ -178,11 +178,7 @@ def _said(memory: Memory) -> str:
 
 
 def _line(call: Call, memory: Memory) -> str:
-    fields = {
-        "id": memory.short_id,
-        "said": excerpt(_said(memory), _LINE),
-        "came": came(call, memory),
-    }
+    fields = {"id": memory.short_id, "said": excerpt(_said(memory), _LINE), "came": came(call, memory)}
     if memory.valid_until is not None:
         return call.texts("oversight.old_line", **fields, until=call.texts.date(memory.valid_until))
     return call.texts("oversight.line", **fields)

@@ -70,7 +70,6 @@ async def bare_code(call: Call) -> bool:
 
 
 async def _give(call: Call, code: str) -> None:
-    """Takes a code and asks whether to link with the person who made it."""
     maker = await call.memory.privacy.maker(code)
     barred = maker is not None and await _is_barred(call, maker)
 
@@ -254,7 +253,6 @@ def _listed(texts: Texts, accounts: Sequence[Account]) -> str:
 
 
 def called(texts: Texts, account: Account) -> str:
-    """Returns an account's name with its platform."""
     key = f"platform.{account.platform}"
     platform = texts(key) if key in CATALOGUE[texts.language] else account.platform.capitalize()
     return texts("account", name=excerpt(account.name, _NAME) or account.user_id, platform=platform)

@@ -35,7 +35,6 @@ _NAMED = 3
 
 
 async def profile(call: Call) -> None:
-    """Answers /profile; the first word names the setting."""
     what, _, value = call.arguments.partition(" ")
     value = value.strip()
     if what.lower() == "manner":

@@ -43,7 +43,6 @@ def may_order(said: str) -> bool:
 
 
 async def meant(call: Call, said: str, *, certain: bool) -> Meant | None:
-    """Returns the order in `said`; None if there is none. `certain` words are known to be about reminders."""
     private, language = call.context.session.private, call.texts.language
     last = await call.memory.reminders.last_shown(call.context) if private else None
     text = reworded(said, language=language) if last is not None and last.first else ""
@@ -94,7 +93,6 @@ def _of(call: Call, order: Order, every: Sequence[Reminder], last: Reminder | No
 
 
 def _is_time(call: Call, order: Order) -> bool:
-    """Returns whether the rest of an order is a time, for an order that takes one."""
     if not order.rest or order.action not in ("change", "snooze"):
         return False
     language = call.texts.language

@@ -53,7 +53,6 @@ _PRESSED: Final = re.compile(rf"{PRESS}(cancel|done|snooze):(\d{{1,18}})(?::(\d{
 
 
 async def remind(call: Call) -> None:
-    """Handles the command: lists reminders, does the action of its first word, or sets a reminder."""
     said = call.arguments.strip()
     if _CANCEL_EVERY.fullmatch(said):
         await _cancel_every(call)
@@ -184,8 +183,6 @@ def _time_alone(call: Call) -> Reading | Unclear | None:
 
 
 async def retimed(call: Call, reminder: Reminder, reading: Reading | Unclear) -> None:
-    """Gives a reminder the time that was named in reply to it."""
-
     def act(edits: Edits, meant: Reminder) -> Asking:
         if isinstance(reading, Unclear):
             return _when_again(call, edits, meant, reading.reason)
@@ -199,7 +196,6 @@ def _retimed(call: Call, edits: Edits, reminder: Reminder, reading: Reading) -> 
 
 
 async def press(call: Call, data: str) -> bool:
-    """Handles a button of a reminder. Returns False if the button is for something else."""
     pressed = _PRESSED.fullmatch(data)
     if pressed is None:
         return False

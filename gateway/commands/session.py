@@ -36,7 +36,6 @@ async def new(call: Call) -> None:
 
 
 async def retry(call: Call) -> None:
-    """Answers the person's last messages anew."""
     meant = _turn(call)
     turn_id = await call.memory.turns.again(call.context, call.inbox_id, failed=meant)
     if turn_id is None:
@@ -99,7 +98,6 @@ def _bare(name: str) -> str:
 
 
 async def task(call: Call) -> None:
-    """Shows, sets or ends the task of this session."""
     wanted = call.arguments.strip()
     current = call.context.session.active_task
     if not wanted:
@@ -117,7 +115,6 @@ async def task(call: Call) -> None:
 
 
 async def compact(call: Call) -> None:
-    """Sums up the older part of the conversation now, and shows the summary."""
     texts = call.texts
     bounds = call.agent.bounds(call.agent.shares(call.agent.gauge.room(), ()))
     done = await call.memory.compaction.now(call.context, bounds)
@@ -188,7 +185,6 @@ def _used(texts: Texts, used: Used) -> str:
 
 
 def purpose_name(texts: Texts, purpose: str) -> str:
-    """Returns the purpose of model calls in words."""
     return texts(f"usage.purpose.{purpose}") if purpose in _TALK else jobs.job_name(texts, purpose)
 
 

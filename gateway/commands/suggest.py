@@ -105,7 +105,6 @@ def _labelled(memory: Memory, context: Context) -> str:
 
 
 async def form(store: Service, context: Context, texts: Texts, name: str, arguments: str) -> Form | None:
-    """Returns the form for a command that lacks its last argument; None if the command itself has the answer."""
     words = arguments.split()
     if name == "remember" and not words:
         return Form(title=texts("form.remember.title"), label=texts("form.remember.label"), limit=_FORM_LIMIT)

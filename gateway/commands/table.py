@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from channels.base import CommandSpec, Form, Inbound, Option, Suggestion
+from channels.base import CommandSpec, Inbound, Option, Suggestion
 from gateway.actions.memory import FORGET, syntax
 from gateway.commands import (
     admin,
@@ -44,25 +44,6 @@ from memory.context import Context
 from memory.service import Service
 from memory.store.questions import Question
 from memory.text.words import fold
-
-__all__ = [
-    "TABLE",
-    "Call",
-    "Command",
-    "answer",
-    "bare_code",
-    "explained",
-    "find",
-    "form",
-    "given",
-    "parse",
-    "press",
-    "run",
-    "specs",
-    "suggestions",
-    "told_before",
-    "unknown",
-]
 
 #: A slash and a word of any script, whose accents may be characters of their own. Only some in ASCII are commands.
 _COMMAND = re.compile(r"/([^\W\d_][\w\u0300-\u036f\u3099\u309a]{0,31})(?:\s+([\s\S]*))?")
@@ -141,7 +122,6 @@ def unknown(name: str, texts: Texts) -> str:
 
 
 async def run(call: Call, name: str) -> None:
-    """Answers the command called `name`."""
     command = find(name)
     if command is None or (command.admin and not call.admin):
         await call.say(unknown(name, call.texts))
@@ -174,18 +154,11 @@ async def suggestions(
     return await suggest.completions(store, context, texts, name, typed, arguments)
 
 
-async def form(store: Service, context: Context, texts: Texts, name: str, arguments: str) -> Form | None:
-    """Returns the form for a command that lacks its last argument; None if the command itself has the answer."""
-    return await suggest.form(store, context, texts, name, arguments)
-
-
 async def press(call: Call, data: str) -> bool:
-    """Handles a button that belongs to no question; False when the button is for something else."""
     return await reminders.press(call, data) or await listing.press(call, data)
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
-    """Acts on the answer to a stored question; if the answer may mean something else, asks for the exact word."""
     act = _ANSWERS.get(question.purpose)
     if taken in (questions.UNSURE, questions.UNCLEAR):
         await _ask_again(call, question, taken)
@@ -206,11 +179,6 @@ async def _ask_again(call: Call, question: Question, taken: str) -> None:
         return Asking(text=call.texts(f"answer.{taken}", choices=words), buttons=again)
 
     await call.do(act)
-
-
-async def bare_code(call: Call) -> bool:
-    """Takes a message that holds only a code that links accounts; False when the message is ordinary talk."""
-    return await people.bare_code(call)
 
 
 async def told_before(call: Call) -> bool:
@@ -236,8 +204,6 @@ async def _help(call: Call) -> None:
 
 
 def explained(texts: Texts, command: Command, action: str) -> str:
-    """Returns the help for a command, or for one of its actions."""
-
     def line(each: str) -> str:
         return f"{memory.usage_of(each)} – {texts(f'action.{each}')}"
 
@@ -345,6 +311,10 @@ TABLE: tuple[Command, ...] = (
 )  # fmt: skip
 
 _BY_NAME = {command.name: command for command in TABLE}
+
+# What the rest of the gateway needs of single commands.
+form = suggest.form
+bare_code = people.bare_code
 
 #: Handlers of the answers to questions, by the question's purpose.
 _ANSWERS: Mapping[str, Callable[[Call, Question, str], Awaitable[None]]] = {

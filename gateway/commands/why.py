@@ -33,7 +33,6 @@ NO_MODEL = "offline"
 
 
 async def explain(call: Call) -> None:
-    """Shows what entered the last reply here, or the reply that the command answers."""
     texts = call.texts
     asked = call.inbound.reply_to if call.inbound.pressed is None else None
     why = await call.memory.browse.why(call.context, message=asked)

@@ -18,7 +18,8 @@ from channels.base import Inbound, Place
 from channels.web import PageItem
 from gateway.actions.memory import FORGET
 from gateway.commands import forget, people, privacy, reminders
-from gateway.page.memory_pages import ShownMemory, receipt, told
+from gateway.page.command_forms import receipt
+from gateway.page.memory_pages import ShownMemory, told
 from gateway.page.site import Refused, Visit
 from gateway.page.visitors import FORMS
 from gateway.pipeline.questions import answering
@@ -44,7 +45,6 @@ class Matter:
 
 
 async def questions(visit: Visit) -> web.StreamResponse:
-    """Lists the questions that wait for the visitor."""
     texts, memory, shown = visit.texts, visit.visitor.store.memory, []
     for found, said in await _waiting(visit):
         known = await memory.identities.known(
@@ -68,7 +68,6 @@ async def questions(visit: Visit) -> web.StreamResponse:
 
 
 async def answer(visit: Visit) -> web.StreamResponse:
-    """Answers a question in its own chat."""
     number, choice = visit.form.get("id", ""), visit.form.get("choice", "")
     waiting = await _waiting(visit)
     found, said = next((one for one in waiting if str(one[0].question.id) == number), (None, None))

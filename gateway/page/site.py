@@ -94,17 +94,14 @@ class Visit:
         return int(given)
 
     def text(self, template: str, **values: Any) -> str:
-        """Returns a template, filled."""
         return self.site.templates.get_template(template).render(
             t=self.texts, visitor=self.guest, agents=self.visitors.agents, visit=self, at=self.request.path, **values
         )
 
     def html(self, template: str, status: int = 200, **values: Any) -> web.Response:
-        """Returns a page."""
         return web.Response(status=status, text=self.text(template, **values), content_type="text/html")
 
     def to(self, place: str) -> web.Response:
-        """Returns the way to another page, after a form."""
         return web.Response(status=303, headers={"Location": place})
 
 
@@ -198,11 +195,9 @@ class Site:
         return await self._refusal(request, status, lambda own: in_words(own, status, error_id))
 
     def secured(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Returns the headers of an answer that is written piece by piece."""
         return {**_SECURITY, **headers}
 
     async def _told(self, request: web.BaseRequest, deed: Awaitable[_T]) -> _T | web.StreamResponse:
-        """Returns what a deed returns, or the page that says why it was not done."""
         try:
             return await deed
         except Refused as exc:
@@ -277,7 +272,6 @@ class Site:
         return request.cookies.get(self._cookie_name(request))
 
     def set_cookie(self, request: web.BaseRequest, response: web.StreamResponse, token: str) -> None:
-        """Gives the browser a session's token."""
         response.set_cookie(
             self._cookie_name(request),
             token,
@@ -289,7 +283,6 @@ class Site:
         )
 
     def drop_cookie(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
-        """Makes the browser forget its session."""
         response.del_cookie(self._cookie_name(request), path="/", secure=self._is_secure(request), httponly=True)
 
     # Files of the page itself -----------------------------------------------------------------------------------

@@ -68,8 +68,12 @@ class Visitor:
         return self.admin_until is not None and self.now < self.admin_until
 
     @property
+    def is_operator(self) -> bool:
+        """True if the visitor signed in at the machine."""
+        return self.session.channel == _OPERATOR
+
+    @property
     def account(self) -> str:
-        """The visitor's user id on the page."""
         return account(self.session.channel, self.session.user_id)
 
     def place(self, thread: str | None) -> Place:
@@ -115,16 +119,8 @@ class Visitor:
 
 
 class Visitors:
-    """Recognises visitors, and speaks for them."""
-
     def __init__(
-        self,
-        *,
-        config: Config,
-        roster: Roster,
-        channels: Mapping[str, Channel],
-        router: Router,
-        now: Callable[[], int],
+        self, *, config: Config, roster: Roster, channels: Mapping[str, Channel], router: Router, now: Callable[[], int]
     ) -> None:
         self._config = config
         self.roster = roster
@@ -137,7 +133,6 @@ class Visitors:
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """The agents that have a page."""
         return self._config.page_agents
 
     @property
@@ -261,7 +256,6 @@ class Visitors:
             del self._receipts[next(iter(self._receipts))]
 
     def kept(self, visitor: Visitor) -> list[PageItem] | None:
-        """Returns the answer kept for the session, and keeps it no longer."""
         return self._receipts.pop(visitor.session.id, None)
 
     async def answers(self, visitor: Visitor, place: Place, *, seconds: float) -> None:
@@ -273,7 +267,6 @@ class Visitors:
 
 
 def account(channel: str, user_id: str) -> str:
-    """Returns the user id on the page of an account of a channel."""
     return f"{channel}.{user_id}"
 
 

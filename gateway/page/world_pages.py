@@ -40,8 +40,6 @@ _RINGS: Final = ((1, 0.0), (7, 0.36), (12, 0.68), (18, 1.0))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dot:
-    """A name in the picture."""
-
     id: int
     name: str
     type: str
@@ -100,7 +98,6 @@ def _back(number: str, *, to: str) -> list[str]:
 
 
 async def entities(visit: Visit) -> web.StreamResponse:
-    """Shows all names, as a picture and as a list."""
     visitor = visit.visitor
     known = await visitor.store.memory.browse.entities(visitor.context)
     dots = _placed(known[:_DRAWN])
@@ -110,7 +107,6 @@ async def entities(visit: Visit) -> web.StreamResponse:
 
 
 async def entity(visit: Visit) -> web.StreamResponse:
-    """Shows one name, with the memories that name it and the names beside it."""
     visitor, number = visit.visitor, visit.path["id"]
     known = await visitor.store.memory.browse.entities(visitor.context)
     found = next((one for one in known if number in map(str, one.ids)), None)

@@ -31,7 +31,6 @@ def part_of(named: str) -> ListedPart | None:
 
 @cache
 def _parts() -> Mapping[str, ListedPart]:
-    """Returns every part under each of its names."""
     found: dict[str, ListedPart] = {}
     for tier, kinds in TIERS.items():
         found[f"tier{tier}"] = found[f"第{'一二三'[tier - 1]}层"] = ListedPart(name=f"tier{tier}", kinds=kinds)

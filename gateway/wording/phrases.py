@@ -23,7 +23,6 @@ _VALUE: Final = "{}"
 
 
 def wording(language: Language) -> dict[str, Any]:
-    """Returns the texts of a language."""
     data: dict[str, Any] = part(language, "texts")
     return data
 

@@ -35,7 +35,6 @@ def when(texts: Texts, at: int, zone: str, now: int) -> str:
 
 
 def due(texts: Texts, reminder: Reminder, now: int) -> str:
-    """Returns when a reminder comes next and, if it repeats, how."""
     if reminder.next_at is None:
         return texts("remind.waiting")
     at = when(texts, reminder.next_at, reminder.zone, now)
@@ -80,7 +79,6 @@ def words(texts: Texts, reminder: Reminder) -> str:
 
 
 def shown(firing: Firing) -> str:
-    """Returns the message in which a reminder comes, in the language in which it was asked for."""
     texts, reminder = texts_of(firing.reminder), firing.reminder
     name = "" if firing.session.private else firing.whose.name
     said = (
@@ -94,7 +92,6 @@ def shown(firing: Firing) -> str:
 
 
 def switched_off(task: Reminder) -> str:
-    """Returns the message that a task was switched off."""
     return texts_of(task)("remind.task.off", n=task.number, text=task.text)
 
 
@@ -106,7 +103,6 @@ def follow_up(due: FollowUp) -> tuple[str, str]:
 
 
 def shown_buttons(reminder: Reminder) -> tuple[Button, ...]:
-    """Returns the buttons under a reminder that has come: one ends it, the others bring it once more."""
     texts = texts_of(reminder)
     return (
         Button(label=texts("remind.button.done"), data=f"{PRESS}done:{reminder.id}"),
@@ -121,13 +117,11 @@ def shown_buttons(reminder: Reminder) -> tuple[Button, ...]:
 
 
 def cancel_button(texts: Texts, reminder: Reminder, *, numbered: bool = False) -> Button:
-    """Returns the button that cancels a reminder, in a list with its number."""
     label = texts("remind.button.cancel_one", n=reminder.number) if numbered else texts("remind.button.cancel")
     return Button(label=label, data=f"{PRESS}cancel:{reminder.id}")
 
 
 def texts_of(reminder: Reminder) -> Texts:
-    """Returns the texts in the language and the timezone of a reminder."""
     return Texts(spoken(reminder.language, "en"), reminder.zone)
 
 

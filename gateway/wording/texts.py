@@ -168,7 +168,6 @@ class Texts:
         return self("day.on", date=self.date(moment))
 
     def weekday(self, day: _Day) -> str:
-        """Returns the name of a day's weekday."""
         return format_date(day, "EEEE", locale=self.language)
 
     def day_to_come(self, day: _Day, today: _Day) -> str:
