@@ -1,20 +1,25 @@
 """The unanswered rows of the inbox: which of them this process has in hand, and what becomes of those that fail.
 
-Invariants: a row in hand is not begun a second time. A row that can't be handled holds up neither those behind it nor
-the start of the bot: it is tried again with growing waits, and in the end its person is told.
+Invariants: a row in hand is not begun a second time. Messages for different agents are never merged, because the agents
+may have different stores, nor those of different interrupted turns. A command, a press or a code stands alone. A row
+that can't be handled holds up neither those behind it nor the start of the bot: it is tried again with growing waits,
+and in the end its person is told.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
 import structlog
 
+from gateway.commands import table
+from gateway.pipeline.course import Heard
+from gateway.pipeline.policy import code_in
 from gateway.pipeline.store import Roster, Store
-from gateway.reception.intake import Intake
 from gateway.wording.texts import Texts
 from memory.errors import meets_everybody
 from memory.loops import reason_of
@@ -29,14 +34,54 @@ _LOOP: Final = "inbox"
 _TRIES: Final = 5
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A message in its lane.
+
+    `turn_id` is set if its turn was interrupted in an earlier run. `late` is true if other messages have waited less
+    long for their answer.
+    """
+
+    heard: Heard
+    agent: str
+    store: Store
+    burst_seconds: float
+    late: bool
+    turn_id: int | None = None
+
+    @property
+    def author(self) -> str:
+        whose = self.heard.inbound.author_id if self.turn_id is None else f"turn {self.turn_id}"
+        return f"{self.agent} {whose}"
+
+    @property
+    def group(self) -> str:
+        return self.agent
+
+    @property
+    def alone(self) -> bool:
+        inbound = self.heard.inbound
+        if inbound.task is not None:
+            return True
+        return inbound.pressed is not None or table.given(inbound) is not None or code_in(inbound.text) is not None
+
+
 class Backlog:
-    """The rows of all stores. `queue` queues one for its answer, at once."""
+    """The rows of all stores.
+
+    `set_aside` takes out one that is not to be answered now, and `queue` queues another, at once.
+    """
 
     def __init__(
-        self, roster: Roster, intake: Intake, queue: Callable[[Store, InboxRow], None], *, retry_seconds: float
+        self,
+        roster: Roster,
+        *,
+        set_aside: Callable[[Store, InboxRow], Awaitable[bool]],
+        queue: Callable[[Store, InboxRow], None],
+        retry_seconds: float,
     ) -> None:
         self._roster = roster
-        self._intake = intake
+        self._set_aside = set_aside
         self._queue = queue
         self._retry_seconds = retry_seconds
         self._retries: set[asyncio.Task[None]] = set()
@@ -71,7 +116,7 @@ class Backlog:
             rows: list[InboxRow] = []
             for row in await store.memory.mailbox.unanswered(session_key):
                 if store.memory.share.holds(row.session_key):
-                    looking = partial(self._intake.set_aside, store, row)
+                    looking = partial(self._set_aside, store, row)
                     if await self._apart(store, row, "looked at", looking) is False:
                         rows.append(row)
             # All rows are queued at once: the messages of an interrupted turn must stay together.

@@ -26,7 +26,7 @@ from gateway.pipeline.delivery import AGAIN, pieces
 from gateway.pipeline.limits import Buckets
 from gateway.pipeline.policy import Policy, code_in
 from gateway.pipeline.store import Roster, Store, where_said, who_said
-from gateway.reception.waiting import Waiting
+from gateway.reception.backlog import Waiting
 from gateway.wording.texts import Texts, spoken, spoken_by, written_in
 from memory.chat.doubts import DOUBT
 from memory.context import Context

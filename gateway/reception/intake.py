@@ -18,8 +18,8 @@ from gateway.commands import table
 from gateway.pipeline.course import Agent, Heard, in_words
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.store import Roster, Store, where_said, who_said
+from gateway.reception.backlog import Waiting
 from gateway.reception.lanes import Lanes
-from gateway.reception.waiting import Waiting
 from gateway.wording.texts import Texts, heard_in
 from memory.errors import StorageError
 from memory.mailbox.inbox import InboxRow

@@ -27,12 +27,12 @@ from gateway.pipeline.policy import code_in
 from gateway.pipeline.questions import goes_on
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.reading.attachments import Attachments
-from gateway.reception.backlog import Backlog
+from gateway.reception.backlog import Backlog, Waiting
 from gateway.reception.dispatch import Dispatch, Speakers
+from gateway.reception.fetching import Fetching
 from gateway.reception.intake import NOW, Intake, Mask
 from gateway.reception.lanes import LaneFull, Lanes
 from gateway.reception.unstored import Unstored
-from gateway.reception.waiting import Fetching, Waiting
 from gateway.wording.texts import Texts, heard_in
 from memory.errors import StorageError, TakenForDead, Withdrawn
 from memory.loops import reason_of
@@ -104,7 +104,9 @@ class Router:
             stale_hours=flow.stale_hours,
             message_chars=flow.message_chars,
         )
-        self._backlog = Backlog(roster, self._intake, self._queue_row, retry_seconds=flow.retry_seconds)
+        self._backlog = Backlog(
+            roster, set_aside=self._intake.set_aside, queue=self._queue_row, retry_seconds=flow.retry_seconds
+        )
         self._unstored = Unstored(channels, now)
         self._observed = Observed(mask, now)
         self._fetching = Fetching(channels, attachments)
@@ -406,7 +408,7 @@ class Router:
         if _is_aside(heard.inbound):
             self._start(heard.inbound.place.session_key, self._handle(heard.inbound.place.session_key, [waiting]))
             return
-        self._fetching.begin(waiting)
+        self._fetch(waiting)
         try:
             self._queue_up(waiting)
         except LaneFull:
@@ -427,7 +429,7 @@ class Router:
             if _is_aside(heard.inbound):
                 self._start(row.session_key, self._handle(row.session_key, [waiting]))
             else:
-                self._fetching.begin(waiting)
+                self._fetch(waiting)
                 self._queue_up(waiting, limited=False)
         except Exception:
             self._backlog.put_down(store, [row.id], ended=False)
@@ -451,6 +453,10 @@ class Router:
             late=late or self._now() - heard.inbound.sent_at > _PROMPT_MS,
             turn_id=turn_id,
         )
+
+    def _fetch(self, waiting: Waiting) -> None:
+        if waiting.heard.inbound.attachments:
+            self._fetching.begin(waiting)
 
     def _queue_up(self, waiting: Waiting, *, limited: bool = True) -> None:
         key = waiting.heard.inbound.place.session_key
@@ -532,7 +538,8 @@ class Router:
         where, who, heard = where_said(inbound, served.spec), who_said(inbound), [one.heard for one in batch]
         try:
             async with store.turns.stops.deadline(where.session_key):
-                await self._fetching.done(batch)
+                if any(one.heard.inbound.attachments for one in batch):
+                    await self._fetching.done(batch)
         except TimeoutError:
             stopped = store.turns.stops.was_stopped(where.session_key)
             told = texts("stop.done") if stopped else texts("error.fetch")
