@@ -194,8 +194,8 @@ class Completions:
                 reply.grow(await asyncio.to_thread(self._defang, "".join(pieces), True))
 
         if asked.json_schema:
-            told = f"Answer with JSON of this schema and nothing else: {json.dumps(asked.json_schema)}"
-            messages = [*messages, ChatMessage(role="system", content=told)]
+            wish = f"Answer with JSON of this schema and nothing else: {json.dumps(asked.json_schema)}"
+            messages = [*messages, ChatMessage(role="system", content=wish)]
         request = Request(
             messages=tuple(messages), tools=asked.tools, temperature=asked.temperature, max_tokens=asked.max_tokens,
             json_mode=asked.json_schema is not None, agent=served.spec.name,
@@ -247,9 +247,9 @@ class Completions:
         query = words[:_LONGEST_QUERY]
         hits = await memory.browse.search(context, query, limit=spec.recall_items) if query.strip() else []
         known = await memory.browse.memories(context, limit=spec.known_facts)
-        told = [Hit(score=1.0, memory=one) for one in known]
+        facts = [Hit(score=1.0, memory=one) for one in known]
         seen: set[str] = set()
-        for found, room in ((hits, spec.recall_tokens), (told, spec.known_tokens)):
+        for found, room in ((hits, spec.recall_tokens), (facts, spec.known_tokens)):
             left = room
             for hit in found:
                 line = marks.one_line(_line(hit, query, context, texts, served.spec.name))

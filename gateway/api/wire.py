@@ -63,8 +63,8 @@ class Asked:
         """The person's newest words. Raises `ApiRefusal` if the last message is no person's."""
         last = self.messages[-1] if self.messages else None
         if last is None or last.role != "user" or not (last.content.strip() or last.pictures):
-            told = "The last message must be the person's, with text or a picture."
-            raise ApiRefusal(400, "no_message", told, param="messages")
+            message = "The last message must be the person's, with text or a picture."
+            raise ApiRefusal(400, "no_message", message, param="messages")
         return last.content
 
     @property
@@ -280,8 +280,8 @@ def _pictures(content: object) -> tuple[Picture, ...]:
         named = part.get("image_url")
         url = named.get("url") if isinstance(named, dict) else named
         if not isinstance(url, str) or not url.startswith("data:"):
-            told = "Send the picture itself, as a data: URL. Pictures are not fetched from other addresses."
-            raise ApiRefusal(400, "unsupported", told, param="image_url")
+            message = "Send the picture itself, as a data: URL. Pictures are not fetched from other addresses."
+            raise ApiRefusal(400, "unsupported", message, param="image_url")
         head, _, body = url.partition(",")
         try:
             data = base64.b64decode(body, validate=True) if head.endswith(";base64") else b""
@@ -289,8 +289,8 @@ def _pictures(content: object) -> tuple[Picture, ...]:
             data = b""
         media_type = picture_type(data)
         if media_type is None:
-            told = "A picture must be a PNG, JPEG, GIF or WebP in base64."
-            raise ApiRefusal(400, "invalid_image", told, param="image_url")
+            message = "A picture must be a PNG, JPEG, GIF or WebP in base64."
+            raise ApiRefusal(400, "invalid_image", message, param="image_url")
         pictures.append(Picture(media_type=media_type, data=data))
     return tuple(pictures)
 

@@ -133,8 +133,8 @@ async def reload(call: Call) -> None:
         return
     done = await call.reload()
     parts = (("problem", done.problem), ("changed", ", ".join(done.changed)), ("restart", ", ".join(done.restart)))
-    told = [call.texts(f"reload.{what}", what=named) for what, named in parts if named]
-    await call.say("\n".join(told or [call.texts("reload.same")]))
+    notices = [call.texts(f"reload.{what}", what=named) for what, named in parts if named]
+    await call.say("\n".join(notices or [call.texts("reload.same")]))
 
 
 def told_agents(texts: Texts, specs: Sequence[AgentSpec], *, default: str) -> str:

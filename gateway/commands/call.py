@@ -112,24 +112,24 @@ class Call:
     async def done(self, text: str, change: Callable[[Edits], object]) -> None:
         """Changes memory and answers with a text that does not depend on what is there."""
 
-        def act(edits: Edits) -> str:
+        def change_and_say(edits: Edits) -> str:
             change(edits)
             return text
 
-        await self.do(act)
+        await self.do(change_and_say)
 
-    async def do(self, act: Callable[[Edits], str | Asking], *, in_place: bool = False) -> None:
-        """Changes memory and answers with what `act` returns, as one transaction.
+    async def do(self, change: Callable[[Edits], str | Asking], *, in_place: bool = False) -> None:
+        """Changes memory and answers with what `change` returns, as one transaction.
 
         With `in_place` the answer to a press replaces the message whose button was pressed.
         """
 
         def shown(edits: Edits) -> Sequence[Part]:
-            reply = act(edits)
-            said = Asking(text=reply) if isinstance(reply, str) else reply
-            text = f"{said.text}\n\n{self.aside}" if self.aside else said.text
-            made = pieces(self.channel, text, buttons=said.buttons, files=said.files)
-            return [replace(part, reminder_id=said.reminder) for part in made]
+            reply = change(edits)
+            asking = Asking(text=reply) if isinstance(reply, str) else reply
+            text = f"{asking.text}\n\n{self.aside}" if self.aside else asking.text
+            made = pieces(self.channel, text, buttons=asking.buttons, files=asking.files)
+            return [replace(part, reminder_id=asking.reminder) for part in made]
 
         to, notice = await self._elsewhere() if self.discreet else (None, None)
         edits = self.pressed_on if in_place else None
@@ -200,8 +200,8 @@ class Call:
         return self.texts.refusal(excerpt(short_id), error)
 
     def usage_line(self) -> str:
-        shown = examples(self.texts, self.usage[1:].split()[0]) if "|" in self.usage else []
-        return "\n".join([self.texts("command.usage", usage=self.usage), *shown])
+        tried = examples(self.texts, self.usage[1:].split()[0]) if "|" in self.usage else []
+        return "\n".join([self.texts("command.usage", usage=self.usage), *tried])
 
     def button(self, label: str, command: str) -> Button | None:
         """Returns a button that acts like typing `command`.

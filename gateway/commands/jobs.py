@@ -39,32 +39,32 @@ async def jobs(call: Call) -> None:
 def next_line(call: Call) -> list[str]:
     """Returns a line about the next night job of the agent that answers here, or no line if none is planned."""
     planned = () if call.nights is None else call.nights.planned([call.agent.spec.name])
-    found = [(run.at, run.job) for run in planned if run.at is not None]
-    if not found:
+    times = [(run.at, run.job) for run in planned if run.at is not None]
+    if not times:
         return []
-    at, job = min(found)
+    at, job = min(times)
     return [call.texts("status.jobs", job=job_name(call.texts, job), at=call.texts.moment(at))]
 
 
 async def timetable(texts: Texts, memory: Service, nights: Worker) -> list[tuple[str, list[ToldJob]]]:
     newest = {(progress.run.agent, progress.run.job): progress for progress in await memory.jobs.latest()}
-    found = []
+    tables = []
     for agent in nights.agents:
-        told = []
+        rows = []
         for run in nights.planned([agent.agent]):
             last = newest.get((run.agent, run.job))
             if run.job not in {job.name for job in agent.jobs} and last is None and len(nights.agents) > 1:
                 continue
             at = "" if last is None else texts.moment(last.run.started_at)
-            told.append(
+            rows.append(
                 ToldJob(
                     job=run.job,
                     next=texts("jobs.off") if run.at is None else texts.moment(run.at),
                     last=texts("jobs.never") if last is None else texts("jobs.last", at=at, how=outcome(texts, last)),
                 )
             )
-        found.append((agent.agent, told))
-    return found
+        tables.append((agent.agent, rows))
+    return tables
 
 
 def job_name(texts: Texts, job: str) -> str:
@@ -72,12 +72,12 @@ def job_name(texts: Texts, job: str) -> str:
 
 
 def figures(texts: Texts, counts: Mapping[str, int]) -> str:
-    told = [
+    counted = [
         texts("jobs.count", what=_or(texts, f"jobs.figure.{name}", name.replace("_", " ")), count=count)
         for name, count in counts.items()
         if count
     ]
-    return ", ".join(told) or texts("jobs.nothing")
+    return ", ".join(counted) or texts("jobs.nothing")
 
 
 def outcome(texts: Texts, progress: RunProgress) -> str:
@@ -104,30 +104,27 @@ def outcome(texts: Texts, progress: RunProgress) -> str:
 async def _list(nights: Worker, call: Call, _rest: str) -> None:
     texts = call.texts
     lines: list[str] = []
-    for agent, told in await timetable(texts, call.memory, nights):
+    for agent, rows in await timetable(texts, call.memory, nights):
         lines.append(texts("jobs.agent", agent=agent, zone=texts.timezone))
         lines += [
             texts("jobs.line", job=f"{job_name(texts, row.job)} ({row.job})", next=row.next, last=row.last)
-            for row in told
+            for row in rows
         ]
     await call.say("\n".join(lines))
 
 
 async def _run(nights: Worker, call: Call, typed: str) -> None:
     job, agent = [*typed.split(), call.agent.spec.name][:2]
-    await call.say(_asked(call.texts, nights, job.lower(), agent))
-
-
-def _asked(texts: Texts, nights: Worker, job: str, agent: str) -> str:
-    agents = [night.agent for night in nights.agents]
+    job, texts, agents = job.lower(), call.texts, [night.agent for night in nights.agents]
     if job not in nights.jobs:
-        return texts("jobs.unknown", job=excerpt(job), jobs=", ".join(nights.jobs))
-    if agent not in agents:
-        return texts("jobs.unknown_agent", agent=excerpt(agent), agents=", ".join(agents))
-    if (setting := nights.missing(agent, job)) is not None:
-        return texts("jobs.missing", job=job_name(texts, job), agent=agent, setting=setting)
-    nights.ask(agent, job)
-    return texts("jobs.asked", job=job_name(texts, job), agent=agents[0] if job == TIDY else agent)
+        await call.say(texts("jobs.unknown", job=excerpt(job), jobs=", ".join(nights.jobs)))
+    elif agent not in agents:
+        await call.say(texts("jobs.unknown_agent", agent=excerpt(agent), agents=", ".join(agents)))
+    elif (setting := nights.missing(agent, job)) is not None:
+        await call.say(texts("jobs.missing", job=job_name(texts, job), agent=agent, setting=setting))
+    else:
+        nights.ask(agent, job)
+        await call.say(texts("jobs.asked", job=job_name(texts, job), agent=agents[0] if job == TIDY else agent))
 
 
 def _advice(error: str) -> str:

@@ -1,12 +1,13 @@
-"""/keys: the keys by which a person's programs talk to the agents and reach memory.
+"""/keys and /web: how a person's programs get in, and how the person gets onto the page.
 
-Invariants: keys are listed, made and revoked in private chats only. A key is shown once, in the answer to the command
-that made it.
+Invariants: both are answered in private chats only. A key is shown once, in the answer to the command that made it; a
+link to the page signs in once.
 """
 
 from __future__ import annotations
 
 import re
+import secrets
 
 from gateway.commands.call import Call, by_action, excerpt
 from gateway.wording.texts import Texts
@@ -43,14 +44,14 @@ async def _make(call: Call, text: str) -> None:
         await call.say(call.texts("keys.off"))
         return
 
-    def act(edits: Edits) -> str:
+    def make(edits: Edits) -> str:
         made = edits.keys.make(label, scopes)
         if made is None:
             return call.texts("keys.many", most=MOST_KEYS)
         key, secret = made
         return call.texts("keys.made", secret=secret, line=told(call.texts, key), url=url)
 
-    await call.do(act)
+    await call.do(make)
 
 
 async def _revoke(call: Call, number: str) -> None:
@@ -61,3 +62,25 @@ async def _list(call: Call, _rest: str) -> None:
     made = await call.memory.keys.of(call.context)
     lines = [told(call.texts, key) for key in made] or [call.texts("keys.none")]
     await call.say("\n".join([*lines, call.texts("keys.how") if call.roster.api else call.texts("keys.off")]))
+
+
+async def web(call: Call) -> None:
+    inbound, roster = call.inbound, call.roster
+    visits = roster.stores[roster.default].memory.visits
+    page = call.agent.spec.name if call.agent.spec.name in roster.pages else next(iter(roster.pages), None)
+    if inbound.platform == "web":
+        await call.say(call.texts("web.here"))
+    elif call.arguments.strip().lower() == "out":
+        count = await visits.sign_out_everywhere(inbound.channel, inbound.author_id)
+        await call.say(call.texts("web.out", count=count))
+    elif page is None:
+        await call.say(call.texts("web.off"))
+    elif inbound.platform == "console":
+        await call.say(call.texts("web.terminal"))
+    else:
+        code = secrets.token_urlsafe(32)
+        until = await visits.open_code(
+            code, channel=inbound.channel, platform=inbound.platform, user_id=inbound.author_id, agent=page
+        )
+        link = f"{roster.pages[page]}/in#{code}"
+        await call.say(call.texts("web.link", link=link, until=call.texts.moment(until)))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from channels.base import Button, File
 from gateway.actions.memory import NothingKept, syntax, typed
@@ -21,7 +21,9 @@ from gateway.wording.texts import REFUSALS
 from memory.browse.shown import Shown
 from memory.chat.edits import Edits
 from memory.errors import Derived, NotCurrent, NotYours
+from memory.jobs.comparisons import DoubtAnswer
 from memory.store.memories import Memory
+from memory.store.questions import Question
 
 #: The id of a memory, as it is shown.
 _ID = re.compile(r"m_[a-z0-9]{4,12}")
@@ -63,34 +65,34 @@ async def _show(call: Call, short_id: str) -> None:
 
 
 async def _history(call: Call, short_id: str) -> None:
-    def act(edits: Edits) -> str:
+    def list_versions(edits: Edits) -> str:
         return "\n".join(lines.versions(call, typed(edits, "show_memory", id=short_id).versions))
 
-    await _on(call, short_id, act, in_place=False)
+    await _on(call, short_id, list_versions, in_place=False)
 
 
 async def _mark(call: Call, short_id: str, *, key: str, action: str, arguments: Mapping[str, object]) -> None:
     """Pins, unpins or confirms a memory, and says so; under the memory itself if its button was pressed there."""
 
-    def act(edits: Edits) -> Asking:
+    def mark(edits: Edits) -> Asking:
         memory: Memory = typed(edits, action, id=short_id, **arguments)
         done = call.texts(key, id=memory.short_id, said=excerpt(_said(call, memory)))
         if call.inbound.pressed is None:
             return Asking(text=done)
-        shown = _all_of(call, edits, short_id)
-        return replace(shown, text=f"{shown.text}\n{done}")
+        asking = _all_of(call, edits, short_id)
+        return replace(asking, text=f"{asking.text}\n{done}")
 
-    await _on(call, short_id, act)
+    await _on(call, short_id, mark)
 
 
-async def _on(call: Call, short_id: str, act: Callable[[Edits], str | Asking], *, in_place: bool = True) -> None:
-    def tried(edits: Edits) -> str | Asking:
+async def _on(call: Call, short_id: str, change: Callable[[Edits], str | Asking], *, in_place: bool = True) -> None:
+    def change_or_refuse(edits: Edits) -> str | Asking:
         try:
-            return act(edits)
+            return change(edits)
         except REFUSALS as exc:
             return call.refusal(short_id, exc)
 
-    await call.do(tried, in_place=in_place)
+    await call.do(change_or_refuse, in_place=in_place)
 
 
 def _all_of(call: Call, edits: Edits, short_id: str) -> Asking:
@@ -129,7 +131,7 @@ async def keep(call: Call, text: str, *, key: str | None = None) -> None:
         await call.say(call.texts("memory.off"))
         return
 
-    def act(edits: Edits) -> str:
+    def save(edits: Edits) -> str:
         try:
             kept: list[Memory] = typed(edits, "remember", text=text, key=key)
         except NothingKept:
@@ -137,7 +139,7 @@ async def keep(call: Call, text: str, *, key: str | None = None) -> None:
         saved = [call.texts("remember.done", id=memory.short_id, said=_said(call, memory)) for memory in kept]
         return "\n".join([*saved, *_masked(call, text)])
 
-    await call.do(act)
+    await call.do(save)
 
 
 async def correct(call: Call) -> None:
@@ -147,7 +149,7 @@ async def correct(call: Call) -> None:
         await _lacks(call, "memory.ids")
         return
 
-    def act(edits: Edits) -> str:
+    def put_right(edits: Edits) -> str:
         try:
             if not value:
                 return _asked_for(call, edits, short_id)
@@ -161,7 +163,7 @@ async def correct(call: Call) -> None:
         )
         return "\n".join([done, *_masked(call, value)])
 
-    await call.do(act)
+    await call.do(put_right)
 
 
 def _masked(call: Call, text: str) -> list[str]:
@@ -212,8 +214,8 @@ async def _export(call: Call, rest: str) -> None:
         await call.say(texts("export.too_large"))
         return
     key = "export.all" if rest else "export.done"
-    said = texts(key, memories=exported.memories, messages=exported.messages)
-    await call.do(lambda _edits: Asking(text=said, files=files))
+    text = texts(key, memories=exported.memories, messages=exported.messages)
+    await call.do(lambda _edits: Asking(text=text, files=files))
 
 
 async def why_of(call: Call) -> None:
@@ -222,6 +224,23 @@ async def why_of(call: Call) -> None:
         await _show(call, call.arguments.strip())
     else:
         await why.explain(call)
+
+
+async def answer_doubt(call: Call, question: Question, taken: str) -> None:
+    chosen = cast("DoubtAnswer", taken)
+
+    def decide(edits: Edits) -> str:
+        try:
+            doubt, is_open = edits.decide(question, chosen)
+        except NotCurrent:
+            return call.texts("answer.over")
+        if not is_open:
+            return call.texts("answer.over")
+        if chosen == "both":
+            return call.texts("doubt.both")
+        return call.texts("doubt.kept", said=call.phrase(doubt.older if chosen == "older" else doubt.newer))
+
+    await call.do(decide, in_place=True)
 
 
 _Handler: TypeAlias = Callable[[Call, str], Awaitable[None]]

@@ -111,7 +111,7 @@ async def _delete(call: Call, _rest: str) -> None:
     kept = await call.memory.privacy.kept(call.context, looks_shown=0)
     going = await call.memory.forgetting.preview_of(call.context, Selection(what="me"), limit=0)
 
-    def act(edits: Edits) -> Asking:
+    def ask(edits: Edits) -> Asking:
         question = edits.ask(DELETE, {}, choices=("yes", "no"), preset="no")
         text = call.texts(
             "privacy.delete_ask",
@@ -122,7 +122,7 @@ async def _delete(call: Call, _rest: str) -> None:
         )
         return Asking(text=text, buttons=buttons(question, call.texts, alone=True))
 
-    await call.do(act)
+    await call.do(ask)
 
 
 async def answer_delete(call: Call, question: Question, taken: str) -> None:
@@ -167,7 +167,7 @@ def _receipt(call: Call, receipt: Receipt) -> str:
 
 def _amount(call: Call, kept: Kept) -> str:
     since = call.texts("privacy.nothing") if kept.since is None else call.texts.date(kept.since)
-    said = call.texts(
+    messages = call.texts(
         "privacy.said",
         here=kept.said.here,
         elsewhere=kept.said.elsewhere,
@@ -176,7 +176,7 @@ def _amount(call: Call, kept: Kept) -> str:
         since=since,
     )
     reminders = [call.texts("privacy.reminders", count=kept.reminders)] if kept.reminders else []
-    return "\n".join([said, _kinds(call, kept), *reminders])
+    return "\n".join([messages, _kinds(call, kept), *reminders])
 
 
 def _kinds(call: Call, kept: Kept) -> str:
@@ -256,18 +256,14 @@ def _here(call: Call) -> str:
 
 
 def _wishes(call: Call) -> list[str]:
-    speaker = call.context.speaker
+    speaker, texts = call.context.speaker, call.texts
+    begin, _, end = speaker.follow_ups.partition("-")
     return [
         _here(call),
-        call.texts("privacy.learning_on" if speaker.learning else "privacy.learning_off"),
-        call.texts("privacy.telling_on" if speaker.about else "privacy.telling_off"),
-        _asking(call, *speaker.follow_ups.split("-")),
+        texts("privacy.learning_on" if speaker.learning else "privacy.learning_off"),
+        texts("privacy.telling_on" if speaker.about else "privacy.telling_off"),
+        texts("privacy.followups_on", begin=begin, end=end) if end else texts("privacy.followups_off"),
     ]
-
-
-def _asking(call: Call, begin: str, end: str = "") -> str:
-    """Returns a line telling whether the person is asked how plans went, and between which hours."""
-    return call.texts("privacy.followups_on", begin=begin, end=end) if end else call.texts("privacy.followups_off")
 
 
 def _accounts(call: Call, kept: Kept) -> list[str]:

@@ -50,8 +50,8 @@ async def meant(call: Call, said: str, *, certain: bool) -> Meant | None:
         return Meant(action="reword", number=last.number, text=text)
     every = await call.memory.reminders.every(call.context)
     for order in reminder_orders(said, language=language):
-        if (found := _of(call, order, every, last, certain=certain)) is not None:
-            return found
+        if (meaning := _of(call, order, every, last, certain=certain)) is not None:
+            return meaning
     if last is not None and last.first:
         time = call.memory.reminders.read_time(call.context, said, language=language)
         # "When do I have to …?" asks for a time and names none.
@@ -96,5 +96,5 @@ def _is_time(call: Call, order: Order) -> bool:
     if not order.rest or order.action not in ("change", "snooze"):
         return False
     language = call.texts.language
-    found = call.memory.reminders.read_time(call.context, order.rest, language=language)
-    return isinstance(found, Reading) and is_beside(found.what, language=language)
+    reading = call.memory.reminders.read_time(call.context, order.rest, language=language)
+    return isinstance(reading, Reading) and is_beside(reading.what, language=language)

@@ -15,7 +15,6 @@ from channels.base import CommandSpec, Inbound, Option, Suggestion
 from gateway.actions.memory import FORGET, syntax
 from gateway.commands import (
     admin,
-    doubts,
     forget,
     jobs,
     keys,
@@ -29,7 +28,6 @@ from gateway.commands import (
     session,
     suggest,
     tools,
-    web,
 )
 from gateway.commands.call import Asking, Call, Command, examples, excerpt
 from gateway.pipeline import questions
@@ -88,7 +86,9 @@ def specs(language: Language) -> list[CommandSpec]:
             usage=command.usage,
             translated=Deferred(partial(_translated, f"help.{command.name}")),
             options=tuple(
-                _described(option, f"option.{command.name}.{option.name}", texts) for option in command.options
+                replace(option, help=texts(key), translated=Deferred(partial(_translated, key)))
+                for option in command.options
+                for key in (f"option.{command.name}.{option.name}",)
             ),
             admin=command.admin,
             private=command.private,
@@ -97,10 +97,6 @@ def specs(language: Language) -> list[CommandSpec]:
         )
         for command in TABLE
     ]
-
-
-def _described(option: Option, key: str, texts: Texts) -> Option:
-    return replace(option, help=texts(key), translated=Deferred(partial(_translated, key)))
 
 
 def _translated(key: str) -> Mapping[str, str]:
@@ -159,13 +155,13 @@ async def press(call: Call, data: str) -> bool:
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
-    act = _ANSWERS.get(question.purpose)
+    take_answer = _ANSWERS.get(question.purpose)
     if taken in (questions.UNSURE, questions.UNCLEAR):
         await _ask_again(call, question, taken)
-    elif act is None:  # another version has asked
+    elif take_answer is None:  # another version has asked
         await call.say(call.texts("answer.over"))
     else:
-        await act(call, question, taken)
+        await take_answer(call, question, taken)
 
 
 async def _ask_again(call: Call, question: Question, taken: str) -> None:
@@ -173,12 +169,12 @@ async def _ask_again(call: Call, question: Question, taken: str) -> None:
     words = " / ".join(call.texts(name) for name in question.choices)
     again = questions.buttons(question, call.texts, alone=True)
 
-    def act(edits: Edits) -> Asking:
+    def ask_again(edits: Edits) -> Asking:
         if taken == questions.UNCLEAR:
             edits.ask_again(question)
         return Asking(text=call.texts(f"answer.{taken}", choices=words), buttons=again)
 
-    await call.do(act)
+    await call.do(ask_again)
 
 
 async def told_before(call: Call) -> bool:
@@ -192,10 +188,10 @@ async def told_before(call: Call) -> bool:
 
 async def _help(call: Call) -> None:
     named, _, action = call.arguments.removeprefix("/").lower().partition(" ")
-    shown = [command for command in TABLE if call.admin or not command.admin]
-    command = next((command for command in shown if command.name == named), None)
+    known = [command for command in TABLE if call.admin or not command.admin]
+    command = next((command for command in known if command.name == named), None)
     if not named:
-        lines = [f"{each.usage} – {call.texts(f'help.{each.name}')}" for each in shown]
+        lines = [f"{each.usage} – {call.texts(f'help.{each.name}')}" for each in known]
         await call.say("\n".join([call.texts("help.head"), *lines, call.texts("help.how")]))
     elif command is None:
         await call.say(unknown(excerpt(named), call.texts))
@@ -265,7 +261,7 @@ TABLE: tuple[Command, ...] = (
         name="why", usage="/why [all|<id>]", run=memory.why_of, options=(_option("what"),), discreet=True,
     ),
     Command(
-        name="web", usage="/web [out]", run=web.web, private=True, elsewhere="web.private",
+        name="web", usage="/web [out]", run=keys.web, private=True, elsewhere="web.private",
         options=(_option("action", choices=("out",)),),
     ),
     Command(name="link", usage="/link [code]", run=people.link, options=(_option("code"),), private=True),
@@ -320,7 +316,7 @@ bare_code = people.bare_code
 _ANSWERS: Mapping[str, Callable[[Call, Question, str], Awaitable[None]]] = {
     FORGET: forget.answer,
     CALL: tools.answer,
-    DOUBT: doubts.answer,
+    DOUBT: memory.answer_doubt,
     forget.EXPORTS: forget.answer_exports,
     oversight.FORGET: oversight.answer,
     people.JOIN: people.answer_join,

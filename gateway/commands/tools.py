@@ -33,8 +33,8 @@ async def _list(call: Call, _rest: str) -> None:
     if call.agent.skills:
         lines.append(call.texts("tools.skills", names=", ".join(skill.name for skill in call.agent.skills)))
     sources = call.agent.sources
-    for source, found in zip(sources, await asyncio.gather(*(source.tools() for source in sources)), strict=True):
-        lines += _told(call, source, found)
+    for source, tools in zip(sources, await asyncio.gather(*(source.tools() for source in sources)), strict=True):
+        lines += _told(call, source, tools)
     await call.say("\n".join(lines))
 
 

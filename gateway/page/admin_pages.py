@@ -40,9 +40,9 @@ async def health(visit: Visit) -> web.StreamResponse:
 
 async def jobs(visit: Visit) -> web.StreamResponse:
     texts, store = visit.texts, visit.visitor.store
-    told = [] if store.nights is None else await timetable(texts, store.memory, store.nights)
+    tables = [] if store.nights is None else await timetable(texts, store.memory, store.nights)
     return visit.html(
-        "admin_jobs.html", told=[(agent, [(run, job_name(texts, run.job)) for run in of]) for agent, of in told]
+        "admin_jobs.html", told=[(agent, [(run, job_name(texts, run.job)) for run in of]) for agent, of in tables]
     )
 
 
@@ -63,10 +63,10 @@ async def usage(visit: Visit) -> web.StreamResponse:
 
 async def dead(visit: Visit) -> web.StreamResponse:
     texts, channel = visit.texts, _channel(visit)
-    found = await visit.visitor.store.memory.mailbox.dead(channel, limit=_DEAD)
+    undelivered = await visit.visitor.store.memory.mailbox.dead(channel, limit=_DEAD)
     rows = [
         (row.id, Place.from_session_key(row.session_key).chat, texts.moment(row.created_at), row.error or row.state)
-        for row in found
+        for row in undelivered
     ]
     return visit.html("admin_dead.html", rows=rows, channel=visit.visitor.session.channel)
 
@@ -78,7 +78,7 @@ async def people(visit: Visit) -> web.StreamResponse:
     )
     grants = await visitor.store.memory.access.grants(visitor.session.channel)
     states = {grant.reference: grant.state for grant in grants if grant.subject == "person"}
-    shown = [
+    rows = [
         (
             person.user_id,
             person.name or person.user_id,
@@ -91,7 +91,7 @@ async def people(visit: Visit) -> web.StreamResponse:
     spoken = {person.user_id for person in listed}
     return visit.html(
         "admin_people.html",
-        shown=shown,
+        shown=rows,
         others=[grant for grant in grants if grant.reference not in spoken],
         terminal=visit.visitor.is_operator,
     )

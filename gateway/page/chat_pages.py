@@ -40,8 +40,8 @@ FIRST: Final = "main"
 
 
 async def chats(visit: Visit) -> web.StreamResponse:
-    found = await _listed(visit)
-    return visit.to(f"/chat/{found[0][0] if found else FIRST}#end")
+    talks = await _listed(visit)
+    return visit.to(f"/chat/{talks[0][0] if talks else FIRST}#end")
 
 
 async def chat(visit: Visit) -> web.StreamResponse:
@@ -92,11 +92,11 @@ async def _say(visit: Visit, **said: Any) -> web.Response:
 
 async def file(visit: Visit) -> web.StreamResponse:
     place = visit.visitor.place(_thread(visit.path["thread"]))
-    found = visit.visitor.channel.file(place, visit.number(visit.path["row"], "page.file_gone"))
-    if found is None:
+    data = visit.visitor.channel.file(place, visit.number(visit.path["row"], "page.file_gone"))
+    if data is None:
         raise Refused(404, "page.file_gone")
-    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(found.name, safe='')}"}
-    return web.Response(body=found.data, headers=headers, content_type="application/octet-stream")
+    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(data.name, safe='')}"}
+    return web.Response(body=data.data, headers=headers, content_type="application/octet-stream")
 
 
 async def latest(visit: Visit) -> web.StreamResponse:
@@ -238,8 +238,8 @@ def _turn(item: PageItem) -> str:
 
 async def _listed(visit: Visit) -> list[tuple[str, Conversation]]:
     visitor, platform = visit.visitor, visit.visitor.channel.platform
-    found = await visitor.store.memory.browse.talks(visitor.context, platform=platform, limit=_LISTED)
-    places = [(Place.from_session_key(talk.session_key), talk) for talk in found]
+    talks = await visitor.store.memory.browse.talks(visitor.context, platform=platform, limit=_LISTED)
+    places = [(Place.from_session_key(talk.session_key), talk) for talk in talks]
     return [
         (place.thread or FIRST, one)
         for place, one in places

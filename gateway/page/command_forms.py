@@ -98,10 +98,10 @@ def receipt(visit: Visit, items: list[PageItem], *, back: str) -> web.StreamResp
 
     The page is fetched with a GET, so a browser that goes back sends no form again.
     """
-    found = next((item.file for item in items if item.file is not None), None)
-    if found is not None:
-        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(found.name, safe='')}"}
-        return web.Response(body=found.data, headers=headers, content_type="application/octet-stream")
+    file = next((item.file for item in items if item.file is not None), None)
+    if file is not None:
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"}
+        return web.Response(body=file.data, headers=headers, content_type="application/octet-stream")
     visit.visitors.keep(visit.visitor, items)
     return visit.to(f"/receipt?back={back}")
 

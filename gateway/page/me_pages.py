@@ -65,8 +65,8 @@ async def sign_in(visit: Visit) -> web.StreamResponse:
 
 
 async def name(visit: Visit) -> web.StreamResponse:
-    found = await visit.visitors.named(_code(visit))
-    return web.Response(status=404) if found is None else web.Response(text=found)
+    called = await visit.visitors.named(_code(visit))
+    return web.Response(status=404) if called is None else web.Response(text=called)
 
 
 async def enter(visit: Visit) -> web.StreamResponse:

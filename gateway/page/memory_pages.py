@@ -77,8 +77,8 @@ async def listed(visit: Visit) -> web.StreamResponse:
     page = page_of(visit)
     state: Literal["", "pinned", "fading"] = next((one for one in _STATES if one == visit.query.get("show")), "")
     none: dict[str, Any] = {"pages": 1, "groups": [], "quotes": [], "why": "", "chips": [], "total": 0, "page": page}
-    found = await (_then(visit, day, page) if day else _found(visit, query, page, state))
-    return visit.html("memory.html", query=query, state=state, day=day, **(none | found))
+    hits = await (_then(visit, day, page) if day else _found(visit, query, page, state))
+    return visit.html("memory.html", query=query, state=state, day=day, **(none | hits))
 
 
 def page_of(visit: Visit) -> int:
@@ -122,15 +122,15 @@ async def _searched(visit: Visit, filters: Filters) -> dict[str, Any]:
     visitor = visit.visitor
     hits = await visitor.store.memory.browse.search(visitor.context, filters.words, limit=_HITS, filters=filters)
     terms = query_terms(filters.words)
-    found = [hit.memory for hit in hits if hit.memory is not None]
-    said = [hit.passage.message for hit in hits if hit.passage is not None and shares(hit, terms) > 0]
+    memories = [hit.memory for hit in hits if hit.memory is not None]
+    messages = [hit.passage.message for hit in hits if hit.passage is not None and shares(hit, terms) > 0]
     language = visit.texts.language
     quotes = [
         (visit.texts.date(one.said_at), phrases.quote(one, visitor.context, one.text[:300], language=language))
-        for one in said
+        for one in messages
     ]
-    groups = [("", [told(visit, memory) for memory in found])] if found else []
-    return {"groups": groups, "quotes": quotes, "total": len(found) + len(said)}
+    groups = [("", [told(visit, memory) for memory in memories])] if memories else []
+    return {"groups": groups, "quotes": quotes, "total": len(memories) + len(messages)}
 
 
 def _grouped(visit: Visit, memories: tuple[Memory, ...] | list[Memory]) -> list[tuple[str, list[ShownMemory]]]:

@@ -45,7 +45,7 @@ class Matter:
 
 
 async def questions(visit: Visit) -> web.StreamResponse:
-    texts, memory, shown = visit.texts, visit.visitor.store.memory, []
+    texts, memory, rows = visit.texts, visit.visitor.store.memory, []
     for found, said in await _waiting(visit):
         known = await memory.identities.known(
             where_said(said, visit.visitors.roster.agent_for(said).spec), who_said(said)
@@ -53,7 +53,7 @@ async def questions(visit: Visit) -> web.StreamResponse:
         if known is None:
             continue
         question = found.question
-        shown.append(
+        rows.append(
             {
                 "id": question.id,
                 "purpose": question.purpose,
@@ -64,7 +64,7 @@ async def questions(visit: Visit) -> web.StreamResponse:
                 "about": await _ABOUT[question.purpose](visit, known, question),
             }
         )
-    return visit.html("questions.html", shown=shown)
+    return visit.html("questions.html", shown=rows)
 
 
 async def answer(visit: Visit) -> web.StreamResponse:
@@ -110,8 +110,8 @@ async def _waiting(visit: Visit) -> list[tuple[OpenQuestion, Inbound]]:
 async def _forgetting(visit: Visit, context: Context, question: Question) -> Matter:
     selection = Selection.from_json(question.payload)
     preview = await visit.visitor.store.memory.forgetting.preview_of(context, selection, limit=_SHOWN)
-    shown = tuple(told(visit, one) for one in preview.shown)
-    return Matter(memories=shown, lines=(*preview.quoted, *preview.reminders, _counted(visit, preview)))
+    memories = tuple(told(visit, one) for one in preview.shown)
+    return Matter(memories=memories, lines=(*preview.quoted, *preview.reminders, _counted(visit, preview)))
 
 
 def _counted(visit: Visit, found: ForgetPreview) -> str:

@@ -109,14 +109,14 @@ async def entities(visit: Visit) -> web.StreamResponse:
 async def entity(visit: Visit) -> web.StreamResponse:
     visitor, number = visit.visitor, visit.path["id"]
     known = await visitor.store.memory.browse.entities(visitor.context)
-    found = next((one for one in known if number in map(str, one.ids)), None)
-    if found is None:
+    named = next((one for one in known if number in map(str, one.ids)), None)
+    if named is None:
         raise Refused(404, "page.no_entity")
-    memories = await visitor.store.memory.browse.some(visitor.context, found.memory_ids[:_NAMED])
-    own = set(found.memory_ids)
-    beside = [(other, len(own & set(other.memory_ids))) for other in known if other is not found]
+    memories = await visitor.store.memory.browse.some(visitor.context, named.memory_ids[:_NAMED])
+    own = set(named.memory_ids)
+    beside = [(other, len(own & set(other.memory_ids))) for other in known if other is not named]
     near = sorted([pair for pair in beside if pair[1]], key=lambda pair: -pair[1])[:12]
-    return visit.html("entity.html", found=found, memories=[told(visit, each) for each in memories], near=near)
+    return visit.html("entity.html", found=named, memories=[told(visit, each) for each in memories], near=near)
 
 
 def _placed(known: list[Entity]) -> list[Dot]:

@@ -118,7 +118,7 @@ _MEANINGS: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
     ),
 )
 #: The statements that a connection keeps prepared; a turn and the work it leaves ask some 120 different ones.
-_PREPARED: Final = 400
+_PREPARED: Final = 250
 _LIMIT: Final = re.compile(r"\blimit \?\d*")
 T = TypeVar("T")
 
@@ -337,7 +337,7 @@ class SqliteDatabase(Database):
         try:
             # A long read must not hold up the others.
             reader = min(self._readers, key=lambda connection: connection.waiting)
-            return await reader.call(lambda connection: _consistent(connection, act, self.seal))
+            return await reader.call(partial(_stated if single else _consistent, act=act, seal=self.seal))
         except self._faults:
             raise
         except self._error as exc:
@@ -637,6 +637,12 @@ def _consistent(connection: sqlite3.Connection, act: Callable[[Reader], T], seal
     finally:
         if connection.in_transaction:
             connection.execute("rollback")
+
+
+def _stated(connection: sqlite3.Connection, act: Callable[[Reader], T], seal: Seal) -> T:
+    """Runs `act`, which asks one statement and so sees one state without a transaction."""
+    with in_transaction():
+        return act(SqliteReader(connection, seal))
 
 
 async def _connect(path: Path, driver: drivers.Driver, *, read_seconds: float | None = None) -> _Connection:
