@@ -33,9 +33,9 @@ from gateway.actions.memory import (
 from gateway.api.callers import ApiRefusal, Caller
 from gateway.api.places import said, thread_of
 from gateway.api.wire import JSON
+from gateway.pipeline.course import Agent
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.questions import buttons
-from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said
 from gateway.wording import phrases
 from gateway.wording.texts import REFUSALS, Texts, spoken

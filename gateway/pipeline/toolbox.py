@@ -116,7 +116,6 @@ class Toolbox:
     told_back: list[Reminder] = field(default_factory=list)
 
     def tools(self, names: Sequence[str]) -> tuple[Tool, ...]:
-        """Returns the tools called `names`, in that order."""
         offered: dict[str, tuple[str, type[BaseModel], Run]] = {
             action.tool: (action.purpose, action.tool_arguments or action.arguments, partial(self._do, action))
             for action in ACTIONS.values()
@@ -188,7 +187,6 @@ class Toolbox:
         return result
 
     async def _ask(self, tool: ForeignTool, n: int, i: int, arguments: Any) -> str:
-        """Asks the person whether a tool that is not ours may be called."""
         if self.asked:
             raise ToolError("The person is already being asked about something. Ask again when they have answered.")
         shown = _plainly(arguments)
@@ -340,7 +338,6 @@ class Toolbox:
         return f"{reminder.number}. {reminder_lines.due(self.texts, reminder, self.now())}: {reminder.text}"
 
     def _is_their_wish(self) -> None:
-        """Raises `ToolError` if a change may be the wish of a web page."""
         if self.web is not None and self.web.used:
             raise ToolError(_MAY_BE_A_PAGES)
 
