@@ -253,7 +253,7 @@ _ACTIONS: Mapping[str, tuple[_Handler, str]] = {
     "list": (listing.show_list, "[part] [page] [filters]"),
     "search": (listing.search_page, "<words or filters>"),
     "show": (_show, syntax("show_memory")),
-    "why": (lambda call, rest: why_of(replace(call, arguments=rest, discreet=True)), "[all|<id>]"),
+    "why": (lambda call, rest: why_of(replace(call, arguments=rest)), "[all|<id>]"),
     "pin": _marking("pin", "memory.pin.done", pinned=True),
     "unpin": _marking("pin", "memory.unpin.done", pinned=False),
     "confirm": _marking("confirm", "memory.confirm.done"),

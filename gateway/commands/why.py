@@ -1,7 +1,8 @@
 """/why: shows what entered a reply; in short, or all of it.
 
-Invariant: the memories and messages named are looked up in the scope of the person who asks, so anything forgotten,
-or no longer theirs, is not shown again.
+Invariants: the memories and messages named are looked up in the scope of the person who asks where they ask, so
+anything forgotten, or no longer theirs, is not shown again, and a group is shown what all of it may see. What an answer
+cost is told in private.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ async def explain(call: Call) -> None:
     if why is None:
         await call.say(texts("why.none" if asked is None else "why.no_answer"))
         return
-    rows = [*_groups(call, why), *_costs(call, why.spent)] if means(call.arguments, "all") else _in_short(call, why)
+    if means(call.arguments, "all"):
+        rows = [*_groups(call, why), *(_costs(call, why.spent) if call.context.session.private else ())]
+    else:
+        rows = _in_short(call, why)
     await call.say("\n".join([_head(call, why), *rows]))
 
 

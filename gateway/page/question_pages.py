@@ -113,7 +113,8 @@ async def _forgetting(visit: Visit, context: Context, question: Question) -> Mat
 
 
 def _counted(visit: Visit, found: ForgetPreview) -> str:
-    return visit.texts("forget.counts", memories=found.memories, messages=found.messages, replies=found.replies)
+    counted = visit.texts("forget.counts", memories=found.memories, messages=found.messages, replies=found.replies)
+    return f"{counted} {visit.texts('forget.would_name', count=found.naming)}" if found.naming else counted
 
 
 async def _doubt(visit: Visit, context: Context, question: Question) -> Matter:

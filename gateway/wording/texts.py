@@ -20,7 +20,17 @@ from channels.base import Inbound
 from gateway.reading.attachments import own_words, plain_name
 from gateway.wording.phrases import wording
 from languages import LANGUAGES, Language, part
-from memory.errors import Derived, MemoryFault, NotCurrent, NotFound, NotWished, NotYours, UnknownFilter, UnreadFilter
+from memory.errors import (
+    Derived,
+    MemoryFault,
+    NotCurrent,
+    NotFound,
+    NotWished,
+    NotYours,
+    StorageError,
+    UnknownFilter,
+    UnreadFilter,
+)
 from memory.filters import Name as FilterName
 from memory.text.language import language_of, last_language
 from memory.text.times.clock import local_time
@@ -137,6 +147,11 @@ class Texts:
                 return self.unread(error)
             case _:
                 return self("memory.unknown_id", id=short_id)
+
+    def not_saved(self, error: StorageError) -> str:
+        """Returns the reason why the database did not do its work, for people: without paths and statements."""
+        key = f"storage.{error.code}"
+        return self("error.storage", reason=self(key if key in CATALOGUE[self.language] else "storage.storage"))
 
     def unread(self, error: UnknownFilter | UnreadFilter) -> str:
         """Returns the reason why a filter was not taken, with the known filters."""
