@@ -28,13 +28,14 @@ from gateway.actions.memory import (
     OneEntity,
     OneMemory,
     RememberText,
+    ToForget,
 )
 from gateway.api.callers import ApiRefusal, Caller
 from gateway.api.places import said, thread_of
 from gateway.api.wire import JSON
+from gateway.pipeline.course import Agent
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.questions import buttons
-from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said
 from gateway.wording import phrases
 from gateway.wording.texts import REFUSALS, Texts, spoken
@@ -49,7 +50,6 @@ from memory.recall.recall import excerpt
 from memory.recall.search import Hit
 from memory.service import Service
 from memory.store.memories import Memory
-from memory.store.questions import Question
 
 #: The conversation that holds the sources of memories which programs write.
 _DESK: Final = "memory"
@@ -170,10 +170,10 @@ class Operations:
             raise ApiRefusal(409, "no_chat", "The person has no private chat in which they could be asked.")
         texts = Texts(spoken(theirs.speaker.language, asking.served.spec.language), theirs.timezone)
 
-        def ask(asked: tuple[Question, Memory]) -> tuple[Part, ...]:
-            question, memory = asked
-            words = phrases.tell(memory, theirs, language=texts.language)
-            text = texts("forget.one", id=memory.short_id, said=words)
+        def ask(asked: ToForget) -> tuple[Part, ...]:
+            question, memory, words = asked
+            said = words if memory is None else phrases.tell(memory, theirs, language=texts.language)
+            text = texts("forget.one", id=given.id if isinstance(given, OneMemory) else "", said=said)
             channel = self._channels.get(Place.from_session_key(theirs.session.key).channel)
             through = texts("keys.asks", label=asking.caller.through)
             return pieces(channel, f"{through}\n{text}", buttons=buttons(question, texts, alone=True))
