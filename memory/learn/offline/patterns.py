@@ -27,6 +27,8 @@ from memory.text.times.spans import anchor
 WINDOW: Final = 4_000
 #: Facts taken from one message at most: more is a list pasted in, not talk.
 MOST_FACTS: Final = 40
+#: The longest quotation that may be part of a value, as a title is, in characters.
+_QUOTE: Final = 20
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -61,7 +63,7 @@ def extract(text: str, *, today: date) -> list[Disclosure]:
         importance, confidence = _WEIGHTS.get(fact.key, _DEFAULT_WEIGHTS)
         disclosure = Disclosure(
             kind="fact",
-            category=category_of(fact.key) or "relation",
+            category=category_of(fact.key) or "identity",
             key=fact.key,
             value=fact.value.strip(),
             subject="self",
@@ -89,7 +91,7 @@ def _facts(text: str, today: date) -> Iterator[tuple[Language, Fact]]:
         text = f"{text[:WINDOW]}\n{text[-WINDOW:]}"
     if _STAGED.match(text) or _ACTED.search(text):
         return
-    text = own_words(text, given=False)
+    text = own_words(text, longest_quote=_QUOTE, given=False)
     if _JOKE.search(text):
         return
     written = language_of(text)

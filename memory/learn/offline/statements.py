@@ -24,7 +24,8 @@ from memory.text.times.spans import spans
 #: Longest sentence that is read, in characters, and the most clauses that one template may span.
 _LONGEST: Final = 300
 _SPAN: Final = 6
-_BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) | (?=[\u3400-\u9fff])")
+#: A blank between Chinese and Latin characters; one between Chinese characters parts clauses.
+_BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) (?=[A-Za-z])|(?<=[A-Za-z]) (?=[\u3400-\u9fff])")
 _ASKS: Final = re.compile(r"[?？]\s*$")
 _NUMBER: Final = re.compile(r"\d+(?: |$)")
 _PLACEHOLDER: Final = re.compile(r"(?<!P)<(\w+)>")
@@ -41,7 +42,7 @@ _COLONS: Final = frozenset(":：")
 #: Keys of requests, which a polite question may make.
 _REQUESTS: Final = frozenset({"instruction", "called", "boundary"})
 #: What people don't laugh about if it is true of them.
-_EARNEST: Final = frozenset({"allergy", "condition", "diet", "name", "age", "occupation", "nationality"})
+_EARNEST: Final = frozenset({"allergy", "condition", "age"})
 
 
 class Fact(NamedTuple):
@@ -61,6 +62,7 @@ class _Template:
     says: re.Pattern[str]
     wide: bool
     many: bool
+    greeted: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,8 @@ class _Grammar:
     turn: re.Pattern[str]
     remember: re.Pattern[str]
     polite: re.Pattern[str]
+    tag: re.Pattern[str]
+    greeting: re.Pattern[str]
     laughs: re.Pattern[str]
     carried: tuple[str, ...]
     bare: re.Pattern[str]
@@ -177,8 +181,8 @@ def _read(text: str, grammar: _Grammar, today: date, speaker: Speaker, *, asked:
     plain = _plain(text, grammar)
     clauses = _clauses(plain, grammar)
     if asked:
-        first = next((n for n, (start, end) in enumerate(clauses) if grammar.asks.match(plain, start, end)), 0)
-        clauses = clauses[:first]
+        first = next((n for n, (start, end) in enumerate(clauses) if grammar.asks.match(plain, start, end)), -1)
+        clauses = [] if clauses and grammar.tag.match(plain, *_strip_in(plain, clauses[-1], grammar)) else clauses[:first]
     found: list[_Reading] = []
     place = 0
     while place < len(clauses):
@@ -206,6 +210,12 @@ def _read(text: str, grammar: _Grammar, today: date, speaker: Speaker, *, asked:
     return found
 
 
+def _strip_in(plain: str, clause: tuple[int, int], grammar: _Grammar) -> tuple[int, int]:
+    start, end = clause
+    first, last = _strip(plain[start:end], grammar)
+    return start + first, start + last
+
+
 def _clauses(plain: str, grammar: _Grammar) -> list[tuple[int, int]]:
     ends = [match.span() for match in grammar.joint.finditer(plain)]
     starts = [0, *(end for _, end in ends)]
@@ -216,8 +226,7 @@ def _clause(  # noqa: PLR0913 - the text in both of its forms, and a place in it
     text: str, plain: str, start: int, end: int, grammar: _Grammar, today: date, speaker: Speaker, *, wide: bool
 ) -> _Reading | None:
     """Reads a clause, or several as one, as it stands and with the subject that it leaves out."""
-    a, b = _strip(plain[start:end], grammar)
-    a, b = start + a, start + b
+    a, b = _strip_in(plain, (start, end), grammar)
     clause = plain[a:b]
     forms = [""]
     if grammar.subject is not None:
@@ -233,6 +242,8 @@ def _clause(  # noqa: PLR0913 - the text in both of its forms, and a place in it
         for template in grammar.templates:
             # A name is only believed if the words before it were really said.
             if (wide and not template.wide) or (form and template.key == "name"):
+                continue
+            if template.greeted and not grammar.greeting.match(plain, start, a):
                 continue
             match = template.says.fullmatch(form + clause)
             if match is None:
@@ -283,6 +294,8 @@ def _facts(  # noqa: PLR0913 - the match, and the text as it was written
         key = f"favourite-{grammar.favourites.get(thing, thing)}"
     said = next((written(name) for name in ("v", "w", "n") if name in groups), "")
     values = grammar.several.split(said) if template.many else [said]
+    if len(values) > 2 and not _is_list(said, values, grammar):
+        return []
     values = [grammar.trim.sub("", one.strip()).strip(" '\"“”.,") for one in values]
     facts = [Fact(key, value) for value in values]
     if "animal" in groups:
@@ -294,6 +307,12 @@ def _facts(  # noqa: PLR0913 - the match, and the text as it was written
         if name in groups:
             facts.append(Fact(other, grammar.trim.sub("", written(name).strip())))
     return facts if all(_is_plain(fact, grammar, today) for fact in facts) else []
+
+
+def _is_list(said: str, values: list[str], grammar: _Grammar) -> bool:
+    """Returns whether words are a list: one "and" before its last part, or nothing but single words."""
+    signs = [match.group().strip(" ,，、") for match in grammar.several.finditer(said)]
+    return not any(signs[:-1]) and bool(signs[-1]) or all(" " not in value.strip() for value in values)
 
 
 def _is_plain(fact: Fact, grammar: _Grammar, today: date) -> bool:
@@ -357,6 +376,8 @@ def _grammar(code: Language) -> _Grammar:
         turn=pattern(data["turn"]),
         remember=optional("remember"),
         polite=optional("polite"),
+        tag=optional("tag"),
+        greeting=optional("greeting"),
         laughs=pattern(data["laughs"]),
         carried=tuple(data.get("carried", ())),
         bare=optional("bare"),
@@ -372,7 +393,8 @@ def _grammar(code: Language) -> _Grammar:
         favourites=data["favourites"],
         templates=tuple(
             _Template(
-                key="" if key in ("relatives", "favourite") else key,
+                key={"relatives": "", "favourite": "", "greeted": "name"}.get(key, key),
+                greeted=key == "greeted",
                 says=pattern(source),
                 wide=_WIDE.search(source) is not None,
                 many=_MANY.search(source) is not None,
