@@ -100,7 +100,9 @@ async def measure(folder: Path, *, wrong: bool, missed: bool) -> dict[str, dict[
         if wrong and (unfounded or violated):
             print(f"{sitting['id']}  wrong {unfounded}  never {violated}")
         if missed and len(found) < len(clear):
-            print(f"{sitting['id']}  missed {[entry['value'] for entry in clear if entry not in found]}  kept {list(kept)}")
+            print(
+                f"{sitting['id']}  missed {[entry['value'] for entry in clear if entry not in found]}  kept {list(kept)}"
+            )
     return {language: count.figures() for language, count in counts.items()}
 
 

@@ -54,9 +54,9 @@ class Changes:
     """The statements that a message takes back. `corrects` is True if it shows that it puts something right, and is
     `sure` unless "sorry" or "actually" is all that shows it.
 
-    `new` is the right value, if it is said without the wrong one ("no, it's Topsy", "make that two"), and `now` a
-    sentence that says what holds from now on ("it's a Picanto these days"), with the value `instead`. `rest` is the
-    message without the denied parts and without the words that announce a correction.
+    `new` is the right value, if it is said without the wrong one ("no, it's Topsy", "make that two"). `rest` is the
+    message without the denied parts and without the words that announce a correction. `off` and `moved` tell that
+    something without a name is cancelled ("they called it off") or on another day.
     """
 
     ended: tuple[Ended, ...] = ()
@@ -65,8 +65,8 @@ class Changes:
     sure: bool = False
     rest: str = ""
     new: str = ""
-    now: str = ""
-    instead: str = ""
+    off: bool = False
+    moved: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,8 @@ class _Language:
     kinds: dict[str, re.Pattern[str]]
     pronouns: frozenset[str]
     meant: re.Pattern[str]
-    now: re.Pattern[str]
+    off: re.Pattern[str]
+    moved: re.Pattern[str]
     erase: re.Pattern[str]
     beside: re.Pattern[str]
     spared: re.Pattern[str]
@@ -154,9 +155,6 @@ def changes(text: str) -> Changes:
     for sentence in _sentences(text):
         left = sentence
         for language in read:
-            if (from_now := language.now.search(_read_in(language, sentence))) is not None:
-                reading.said_now = sentence
-                reading.now = sentence[slice(*from_now.span("new"))] if from_now.groupdict().get("new") else reading.now
             left = reading.without_denied(left, language)
         reading.rest.append(left)
     sure = any(language.corrects.search(language.weak.sub("", one)) for language, one in marks)
@@ -167,22 +165,20 @@ def changes(text: str) -> Changes:
         sure=sure or bool(reading.new or reading.denied),
         rest=". ".join(filter(None, reading.rest)),
         new=reading.new.strip(_EDGES),
-        now=reading.said_now,
-        instead=reading.now.strip(_EDGES),
+        off=any(language.off.match(one) for language, one in marks),
+        moved=any(language.moved.match(one) for language, one in marks),
     )
 
 
 @dataclass(slots=True)
 class _Reading:
-    """The part of a message read so far; see `Changes`. `now` is the value that the sentence `said_now` names."""
+    """The part of a message read so far; see `Changes`."""
 
     corrects: bool
     ended: list[Ended] = field(default_factory=list)
     denied: list[Denied] = field(default_factory=list)
     rest: list[str] = field(default_factory=list)
     new: str = ""
-    now: str = ""
-    said_now: str = ""
 
     def without_denied(self, left: str, language: _Language) -> str:
         """Notes what a sentence takes back in a language. Returns the sentence without its denied part."""
@@ -313,7 +309,8 @@ def _read(code: str) -> _Language:
         kinds={kind: pattern(source) for kind, source in data.get("kinds", {}).items()},
         pronouns=frozenset(data.get("pronouns", "").split()),
         meant=pattern(data.get("meant", _NEVER)),
-        now=pattern(data.get("now", _NEVER)),
+        off=pattern(data["called_off"]),
+        moved=pattern(data["moved"]),
         erase=pattern(data.get("erase", _NEVER)),
         beside=pattern(data.get("beside", _NEVER)),
         spared=pattern(data.get("spared", _NEVER)),

@@ -8,12 +8,13 @@ nothing. A doubtful sentence is left alone: a wrong memory costs more than a mis
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from typing import Final, Literal
 
-from languages import LANGUAGES, Language
+from languages import LANGUAGES, Language, part
 from memory.keys import category_of, normalise_value
 from memory.learn.offline.appointments import appointment
 from memory.learn.offline.statements import Fact, Speaker, statements
@@ -21,6 +22,7 @@ from memory.learn.own_words import own_words
 from memory.learn.wishes import passes_on
 from memory.text.language import language_of
 from memory.text.sentences import parts
+from memory.text.simplified import simplified
 from memory.text.times.spans import anchor
 
 #: The characters read at each end of a message; people introduce themselves at the edges of long texts.
@@ -92,7 +94,7 @@ def _facts(text: str, today: date) -> Iterator[tuple[Language, Fact]]:
     if _STAGED.match(text) or _ACTED.search(text):
         return
     text = own_words(text, longest_quote=_QUOTE, given=False)
-    if _JOKE.search(text):
+    if _listed("jokes").search(simplified(text)):
         return
     written = language_of(text)
     if written is None:
@@ -105,7 +107,7 @@ def _facts(text: str, today: date) -> Iterator[tuple[Language, Fact]]:
 def _stated(text: str, written: Language, today: date) -> Iterator[tuple[Language, Fact]]:
     speaker = Speaker()
     for sentence in parts(text):
-        if _NOT_ONESELF.search(sentence):
+        if _listed("fiction").search(simplified(sentence)):
             return
         code = written if written not in ("en", "zh") else "zh" if _HAN.search(sentence) else "en"
         facts = [fact for fact in statements(sentence, code, today, speaker) if _is_meant(fact, sentence)]
@@ -122,24 +124,28 @@ def _anchored(fact: Fact, today: date) -> Fact:
     return fact._replace(value=anchor(fact.value, today, ahead=fact.key != "note"))
 
 
+def is_in_play(before: Iterable[str]) -> bool:
+    """Returns whether a person's earlier messages, newest first, began a game that none after it ended."""
+    for text in before:
+        plain = simplified(text)
+        if _listed("play").search(plain):
+            return True
+        if _listed("play_over").search(plain):
+            return False
+    return False
+
+
+@cache
+def _listed(name: str) -> re.Pattern[str]:
+    """Returns an expression of `facts.yaml` in all languages: people ask for texts in another than their own."""
+    return re.compile("|".join(f"(?:{part(code, 'facts')[name]})" for code in LANGUAGES), re.IGNORECASE)
+
+
 def _is_meant(fact: Fact, sentence: str) -> bool:
     """Returns whether a name to be called by is the speaker's: "Tell Tom: call me Al" is not."""
     return fact.key != "called" or not passes_on(sentence)
 
 
-#: From this sentence on a message is a game, a text to be worked on, or an example.
-_NOT_ONESELF = re.compile(
-    r"\b(?:pretend\w{0,3}|role-?\s?play\w{0,3}|let's play|lets play|imagin(?:e|ing)|suppos(?:e|ing)"
-    r"|hypothetical\w{0,2}|act(?:ing)? (?:as|like)|in character|you are an?|you're an?|translat(?:e|ion)|proofread"
-    r"|paraphrase|rephrase|rewrite|correct (?:this|the|my)|how (?:do|would|to) (?:you |i |we )?say|(?:this|the"
-    r"|following) (?:sentence|phrase|text)|sentences?:|grammar|lyrics?|song goes|(?:in|of|for) (?:the|an?"
-    r"|my) (?:story|poem|essay|novel)|screenplay|cover letter|example:|for example|dear (?:sir|madam|mr|ms|mrs"
-    r"|hiring)|once upon|summari[sz]e(?: this| the|:)|reply to (?:this|the)|this email|the email)(?!\w)|(?:^"
-    r"|please |you |help me |, )write (?:an?|me|my|the) |你来[当扮]|假装|假裝|扮演|假设|假設|想象一?下?"
-    r"|(?<![名位个個])翻[译譯]|润色|潤色|改写|改寫|造句|[这這]句[话話]|怎么说|怎麼說|歌[词詞]|故事|作文|[写寫]一?[首篇封段个個]|例如"
-    r"|比如[说說]|[举舉][个個]例子|台[词詞]|小[说說][里裡]|亲爱的|親愛的",
-    re.IGNORECASE,
-)
 #: Stage directions at the start of a message: "*walks in*", "(in a deep voice)", （走进来）. Words of the speaker about
 #: themselves, an age or an aside ("(btw …)", （补充一下）) are none.
 _STAGED = re.compile(
@@ -155,11 +161,6 @@ _STAGED = re.compile(
 )
 #: An action in asterisks later on: "*draws his sword*"; a single word within a sentence is stressed and not acted.
 _ACTED = re.compile(r"(?<![\w*])\*[a-z]{2,20}s(?: [^*\n]{1,120}\*(?![\w*])|\*\s{0,9}$)", re.MULTILINE)
-_JOKE = re.compile(
-    r"\b(?:just kidding|jk|j/k|only joking|just joking|im joking|i'm joking)\b|(?<!\S)/s\b|[开開]玩笑|[骗騙]你的"
-    r"|逗你",
-    re.IGNORECASE,
-)
 _DEFAULT_WEIGHTS = (6, 0.85)
 #: (importance 1-10, confidence 0-1) by key: facts whose loss does harm stand highest; wishes are said more lightly.
 _WEIGHTS = {

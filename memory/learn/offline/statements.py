@@ -9,7 +9,7 @@ fits where the first value stood. In doubt nothing is read: the message stays, a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
@@ -167,7 +167,7 @@ def _turned(text: str, grammar: _Grammar, today: date, speaker: Speaker, *, aske
     kept = read[:-1] if last else read
     if after_all := _read(after, grammar, today, replace(speaker), asked=asked):
         return kept + after_all
-    if last is None or asked or len(turns) > 1 and not after:
+    if last is None or asked or (len(turns) > 1 and not after):
         return kept
     instead = _strip(after, grammar)
     changed = f"{before[: last.value[0]]}{after[slice(*instead)]}{before[last.value[1] :]}"
@@ -182,7 +182,9 @@ def _read(text: str, grammar: _Grammar, today: date, speaker: Speaker, *, asked:
     clauses = _clauses(plain, grammar)
     if asked:
         first = next((n for n, (start, end) in enumerate(clauses) if grammar.asks.match(plain, start, end)), -1)
-        clauses = [] if clauses and grammar.tag.match(plain, *_strip_in(plain, clauses[-1], grammar)) else clauses[:first]
+        clauses = (
+            [] if clauses and grammar.tag.match(plain, *_strip_in(plain, clauses[-1], grammar)) else clauses[:first]
+        )
     found: list[_Reading] = []
     place = 0
     while place < len(clauses):
@@ -219,10 +221,12 @@ def _strip_in(plain: str, clause: tuple[int, int], grammar: _Grammar) -> tuple[i
 def _clauses(plain: str, grammar: _Grammar) -> list[tuple[int, int]]:
     ends = [match.span() for match in grammar.joint.finditer(plain)]
     starts = [0, *(end for _, end in ends)]
-    return [(a, b) for a, b in zip(starts, [*(start for start, _ in ends), len(plain)], strict=True) if plain[a:b].strip()]
+    return [
+        (a, b) for a, b in zip(starts, [*(start for start, _ in ends), len(plain)], strict=True) if plain[a:b].strip()
+    ]
 
 
-def _clause(  # noqa: PLR0913 - the text in both of its forms, and a place in it
+def _clause(
     text: str, plain: str, start: int, end: int, grammar: _Grammar, today: date, speaker: Speaker, *, wide: bool
 ) -> _Reading | None:
     """Reads a clause, or several as one, as it stands and with the subject that it leaves out."""
@@ -276,7 +280,7 @@ def _strip(plain: str, grammar: _Grammar) -> tuple[int, int]:
         end = closed.start()
 
 
-def _facts(  # noqa: PLR0913 - the match, and the text as it was written
+def _facts(
     template: _Template, match: re.Match[str], text: str, shift: int, grammar: _Grammar, today: date
 ) -> list[Fact]:
     """Returns what a fitting clause states; empty if any of its values is crooked."""
@@ -312,7 +316,7 @@ def _facts(  # noqa: PLR0913 - the match, and the text as it was written
 def _is_list(said: str, values: list[str], grammar: _Grammar) -> bool:
     """Returns whether words are a list: one "and" before its last part, or nothing but single words."""
     signs = [match.group().strip(" ,，、") for match in grammar.several.finditer(said)]
-    return not any(signs[:-1]) and bool(signs[-1]) or all(" " not in value.strip() for value in values)
+    return (not any(signs[:-1]) and bool(signs[-1])) or all(" " not in value.strip() for value in values)
 
 
 def _is_plain(fact: Fact, grammar: _Grammar, today: date) -> bool:
@@ -325,7 +329,10 @@ def _is_plain(fact: Fact, grammar: _Grammar, today: date) -> bool:
         return True
     if fact.key == "plan":
         days = spans(fact.value, today, looks="ahead", language=grammar.code)
-        return any(not span.vague and span.last >= today for span in days) and grammar.refused["plan"].search(fact.value) is None
+        return (
+            any(not span.vague and span.last >= today for span in days)
+            and grammar.refused["plan"].search(fact.value) is None
+        )
     plain = _plain(fact.value, grammar)
     size = len(plain) if grammar.subject is not None or grammar.code == "zh" else len(plain.split())
     refused = grammar.refused.get("person" if fact.key in RELATIONS | {"name", "called"} else fact.key)
