@@ -147,8 +147,8 @@ def _called_off(
     back: Changes, live: Sequence[Memory], message: Message, scope: Scope
 ) -> tuple[list[Proposal], list[Memory]]:
     """Returns the plan told last with its new day, or as one that is over, if a message says this of "it"."""
-    plan = next((one for one in live if one.key == "plan" and message.said_at - one.learned_at <= _LATELY), None)
-    if plan is None:
+    plan = next((one for one in live if one.key == "plan"), None)
+    if plan is None or message.said_at - plan.learned_at > _LATELY:
         return [], []
     value = changed(_DAY.sub("", plan.value), message.text, near=True, slips=False) if back.moved else None
     draft = _with_value(plan, value or plan.value, message, scope)
@@ -166,7 +166,9 @@ def _put_right(
     The value must fit into the words by which the fact was told, a message or two before.
     """
     denied = next((one for one in back.denied if one.new), None)
-    new = denied.new if denied else back.new or back.rest
+    new = denied.new if denied else back.new
+    if not new:
+        return []
     if last.key == "plan":
         value = changed(_DAY.sub("", last.value), new, near=True, slips=False)
         drafts = [_with_value(last, value, message, scope)] if value is not None else []

@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 from languages import LANGUAGES, Language, part
 from memory.keys import category_of, normalise_value
-from memory.learn.offline.appointments import appointment
+from memory.learn.offline.appointments import appointment, without_owner
 from memory.learn.offline.statements import Fact, Speaker, statements
 from memory.learn.own_words import own_words
 from memory.learn.wishes import passes_on
@@ -121,7 +121,8 @@ def _anchored(fact: Fact, today: date) -> Fact:
     """Returns a plan or a note with its days as dates."""
     if fact.key not in ("plan", "note", "goal"):
         return fact
-    return fact._replace(value=anchor(fact.value, today, ahead=fact.key != "note"))
+    value = without_owner(fact.value) if fact.key == "plan" else fact.value
+    return fact._replace(value=anchor(value, today, ahead=fact.key != "note"))
 
 
 def is_in_play(before: Iterable[str]) -> bool:

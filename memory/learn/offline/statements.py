@@ -24,6 +24,8 @@ from memory.text.times.spans import spans
 #: Longest sentence that is read, in characters, and the most clauses that one template may span.
 _LONGEST: Final = 300
 _SPAN: Final = 6
+#: The most words of a part of a list that is surely no clause of its own.
+_FEW: Final = 3
 #: A blank between Chinese and Latin characters; one between Chinese characters parts clauses.
 _BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) (?=[A-Za-z])|(?<=[A-Za-z]) (?=[\u3400-\u9fff])")
 _ASKS: Final = re.compile(r"[?？]\s*$")
@@ -31,13 +33,14 @@ _NUMBER: Final = re.compile(r"\d+(?: |$)")
 _PLACEHOLDER: Final = re.compile(r"(?<!P)<(\w+)>")
 #: The placeholders for lists, and what else shows that a template goes over a joint.
 _MANY: Final = re.compile(r"<(?:m|names|anynames|tongues)>")
-_WIDE: Final = re.compile(r"<(?:m|names|anynames|tongues|town)>|[,:]\?? |[，、：]| (?:and|or|und|y|et) ")
+_WIDE: Final = re.compile(r"<(?:m|names|anynames|tongues|town)>|[,:，、：]| (?:and|or|und|y|et) ")
+_SYNTAX: Final = re.compile(r"\(\?[\w-]*:|\{\d*,\d*\}")
 #: The characters that no value of one clause holds.
 _WITHIN: Final = r"[^,;:!?…()、。，！？（）；：\n]"
 #: The keys after which a number alone is an age: "I'm Marta, 29".
 _BEFORE_AGE: Final = frozenset({"name", "called"})
 #: Keys whose templates say themselves which words a value has.
-_CLOSED: Final = frozenset({"diet", "condition", "instruction", "speaks", "goal"})
+_CLOSED: Final = frozenset({"diet", "condition", "instruction", "speaks", "goal", "birthday", "height"})
 _COLONS: Final = frozenset(":：")
 #: Keys of requests, which a polite question may make.
 _REQUESTS: Final = frozenset({"instruction", "called", "boundary"})
@@ -101,6 +104,7 @@ class _Grammar:
     several: re.Pattern[str]
     trim: re.Pattern[str]
     most: int
+    plural: re.Pattern[str]
     relatives: Mapping[str, str]
     favourites: Mapping[str, str]
     templates: tuple[_Template, ...]
@@ -172,7 +176,13 @@ def _turned(text: str, grammar: _Grammar, today: date, speaker: Speaker, *, aske
     instead = _strip(after, grammar)
     changed = f"{before[: last.value[0]]}{after[slice(*instead)]}{before[last.value[1] :]}"
     again = _read(changed, grammar, today, replace(speaker), asked=False)
-    same = again and again[-1].facts and len(again) == len(read) and again[-1].facts[0].key == last.facts[0].key
+    same = (
+        last.facts
+        and again
+        and again[-1].facts
+        and len(again) == len(read)
+        and again[-1].facts[0].key == last.facts[0].key
+    )
     return kept + again[-1:] if same else kept
 
 
@@ -199,7 +209,7 @@ def _read(text: str, grammar: _Grammar, today: date, speaker: Speaker, *, asked:
                 break
         if reading is not None:
             found.append(reading)
-            speaker.last_key = reading.facts[0].key
+            speaker.last_key = reading.facts[0].key if reading.facts else ""
             speaker.carried = speaker.last_key not in RELATIONS | {"pet", "instruction", "boundary"}
         elif grammar.asks.match(plain, start):
             break
@@ -231,36 +241,36 @@ def _clause(
 ) -> _Reading | None:
     """Reads a clause, or several as one, as it stands and with the subject that it leaves out."""
     a, b = _strip_in(plain, (start, end), grammar)
-    clause = plain[a:b]
-    forms = [""]
     if grammar.subject is not None:
         subject = grammar.subject.match(plain, a, b)
         if subject is None and speaker.carried is False:
             return None
         a = subject.end() if subject is not None else a
-        clause = plain[a:b]
-    elif speaker.carried or (speaker.carried is None and grammar.bare.match(clause)):
-        if not _NUMBER.match(clause) or speaker.last_key in _BEFORE_AGE:
-            forms += grammar.carried
-    for form in forms:
+    for form in _forms(plain[a:b], grammar, speaker):
         for template in grammar.templates:
             # A name is only believed if the words before it were really said.
             if (wide and not template.wide) or (form and template.key == "name"):
                 continue
             if template.greeted and not grammar.greeting.match(plain, start, a):
                 continue
-            match = template.says.fullmatch(form + clause)
-            if match is None:
-                continue
-            if template.key == "instruction" and plain[end : end + 1] in _COLONS:
+            # The words that end a clause may be the day of a plan.
+            match = template.says.fullmatch(form + plain[a : end if template.key == "plan" else b])
+            if match is None or (template.key == "instruction" and plain[end : end + 1] in _COLONS):
                 continue  # "Answer in French: what is love?" asks once
             shift = a - len(form)
             facts = _facts(template, match, text, shift, grammar, today)
-            if facts:
+            if facts or _is_joke(template, match, grammar):
                 group = next((name for name in ("v", "w", "n") if match.groupdict().get(name)), 0)
                 first, last = match.span(group)
                 return _Reading(start=start, end=end, value=(first + shift, last + shift), facts=tuple(facts))
     return None
+
+
+def _forms(clause: str, grammar: _Grammar, speaker: Speaker) -> tuple[str, ...]:
+    """Returns what may be put before a clause: nothing, and the subjects that it may leave out."""
+    carried = speaker.carried or (speaker.carried is None and grammar.bare.match(clause) is not None)
+    is_age = _NUMBER.match(clause) is None or speaker.last_key in _BEFORE_AGE
+    return ("", *grammar.carried) if carried and is_age and grammar.subject is None else ("",)
 
 
 def _strip(plain: str, grammar: _Grammar) -> tuple[int, int]:
@@ -303,7 +313,7 @@ def _facts(
     values = [grammar.trim.sub("", one.strip()).strip(" '\"“”.,") for one in values]
     facts = [Fact(key, value) for value in values]
     if "animal" in groups:
-        animal = written("animal")
+        animal = grammar.plural.sub("", written("animal")) if said else written("animal")
         facts = [Fact(key, f"{animal} {value}" if value else animal) for value in values]
     if "d" in groups:
         facts = [Fact(key, f"{said} {written('d')}")]
@@ -311,6 +321,14 @@ def _facts(
         if name in groups:
             facts.append(Fact(other, grammar.trim.sub("", written(name).strip())))
     return facts if all(_is_plain(fact, grammar, today) for fact in facts) else []
+
+
+def _is_joke(template: _Template, match: re.Match[str], grammar: _Grammar) -> bool:
+    """Returns whether a list names what nobody can be allergic to, which makes a joke of the rest of it, too."""
+    if template.key != "allergy":
+        return False
+    parts = grammar.several.split(match["v"] or "")
+    return any(grammar.refused["allergy"].search(part) is not None for part in parts if len(part.split()) <= _FEW)
 
 
 def _is_list(said: str, values: list[str], grammar: _Grammar) -> bool:
@@ -325,17 +343,17 @@ def _is_plain(fact: Fact, grammar: _Grammar, today: date) -> bool:
         return False
     if fact.key == "age":
         return not fact.value.isdecimal() or 5 <= int(fact.value) <= 110
+    refused = grammar.refused.get("person" if fact.key in RELATIONS | {"name", "called"} else fact.key)
+    plain = _plain(fact.value, grammar)
     if fact.key in _CLOSED:
-        return True
+        return not (refused and refused.search(plain))
     if fact.key == "plan":
         days = spans(fact.value, today, looks="ahead", language=grammar.code)
         return (
             any(not span.vague and span.last >= today for span in days)
             and grammar.refused["plan"].search(fact.value) is None
         )
-    plain = _plain(fact.value, grammar)
     size = len(plain) if grammar.subject is not None or grammar.code == "zh" else len(plain.split())
-    refused = grammar.refused.get("person" if fact.key in RELATIONS | {"name", "called"} else fact.key)
     return size <= grammar.most and grammar.crooked.search(plain) is None and not (refused and refused.search(plain))
 
 
@@ -366,7 +384,7 @@ def _grammar(code: Language) -> _Grammar:
 
     def pattern(source: str) -> re.Pattern[str]:
         while _PLACEHOLDER.search(source):
-            source = _PLACEHOLDER.sub(lambda slot: words[slot[1]], source)
+            source = _PLACEHOLDER.sub(lambda slot: f"(?:{words[slot[1]]})", source)
         return re.compile(source, re.IGNORECASE)
 
     def optional(name: str) -> re.Pattern[str]:
@@ -396,6 +414,7 @@ def _grammar(code: Language) -> _Grammar:
         several=pattern(data["several"]),
         trim=pattern(data["trim"]),
         most=data["most"],
+        plural=optional("plural"),
         relatives=relatives,
         favourites=data["favourites"],
         templates=tuple(
@@ -403,7 +422,7 @@ def _grammar(code: Language) -> _Grammar:
                 key={"relatives": "", "favourite": "", "greeted": "name"}.get(key, key),
                 greeted=key == "greeted",
                 says=pattern(source),
-                wide=_WIDE.search(source) is not None,
+                wide=_WIDE.search(_SYNTAX.sub("", source)) is not None,
                 many=_MANY.search(source) is not None,
             )
             for key, sources in data["says"].items()
