@@ -3,7 +3,7 @@
     python -m bench.truth [--folder PATH] [--json] [--wrong] [--missed]
 
 The folder (`bench/truth`) has YAML files with lists of sittings: `id`, `language`, the `lines` that one person types,
-what may rightly be kept of them (`holds`: the acceptable keys, a value, and `clear` if it is stated in plain words), and
+what may rightly be kept of them (`holds`: acceptable keys, a value, and `clear` if it is stated in plain words), and
 what must `never` be current ("*" stands for any key). Each sitting is played through the whole program over a store of
 its own, in the settings of a new installation. A kept memory is right if its key is acceptable and its value contains
 that of an entry or the other way round; every other one is wrong. Prints, by language, the number kept and wrong, the
@@ -100,9 +100,7 @@ async def measure(folder: Path, *, wrong: bool, missed: bool) -> dict[str, dict[
         if wrong and (unfounded or violated):
             print(f"{sitting['id']}  wrong {unfounded}  never {violated}")
         if missed and len(found) < len(clear):
-            print(
-                f"{sitting['id']}  missed {[entry['value'] for entry in clear if entry not in found]}  kept {list(kept)}"
-            )
+            print(f"{sitting['id']}  missed {[one['value'] for one in clear if one not in found]}  kept {list(kept)}")
     return {language: count.figures() for language, count in counts.items()}
 
 

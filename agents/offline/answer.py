@@ -370,7 +370,7 @@ def _quotes(remembered: Sequence[Remembered], speech: Speech) -> list[_Found]:
             stated = [words for words in speech.split(one.said) if not _asks(words, speech)]
             whole = " ".join(stated)
             texts = [whole] if stated and len(whole) <= _QUOTATION else stated
-            refers = speech.refers is not None and speech.refers.search(whole) and last is not None
+            refers = speech.refers.search(whole) and last is not None
             before = last.said if refers and last is not None and one.at - last.at <= _SOON else ""
             found += [_Found(memory=one, words=words, before=before) for words in texts]
             # Two sentences with "she" mean the same person.

@@ -280,7 +280,7 @@ def _light(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
 
 def _kind(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
     """Returns the tokens of the words that name the kind of thing asked for."""
-    match = speech.kind.search(text) if speech.kind is not None else None
+    match = speech.kind.search(text)
     return frozenset(tokens(match["kind"])) if match is not None else frozenset()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Final
 
@@ -95,9 +95,9 @@ class Speech:
     grief: re.Pattern[str]
     other: re.Pattern[str]
     yes_no: re.Pattern[str]
-    kind: re.Pattern[str] | None
+    kind: re.Pattern[str]
     light: str
-    refers: re.Pattern[str] | None
+    refers: re.Pattern[str]
     before: re.Pattern[str]
     past: re.Pattern[str]
     was: Mapping[str, str]
@@ -140,38 +140,27 @@ def speech(code: str, simplified: OneForm, split: Split) -> Speech:
     def pattern(source: str) -> re.Pattern[str]:
         return re.compile(source.replace("RELATION", relation), re.IGNORECASE)
 
+    compiled = {
+        field.name: pattern(data.get(field.name, _NOTHING))
+        for field in fields(Speech)
+        if field.type == "re.Pattern[str]"
+    }
     return Speech(
+        **(compiled | {name: pattern(data.get(name, "")) for name in ("personal", "past")}),
         code=code,
         empty=data["empty"],
         relations=data["relations"],
         kinds=data.get("kinds", {}),
-        cut=pattern(data.get("cut", _NOTHING)),
         capitals=data.get("capitals", True),
         inflected=data.get("inflected", False),
         particles=pattern(data["particles"]) if "particles" in data else None,
-        question=pattern(data["question"]),
-        tag=pattern(data["tag"]),
         social={name: pattern(source) for name, source in data["social"].items()},
         alike=tuple(data.get("alike", ())),
         rewrites=tuple((pattern(source), to) for source, to in data.get("rewrites", ())),
         talk=tuple((one["kind"], pattern(one["says"])) for one in data.get("talk", ())),
-        everything=pattern(data["everything"]),
-        about=pattern(data["about"]),
         asks=tuple(_asks(row, pattern) for row in data["asks"]),
         needs=tuple(Needs(ask=pattern(one["ask"]), hold=pattern(one["hold"])) for one in data["needs"]),
-        changed=pattern(data.get("changed", _NOTHING)),
-        own=pattern(data.get("own", _NOTHING)),
-        personal=pattern(data.get("personal", "")),
-        agenda=pattern(data["agenda"]),
-        talked=pattern(data.get("talked", _NOTHING)),
-        grief=pattern(data["grief"]),
-        other=pattern(data.get("other", _NOTHING)),
-        yes_no=pattern(data["yes_no"]),
-        kind=pattern(data["kind"]) if "kind" in data else None,
         light=data.get("light", ""),
-        refers=pattern(data["refers"]) if "refers" in data else None,
-        before=pattern(data["before"]),
-        past=pattern(data.get("past", "")),
         was=data.get("was", {}),
         texts=data["texts"],
         simplified=simplified,

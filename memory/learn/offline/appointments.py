@@ -41,7 +41,8 @@ _OPENING: Final = re.compile(
 _MINE: Final = re.compile(
     r"^(?:(?:so|and|oh|ok|okay|btw|by the way|hey|hi|also|und|also|ach|y|oye|et|alors|bon)[, ]+)*"
     r"(?:\b(?:i|we)(?:'ve| have)?(?: got)?\b|there(?:'s| is))? ?(?:\b(?:the|an?)\b )?"
-    r"|^(?:habe?|hab) (?!ich\b)|\b(?:habe?|hab) ich (?:\b(?:einen?|den|die|das)\b )?|\bich (?:habe?|hab) (?:\b(?:einen?|den|die|das)\b )?"
+    r"|^(?:habe?|hab) (?!ich\b)|\b(?:habe?|hab) ich (?:\b(?:einen?|den|die|das)\b )?"
+    r"|\bich (?:habe?|hab) (?:\b(?:einen?|den|die|das)\b )?"
     r"|\b(?:wir haben|haben wir|tengo(?! que)|tenemos(?! que)|j'ai|on a|nous avons) |^[我俺](?=们)?们?",
     re.IGNORECASE,
 )

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from languages import LANGUAGES, part
 from memory.learn.offline import requests, substitution
+from memory.learn.offline.rules import compiled
 from memory.text.language import language_of
 from memory.text.sentences import parts
 from memory.text.simplified import simplified
@@ -21,7 +22,6 @@ from memory.text.simplified import simplified
 _LONGEST: Final = 600
 _SENTENCE: Final = 240
 _EDGES: Final = " .!?。！？…~～,，;；:"
-_NEVER: Final = r"(?!)"
 _HAS_WORD: Final = re.compile(r"\w")
 _QUOTES: Final = re.compile(r"[“”「」『』\"]")
 _BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) | (?=[\u3400-\u9fff])")
@@ -82,7 +82,7 @@ class _Language:
     corrects: re.Pattern[str]
     weak: re.Pattern[str]
     opening: re.Pattern[str]
-    only_denies: re.Pattern[str] | None
+    only_denies: re.Pattern[str]
     instead: tuple[re.Pattern[str], ...]
     kinds: dict[str, re.Pattern[str]]
     pronouns: frozenset[str]
@@ -205,7 +205,7 @@ class _Reading:
                 return left[: start + len(wrong.new)]
             if wrong.new and start > -1 and wrong.what in left:
                 return left[left.find(wrong.what) + len(wrong.what) :].strip(_EDGES)
-            if language.only_denies is not None and language.only_denies.fullmatch(left):
+            if language.only_denies.fullmatch(left):
                 self.corrects = True
                 return ""
         return left
@@ -293,26 +293,14 @@ def _read(code: str) -> _Language:
         return re.compile(source, re.IGNORECASE)
 
     return _Language(
+        **compiled(_Language, {**data, "off": data["called_off"]}, pattern),
         code=code,
         forget=tuple(map(pattern, data.get("forget", ()))),
-        around=pattern(data.get("around", _NEVER)),
-        reason=pattern(data.get("reason", _NEVER)),
-        all=pattern(data.get("all", _NEVER)),
         requests=requests.read(data["requests"]) if "requests" in data else None,
         ends=tuple((frozenset(one["keys"]), pattern(one["ends"])) for one in data["ends"]),
         denials=tuple(map(pattern, data["denials"])),
-        corrects=pattern(data["corrects"]),
-        weak=pattern(data.get("weak", _NEVER)),
-        opening=pattern(data["opening"]),
-        only_denies=pattern(data["only_denies"]) if "only_denies" in data else None,
         instead=tuple(map(pattern, data.get("instead", ()))),
         kinds={kind: pattern(source) for kind, source in data.get("kinds", {}).items()},
         pronouns=frozenset(data.get("pronouns", "").split()),
-        meant=pattern(data.get("meant", _NEVER)),
-        off=pattern(data["called_off"]),
-        moved=pattern(data["moved"]),
-        erase=pattern(data.get("erase", _NEVER)),
-        beside=pattern(data.get("beside", _NEVER)),
-        spared=pattern(data.get("spared", _NEVER)),
         empty=frozenset(data.get("empty", "").split()),
     )

@@ -12,18 +12,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final, NamedTuple
 
 from languages import Language, part
 from memory.keys import RELATIONS, VALUE_LIMIT
-from memory.learn.offline.rules import HOLE
+from memory.learn.offline.rules import HOLE, compiled
 from memory.text.simplified import simplified
 from memory.text.times.spans import spans
 
 #: Longest sentence that is read, in characters, and the most clauses that one template may span.
 _LONGEST: Final = 300
 _SPAN: Final = 6
+#: The most clauses of a sentence that are read: more are no sentence.
+_CLAUSES: Final = 16
 #: The most words of a part of a list that is surely no clause of its own.
 _FEW: Final = 3
 #: A blank between Chinese and Latin characters; one between Chinese characters parts clauses.
@@ -68,7 +70,7 @@ class _Template:
     greeted: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _Grammar:
     """The templates of a language and what surrounds them.
 
@@ -82,6 +84,8 @@ class _Grammar:
     """
 
     code: str
+    unspaced: bool
+    simplifies: bool
     joint: re.Pattern[str]
     opening: re.Pattern[str]
     closing: re.Pattern[str]
@@ -108,6 +112,10 @@ class _Grammar:
     relatives: Mapping[str, str]
     favourites: Mapping[str, str]
     templates: tuple[_Template, ...]
+
+    @cached_property
+    def wide(self) -> tuple[_Template, ...]:
+        return tuple(template for template in self.templates if template.wide)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,10 +177,9 @@ def _turned(text: str, grammar: _Grammar, today: date, speaker: Speaker, *, aske
     read = _read(before, grammar, today, speaker, asked=False)
     last = read[-1] if read and read[-1].end == len(before) else None
     kept = read[:-1] if last else read
-    if after_all := _read(after, grammar, today, replace(speaker), asked=asked):
-        return kept + after_all
-    if last is None or asked or (len(turns) > 1 and not after):
-        return kept
+    anew = _read(after, grammar, today, replace(speaker), asked=asked)
+    if last is None or asked:
+        return kept + anew
     instead = _strip(after, grammar)
     changed = f"{before[: last.value[0]]}{after[slice(*instead)]}{before[last.value[1] :]}"
     again = _read(changed, grammar, today, replace(speaker), asked=False)
@@ -183,13 +190,13 @@ def _turned(text: str, grammar: _Grammar, today: date, speaker: Speaker, *, aske
         and len(again) == len(read)
         and again[-1].facts[0].key == last.facts[0].key
     )
-    return kept + again[-1:] if same else kept
+    return kept + (again[-1:] if same else anew)
 
 
 def _read(text: str, grammar: _Grammar, today: date, speaker: Speaker, *, asked: bool) -> list[_Reading]:
     """Reads the clauses of a text from the first on, each with as many of the next as one template takes."""
     plain = _plain(text, grammar)
-    clauses = _clauses(plain, grammar)
+    clauses = _clauses(plain, grammar)[:_CLAUSES]
     if asked:
         first = next((n for n, (start, end) in enumerate(clauses) if grammar.asks.match(plain, start, end)), -1)
         clauses = (
@@ -247,9 +254,9 @@ def _clause(
             return None
         a = subject.end() if subject is not None else a
     for form in _forms(plain[a:b], grammar, speaker):
-        for template in grammar.templates:
+        for template in grammar.wide if wide else grammar.templates:
             # A name is only believed if the words before it were really said.
-            if (wide and not template.wide) or (form and template.key == "name"):
+            if form and template.key == "name":
                 continue
             if template.greeted and not grammar.greeting.match(plain, start, a):
                 continue
@@ -353,7 +360,7 @@ def _is_plain(fact: Fact, grammar: _Grammar, today: date) -> bool:
             any(not span.vague and span.last >= today for span in days)
             and grammar.refused["plan"].search(fact.value) is None
         )
-    size = len(plain) if grammar.subject is not None or grammar.code == "zh" else len(plain.split())
+    size = len(plain) if grammar.unspaced else len(plain.split())
     return size <= grammar.most and grammar.crooked.search(plain) is None and not (refused and refused.search(plain))
 
 
@@ -363,7 +370,7 @@ def _keepable(value: str) -> bool:
 
 def _plain(text: str, grammar: _Grammar) -> str:
     """Returns a text as templates read it, character for character."""
-    return simplified(text) if grammar.code == "zh" else text
+    return simplified(text) if grammar.simplifies else text
 
 
 @cache
@@ -387,34 +394,17 @@ def _grammar(code: Language) -> _Grammar:
             source = _PLACEHOLDER.sub(lambda slot: f"(?:{words[slot[1]]})", source)
         return re.compile(source, re.IGNORECASE)
 
-    def optional(name: str) -> re.Pattern[str]:
-        return pattern(data.get(name, r"(?!)"))
-
     return _Grammar(
         code=code,
-        joint=pattern(data["joint"]),
-        opening=pattern(data["opening"]),
-        closing=pattern(f"(?:{data['closing']})$"),
-        contrast=pattern(f"(?:{data['contrast']})$"),
-        refuse=pattern(data["refuse"]),
-        asks=pattern(data["asks"]),
-        turn=pattern(data["turn"]),
-        remember=optional("remember"),
-        polite=optional("polite"),
-        tag=optional("tag"),
-        greeting=optional("greeting"),
-        laughs=pattern(data["laughs"]),
+        **compiled(
+            _Grammar, {**data, "closing": f"(?:{data['closing']})$", "contrast": f"(?:{data['contrast']})$"}, pattern
+        ),
         carried=tuple(data.get("carried", ())),
-        bare=optional("bare"),
         subject=pattern(data["subject"]) if "subject" in data else None,
-        oneself=pattern(data["oneself"]),
-        others=pattern(data["others"]),
-        crooked=pattern(data["crooked"]),
         refused={key: pattern(source) for key, source in data["refused"].items()},
-        several=pattern(data["several"]),
-        trim=pattern(data["trim"]),
         most=data["most"],
-        plural=optional("plural"),
+        unspaced=data.get("unspaced", False),
+        simplifies=data.get("simplifies", False),
         relatives=relatives,
         favourites=data["favourites"],
         templates=tuple(
