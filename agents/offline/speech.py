@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
 import yaml
 
 from languages import LANGUAGES, source
+from languages.reading import compiled
 
 _BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) | (?=[\u3400-\u9fff])")
 #: Languages that their script shows. Japanese comes first, since it has Chinese characters, too.
@@ -140,13 +141,8 @@ def speech(code: str, simplified: OneForm, split: Split) -> Speech:
     def pattern(source: str) -> re.Pattern[str]:
         return re.compile(source.replace("RELATION", relation), re.IGNORECASE)
 
-    compiled = {
-        field.name: pattern(data.get(field.name, _NOTHING))
-        for field in fields(Speech)
-        if field.type == "re.Pattern[str]"
-    }
     return Speech(
-        **(compiled | {name: pattern(data.get(name, "")) for name in ("personal", "past")}),
+        **compiled(Speech, {"personal": "", "past": ""} | data, pattern),
         code=code,
         empty=data["empty"],
         relations=data["relations"],

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any, Final
 
 from languages import LANGUAGES, part
+from languages.reading import compiled
 from memory.learn.offline import requests, substitution
-from memory.learn.offline.rules import compiled
 from memory.text.language import language_of
 from memory.text.sentences import parts
 from memory.text.simplified import simplified

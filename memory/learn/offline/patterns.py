@@ -17,7 +17,7 @@ from typing import Final, Literal
 from languages import LANGUAGES, Language, part
 from memory.keys import category_of, normalise_value
 from memory.learn.offline.appointments import appointment, without_owner
-from memory.learn.offline.statements import Fact, Speaker, statements
+from memory.learn.offline.statements import Stated, Subject, statements
 from memory.learn.own_words import own_words
 from memory.learn.wishes import passes_on
 from memory.text.language import language_of
@@ -88,7 +88,7 @@ def discloses(text: str) -> bool:
     return next(_facts(text, date(2000, 1, 1)), None) is not None
 
 
-def _facts(text: str, today: date) -> Iterator[tuple[Language, Fact]]:
+def _facts(text: str, today: date) -> Iterator[tuple[Language, Stated]]:
     if len(text) > 2 * WINDOW:
         text = f"{text[:WINDOW]}\n{text[-WINDOW:]}"
     if _STAGED.match(text) or _ACTED.search(text):
@@ -104,8 +104,8 @@ def _facts(text: str, today: date) -> Iterator[tuple[Language, Fact]]:
         yield from _stated(text, written, today)
 
 
-def _stated(text: str, written: Language, today: date) -> Iterator[tuple[Language, Fact]]:
-    speaker = Speaker()
+def _stated(text: str, written: Language, today: date) -> Iterator[tuple[Language, Stated]]:
+    speaker = Subject()
     for sentence in parts(text):
         if _listed("fiction").search(simplified(sentence)):
             return
@@ -113,11 +113,11 @@ def _stated(text: str, written: Language, today: date) -> Iterator[tuple[Languag
         facts = [fact for fact in statements(sentence, code, today, speaker) if _is_meant(fact, sentence)]
         if not any(fact.key in ("plan", "note") for fact in facts):
             planned = appointment(sentence, code=code, today=today)
-            facts += [Fact("plan", planned)] if planned else []
+            facts += [Stated("plan", planned)] if planned else []
         yield from ((code, _anchored(fact, today)) for fact in facts)
 
 
-def _anchored(fact: Fact, today: date) -> Fact:
+def _anchored(fact: Stated, today: date) -> Stated:
     """Returns a plan or a note with its days as dates."""
     if fact.key not in ("plan", "note", "goal"):
         return fact
@@ -142,7 +142,7 @@ def _listed(name: str) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{part(code, 'facts')[name]})" for code in LANGUAGES), re.IGNORECASE)
 
 
-def _is_meant(fact: Fact, sentence: str) -> bool:
+def _is_meant(fact: Stated, sentence: str) -> bool:
     """Returns whether a name to be called by is the speaker's: "Tell Tom: call me Al" is not."""
     return fact.key != "called" or not passes_on(sentence)
 

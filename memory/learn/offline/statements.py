@@ -16,8 +16,9 @@ from functools import cache, cached_property
 from typing import Any, Final, NamedTuple
 
 from languages import Language, part
+from languages.reading import compiled
 from memory.keys import RELATIONS, VALUE_LIMIT
-from memory.learn.offline.rules import HOLE, compiled
+from memory.learn.own_words import HOLE
 from memory.text.simplified import simplified
 from memory.text.times.spans import spans
 
@@ -50,7 +51,7 @@ _REQUESTS: Final = frozenset({"instruction", "called", "boundary"})
 _EARNEST: Final = frozenset({"allergy", "condition", "age"})
 
 
-class Fact(NamedTuple):
+class Stated(NamedTuple):
     """What a clause states, as it was written."""
 
     key: str
@@ -125,18 +126,18 @@ class _Reading:
     start: int
     end: int
     value: tuple[int, int]
-    facts: tuple[Fact, ...]
+    facts: tuple[Stated, ...]
 
 
 @dataclass(slots=True)
-class Speaker:
+class Subject:
     """Who the clauses read so far were about: True for the speaker, False for others; None before the first."""
 
     carried: bool | None = None
     last_key: str = ""
 
 
-def statements(sentence: str, code: Language, today: date, speaker: Speaker) -> list[Fact]:
+def statements(sentence: str, code: Language, today: date, speaker: Subject) -> list[Stated]:
     """Returns what a sentence, said on `today`, states of the speaker; empty if it is not plain."""
     grammar = _grammar(code)
     text = _BESIDE_HAN.sub("", " ".join(sentence.replace("’", "'").split()))
@@ -159,16 +160,16 @@ def statements(sentence: str, code: Language, today: date, speaker: Speaker) -> 
     return [fact for fact in facts if not (laughs and fact.key in _EARNEST)]
 
 
-def _noted(rest: str, grammar: _Grammar, today: date, speaker: Speaker) -> list[Fact]:
+def _noted(rest: str, grammar: _Grammar, today: date, speaker: Subject) -> list[Stated]:
     """Returns what a person asks to remember: the facts that it states, or else their words."""
     rest = rest.strip(" ,:，：")
     facts = [fact for one in _turned(rest, grammar, today, speaker, asked=False) for fact in one.facts]
     if any(fact.key != "plan" for fact in facts) or not _keepable(rest):
         return facts
-    return [Fact("note", rest)]
+    return [Stated("note", rest)]
 
 
-def _turned(text: str, grammar: _Grammar, today: date, speaker: Speaker, *, asked: bool) -> list[_Reading]:
+def _turned(text: str, grammar: _Grammar, today: date, speaker: Subject, *, asked: bool) -> list[_Reading]:
     """Reads a sentence. Of one with a change of mind, the last clause before it gets the value that follows it."""
     turns = list(grammar.turn.finditer(_plain(text, grammar)))
     if not turns:
@@ -193,7 +194,7 @@ def _turned(text: str, grammar: _Grammar, today: date, speaker: Speaker, *, aske
     return kept + (again[-1:] if same else anew)
 
 
-def _read(text: str, grammar: _Grammar, today: date, speaker: Speaker, *, asked: bool) -> list[_Reading]:
+def _read(text: str, grammar: _Grammar, today: date, speaker: Subject, *, asked: bool) -> list[_Reading]:
     """Reads the clauses of a text from the first on, each with as many of the next as one template takes."""
     plain = _plain(text, grammar)
     clauses = _clauses(plain, grammar)[:_CLAUSES]
@@ -244,7 +245,7 @@ def _clauses(plain: str, grammar: _Grammar) -> list[tuple[int, int]]:
 
 
 def _clause(
-    text: str, plain: str, start: int, end: int, grammar: _Grammar, today: date, speaker: Speaker, *, wide: bool
+    text: str, plain: str, start: int, end: int, grammar: _Grammar, today: date, speaker: Subject, *, wide: bool
 ) -> _Reading | None:
     """Reads a clause, or several as one, as it stands and with the subject that it leaves out."""
     a, b = _strip_in(plain, (start, end), grammar)
@@ -273,7 +274,7 @@ def _clause(
     return None
 
 
-def _forms(clause: str, grammar: _Grammar, speaker: Speaker) -> tuple[str, ...]:
+def _forms(clause: str, grammar: _Grammar, speaker: Subject) -> tuple[str, ...]:
     """Returns what may be put before a clause: nothing, and the subjects that it may leave out."""
     carried = speaker.carried or (speaker.carried is None and grammar.bare.match(clause) is not None)
     is_age = _NUMBER.match(clause) is None or speaker.last_key in _BEFORE_AGE
@@ -299,7 +300,7 @@ def _strip(plain: str, grammar: _Grammar) -> tuple[int, int]:
 
 def _facts(
     template: _Template, match: re.Match[str], text: str, shift: int, grammar: _Grammar, today: date
-) -> list[Fact]:
+) -> list[Stated]:
     """Returns what a fitting clause states; empty if any of its values is crooked."""
 
     def written(name: str) -> str:
@@ -318,15 +319,15 @@ def _facts(
     if len(values) > 2 and not _is_list(said, values, grammar):
         return []
     values = [grammar.trim.sub("", one.strip()).strip(" '\"“”.,") for one in values]
-    facts = [Fact(key, value) for value in values]
+    facts = [Stated(key, value) for value in values]
     if "animal" in groups:
         animal = grammar.plural.sub("", written("animal")) if said else written("animal")
-        facts = [Fact(key, f"{animal} {value}" if value else animal) for value in values]
+        facts = [Stated(key, f"{animal} {value}" if value else animal) for value in values]
     if "d" in groups:
-        facts = [Fact(key, f"{said} {written('d')}")]
+        facts = [Stated(key, f"{said} {written('d')}")]
     for name, other in (("e", "employer"), ("s", "studies"), ("t", "hometown"), ("h", "home")):
         if name in groups:
-            facts.append(Fact(other, grammar.trim.sub("", written(name).strip())))
+            facts.append(Stated(other, grammar.trim.sub("", written(name).strip())))
     return facts if all(_is_plain(fact, grammar, today) for fact in facts) else []
 
 
@@ -344,7 +345,7 @@ def _is_list(said: str, values: list[str], grammar: _Grammar) -> bool:
     return (not any(signs[:-1]) and bool(signs[-1])) or all(" " not in value.strip() for value in values)
 
 
-def _is_plain(fact: Fact, grammar: _Grammar, today: date) -> bool:
+def _is_plain(fact: Stated, grammar: _Grammar, today: date) -> bool:
     """Returns whether a value is one of its key: short, without words of another clause, a plan with a day to come."""
     if not fact.key or not _keepable(fact.value):
         return False
