@@ -107,7 +107,6 @@ class Speech:
     split: Split
 
     def read(self, text: str) -> str:
-        """Returns `text` as the patterns read it."""
         one_form = plain(text)
         return _BESIDE_HAN.sub("", self.simplified(one_form)) if self.code == "zh" else one_form
 
@@ -175,5 +174,4 @@ def _asks(row: Mapping[str, Any], pattern: Callable[[str], re.Pattern[str]]) -> 
 
 
 def plain(text: str) -> str:
-    """Returns `text` with single spaces and straight apostrophes."""
     return " ".join(text.replace("’", "'").split())

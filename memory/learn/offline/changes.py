@@ -147,7 +147,6 @@ def _by_whole(said: list[str], language: _Language) -> str | None:
 
 
 def changes(text: str) -> Changes:
-    """Returns the statements that a message takes back."""
     read = _languages(language_of(text))
     # "You have Friday? It's Wednesday": a question corrects as well.
     marks = [(language, _read_in(language, one)) for one in _sentences(text, asking=True) for language in read]
@@ -279,7 +278,6 @@ def _sentences(text: str, *, asking: bool = False) -> list[str]:
 
 @cache
 def _languages(written: str | None) -> tuple[_Language, ...]:
-    """Returns the languages in which a text written in `written` is read."""
     mixed = ("en", "zh")
     codes = LANGUAGES if written is None else mixed if written in mixed else (written,)
     return tuple(_read(code) for code in codes)

@@ -118,7 +118,6 @@ def _stated(text: str, written: Language, today: date) -> Iterator[tuple[Languag
 
 
 def _anchored(fact: Stated, today: date) -> Stated:
-    """Returns a plan or a note with its days as dates."""
     if fact.key not in ("plan", "note", "goal"):
         return fact
     value = without_owner(fact.value) if fact.key == "plan" else fact.value
@@ -165,22 +164,14 @@ _ACTED = re.compile(r"(?<![\w*])\*[a-z]{2,20}s(?: [^*\n]{1,120}\*(?![\w*])|\*\s{
 _DEFAULT_WEIGHTS = (6, 0.85)
 #: (importance 1-10, confidence 0-1) by key: facts whose loss does harm stand highest; wishes are said more lightly.
 _WEIGHTS = {
-    "name": (9, 0.95),
-    "called": (9, 0.95),
-    "allergy": (9, 0.95),
-    "condition": (9, 0.9),
-    "boundary": (9, 0.9),
-    "diet": (8, 0.9),
-    "instruction": (8, 0.9),
-    "home": (7, 0.9),
-    "birthday": (7, 0.95),
-    "occupation": (7, 0.9),
+    **dict.fromkeys(("name", "called", "allergy"), (9, 0.95)),
+    **dict.fromkeys(("condition", "boundary"), (9, 0.9)),
+    **dict.fromkeys(("diet", "instruction"), (8, 0.9)),
+    **dict.fromkeys(("birthday", "note"), (7, 0.95)),
+    **dict.fromkeys(("home", "occupation", "timezone"), (7, 0.9)),
     "employer": (7, 0.85),
-    "timezone": (7, 0.9),
-    "note": (7, 0.95),
-    "likes": (5, 0.8),
-    "dislikes": (5, 0.8),
     "goal": (6, 0.75),
+    **dict.fromkeys(("likes", "dislikes"), (5, 0.8)),
     "plan": (5, 0.75),
     "owns": (4, 0.75),
 }

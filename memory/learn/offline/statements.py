@@ -44,6 +44,8 @@ _WITHIN: Final = r"[^,;:!?…()、。，！？（）；：\n]"
 _BEFORE_AGE: Final = frozenset({"name", "called"})
 #: Keys whose templates say themselves which words a value has.
 _CLOSED: Final = frozenset({"diet", "condition", "instruction", "speaks", "goal", "birthday", "height"})
+#: Keys whose values are names of persons.
+_NAMED: Final = RELATIONS | {"name", "called"}
 _COLONS: Final = frozenset(":：")
 #: Keys of requests, which a polite question may make.
 _REQUESTS: Final = frozenset({"instruction", "called", "boundary"})
@@ -99,6 +101,7 @@ class _Grammar:
     tag: re.Pattern[str]
     greeting: re.Pattern[str]
     laughs: re.Pattern[str]
+    unsure: re.Pattern[str]
     carried: tuple[str, ...]
     bare: re.Pattern[str]
     subject: re.Pattern[str] | None
@@ -157,7 +160,8 @@ def statements(sentence: str, code: Language, today: date, speaker: Subject) -> 
         return []
     laughs = grammar.laughs.search(text) is not None
     facts = [fact for one in _turned(text, grammar, today, speaker, asked=asked) for fact in one.facts]
-    return [fact for fact in facts if not (laughs and fact.key in _EARNEST)]
+    unsure = grammar.unsure.search(text) is not None
+    return [fact for fact in facts if not ((laughs and fact.key in _EARNEST) or (unsure and fact.key == "plan"))]
 
 
 def _noted(rest: str, grammar: _Grammar, today: date, speaker: Subject) -> list[Stated]:
@@ -315,6 +319,9 @@ def _facts(
         thing = match["thing"].casefold()
         key = f"favourite-{grammar.favourites.get(thing, thing)}"
     said = next((written(name) for name in ("v", "w", "n") if name in groups), "")
+    refused = grammar.refused.get("person" if "animal" in groups or key in _NAMED else key)
+    if not (key and (template.many or refused is None or refused.search(_plain(said.strip(), grammar)) is None)):
+        return []
     values = grammar.several.split(said) if template.many else [said]
     if len(values) > 2 and not _is_list(said, values, grammar):
         return []
@@ -351,7 +358,7 @@ def _is_plain(fact: Stated, grammar: _Grammar, today: date) -> bool:
         return False
     if fact.key == "age":
         return not fact.value.isdecimal() or 5 <= int(fact.value) <= 110
-    refused = grammar.refused.get("person" if fact.key in RELATIONS | {"name", "called"} else fact.key)
+    refused = grammar.refused.get("person" if fact.key in _NAMED else fact.key)
     plain = _plain(fact.value, grammar)
     if fact.key in _CLOSED:
         return not (refused and refused.search(plain))
