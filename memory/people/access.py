@@ -54,7 +54,6 @@ def state(reader: Reader, channel: str, subject: Subject, reference: str) -> Sta
 
 
 def grants(reader: Reader, channel: str) -> list[Grant]:
-    """Returns all decisions on a channel, oldest first."""
     rows = reader.all(
         "select subject, reference, state, granted_by, created_at from access where channel = ?"
         " order by created_at, subject, reference",

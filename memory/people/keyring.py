@@ -100,7 +100,6 @@ class ApiKeys:
 
     @in_read
     def of(self, reader: Reader, context: Context) -> list[ApiKey]:
-        """Returns the keys of the person who asks, oldest first."""
         return _of(reader, context)
 
     @in_write
@@ -128,12 +127,10 @@ class ApiKeys:
 
 
 def drop_of(tx: Transaction, identity_ids: Sequence[int]) -> None:
-    """Deletes all keys of these identities."""
     tx.run("delete from api_keys where identity_id in (select value from json_each(?))", (identity_ids,))
 
 
 def drop_all(tx: Transaction) -> None:
-    """Deletes all keys."""
     tx.run("delete from api_keys")
 
 

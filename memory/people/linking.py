@@ -129,13 +129,7 @@ class Linking:
         return take_code(self._tx, self._context.speaker.id, code, now=self._now)
 
     def ask(
-        self,
-        purpose: str,
-        payload: dict[str, int],
-        other: int,
-        *,
-        choices: Sequence[str],
-        of: Party | None = None,
+        self, purpose: str, payload: dict[str, int], other: int, *, choices: Sequence[str], of: Party | None = None
     ) -> Question:
         """Asks the speaker, or the other side `of`, whether they are the same person as the identity `other`."""
         both = [*self.accounts(), *self.accounts(other)]
@@ -166,11 +160,9 @@ class Linking:
         return self._now + questions.LIFETIME_MS
 
     def settle(self, question: Question, answer: str) -> bool:
-        """Closes a question with the choice taken. Returns False if it was closed already."""
         return questions.settle(self._tx, question.id, answer)
 
     def account(self) -> Account:
-        """Returns the speaker's identity."""
         found = people.account(self._tx, self._context.speaker.id)
         assert found is not None
         return found
@@ -207,12 +199,8 @@ class Linking:
 
 
 def party(reader: Reader, identity_id: int, session_id: int) -> Party:
-    """Returns the party that a question about a link names."""
     account, session = people.account(reader, identity_id), chats.session_by_id(reader, session_id)
     assert account is not None  # rows of identities and sessions are never deleted
     return Party(
-        account=account,
-        session_id=session.id,
-        session_key=session.key,
-        present=chats.is_present(reader, session),
+        account=account, session_id=session.id, session_key=session.key, present=chats.is_present(reader, session)
     )

@@ -73,7 +73,6 @@ def sign_in(tx: Transaction, now: int, code: str, token: str) -> SignedIn | None
 
 
 def account_of(reader: Reader, now: int, code: str) -> tuple[str, str, str] | None:
-    """Returns channel, platform and user id of the account that an open code is for."""
     row = reader.one(
         "select channel, platform, user_id from web_codes where hash = ? and expires_at > ?", (_hash(code), now)
     )
@@ -81,7 +80,6 @@ def account_of(reader: Reader, now: int, code: str) -> tuple[str, str, str] | No
 
 
 def session(reader: Reader, now: int, token: str) -> SignedIn | None:
-    """Returns the open session with this token."""
     row = reader.one(
         f"{_SESSION} where hash = ? and expires_at > ? and seen_at > ?", (_hash(token), now, now - IDLE_MS)
     )
@@ -89,7 +87,6 @@ def session(reader: Reader, now: int, token: str) -> SignedIn | None:
 
 
 def of_account(reader: Reader, now: int, channel: str, user_id: str) -> list[SignedIn]:
-    """Returns the open sessions of an account, the most recently used first."""
     rows = reader.all(
         f"{_SESSION} where channel = ? and user_id = ? and expires_at > ? and seen_at > ? order by seen_at desc, id",
         (channel, user_id, now, now - IDLE_MS),
@@ -98,17 +95,14 @@ def of_account(reader: Reader, now: int, channel: str, user_id: str) -> list[Sig
 
 
 def visited(tx: Transaction, now: int, session_id: int) -> None:
-    """Notes a visit."""
     tx.run("update web_sessions set seen_at = ? where id = ?", (now, session_id))
 
 
 def choose_agent(tx: Transaction, session_id: int, agent: str) -> None:
-    """Switches a session to another agent's page."""
     tx.run("update web_sessions set agent = ? where id = ?", (agent, session_id))
 
 
 def sign_out(tx: Transaction, session_id: int) -> None:
-    """Ends one session."""
     tx.run("delete from web_sessions where id = ?", (session_id,))
 
 
@@ -120,7 +114,6 @@ def sign_out_everywhere(tx: Transaction, channel: str, user_id: str) -> int:
 
 
 def drop_all(tx: Transaction) -> None:
-    """Ends all codes and sessions."""
     tx.run("delete from web_codes")
     tx.run("delete from web_sessions")
 
@@ -149,14 +142,11 @@ def _name(reader: Reader, _now: int, *, platform: str, user_id: str, page: str, 
 
 
 def _called(reader: Reader, platform: str, user_id: str) -> str:
-    """Returns the name of an account; its id if it is not known yet."""
     known = people.known_speaker(reader, platform=platform, user_id=user_id)
     return user_id if known is None else known.name or user_id
 
 
 class Visits:
-    """The visits of one store's page (`Service.visits`)."""
-
     def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
         self._database = database
         self._now = now
@@ -175,5 +165,4 @@ class Visits:
     called = reads(_called)
 
     def is_noted(self, session: SignedIn) -> bool:
-        """Returns whether the noted time of a session's last visit is recent enough."""
         return self._now() - session.seen_at < _NOTED_MS
