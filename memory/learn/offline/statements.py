@@ -43,7 +43,7 @@ _WITHIN: Final = r"[^,;:!?…()、。，！？（）；：\n]"
 #: The keys after which a number alone is an age: "I'm Marta, 29".
 _BEFORE_AGE: Final = frozenset({"name", "called"})
 #: Keys whose templates say themselves which words a value has.
-_CLOSED: Final = frozenset({"diet", "condition", "instruction", "speaks", "goal", "birthday", "height"})
+_CLOSED: Final = frozenset({"diet", "condition", "instruction", "speaks", "goal", "birthday", "height", "timezone"})
 #: Keys whose values are names of persons.
 _NAMED: Final = RELATIONS | {"name", "called"}
 _COLONS: Final = frozenset(":：")
