@@ -103,7 +103,7 @@ format:
 
 bench: venv
 	$(BIN)/python -m bench.turn --engine both
-	$(BIN)/python -m bench.patterns
+	$(BIN)/python -m bench.truth
 
 # This tree and another revision in turns, with the ratio of each figure; without REV, the last tag before this commit:
 # make bench-against REV=v0.1.0 WHAT="turn --sessions 1 recall" PAIRS=3

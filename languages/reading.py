@@ -6,6 +6,8 @@ libyaml reads them eight times as fast as PyYAML's own parser, which would take 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from importlib import resources
 from typing import Any, Final
 
@@ -34,6 +36,15 @@ def listed_words(words: str) -> re.Pattern[str]:
     spaced = [re.escape(word).replace(r"\*", r"\w*") for word in listed if not _UNSPACED.search(word)]
     parts = [rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)"] if spaced else []
     return re.compile("|".join([*parts, *unspaced]), re.IGNORECASE)
+
+
+def compiled(kind: type[Any], data: Mapping[str, Any], pattern: Callable[[str], re.Pattern[str]]) -> dict[str, Any]:
+    """Returns the fields of a dataclass that are expressions, from the entries of a language's file by their names.
+
+    One that is not in the file fits nothing.
+    """
+    names = [field.name for field in fields(kind) if field.type == "re.Pattern[str]"]
+    return {name: pattern(data.get(name, r"(?!)")) for name in names}
 
 
 _UNSPACED: Final = re.compile("[\u3040-\u9fff]")

@@ -78,7 +78,6 @@ NOTHING: Final = Told("")
 
 
 def answer(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:
-    """Returns the answer to a question. `remembered` begins with the best."""
     facts = [one for one in remembered if not one.verbatim]
     if question.everything:
         return _all(facts, speech)
@@ -352,7 +351,6 @@ def _latest(found: _Found, quotes: Sequence[_Found], speech: Speech, needs: Sequ
 
 
 def _needed(question: AskedQuestion, speech: Speech) -> list[re.Pattern[str]]:
-    """Returns the patterns that an answer must fit: those of the question's first question word."""
     asking = [
         (match.start(), -len(match.group()), one.hold)
         for one in speech.needs
@@ -370,7 +368,7 @@ def _quotes(remembered: Sequence[Remembered], speech: Speech) -> list[_Found]:
             stated = [words for words in speech.split(one.said) if not _asks(words, speech)]
             whole = " ".join(stated)
             texts = [whole] if stated and len(whole) <= _QUOTATION else stated
-            refers = speech.refers is not None and speech.refers.search(whole) and last is not None
+            refers = speech.refers.search(whole) and last is not None
             before = last.said if refers and last is not None and one.at - last.at <= _SOON else ""
             found += [_Found(memory=one, words=words, before=before) for words in texts]
             # Two sentences with "she" mean the same person.
@@ -379,7 +377,6 @@ def _quotes(remembered: Sequence[Remembered], speech: Speech) -> list[_Found]:
 
 
 def _asks(words: str, speech: Speech) -> bool:
-    """Returns whether words ask, in the language that is spoken now or in that of their own script."""
     return is_question(words, speech) or is_question(words, speech.in_script_of(words))
 
 
@@ -418,5 +415,4 @@ def _quoted(found: _Found, speech: Speech) -> str:
 
 
 def sentence(text: str) -> str:
-    """Returns `text` beginning with a capital letter."""
     return text[:1].upper() + text[1:]

@@ -59,7 +59,6 @@ class OfflineProvider:
 
 
 def _read(text: str) -> str:
-    """Returns what is read of a person's words."""
     return text if len(text) <= READ_OFFLINE else f"{text[: READ_OFFLINE // 2]}\n{text[-READ_OFFLINE // 2 :]}"
 
 
@@ -94,7 +93,6 @@ def _reply(request: Request, spoken: Speech, tokens: Tokens) -> Told:
 def _answered(
     request: Request, spoken: Speech, tokens: Tokens, *, noted: bool
 ) -> tuple[list[str], tuple[Remembered, ...]]:
-    """Returns the lines that answer the person's words, apart from the facts noted, and the memories they rest on."""
     texts = spoken.texts
     kinds = () if noted else social(request.said, spoken)
     if kinds:
@@ -124,7 +122,6 @@ def _found(
 
 
 def _kept(request: Request, texts: Mapping[str, str]) -> str:
-    """Returns the answer to words that hold no fact and ask nothing."""
     if _MASKED in request.said:
         return texts["masked"]
     if request.learning != "on":
@@ -133,7 +130,6 @@ def _kept(request: Request, texts: Mapping[str, str]) -> str:
 
 
 def _unknown(question: AskedQuestion, request: Request, texts: Mapping[str, str]) -> list[str]:
-    """Returns the answer to a question that nothing in memory answers."""
     if question.about:
         return [texts["unknown_about"].format(name=question.about)]
     if _said_last(request, texts["unknown"], texts["unknown_again"]):
@@ -147,7 +143,6 @@ def _hint(request: Request, hint: str) -> list[str]:
 
 
 def _said_last(request: Request, *texts: str) -> bool:
-    """Returns whether the last answer began with one of `texts`."""
     last = next((message.content for message in reversed(request.messages) if message.role == "assistant"), "")
     return last.startswith(tuple(texts))
 

@@ -87,7 +87,6 @@ def social(text: str, speech: Speech) -> tuple[str, ...]:
 
 
 def _whole(said: str, speech: Speech) -> str:
-    """Returns the name of the small talk that makes up the whole message; empty for other messages."""
     bare = said.strip(_EDGES)
     return next((name for name, form in speech.social.items() if form.fullmatch(bare)), "")
 
@@ -108,7 +107,6 @@ def asks_what_was_said(text: str, speech: Speech) -> bool:
 
 
 def is_question(text: str, speech: Speech) -> bool:
-    """Returns whether a sentence asks."""
     return speech.question.search(speech.tag.sub("", speech.read(text).rstrip(_TRAILING))) is not None
 
 
@@ -154,7 +152,6 @@ def asked(text: str, speech: Speech, tokens: Tokens) -> AskedQuestion | None:
 
 
 def content(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
-    """Returns the tokens of `text` that carry meaning."""
     return frozenset().union(*_pieces(text, speech, tokens))
 
 
@@ -198,7 +195,6 @@ def held(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
 
 
 def known_by(fact: Remembered, speech: Speech, tokens: Tokens) -> frozenset[str]:
-    """Returns the tokens by which a fact is asked for."""
     # "Like" asks for no dislike, and "cat" for no dog.
     cues = "" if fact.key in ("dislikes", "pet") else fact.cues
     return held(f"{fact.key} {fact.value} {speech.kinds.get(fact.key, '')} {cues}", speech, tokens)
@@ -274,15 +270,13 @@ def _full(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
 
 
 def _light(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
-    """Returns the tokens of the words in `text` that an answer need not hold."""
     found = frozenset(tokens(text))
     each = (tokens(word) for word in speech.light.split())
     return frozenset(token for word in each if found.issuperset(word) for token in _pairs(word))
 
 
 def _kind(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
-    """Returns the tokens of the words that name the kind of thing asked for."""
-    match = speech.kind.search(text) if speech.kind is not None else None
+    match = speech.kind.search(text)
     return frozenset(tokens(match["kind"])) if match is not None else frozenset()
 
 

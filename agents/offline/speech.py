@@ -16,6 +16,7 @@ from typing import Any, Final
 import yaml
 
 from languages import LANGUAGES, source
+from languages.reading import compiled
 
 _BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) | (?=[\u3400-\u9fff])")
 #: Languages that their script shows. Japanese comes first, since it has Chinese characters, too.
@@ -95,9 +96,9 @@ class Speech:
     grief: re.Pattern[str]
     other: re.Pattern[str]
     yes_no: re.Pattern[str]
-    kind: re.Pattern[str] | None
+    kind: re.Pattern[str]
     light: str
-    refers: re.Pattern[str] | None
+    refers: re.Pattern[str]
     before: re.Pattern[str]
     past: re.Pattern[str]
     was: Mapping[str, str]
@@ -106,7 +107,6 @@ class Speech:
     split: Split
 
     def read(self, text: str) -> str:
-        """Returns `text` as the patterns read it."""
         one_form = plain(text)
         return _BESIDE_HAN.sub("", self.simplified(one_form)) if self.code == "zh" else one_form
 
@@ -141,37 +141,21 @@ def speech(code: str, simplified: OneForm, split: Split) -> Speech:
         return re.compile(source.replace("RELATION", relation), re.IGNORECASE)
 
     return Speech(
+        **compiled(Speech, {"personal": "", "past": ""} | data, pattern),
         code=code,
         empty=data["empty"],
         relations=data["relations"],
         kinds=data.get("kinds", {}),
-        cut=pattern(data.get("cut", _NOTHING)),
         capitals=data.get("capitals", True),
         inflected=data.get("inflected", False),
         particles=pattern(data["particles"]) if "particles" in data else None,
-        question=pattern(data["question"]),
-        tag=pattern(data["tag"]),
         social={name: pattern(source) for name, source in data["social"].items()},
         alike=tuple(data.get("alike", ())),
         rewrites=tuple((pattern(source), to) for source, to in data.get("rewrites", ())),
         talk=tuple((one["kind"], pattern(one["says"])) for one in data.get("talk", ())),
-        everything=pattern(data["everything"]),
-        about=pattern(data["about"]),
         asks=tuple(_asks(row, pattern) for row in data["asks"]),
         needs=tuple(Needs(ask=pattern(one["ask"]), hold=pattern(one["hold"])) for one in data["needs"]),
-        changed=pattern(data.get("changed", _NOTHING)),
-        own=pattern(data.get("own", _NOTHING)),
-        personal=pattern(data.get("personal", "")),
-        agenda=pattern(data["agenda"]),
-        talked=pattern(data.get("talked", _NOTHING)),
-        grief=pattern(data["grief"]),
-        other=pattern(data.get("other", _NOTHING)),
-        yes_no=pattern(data["yes_no"]),
-        kind=pattern(data["kind"]) if "kind" in data else None,
         light=data.get("light", ""),
-        refers=pattern(data["refers"]) if "refers" in data else None,
-        before=pattern(data["before"]),
-        past=pattern(data.get("past", "")),
         was=data.get("was", {}),
         texts=data["texts"],
         simplified=simplified,
@@ -190,5 +174,4 @@ def _asks(row: Mapping[str, Any], pattern: Callable[[str], re.Pattern[str]]) -> 
 
 
 def plain(text: str) -> str:
-    """Returns `text` with single spaces and straight apostrophes."""
     return " ".join(text.replace("’", "'").split())

@@ -7,12 +7,14 @@ read across it. A short quoted name only loses its quotes. In doubt more is cut:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Final
 
 from languages import listed
-from memory.learn.offline.rules import HOLE, Phrase
 
+#: The mark for a part that was cut out; no value may hold it.
+HOLE: Final = "\ufffc"
 #: The longest quotation that may be a name, in characters.
 _NAMED: Final = 40
 #: The lines that are looked at for one that gives a text to work on, and the characters of each.
@@ -26,6 +28,23 @@ _NAMES: Final = 5
 _SHORT: Final = 20
 _SIGNED: Final = 4
 _GREETING_ENDS: Final = (",", "，", ":", "：", "!", "！", "、", "様", "。")
+
+
+class Phrase:
+    """A regular expression that is compiled at its first use: all of them would take a good part of a start."""
+
+    def __init__(self, pattern: str, flags: int = 0) -> None:
+        self._pattern, self._flags = pattern, flags
+
+    @cached_property
+    def regex(self) -> re.Pattern[str]:
+        return re.compile(self._pattern, self._flags)
+
+    def search(self, text: str) -> re.Match[str] | None:
+        return self.regex.search(text)
+
+    def sub(self, by: str | Callable[[re.Match[str]], str], text: str) -> str:
+        return self.regex.sub(by, text)
 
 
 def own_words(text: str, *, longest_quote: int = _NAMED, given: bool = True) -> str:

@@ -16,7 +16,8 @@ from typing import Final
 from memory import keys, profile
 from memory.learn import extract, keep
 from memory.learn.extract import Proposal
-from memory.learn.offline.changes import Changes, Denied, Ended, changes, to_forget
+from memory.learn.offline import patterns
+from memory.learn.offline.changes import Changes, Ended, changes, to_forget
 from memory.learn.offline.changes import put_right as changed
 from memory.recall.cues import cues
 from memory.scope import Scope
@@ -29,16 +30,15 @@ from memory.text.words import query_terms, tokens
 
 #: The most facts looked at in one turn; nobody has told as many about themselves.
 _MOST: Final = 2_000
-#: Facts tried for a correction that names none.
-_NEAREST: Final = 3
+#: The milliseconds after a statement, and the messages, within which words about "it" are about this statement.
+_LATELY: Final = 3_600_000
+_BEFORE: Final = 2
+#: The most messages before one that are looked at for the beginning of a game.
+_IN_PLAY: Final = 6
 #: The most messages in which the corrected words are looked for.
 _SAID: Final = 20
 #: The date that was added to a value for a day that it names.
 _DAY: Final = re.compile(r" \(\d{4}-\d\d-\d\d(?:/\d{4}-\d\d-\d\d)?\)")
-#: The most words of a message that says only a correction, and the length of the longest word that means little.
-_LITTLE: Final = 3
-_EMPTY: Final = 3
-_KATAKANA: Final = re.compile(r"[\u30a1-\u30ff]*")
 _WORK: Final = {"occupation", "employer"}
 #: Kinds of rows that end with the rows they were derived from.
 _DERIVED: Final = ("fact", "style", "event", "reflection")
@@ -76,22 +76,23 @@ def read(
         if message.role != "user" or not message.learn or to_forget(message.text) is not None:
             continue
         found = extract.read([message], scope=scope, timezone=timezone)
+        if found and _is_in_play(reader, scope, message):
+            found = []
         back = changes(message.text)
-        if not (back.ended or back.denied or back.corrects or back.now):
+        if not (back.ended or back.denied or back.corrects or back.off or back.moved):
             proposals += found
             if message.id in ending and not found:
                 ended |= {memory.id: memory for memory in _spoken_of(message.text, _own(reader, scope))}
             continue
         live = _own(reader, scope)
-        if back.corrects and not back.sure and not _bears_on(message, live, _told_before(reader, scope, message)):
-            back = replace(back, corrects=False)
         if back.corrects and not found:
             found = extract.read([replace(message, text=back.rest)], scope=scope, timezone=timezone)
-        found, over = _revised(found, back, live, message, scope=scope, timezone=timezone)
-        if not (found or over):
-            told = [one for one in _told_before(reader, scope, message) if back.corrects or _denied_in(back, one)]
-            found = _noted(back, told, message, scope=scope, timezone=timezone) if back.corrects or told else []
-        found = found or _from_now(back, over, _told_before(reader, scope, message), message, scope, timezone=timezone)
+        found, over = _revised(found, back, live, message)
+        if live and not (found or over):
+            if back.off or back.moved:
+                found, over = _called_off(back, live, message, scope)
+            elif back.corrects:
+                found = _put_right(back, live[0], _told_before(reader, scope, message), message, scope, timezone)
         proposals += found
         ended |= {memory.id: memory for memory in over}
     return Revision(proposals=tuple(proposals), ended=tuple(ended.values()))
@@ -119,8 +120,9 @@ def _own(reader: Reader, scope: Scope) -> list[Memory]:
 
 
 def _revised(
-    found: list[Proposal], back: Changes, live: Sequence[Memory], message: Message, *, scope: Scope, timezone: str
+    found: list[Proposal], back: Changes, live: Sequence[Memory], message: Message
 ) -> tuple[list[Proposal], list[Memory]]:
+    """Returns what is found without what the message takes back, and the facts that are over."""
     over = [memory for one in back.ended for memory in _meant(one, live)]
     gone = {memory.id for memory in over}
     # "I'm not a vegan any more" is no statement of a diet.
@@ -130,111 +132,65 @@ def _revised(
         found = [one for one in found if not any(_says(one.draft, memory) for memory in named)]
         for memory in named:
             gone.add(memory.id)
-            new = _instead(memory, wrong, found)
-            if new is None:
+            place = next((n for n, one in enumerate(found) if one.draft.key == memory.key), None)
+            if place is None:
                 over.append(memory)
-            elif isinstance(new, int):
-                found[new] = replace(found[new], replaces=(*found[new].replaces, memory.id))
             else:
-                found.append(
-                    Proposal(
-                        draft=_with_value(memory, new, message, scope), message_id=message.id, replaces=(memory.id,)
-                    )
-                )
-    if back.corrects and not back.new.isascii() and not over and (near := _nearest(back.new, live)) is not None:
-        value = _DAY.sub("", near.value)
-        value = changed(value, back.new, near=True, slips=False) or _with_part(value, back.new)
-        draft = _with_value(near, value, message, scope)
-        found = [one for one in found if one.draft.value != back.new]
-        found.append(Proposal(draft=draft, message_id=message.id, replaces=(near.id,)))
-    elif back.corrects:
-        left = [memory for memory in live if memory.id not in gone]
-        found = [_replacing(one, left) for one in found]
-        # The wrong value is named: only a fact that holds it can be corrected.
-        if not (found or over or any(one.new for one in back.denied)):
-            found = _put_right(back, left, message, scope)
+                found[place] = replace(found[place], replaces=(*found[place].replaces, memory.id))
+    if back.corrects and back.sure:
+        lately = [one for one in live if one.id not in gone and message.said_at - one.learned_at <= _LATELY]
+        found = [_replacing(one, lately) for one in found]
     return found, over
 
 
-def _put_right(back: Changes, live: Sequence[Memory], message: Message, scope: Scope) -> list[Proposal]:
-    """Returns the fact that a correction is nearest to, with the new words in it; nothing if none resembles it."""
-    said = back.new or back.rest
-    words = set(query_terms(message.text))
-    shares = [(len(words & set(tokens(f"{one.key} {cues(one.key)} {one.value}"))), one) for one in live]
-    # The sort keeps the order of `live`: the newest first.
-    for share, memory in sorted(shares, key=lambda each: -each[0])[:_NEAREST]:
-        near = bool(share or back.new)
-        value = changed(_DAY.sub("", memory.value), said, near=near, slips=back.sure)
-        if value is None and share and back.new and not _shares_value(memory, message.text):
-            value = back.new
-        elif value is None and back.new and not share and memory is live[0]:
-            value = _with_name(memory, back.new)
-        if value is not None and keys.normalise_value(value) != keys.normalise_value(memory.value):
-            return [
-                Proposal(draft=_with_value(memory, value, message, scope), message_id=message.id, replaces=(memory.id,))
-            ]
-    return []
+def _called_off(
+    back: Changes, live: Sequence[Memory], message: Message, scope: Scope
+) -> tuple[list[Proposal], list[Memory]]:
+    """Returns the plan told last with its new day, or as one that is over, if a message says this of "it"."""
+    plan = next((one for one in live if one.key == "plan"), None)
+    if plan is None or message.said_at - plan.learned_at > _LATELY:
+        return [], []
+    value = changed(_DAY.sub("", plan.value), message.text, near=True, slips=False) if back.moved else None
+    draft = _with_value(plan, value or plan.value, message, scope)
+    days, new = (_DAY.findall(text) for text in (plan.value, draft.value))
+    if value is None or not new or days == new:
+        return [], [plan]
+    return [Proposal(draft=draft, message_id=message.id, replaces=(plan.id,))], []
 
 
-def _from_now(
-    back: Changes, over: Sequence[Memory], told: Sequence[Message], message: Message, scope: Scope, *, timezone: str
+def _put_right(
+    back: Changes, last: Memory, told: Sequence[Message], message: Message, scope: Scope, timezone: str
 ) -> list[Proposal]:
-    """Returns the fact that holds from now on: in the place of the one that is over, or as a note on earlier words."""
-    if back.instead and len(over) == 1:
-        return [Proposal(draft=_with_value(over[0], back.instead, message, scope), message_id=message.id)]
-    words = set(query_terms(back.now))
-    near = over or any(words & set(tokens(one.text)) for one in told)
-    return extract.noted(back.now, message, scope=scope, timezone=timezone) if near else []
+    """Returns the fact told last with the corrected value; nothing if the value is no plain one of its kind.
+
+    The value must fit into the words by which the fact was told, a message or two before.
+    """
+    denied = next((one for one in back.denied if one.new), None)
+    new = denied.new if denied else back.new
+    if not new:
+        return []
+    if last.key == "plan":
+        value = changed(_DAY.sub("", last.value), new, near=True, slips=False)
+        drafts = [_with_value(last, value, message, scope)] if value is not None else []
+    else:
+        place = next((one for one in told[:_BEFORE] if last.value in one.text), None)
+        words = last.value if denied is None or denied.what not in last.value else denied.what
+        text = place.text.replace(words, new, 1) if place is not None else ""
+        read = extract.read([replace(message, text=text)], scope=scope, timezone=timezone)
+        drafts = [one.draft for one in read if one.draft.key == last.key and new in one.draft.value]
+    return [Proposal(draft=draft, message_id=message.id, replaces=(last.id,)) for draft in drafts[:1]]
 
 
-def _with_name(memory: Memory, name: str) -> str | None:
-    """Returns the value of a fact about a pet, a relative or a favourite with another name; None for other facts."""
-    if memory.key == "pet" or memory.key in keys.RELATIONS:
-        return " ".join([*memory.value.split()[:-1], name])
-    return name if memory.key.startswith("favourite") else None
-
-
-def _shares_value(memory: Memory, text: str) -> bool:
-    shared = set(query_terms(memory.value)) & set(tokens(text))
-    return any(len(word) > 1 or word.isascii() for word in shared)
+def _is_in_play(reader: Reader, scope: Scope, message: Message) -> bool:
+    """Returns whether the speaker's messages shortly before began a game ("you're a pirate and I'm your captain")."""
+    told = _told_before(reader, scope, message)[:_IN_PLAY]
+    return patterns.is_in_play(one.text for one in told if message.said_at - one.said_at <= _LATELY)
 
 
 def _told_before(reader: Reader, scope: Scope, message: Message) -> list[Message]:
     """Returns the speaker's messages before `message`, newest first."""
     said = passages.said_last(reader, scope, limit=_SAID)
     return [one for one in said if one.id < message.id and len(one.text) <= keys.VALUE_LIMIT]
-
-
-def _bears_on(message: Message, live: Sequence[Memory], told: Sequence[Message]) -> bool:
-    """Returns whether words refer to something told before, or say little beside what holds."""
-    words = set(query_terms(message.text))
-    known = {term for text in (*(one.value for one in live), *(one.text for one in told)) for term in query_terms(text)}
-    return len(words) <= _LITTLE or bool({word for word in words & known if len(word) > _EMPTY or not word.isascii()})
-
-
-def _denied_in(back: Changes, told: Message) -> bool:
-    said = set(tokens(told.text))
-    return any(wrong.new and set(query_terms(wrong.what)) <= said for wrong in back.denied)
-
-
-def _noted(back: Changes, told: Sequence[Message], message: Message, *, scope: Scope, timezone: str) -> list[Proposal]:
-    """Returns a correction as a note: the earlier words with the new ones in them, or else the correction's own."""
-    words = set(query_terms(message.text))
-    nearest = max(told, key=lambda one: (len(words & set(tokens(one.text))), one.id), default=None)
-    said = back.new or back.rest
-    if nearest is not None:
-        for wrong in back.denied:
-            if wrong.new and _denied_in(back, nearest):
-                right = _substituted(nearest.text, wrong.what, wrong.new)
-                return extract.noted(right, message, scope=scope, timezone=timezone)
-        near = bool(back.new or words & set(tokens(nearest.text)))
-        right = changed(nearest.text, said, near=near, slips=back.sure) or ""
-        if right:
-            return extract.noted(right, message, scope=scope, timezone=timezone)
-    said = back.rest or back.new
-    # "Sorry, wrong window" corrects nothing.
-    worth = back.sure and len(query_terms(said)) > 1
-    return extract.noted(said, message, scope=scope, timezone=timezone) if worth else []
 
 
 def _meant(ended: Ended, live: Sequence[Memory]) -> list[Memory]:
@@ -290,47 +246,6 @@ def _naming(what: str, live: Sequence[Memory]) -> list[Memory]:
 
 def _says(draft: Draft, memory: Memory) -> bool:
     return draft.key == memory.key and set(tokens(draft.value)) <= set(tokens(memory.value))
-
-
-def _nearest(new: str, live: Sequence[Memory]) -> Memory | None:
-    """Returns the fact whose value shares most words or characters with `new`, the newest of several; None if none."""
-    words = set(tokens(new))
-    shared = [(len(words & set(tokens(memory.value))), memory) for memory in live]
-    most = max((count for count, _ in shared), default=0)
-    return next((memory for count, memory in shared if count == most > 0), None)
-
-
-def _with_part(value: str, new: str) -> str:
-    """Returns `value` with `new` in place of the part between blanks that shares most with it."""
-    words = set(tokens(new))
-    parts = value.split()
-    place = max(range(len(parts)), key=lambda n: len(words & set(tokens(parts[n]))))
-    return " ".join([*parts[:place], new, *parts[place + 1 :]])
-
-
-def _instead(memory: Memory, wrong: Denied, found: Sequence[Proposal]) -> int | str | None:
-    """Returns the replacement of a fact: a proposal's place in `found`, a value, or None for nothing."""
-    for place, one in enumerate(found):
-        if one.draft.key == memory.key and not _says(one.draft, memory):
-            return place
-    if not wrong.new:
-        return None
-    value = _substituted(memory.value, wrong.what, wrong.new)
-    return None if keys.normalise_value(value) == keys.normalise_value(memory.value) else value
-
-
-def _substituted(value: str, old: str, new: str) -> str:
-    """Returns `value` with the words of `old` that it holds replaced by `new`."""
-    place = value.casefold().find(old.casefold())
-    if place >= 0:
-        # "ベイ" stands for the whole of "ベイスターズ".
-        end = place + len(old)
-        if _KATAKANA.fullmatch(old) and (run := _KATAKANA.match(value, end)) is not None:
-            end = run.end()
-        return f"{value[:place]}{new}{value[end:]}"
-    words = set(tokens(old))
-    kept = [word for word in value.split() if not words & set(tokens(word))]
-    return " ".join([*kept, new])
 
 
 def _with_value(memory: Memory, value: str, message: Message, scope: Scope) -> Draft:

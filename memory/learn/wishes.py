@@ -25,8 +25,7 @@ from typing import Final, Literal, TypeAlias
 from languages import listed, words
 from languages.reading import listed_words
 from memory.learn.grounding import SaidText, telling
-from memory.learn.offline.rules import HOLE
-from memory.learn.own_words import own_words
+from memory.learn.own_words import HOLE, own_words
 from memory.text import sentences
 from memory.text.guard import injection_flags
 from memory.text.simplified import simplified

@@ -10,7 +10,7 @@ from bench.offline import talk
 @pytest.mark.parametrize(
     ("before", "told", "home"),
     [
-        ("I live in Truro", "so we moved last week! Falmouth now", "Falmouth"),
+        ("I live in Truro", "so we moved to Falmouth last week!", "Falmouth"),
         ("Ich wohne in Gera", "Wir sind gerade umgezogen und jetzt in Weimar", "Weimar"),
         ("我住在无锡", "我们搬家啦！现在住在苏州", "苏州"),
         ("J'habite à Nantes", "on a déménagé, maintenant c'est Vannes", "Vannes"),
@@ -46,7 +46,7 @@ async def test_what_is_over_is_current_no_longer(before: str, told: str) -> None
     [
         ("le cours de poterie est lundi à 18h", "oh pardon, c'est jeudi", "c'est quand la poterie ?", "jeudi", "lundi"),
         ("周六和小周去爬山", "不对，是周日", "哪天去爬山？", "周日", "周六"),
-        ("mi sobrino estudia Química", "Me equivoqué: estudia Física, no Química", "¿qué estudia mi sobrino?",
+        ("mi sobrino estudia Química", "Me equivoqué: estudia Física", "¿qué estudia mi sobrino?",
          "Física", "Química"),
         ("Elterngespräch am Montag um 17 Uhr", "wurde auf Mittwoch verschoben", "Wann ist das Elterngespräch?",
          "Mittwoch", "Montag"),

@@ -21,7 +21,7 @@ from memory.text.times.tables import fold, table
 _LONGEST: Final = 90
 #: Signs and words of questions, of the past, and of other people's doings.
 _NOT_ONES_OWN: Final = re.compile(
-    r"[?？]|\b(?:you|your|u|he|she|they|their|was|were|had|went|did|been|last|yesterday|has|goes|gets|needs|wants|let's|lets"
+    r"[?？]|\b(?:street|avenue|floor|you|your|u|he|she|they|their|was|were|had|went|did|been|last|yesterday|has|goes|gets|needs|wants|let's|lets"
     r"|du|dein\w*|er|sie|ihr|war|hatte|ging|gestern|letzte\w*|hat|hast|geht|muss(?! ich)|will(?! ich)|kommt"
     r"|tú|tus?|él|ella|ellos|fue|era|tuve|ayer|pasad[oa]|tiene[sn]?|(?<!on )va|viene"
     r"|vous|il|elle|ils|était|hier|dernière?|vient|toi|a(?= (?:un|une|rendez|son|sa)\b))\b"
@@ -41,10 +41,13 @@ _OPENING: Final = re.compile(
 _MINE: Final = re.compile(
     r"^(?:(?:so|and|oh|ok|okay|btw|by the way|hey|hi|also|und|also|ach|y|oye|et|alors|bon)[, ]+)*"
     r"(?:\b(?:i|we)(?:'ve| have)?(?: got)?\b|there(?:'s| is))? ?(?:\b(?:the|an?)\b )?"
-    r"|\b(?:habe?|hab) ich (?:\b(?:einen?|den|die|das)\b )?|\bich (?:habe?|hab) (?:\b(?:einen?|den|die|das)\b )?"
+    r"|^(?:habe?|hab) (?!ich\b)|\b(?:habe?|hab) ich (?:\b(?:einen?|den|die|das)\b )?"
+    r"|\bich (?:habe?|hab) (?:\b(?:einen?|den|die|das)\b )?"
     r"|\b(?:wir haben|haben wir|tengo(?! que)|tenemos(?! que)|j'ai|on a|nous avons) |^[我俺](?=们)?们?",
     re.IGNORECASE,
 )
+_COMMA: Final = re.compile(r"[,，、] ?")
+_FIGURE: Final = re.compile(r"\d")
 _CJK: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 
 
@@ -59,9 +62,17 @@ def appointment(sentence: str, *, code: str, today: date) -> str | None:
     start, day = named
     if day <= today or (_CJK.search(said) and not _OPENING.fullmatch(said[:start])):
         return None
-    value = _MINE.sub("", said).strip(" ,，、")
+    asides = [
+        part for part in _COMMA.split(said) if is_occasion(part) or _FIGURE.search(part) or _day(part, code, today)
+    ]
+    value = without_owner(", ".join(asides))
     dated = anchor(value, today, ahead=True)
     return dated if dated != value else f"{value} ({day.isoformat()})"
+
+
+def without_owner(plan: str) -> str:
+    """Returns a plan without the words that only tell whose it is: "I have a", "tengo"."""
+    return _MINE.sub("", plan).strip(" ,，、")
 
 
 def _day(said: str, code: str, today: date) -> tuple[int, date] | None:

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, Final
 
 from languages import LANGUAGES, part
+from languages.reading import compiled
 from memory.learn.offline import requests, substitution
 from memory.text.language import language_of
 from memory.text.sentences import parts
@@ -21,7 +22,6 @@ from memory.text.simplified import simplified
 _LONGEST: Final = 600
 _SENTENCE: Final = 240
 _EDGES: Final = " .!?。！？…~～,，;；:"
-_NEVER: Final = r"(?!)"
 _HAS_WORD: Final = re.compile(r"\w")
 _QUOTES: Final = re.compile(r"[“”「」『』\"]")
 _BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) | (?=[\u3400-\u9fff])")
@@ -54,9 +54,9 @@ class Changes:
     """The statements that a message takes back. `corrects` is True if it shows that it puts something right, and is
     `sure` unless "sorry" or "actually" is all that shows it.
 
-    `new` is the right value, if it is said without the wrong one ("no, it's Topsy", "make that two"), and `now` a
-    sentence that says what holds from now on ("it's a Picanto these days"), with the value `instead`. `rest` is the
-    message without the denied parts and without the words that announce a correction.
+    `new` is the right value, if it is said without the wrong one ("no, it's Topsy", "make that two"). `rest` is the
+    message without the denied parts and without the words that announce a correction. `off` and `moved` tell that
+    something without a name is cancelled ("they called it off") or on another day.
     """
 
     ended: tuple[Ended, ...] = ()
@@ -65,8 +65,8 @@ class Changes:
     sure: bool = False
     rest: str = ""
     new: str = ""
-    now: str = ""
-    instead: str = ""
+    off: bool = False
+    moved: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +82,13 @@ class _Language:
     corrects: re.Pattern[str]
     weak: re.Pattern[str]
     opening: re.Pattern[str]
-    only_denies: re.Pattern[str] | None
+    only_denies: re.Pattern[str]
     instead: tuple[re.Pattern[str], ...]
     kinds: dict[str, re.Pattern[str]]
     pronouns: frozenset[str]
     meant: re.Pattern[str]
-    now: re.Pattern[str]
+    off: re.Pattern[str]
+    moved: re.Pattern[str]
     erase: re.Pattern[str]
     beside: re.Pattern[str]
     spared: re.Pattern[str]
@@ -146,7 +147,6 @@ def _by_whole(said: list[str], language: _Language) -> str | None:
 
 
 def changes(text: str) -> Changes:
-    """Returns the statements that a message takes back."""
     read = _languages(language_of(text))
     # "You have Friday? It's Wednesday": a question corrects as well.
     marks = [(language, _read_in(language, one)) for one in _sentences(text, asking=True) for language in read]
@@ -154,9 +154,6 @@ def changes(text: str) -> Changes:
     for sentence in _sentences(text):
         left = sentence
         for language in read:
-            if (from_now := language.now.search(_read_in(language, sentence))) is not None:
-                reading.said_now = sentence
-                reading.now = sentence[slice(*from_now.span("new"))] if from_now.groupdict().get("new") else reading.now
             left = reading.without_denied(left, language)
         reading.rest.append(left)
     sure = any(language.corrects.search(language.weak.sub("", one)) for language, one in marks)
@@ -167,22 +164,20 @@ def changes(text: str) -> Changes:
         sure=sure or bool(reading.new or reading.denied),
         rest=". ".join(filter(None, reading.rest)),
         new=reading.new.strip(_EDGES),
-        now=reading.said_now,
-        instead=reading.now.strip(_EDGES),
+        off=any(language.off.match(one) for language, one in marks),
+        moved=any(language.moved.match(one) for language, one in marks),
     )
 
 
 @dataclass(slots=True)
 class _Reading:
-    """The part of a message read so far; see `Changes`. `now` is the value that the sentence `said_now` names."""
+    """The part of a message read so far; see `Changes`."""
 
     corrects: bool
     ended: list[Ended] = field(default_factory=list)
     denied: list[Denied] = field(default_factory=list)
     rest: list[str] = field(default_factory=list)
     new: str = ""
-    now: str = ""
-    said_now: str = ""
 
     def without_denied(self, left: str, language: _Language) -> str:
         """Notes what a sentence takes back in a language. Returns the sentence without its denied part."""
@@ -209,7 +204,7 @@ class _Reading:
                 return left[: start + len(wrong.new)]
             if wrong.new and start > -1 and wrong.what in left:
                 return left[left.find(wrong.what) + len(wrong.what) :].strip(_EDGES)
-            if language.only_denies is not None and language.only_denies.fullmatch(left):
+            if language.only_denies.fullmatch(left):
                 self.corrects = True
                 return ""
         return left
@@ -283,7 +278,6 @@ def _sentences(text: str, *, asking: bool = False) -> list[str]:
 
 @cache
 def _languages(written: str | None) -> tuple[_Language, ...]:
-    """Returns the languages in which a text written in `written` is read."""
     mixed = ("en", "zh")
     codes = LANGUAGES if written is None else mixed if written in mixed else (written,)
     return tuple(_read(code) for code in codes)
@@ -297,25 +291,14 @@ def _read(code: str) -> _Language:
         return re.compile(source, re.IGNORECASE)
 
     return _Language(
+        **compiled(_Language, {**data, "off": data["called_off"]}, pattern),
         code=code,
         forget=tuple(map(pattern, data.get("forget", ()))),
-        around=pattern(data.get("around", _NEVER)),
-        reason=pattern(data.get("reason", _NEVER)),
-        all=pattern(data.get("all", _NEVER)),
         requests=requests.read(data["requests"]) if "requests" in data else None,
         ends=tuple((frozenset(one["keys"]), pattern(one["ends"])) for one in data["ends"]),
         denials=tuple(map(pattern, data["denials"])),
-        corrects=pattern(data["corrects"]),
-        weak=pattern(data.get("weak", _NEVER)),
-        opening=pattern(data["opening"]),
-        only_denies=pattern(data["only_denies"]) if "only_denies" in data else None,
         instead=tuple(map(pattern, data.get("instead", ()))),
         kinds={kind: pattern(source) for kind, source in data.get("kinds", {}).items()},
         pronouns=frozenset(data.get("pronouns", "").split()),
-        meant=pattern(data.get("meant", _NEVER)),
-        now=pattern(data.get("now", _NEVER)),
-        erase=pattern(data.get("erase", _NEVER)),
-        beside=pattern(data.get("beside", _NEVER)),
-        spared=pattern(data.get("spared", _NEVER)),
         empty=frozenset(data.get("empty", "").split()),
     )

@@ -47,7 +47,6 @@ class Learned:
         return dict(zip(INTENTS, (worth / (1 + worth.sum())).tolist(), strict=True))
 
     def intent(self, vector: NDArray[np.float32]) -> Intent | None:
-        """Returns the intent that is likely enough, or None."""
         return next((one for one, share in self.probabilities(vector).items() if share >= self.least), None)
 
 
@@ -69,12 +68,10 @@ def named(text: str) -> str:
 
 @cache
 def learned() -> Learned:
-    """Returns the contents of `intents.json`."""
     return read(json.loads((resources.files("memory.learn.offline") / "intents.json").read_text("utf-8")))
 
 
 def read(data: Mapping[str, Any]) -> Learned:
-    """Returns the contents of such a file."""
     return Learned(
         model=data["model"],
         least=data["least"],

@@ -1,49 +1,37 @@
-"""Facts that people state about themselves, and their standing requests, found by patterns alone: no model.
+"""Facts that people plainly state about themselves, and their standing requests, found by patterns alone: no model.
 
 Invariants: pure; time grows linearly with the text, of which only the first and the last `WINDOW` characters are read;
-refusals come before patterns, so words that are asked, quoted, imagined, translated or about other people yield
-nothing; masked secrets never enter a value. A doubtful sentence is left alone: a wrong memory costs more than a missing
-one.
-
-How it works: text → sentences → clauses. A clause is stripped of its opening ("by the way"), completed when its subject
-was said before ("I live in Porto and *work as a nurse*"), checked against the refusals, and matched from its first word
-on against a table of rules. The rest after a rule is the next clause. Here stand the steps down to the sentence and
-the refusals of whole messages; clauses, tables and rules of English and Chinese, which people mix, are in a module
-each, those of other languages in `clauses`. A text is read by the rules of the language it is written in.
+masked secrets never enter a value. Games, texts to be worked on, and whatever comes after them in a message state
+nothing. A doubtful sentence is left alone: a wrong memory costs more than a missing one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
-from itertools import pairwise
+from functools import cache
 from typing import Final, Literal
 
-from languages import Language
+from languages import LANGUAGES, Language, part
 from memory.keys import category_of, normalise_value
-from memory.learn.offline import clauses, en, zh
-from memory.learn.offline.appointments import appointment
-from memory.learn.offline.rules import HAN, EarlierClauses, Pair, Phrase, is_keepable, still_nameless
+from memory.learn.offline.appointments import appointment, without_owner
+from memory.learn.offline.statements import Stated, Subject, statements
 from memory.learn.own_words import own_words
 from memory.learn.wishes import passes_on
 from memory.text.language import language_of
 from memory.text.sentences import parts
+from memory.text.simplified import simplified
+from memory.text.times.spans import anchor
 
 #: The characters read at each end of a message; people introduce themselves at the edges of long texts.
 WINDOW: Final = 4_000
-#: Keys whose values name a place or a post, and the words for a day that may stand before or behind one.
-_PLACED: Final = frozenset({"home", "hometown", "employer", "occupation", "studies"})
-_SINCE_DAY: Final = re.compile(
-    r"[ ,]+(?:(?:since |as of |from )?(?:yesterday|today|tonight|this (?:morning|week|month|year)|recently|lately"
-    r"|the day before yesterday)|(?:seit )?(?:gestern|heute|vorgestern|neulich|kürzlich)"
-    r"|(?:desde )?(?:ayer|hoy|anteayer|anoche)|(?:depuis )?(?:hier|aujourd'hui|avant-hier|récemment))$"
-    r"|^(?:昨日|今日|一昨日|おととい|きのう|きょう|先日|昨天|今天|前天|刚刚|最近)(?:から)?",
-    re.IGNORECASE,
-)
 #: Facts taken from one message at most: more is a list pasted in, not talk.
 MOST_FACTS: Final = 40
+#: The longest quotation that may be part of a value, as a title is, in characters.
+_QUOTE: Final = 20
+_HAN: Final = re.compile(r"[\u3400-\u9fff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,16 +58,14 @@ class Disclosure:
 def extract(text: str, *, today: date) -> list[Disclosure]:
     """Returns the disclosures in `text`, said on `today` by the person themselves; each (key, value) once, in order.
 
-    Standing requests ("from now on …", 以后请…) are facts of the category `instruction`. Dates in plans and notes are
-    made absolute. Nothing found is the normal case.
+    Standing requests ("from now on …", 以后请…) are facts of the category `instruction`.
     """
-    found: dict[tuple[str, str], Disclosure] = {}
-    for language, said in _facts(text, today):
-        fact = _undated(said)
+    facts: dict[tuple[str, str], Disclosure] = {}
+    for language, fact in _facts(text, today):
         importance, confidence = _WEIGHTS.get(fact.key, _DEFAULT_WEIGHTS)
-        candidate = Disclosure(
+        disclosure = Disclosure(
             kind="fact",
-            category=category_of(fact.key) or "relation",
+            category=category_of(fact.key) or "identity",
             key=fact.key,
             value=fact.value.strip(),
             subject="self",
@@ -90,10 +76,10 @@ def extract(text: str, *, today: date) -> list[Disclosure]:
             valid_until=None,
             language=language,
         )
-        found.setdefault((fact.key, normalise_value(fact.value)), candidate)
-        if len(found) == MOST_FACTS:
+        facts.setdefault((fact.key, normalise_value(fact.value)), disclosure)
+        if len(facts) == MOST_FACTS:
             break
-    return list(found.values())
+    return list(facts.values())
 
 
 def discloses(text: str) -> bool:
@@ -102,108 +88,67 @@ def discloses(text: str) -> bool:
     return next(_facts(text, date(2000, 1, 1)), None) is not None
 
 
-_SENTENCE_END = Phrase(r"[!?！？。；;\n]+|(?<!\d)\.+|\.+(?!\d)|…+|～$")
-_ABBREVIATED = Phrase(r"(?:\b[A-Z]|\b(?:Dr|Mr|Mrs|Ms|St|vs|approx))$")
-_WORD = Phrase(r"[A-Za-z]{2}|\b[Ii]\b")
-
-
-def _undated(fact: Pair) -> Pair:
-    """Returns a fact about a home or employer without the day since when it holds: "Bilbao yesterday"."""
-    if fact.key not in _PLACED:
-        return fact
-    value = _SINCE_DAY.sub("", fact.value).strip(" ,、，")
-    return fact._replace(value=value) if value else fact
-
-
-def _facts(text: str, today: date) -> Iterator[tuple[Language, Pair]]:
+def _facts(text: str, today: date) -> Iterator[tuple[Language, Stated]]:
     if len(text) > 2 * WINDOW:
         text = f"{text[:WINDOW]}\n{text[-WINDOW:]}"
     if _STAGED.match(text) or _ACTED.search(text):
         return
-    text = own_words(text, given=False)
-    if _JOKE.search(text):
+    text = own_words(text, longest_quote=_QUOTE, given=False)
+    if _listed("jokes").search(simplified(text)):
         return
     written = language_of(text)
-    if written in clauses.CODES:
-        yield from _in_clauses(text, written, today)
-        return
-    found = False
-    tasked = _TASK.search(text) is not None
-    in_english, in_chinese = EarlierClauses(today, tasked=tasked), EarlierClauses(today, tasked=tasked)
-    sentences = [*_sentences(text), ""]
-    for sentence, following in pairwise(sentences):
-        if _NOT_ONESELF.search(sentence):
-            break
-        laughed = _LAUGHTER.search(sentence) or _LAUGHTER.match(following)
-        for language, pair in _with_appointment(_said(sentence, in_english, in_chinese), sentence, today):
-            # People don't laugh about an allergy that they have, and often about one that they don't have.
-            if is_keepable(pair.value) and not (laughed and pair.key == "allergy"):
-                found = True
-                yield language, pair
-    yield from (("zh", pair) for pair in still_nameless(in_chinese))
-    yield from (("en", pair) for pair in still_nameless(in_english))
-    if written is None and not found:
-        # The text is too short to show its language: it is in the language whose patterns read it.
-        yield from next(filter(None, (list(_in_clauses(text, code, today)) for code in clauses.CODES)), [])
+    if written is None:
+        # A text too short to show its language is in the one whose templates read it.
+        yield from next(filter(None, (list(_stated(text, code, today)) for code in LANGUAGES)), [])
+    else:
+        yield from _stated(text, written, today)
 
 
-def _in_clauses(text: str, code: Language, today: date) -> Iterator[tuple[Language, Pair]]:
+def _stated(text: str, written: Language, today: date) -> Iterator[tuple[Language, Stated]]:
+    speaker = Subject()
     for sentence in parts(text):
-        if _NOT_ONESELF.search(sentence):
+        if _listed("fiction").search(simplified(sentence)):
             return
-        found: Iterator[tuple[Language, Pair]] = ((code, pair) for pair in clauses.pairs(sentence, code))
-        dated = _with_appointment(found, sentence, today, code)
-        kept = ((code, pair) for code, pair in dated if is_keepable(pair.value))
-        yield from (fact for fact in kept if fact[1].key != "called" or not passes_on(sentence))
+        code = written if written not in ("en", "zh") else "zh" if _HAN.search(sentence) else "en"
+        facts = [fact for fact in statements(sentence, code, today, speaker) if _is_meant(fact, sentence)]
+        if not any(fact.key in ("plan", "note") for fact in facts):
+            planned = appointment(sentence, code=code, today=today)
+            facts += [Stated("plan", planned)] if planned else []
+        yield from ((code, _anchored(fact, today)) for fact in facts)
 
 
-def _with_appointment(
-    found: Iterator[tuple[Language, Pair]], sentence: str, today: date, code: Language | None = None
-) -> Iterator[tuple[Language, Pair]]:
-    """Yields the facts found in a sentence and, if no plan is among them, the appointment that it tells."""
-    planned = False
-    for language, pair in found:
-        planned = planned or pair.key == "plan"
-        yield language, pair
-    code = code or ("zh" if HAN.search(sentence) else "en")
-    if not planned and (value := appointment(sentence, code=code, today=today)):
-        yield code, Pair("plan", value)
+def _anchored(fact: Stated, today: date) -> Stated:
+    if fact.key not in ("plan", "note", "goal"):
+        return fact
+    value = without_owner(fact.value) if fact.key == "plan" else fact.value
+    return fact._replace(value=anchor(value, today, ahead=fact.key != "note"))
 
 
-def _said(sentence: str, in_english: EarlierClauses, in_chinese: EarlierClauses) -> Iterator[tuple[Language, Pair]]:
-    if HAN.search(sentence):
-        yield from (("zh", pair) for pair in zh.pairs(sentence, in_chinese))
-    if _WORD.search(sentence):
-        yield from (("en", pair) for pair in en.pairs(sentence, in_english))
+def is_in_play(before: Iterable[str]) -> bool:
+    """Returns whether a person's earlier messages, newest first, began a game that none after it ended."""
+    for text in before:
+        plain = simplified(text)
+        if _listed("play").search(plain):
+            return True
+        if _listed("play_over").search(plain):
+            return False
+    return False
 
 
-def _sentences(text: str) -> Iterator[str]:
-    """Yields sentences with the signs that end them."""
-    start = 0
-    for match in _SENTENCE_END.finditer(text):
-        if match.group() == "." and _ABBREVIATED.regex.search(text, max(start, match.start() - 8), match.start()):
-            continue
-        yield text[start : match.end()].strip()
-        start = match.end()
-    yield text[start:].strip()
+@cache
+def _listed(name: str) -> re.Pattern[str]:
+    """Returns an expression of `facts.yaml` in all languages: people ask for texts in another than their own."""
+    return re.compile("|".join(f"(?:{part(code, 'facts')[name]})" for code in LANGUAGES), re.IGNORECASE)
 
 
-#: From this sentence on a message is a game, a text to be worked on, or an example.
-_NOT_ONESELF = Phrase(
-    r"\b(?:pretend\w{0,3}|role-?\s?play\w{0,3}|let's play|lets play|imagin(?:e|ing)|suppos(?:e|ing)"
-    r"|hypothetical\w{0,2}|act(?:ing)? (?:as|like)|in character|you are an?|you're an?|translat(?:e|ion)|proofread"
-    r"|paraphrase|rephrase|rewrite|correct (?:this|the|my)|how (?:do|would|to) (?:you |i |we )?say|(?:this|the"
-    r"|following) (?:sentence|phrase|text)|sentences?:|grammar|lyrics?|song goes|(?:in|of|for) (?:the|an?"
-    r"|my) (?:story|poem|essay|novel)|screenplay|cover letter|example:|for example|dear (?:sir|madam|mr|ms|mrs"
-    r"|hiring)|once upon|summari[sz]e(?: this| the|:)|reply to (?:this|the)|this email|the email)(?!\w)|(?:^"
-    r"|please |you |help me |, )write (?:an?|me|my|the) |你来[当扮]|假装|假裝|扮演|假设|假設|想象一?下?"
-    r"|(?<![名位个個])翻[译譯]|润色|潤色|改写|改寫|造句|[这這]句[话話]|怎么说|怎麼說|歌[词詞]|故事|作文|[写寫]一?[首篇封段个個]|例如"
-    r"|比如[说說]|[举舉][个個]例子|台[词詞]|小[说說][里裡]|亲爱的|親愛的",
-    re.IGNORECASE,
-)
+def _is_meant(fact: Stated, sentence: str) -> bool:
+    """Returns whether a name to be called by is the speaker's: "Tell Tom: call me Al" is not."""
+    return fact.key != "called" or not passes_on(sentence)
+
+
 #: Stage directions at the start of a message: "*walks in*", "(in a deep voice)", （走进来）. Words of the speaker about
 #: themselves, an age or an aside ("(btw …)", （补充一下）) are none.
-_STAGED = Phrase(
+_STAGED = re.compile(
     r"\s{0,20}(?:\*(?![\s*])(?!(?:i|i'm|my|me)\b)[^*\n]{1,120}\*(?!\*)|_(?![\s_])[a-z]{2,20}s\b[^_\n]{0,120}_(?!_)"
     r"|[(（\[【]\s?(?:(?!(?:this|his|is|was|has|does|yes|as|us|ps|plus|thanks|always|sometimes|perhaps|nothing|anything"
     r"|something|everything|during|regarding|following|btw|news|its|being|having)\b)[a-z]{2,20}(?:s|ing)\b"
@@ -215,43 +160,18 @@ _STAGED = Phrase(
     re.IGNORECASE,
 )
 #: An action in asterisks later on: "*draws his sword*"; a single word within a sentence is stressed and not acted.
-_ACTED = Phrase(r"(?<![\w*])\*[a-z]{2,20}s(?: [^*\n]{1,120}\*(?![\w*])|\*\s{0,9}$)", re.MULTILINE)
-_LAUGHTER = Phrase(
-    r"\b(?:lo+l+z?|lmf?ao+|rofl|(?:ha){2,20}h?|(?:he){2,20}h?|hihi|xd+|hh+)\b|哈哈|嘿嘿|呵呵|嘻嘻|笑死|233"
-    r"|[😂🤣😆😹😜😝🤪🙃]",
-    re.IGNORECASE,
-)
-_JOKE = Phrase(
-    r"\b(?:just kidding|jk|j/k|only joking|just joking|im joking|i'm joking)\b|(?<!\S)/s\b|[开開]玩笑|[骗騙]你的"
-    r"|逗你",
-    re.IGNORECASE,
-)
-_TASK = Phrase(
-    r"\b(?:summari[sz]e|write|draft|generate|explain (?:how|what|why|the|this)|tell me (?:about|how|what|why|a)"
-    r"|give me|list (?:the|\d|some)|what(?:'s| is| are| does| was)|how (?:do|does|to|can|many|much)|why (?:is|are"
-    r"|do|does)|who (?:is|was)|this (?:question|email|text)|the (?:question|email|following))\b|总结|總結|解释一下"
-    r"|解釋一下|什么是|什麼是|介绍一下|介紹一下|[帮幫]我(?:[写寫查找做改]|看一?下)",
-    re.IGNORECASE,
-)
+_ACTED = re.compile(r"(?<![\w*])\*[a-z]{2,20}s(?: [^*\n]{1,120}\*(?![\w*])|\*\s{0,9}$)", re.MULTILINE)
 _DEFAULT_WEIGHTS = (6, 0.85)
 #: (importance 1-10, confidence 0-1) by key: facts whose loss does harm stand highest; wishes are said more lightly.
 _WEIGHTS = {
-    "name": (9, 0.95),
-    "called": (9, 0.95),
-    "allergy": (9, 0.95),
-    "condition": (9, 0.9),
-    "boundary": (9, 0.9),
-    "diet": (8, 0.9),
-    "instruction": (8, 0.9),
-    "home": (7, 0.9),
-    "birthday": (7, 0.95),
-    "occupation": (7, 0.9),
+    **dict.fromkeys(("name", "called", "allergy"), (9, 0.95)),
+    **dict.fromkeys(("condition", "boundary"), (9, 0.9)),
+    **dict.fromkeys(("diet", "instruction"), (8, 0.9)),
+    **dict.fromkeys(("birthday", "note"), (7, 0.95)),
+    **dict.fromkeys(("home", "occupation", "timezone"), (7, 0.9)),
     "employer": (7, 0.85),
-    "timezone": (7, 0.9),
-    "note": (7, 0.95),
-    "likes": (5, 0.8),
-    "dislikes": (5, 0.8),
     "goal": (6, 0.75),
+    **dict.fromkeys(("likes", "dislikes"), (5, 0.8)),
     "plan": (5, 0.75),
     "owns": (4, 0.75),
 }

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
+from languages.reading import compiled
+
 #: The word for the message told last, if a request to forget names nothing.
 LAST: Final = "last"
 ALL: Final = "all"
@@ -40,7 +42,7 @@ class Requests:
 
 
 @cache
-def compiled(source: str, words: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
+def _expression(source: str, words: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
     for name, expression in words:
         source = source.replace(name, f"(?:{expression})")
     return re.compile(source, re.IGNORECASE)
@@ -50,19 +52,8 @@ def read(data: dict[str, Any]) -> Requests:
     """Reads the part `requests` of a language's file. `words` there are names that stand for expressions."""
     words = tuple(data.get("words", {}).items())
 
-    def pattern(name: str) -> re.Pattern[str]:
-        return compiled(data[name], words)
-
-    return Requests(
-        clauses=pattern("clauses"),
-        polite=pattern("polite"),
-        trailing=pattern("trailing"),
-        asks=tuple(compiled(source, words) for source in data["asks"]),
-        noise=pattern("noise"),
-        reason=pattern("reason"),
-        nothing=pattern("nothing"),
-        all=pattern("all"),
-    )
+    asks = tuple(_expression(source, words) for source in data["asks"])
+    return Requests(**compiled(Requests, data, lambda source: _expression(source, words)), asks=asks)
 
 
 def meant(sentences: Sequence[str], requests: Requests) -> str | None:
@@ -86,7 +77,6 @@ def meant(sentences: Sequence[str], requests: Requests) -> str | None:
 
 
 def _bare(clause: str, requests: Requests) -> str:
-    """Returns a clause without the polite words around it."""
     bare = clause.strip(_EDGES)
     while (shorter := requests.trailing.sub("", requests.polite.sub("", bare)).strip(_EDGES)) != bare:
         bare = shorter

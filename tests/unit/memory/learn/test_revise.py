@@ -42,17 +42,47 @@ async def test_a_correction_takes_the_place_of_what_it_corrects(
     assert await known_after(memory, clock, told, correction) == [known]
 
 
-async def test_a_correction_of_what_no_pattern_read_is_noted(memory: Service, clock: Clock) -> None:
-    """The note is what was said, with the right word in it."""
-    known = await known_after(memory, clock, "we rehearse on Mondays", "s/Mondays/Tuesdays/")
-    assert known == [("note", "we rehearse on Tuesdays")]
+@pytest.mark.parametrize(
+    "corrected",
+    ["actually the plumber comes at ten", "no, not the blue one", "I mean the other window", "ich meinte Linz"],
+)
+async def test_a_correction_of_anything_else_changes_nothing(memory: Service, clock: Clock, corrected: str) -> None:
+    """It stays a message, which is found; a daughter was renamed by a town before."""
+    known = await known_after(
+        memory, clock, "My daughter is called Lena", "what a week it was", "so much rain", corrected
+    )
+    assert known == [("daughter", "Lena")]
 
 
-async def test_what_is_denied_without_an_announcement_must_have_been_said(memory: Service, clock: Clock) -> None:
-    """ "X, not Y" alone is often no correction at all."""
-    assert await known_after(memory, clock, "It was a gale, not a breeze") == []
-    known = await known_after(memory, clock, "the ferry sails from Harlingen", "it's Lauwersoog, not Harlingen")
-    assert known == [("note", "the ferry sails from Lauwersoog")]
+@pytest.mark.parametrize(
+    ("told", "then", "known"),
+    [
+        ("I'm flying to Oslo on Friday", "ugh they cancelled it", []),
+        ("J'ai rendez-vous chez le dentiste jeudi à 15h.", "c'est annulé", []),
+        ("周六和小周去爬山", "取消了", []),
+    ],
+)
+async def test_a_plan_that_is_called_off_ends(
+    memory: Service, clock: Clock, told: str, then: str, known: list[tuple[str, str]]
+) -> None:
+    assert await known_after(memory, clock, "My dog is called Rex", told, then) == [("pet", "dog Rex"), *known]
+
+
+@pytest.mark.parametrize(
+    ("game", "known"),
+    [
+        ("imagine you're a pirate and I'm your captain", []),
+        ("Stell dir vor, du bist ein Pirat", []),
+        ("我们来玩个游戏，你来扮海盗", []),
+        ("What a day", [("hometown", "Tortuga")]),
+    ],
+)
+async def test_what_is_said_in_a_game_is_no_statement(
+    memory: Service, clock: Clock, game: str, known: list[tuple[str, str]]
+) -> None:
+    """A game goes on over several messages, until somebody ends it."""
+    assert await known_after(memory, clock, game, "I was born in Tortuga") == known
+    assert await known_after(memory, clock, "ok stop the game", "My name is Ada") == [*known, ("name", "Ada")]
 
 
 @pytest.mark.parametrize(

@@ -124,16 +124,27 @@ def test_a_correction_takes_the_place_of_a_word_of_its_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "now", "instead"),
+    ("text", "off", "moved"),
     [
-        ("It's a Fiat Panda these days", "It's a Fiat Panda these days", "a Fiat Panda"),
-        ("the new plumber is Joan", "the new plumber is Joan", ""),
-        ("we have a cat", "", ""),
+        ("ugh they cancelled", True, False),
+        ("it's been moved to thursday", False, True),
+        ("wurde abgesagt", True, False),
+        ("verschoben auf Mittwoch", False, True),
+        ("c'est annulé", True, False),
+        ("ils l'ont décalé à jeudi", False, True),
+        ("lo han cancelado", True, False),
+        ("lo han movido al jueves", False, True),
+        ("啊取消了", True, False),
+        ("改签了 周六上午", False, True),
+        ("キャンセルになった", True, False),
+        ("土曜の10時に変更になった", False, True),
+        ("I moved to Bonn", False, False),
+        ("we have a cat", False, False),
     ],
 )
-def test_what_holds_from_now_on_is_told(text: str, now: str, instead: str) -> None:
+def test_what_is_cancelled_or_moved_without_a_name_is_told(text: str, off: bool, moved: bool) -> None:
     found = changes(text)
-    assert (found.now, found.instead) == (now, instead)
+    assert (found.off, found.moved) == (off, moved)
 
 
 @pytest.mark.parametrize(

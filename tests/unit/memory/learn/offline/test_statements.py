@@ -1,0 +1,124 @@
+"""Crooked sentences of six languages that once became wrong facts, each one of its kind, beside plain ones."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from memory.learn.offline.patterns import extract
+from tests.kit.tables import each_row
+
+
+def told(text: str) -> str:
+    return "; ".join(f"{fact.key}={fact.value}" for fact in extract(text, today=date(2026, 11, 21)))
+
+
+@each_row(
+    ("text", "facts"),
+    [
+        ("I live in Paris, no I mean Berlin", "home=Berlin"),
+        ("I live in Paris, no wait, Berlin", "home=Berlin"),
+        ("My dog is called Rex, sorry I meant Max", "pet=dog Max"),
+        ("I live in Bath not Bristol", "home=Bath"),
+        ("I live in Paris, no wait, I forgot", ""),
+        ("Ich wohne in Wien, nein, ich meine Graz", "home=Graz"),
+        ("Ich wohne in Graz nicht in Wien", "home=Graz"),
+        ("J'habite à Lyon, enfin non, à Lille", ""),
+        ("J'habite à Lyon, non pardon, Lille", "home=Lille"),
+        ("Vivo en Lugo, digo, Vigo", "home=Vigo"),
+        ("我住在杭州，不对，苏州", "home=苏州"),
+        ("我住在苏州不是杭州", "home=苏州"),
+        ("東京に住んでます、いや、大阪", "home=大阪"),
+        ("犬が好き、やっぱり猫", "likes=猫"),
+    ],
+)
+def test_of_a_change_of_mind_the_last_word_counts(text: str, facts: str) -> None:
+    assert told(text) == facts
+
+
+@each_row(
+    "text",
+    [
+        "My flight to Berlin is at 7:40, flight SN2283",
+        "I'm 40 minutes away",
+        "I'm at gate 34",
+        "it cost me 40 euros",
+        "ich bin um 40 Euro ärmer",
+        "Ich bin 40 Minuten entfernt",
+        "j'ai 40 euros",
+        "tengo 40 euros",
+        "我有40块钱",
+        "40分で着きます",
+    ],
+)
+def test_a_clock_time_a_price_or_a_flight_is_no_age(text: str) -> None:
+    assert "age=" not in told(text)
+
+
+@each_row(
+    "text",
+    [
+        "my sister works at a bakery and hates onions",
+        "My brother is a nurse, allergic to nuts and lives in Rome",
+        "Meine Schwester arbeitet als Bäckerin und mag keine Zwiebeln",
+        "Ma sœur est boulangère et déteste les oignons",
+        "Mi hermana es panadera y odia la cebolla",
+        "我妹妹是护士，对花生过敏，住在北京",
+        "妹はパン屋で働いていて、玉ねぎが嫌いです",
+        "my dad's boss is called Frank",
+        "her husband Tom is allergic to cats",
+        "他老婆叫王芳",
+    ],
+)
+def test_a_relatives_job_and_taste_are_not_ones_own(text: str) -> None:
+    assert told(text) == ""
+
+
+@each_row(
+    ("text", "facts"),
+    [
+        ("弟弟小刚来了", ""),
+        ("我弟弟叫小刚", "brother=小刚"),
+        ("我弟弟小刚要结婚了", ""),
+        ("我住在哪里", ""),
+        ("我叫什么名字", ""),
+        ("how do I say 'I am vegetarian' in French", ""),
+        ('how do i say "i am a vegetarian" in french', ""),
+        ("fwd: Hi, I'm Bob and I live in Leeds", ""),
+        ("my character is a 40-year-old elf named Bob", ""),
+        ("If I lived in Rome, I'd be a cook", ""),
+        ("Wenn ich in Rom lebe, bin ich Koch", ""),
+        ("si j'habite à Rome, je suis cuisinier", ""),
+        ("si vivo en Roma, soy cocinero", ""),
+        ("如果我住在罗马，我就是厨师", ""),
+        ("もし東京に住んだら、猫を飼います", ""),
+        ("I'd love to live in Lisbon", ""),
+        ("Ich würde gern in Rom leben", ""),
+        ("J'aimerais vivre à Rome", ""),
+        ("Me gustaría vivir en Roma", ""),
+        ("我想住在海边", ""),
+        ("東京に住みたいです", ""),
+        ("I used to live in Hull", ""),
+        ("Ich habe früher in Rom gewohnt", ""),
+        ("antes vivía en Roma", ""),
+        ("我以前住在武汉", ""),
+        ("昔は東京に住んでいました", ""),
+        ("I was born in Riga", "hometown=Riga"),
+        ("Ich bin in Riga geboren", "hometown=Riga"),
+        ("Je suis née à Riga", "hometown=Riga"),
+        ("Nací en Riga", "hometown=Riga"),
+        ("我出生在大连", "hometown=大连"),
+        ("札幌で生まれました", "hometown=札幌"),
+        ("誕生日は4月3日です", "birthday=4月3日"),
+        ("4月3日生まれです", "birthday=4月3日"),
+        ("yeah right, I love mondays", ""),
+        ("I'm vegan, right?", ""),
+        ("I'm not a nurse", ""),
+        ("Ich bin kein Lehrer", ""),
+        ("Je ne suis pas prof", ""),
+        ("No soy profesor", ""),
+        ("我不是老师", ""),
+        ("医者ではありません", ""),
+    ],
+)
+def test_nothing_is_read_across_or_beside_a_clause(text: str, facts: str) -> None:
+    assert told(text) == facts
