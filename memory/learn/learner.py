@@ -330,22 +330,14 @@ class Learner:
     async def _by_model(self, work: Work, agent_id: int, model: BackgroundModel) -> int:
         """Lets a model read one piece, and keeps its findings. Returns their number.
 
-        Patterns have read the piece before, so plain statements are known at once, whether or not the model answers.
-        They are shown to the model as known.
-
         Raises `BudgetSpent`, `ModelFailed`, `TimeoutError` and `Unreadable`.
         """
         owner_id = await self._database.read(lambda reader: self._owner(reader, work))
         async with self._owners.setdefault(owner_id, asyncio.Lock()):
-            plain = await self._write(
-                work.session_id, partial(self._kept_by_patterns, work=work), partial(_scopes, work=work)
-            )
             work, stretch, answer = await self._asked(work, agent_id, model)
             if stretch is None or answer is None:
-                await self._write(
-                    work.session_id, lambda tx: extractions.done(tx, work.id, found=plain, now=self._now())
-                )
-                return plain
+                await self._write(work.session_id, lambda tx: extractions.done(tx, work.id, found=0, now=self._now()))
+                return 0
             try:
                 found = read_answer(answer.text)
             except Unreadable:
@@ -355,7 +347,7 @@ class Learner:
                 log.info("learn.dropped", work=work.id, items=found.dropped)
             # Weighing takes long enough to be done before the transaction, and beside the event loop.
             findings = await asyncio.to_thread(extract.findings, found, stretch)
-            return plain + await self._write(
+            return await self._write(
                 work.session_id,
                 lambda tx: self._keep(tx, work, stretch, findings, answer),
                 lambda reader: stretch.scopes.values(),
@@ -528,12 +520,6 @@ class Learner:
 
     def _by_patterns(self, tx: Transaction, work: Work) -> int:
         """Reads one piece without a model and ends it. Returns the number of findings."""
-        found = self._kept_by_patterns(tx, work)
-        extractions.done(tx, work.id, found=found, now=self._now())
-        return found
-
-    def _kept_by_patterns(self, tx: Transaction, work: Work) -> int:
-        """Keeps the facts that patterns find in one piece. Returns the number of findings."""
         session = _session(tx, work)
         messages = history.between(tx, work.session_id, work.first_id, work.last_id)
         found = 0
@@ -547,6 +533,7 @@ class Learner:
                     tx, scope, proposal.draft, source_ids=[message.id], now=self._now(), new_id=self._new_id
                 )
                 found += kept is not None
+        extractions.done(tx, work.id, found=found, now=self._now())
         return found
 
 
