@@ -138,16 +138,19 @@ class Edits:
         memory = self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
         if memory.valid_until is not None:
             raise NotCurrent(f"{short_id} is an old version.")
-        memories.confirm(self._tx, memory.id, at=self._now)
-        if memory.archived_at is not None:
-            self._after_change(memory, *self._part(memory))
+        self._confirm(memory)
         return self._row(memory.id)
 
     def pin(self, short_id: str, *, pinned: bool) -> Memory:
-        """Makes a memory never fade and lead the known facts, or ends that. Raises the errors of `confirm`."""
+        """Makes a memory never fade and lead the known facts, or ends that. Raises the errors of `confirm`.
+
+        What was unsure is confirmed by it: nobody wants a guess to lead.
+        """
         memory = self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
         if memory.valid_until is not None:
             raise NotCurrent(f"{short_id} is an old version.")
+        if pinned and memory.unsure:
+            self._confirm(memory)
         memories.pin(self._tx, memory.id, pinned=pinned)
         self._after_change(memory, *(self._part(memory) if pinned else ()))
         return self._row(memory.id)
@@ -242,14 +245,17 @@ class Edits:
         history.reword(self._tx, said.id, text, tokens=count_tokens(text), now=self._now)
         blanking.clear_traffic(self._tx, [said.id], now=self._now)
         under_way = blanking.running_turns(self._tx, [said.id])
-        found = memories.by_ids(self._tx, self._context.scope, lineage.of_message_alone(self._tx, said.id))
+        scope = self._context.scope
+        found = memories.by_ids(self._tx, scope, [row.id for row in lineage.resting_on(self._tx, [said.id])])
         # Memories that the person has confirmed since are kept on their word.
         taught = [memory for memory in found if not (memory.confirmed or memory.pinned)]
         # A list of ids can't hold the new words, so in a restored backup with the old ones the message is blank.
         what = erase.gone([said.id], taught, what="edited", traffic=under_way)
         erasure.record(self._tx, None, what, "{}", now=self._now)
         memories.retract(self._tx, [memory.id for memory in taught])
-        self._after_change(*taught)
+        told = memories.untell(self._tx, [said.id])
+        keep.settle(self._tx, scope, [*taught, *told], now=self._now, new_id=self._new_id)
+        self._after_change(*taught, *told)
         extractions.reread(self._tx, session.id, said.id, "edited", now=self._now)
         return True
 
@@ -337,6 +343,10 @@ class Edits:
             return draft
         return replace(draft, subject_id=None, subject=self._context.speaker.name)
 
+    def _confirm(self, memory: Memory) -> None:
+        keep.confirm(self._tx, self._context.scope, memory, now=self._now, new_id=self._new_id)
+        self._after_change(memory, *(self._part(memory) if memory.archived_at is not None else ()))
+
     def _row(self, memory_id: int) -> Memory:
         found = memories.by_id(self._tx, self._context.scope, memory_id)
         assert found is not None
@@ -404,12 +414,15 @@ def retract(
     for memory in taught:
         erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
     memories.retract(tx, [memory.id for memory in taught])
+    told = memories.untell(tx, ids)
     if taught or under_way or any(message.text for message in deleted):
         erasure.record(tx, None, erase.gone(ids, taught, traffic=under_way), "{}", now=now)
     elif cleared:
         erasure.note_reworded(tx, now=now)
     for author in {message.author_id for message in deleted if message.author_id is not None}:
-        erase.show_change(tx, chats.scope_of(tx, session, author), taught, now=now, new_id=new_id)
+        scope = chats.scope_of(tx, session, author)
+        keep.settle(tx, scope, [*taught, *told], now=now, new_id=new_id)
+        erase.show_change(tx, scope, [*taught, *told], now=now, new_id=new_id)
     return sum(bool(message.text) for message in deleted)
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from memory.forgetting import blanking, erase
 from memory.keys import normalise_value
+from memory.learn import keep
 from memory.mailbox import inbox
 from memory.scope import Scope
 from memory.store import erasure, history, lineage, memories, questions, recalls
@@ -130,6 +131,8 @@ def undo(
     memories.retract(tx, [memory.id for memory in taught])
     # Facts that a turn's words ended, ended at the time of the last of these words.
     again = memories.reopen(tx, scope, at=max(row["said_at"] for row in found if row["role"] == "user"))
+    told = memories.untell(tx, said)
+    keep.settle(tx, scope, [*taught, *told], now=now, new_id=new_id)
     ids = [row["id"] for row in found]
     erasure.note_said(tx, ids, now=now)
     blanking.blank(tx, ids, now=now)

@@ -312,10 +312,9 @@ def _verdict(claim: Claim, origin: _Origin, stretch: Stretch, *, by_assistant: b
     """Returns whether an item's messages say it. `by_assistant` counts the assistant's own words, too."""
     own = [message.text for message in origin.messages if message.author_id is not None or by_assistant]
     text = "\n".join(map(own_words, own) if claim.key in _OBEYED else own)
-    disclosed = tuple((one.key, one.value) for one in patterns.extract(text, today=origin.today))
     first = next((message for message in origin.messages if message.author_id is not None), None)
     before = "" if first is None else _before(first, stretch)
-    verdict = judge(claim, SaidText(text=text, before=before, disclosed=disclosed))
+    verdict = judge(claim, SaidText(text=text, before=before))
     # A text that reads like an instruction is kept for its owner to see, and ends nothing.
     return "unsure" if verdict == "sure" and injection_flags(text) else verdict
 

@@ -24,6 +24,7 @@ from typing import Final, Literal, TypeAlias
 
 from languages import listed
 from memory import keys
+from memory.recall.cues import cues
 from memory.text import sentences
 from memory.text.language import language_of
 from memory.text.likeness import surface
@@ -54,20 +55,18 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaidText:
-    """A person's message, and the assistant's words before it.
-
-    `disclosed` are the keys and values that patterns read in it.
-    """
+    """A person's message, and the assistant's words before it."""
 
     text: str
     before: str = ""
-    disclosed: tuple[tuple[str, str], ...] = ()
 
 
 def judge(claim: Claim, said: SaidText) -> Verdict:
     """Returns whether the message makes the claim."""
     found = features(claim, said)
     if found["misquoted"] and not found["words shared"]:
+        return "refused"
+    if _is_of_clock(claim.value.strip(), said.text[:_READ]):
         return "refused"
     likely = likelihood(found, WEIGHTS)
     if likely < REFUSED_BELOW:
@@ -77,12 +76,26 @@ def judge(claim: Claim, said: SaidText) -> Verdict:
     return "sure" if (likely >= SURE_FROM and not is_doubtful(found)) or plain else "unsure"
 
 
+def _is_of_clock(value: str, message: str) -> bool:
+    """Returns whether a number stands in a message as an hour or a minute alone, so that it counts nothing."""
+    return value.isdigit() and value in message and value not in _CLOCK.sub(" ", message)
+
+
 def _is_literal(claim: Claim, said: SaidText, found: Mapping[str, float]) -> bool:
-    """Returns whether one clause, about the speaker, says two or more content words, and with them all of the claim."""
+    """Returns whether a clause about the speaker says all content words of the claim: several, or one and its key."""
     clause, _ = _bearing(claim, said.text[:_READ])
-    wanted = telling(claim.value)
-    altered = found["ended"] or found["denied"]
-    return len(wanted) > 1 and wanted <= telling(clause) and bool(found["of self"]) and not altered
+    wanted, there = telling(claim.value), telling(clause)
+    if not wanted or not wanted <= there or found["ended"] or found["denied"] or claim.of_other:
+        return False
+    if len(wanted) > 1 and found["of self"]:
+        return True
+    key = keys.vocabulary_key(claim.key)
+    labels = telling(f"{cues(key)} {key.replace('-', ' ')}") - wanted
+    place = fold(clause).find(fold(claim.value))
+    of_self = shows("mine", clause) and place > 0 and not shows("kin", fold(clause)[:place])
+    introduces = key == "name" and there == wanted and claim.value.istitle()
+    labelled = not labels.isdisjoint(there) or (key == "home" and shows("moved", clause))
+    return of_self and (introduces or labelled)
 
 
 def likelihood(found: Mapping[str, float], weights: Mapping[str, float]) -> float:
@@ -111,7 +124,6 @@ def features(claim: Claim, said: SaidText) -> dict[str, float]:
         "nothing shared": not wanted & held and not _is_translated(claim.value, message),
         "words shared": min(len(wanted & held), _LONG),
         "said of the clause": len((wanted | telling(key)) & bearing) / max(1, len(bearing)),
-        "read by patterns": any(_agree(key, wanted, *pair) for pair in said.disclosed),
         "labels": labels,
         "asks": sentence.endswith(("?", "？")) or shows("asks", sentence),
         "quotes": bool(_QUOTES.search(message)) and not wanted & telling(_QUOTES.sub(" ", message)),
@@ -163,6 +175,8 @@ def telling(text: str) -> set[str]:
 
 def _is_of_other(key: str, message: str) -> bool:
     """Returns whether a key names another person than the speaker: "sister_home", "lena_event"."""
+    if keys.category_of(keys.vocabulary_key(key)) is not None and not shows("kin", fold(key)):
+        return False
     first, *rest = re.split("[-_ ]", fold(key))
     return shows("kin", first) or (bool(rest) and first in fold(message).split())
 
@@ -177,12 +191,6 @@ def _bearing(claim: Claim, message: str) -> tuple[str, str]:
             if score > best:
                 best, place = score, (clause, sentence)
     return place
-
-
-def _agree(key: str, wanted: set[str], other_key: str, other_value: str) -> bool:
-    """Returns whether a claim says the same as patterns read, or part of it, or more."""
-    other = telling(other_value)
-    return key == other_key and bool(wanted & other) and (wanted <= other or other <= wanted)
 
 
 def _parted(sentence: str) -> list[str]:
@@ -206,6 +214,7 @@ def _opens(kind: str, text: str) -> bool:
     return found is not None and not _LETTERS.search(text[: found.start()])
 
 
+_CLOCK: Final = re.compile(r"\d{1,2}[:.h]\d{2}\b")
 _LETTERS: Final = re.compile(r"\w")
 _JOINT: Final = re.compile(r"[,;:、，；：—–]\s*|\s(?=(?:but|so|because|aber|weil|pero|porque|mais|parce)\s)")
 #: The features any of which keeps a claim from replacing a fact that a model calls over, unless all of them are sure.
@@ -216,7 +225,6 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "nothing shared": -0.55,
     "words shared": 0.38,
     "said of the clause": 0.51,
-    "read by patterns": 1.19,
     "labels": -0.74,
     "asks": -2.37,
     "quotes": -1.3,

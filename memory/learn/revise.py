@@ -14,7 +14,7 @@ from datetime import date
 from typing import Final
 
 from memory import keys, profile
-from memory.learn import extract, keep
+from memory.learn import extract, holding, keep
 from memory.learn.extract import Proposal
 from memory.learn.offline.changes import Changes, Denied, Ended, changes, to_forget
 from memory.learn.offline.changes import put_right as changed
@@ -101,8 +101,10 @@ def end(
     tx: Transaction, scope: Scope, ended: Sequence[Memory], *, at: int, now: int, new_id: Callable[[], str]
 ) -> None:
     """Ends facts of the speaker at `at`, with the rows derived from them, and brings the profile up to date."""
-    for memory in memories.by_ids(tx, scope, [memory.id for memory in ended]):
-        if memory.valid_until is not None or memory.valid_from > at:
+    rows = memories.by_ids(tx, scope, [memory.id for memory in ended])
+    last = holding.told_last(tx, rows)
+    for memory in rows:
+        if memory.valid_until is not None or last[memory.id] > at:
             continue
         memories.close(tx, memory.id, at=at)
         memories.outdate(tx, memory, kinds=_DERIVED, by=None, at=at)
@@ -362,6 +364,9 @@ def _replacing(proposal: Proposal, live: Sequence[Memory]) -> Proposal:
     """Returns a proposal that replaces the newest fact of its key, as a correction does if a key holds many."""
     draft = proposal.draft
     rivals = [memory for memory in live if memory.key == draft.key and not _says(draft, memory)]
+    if draft.key == "age":
+        # Whoever corrects a number means it, however far it is from the other.
+        return replace(proposal, draft=replace(draft, origin="told"))
     if proposal.replaces or keys.is_single_valued(draft.key) or not rivals:
         return proposal
     shared = [memory for memory in rivals if set(query_terms(memory.value)) & set(query_terms(draft.value))]

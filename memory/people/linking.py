@@ -11,13 +11,14 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from memory.context import Context
+from memory.learn import keep
 from memory.mailbox.outbox import Part
-from memory.store import chats, people, questions
+from memory.store import chats, memories, people, questions
 from memory.store.database import Reader, Row, Transaction
 from memory.store.people import Account
 from memory.store.questions import Question
@@ -140,10 +141,11 @@ def drop_codes_of(tx: Transaction, identity_ids: Sequence[int]) -> None:
 class Linking:
     """The operations that `Privacy.act` hands to a request. Not to be kept beyond that request."""
 
-    def __init__(self, tx: Transaction, context: Context, *, now: int) -> None:
+    def __init__(self, tx: Transaction, context: Context, *, now: int, new_id: Callable[[], str]) -> None:
         self._tx = tx
         self._context = context
         self._now = now
+        self._new_id = new_id
 
     def take_code(self, code: str) -> Given:
         """Takes a code that the speaker gives."""
@@ -203,6 +205,7 @@ class Linking:
     def link(self, identity_id: int) -> None:
         """Makes the speaker and the other identity one person from now on. The speaker's settings take precedence."""
         people.link(self._tx, self._context.speaker.id, identity_id)
+        self._settle(self.accounts())
 
     def unlink(self, identity_id: int) -> None:
         """Separates this identity of the speaker, which stands for a person of its own from now on.
@@ -220,6 +223,16 @@ class Linking:
         people.unlink(self._tx, identity_id)
         for each in theirs:
             people.keep_with(self._tx, identity_id, each)
+        self._settle(together)
+
+    def _settle(self, accounts: Sequence[Account]) -> None:
+        """Lets the last told of each single value hold: of all accounts of a person, and of those alone."""
+        for each in accounts:
+            session = chats.private_session(self._tx, each.id)
+            if session is not None:
+                scope = chats.scope_of(self._tx, session, each.id)
+                rows = memories.single_valued(self._tx, scope)
+                keep.settle(self._tx, scope, rows, now=self._now, new_id=self._new_id)
 
     def private_place(self, identity_id: int) -> str | None:
         """Returns the key of the session that only this identity reads, or None without one."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, TypeAlias
 
+from memory import keys
 from memory.errors import NotFound
 from memory.scope import Scope
 from memory.store import documents, entities
@@ -24,6 +25,8 @@ Links: TypeAlias = Literal["memory_sources", "memory_parents"]
 Origin: TypeAlias = Literal["extracted", "told", "admin", "imported", "derived"]
 
 
+#: The rows with one word up to which it tells which rows a draft may touch.
+_MOST_NEAR: Final = 64
 #: The most uses that count when memories are put in order.
 _MOST_USES: Final = 5
 #: The confidence from which a memory counts as sure. Below it, it is shown as unsure and closes no other.
@@ -148,9 +151,66 @@ def insert(tx: Transaction, draft: Draft, *, new_id: Callable[[], str], now: int
     return memory_id
 
 
-def add_sources(tx: Transaction, memory_id: int, message_ids: Iterable[int]) -> None:
+def add_sources(tx: Transaction, memory_id: int, message_ids: Iterable[int], *, unsure: bool = False) -> None:
+    """Names messages as sources of a row. With `unsure`, they may not mean what it says."""
     for message_id in message_ids:
-        tx.run("insert into memory_sources values (?, ?) on conflict do nothing", (memory_id, message_id))
+        tx.run(
+            "insert into memory_sources (memory_id, message_id, unsure) values (?, ?, ?)"
+            " on conflict (memory_id, message_id) do update set"
+            " unsure = case when memory_sources.unsure < excluded.unsure then memory_sources.unsure"
+            " else excluded.unsure end",
+            (memory_id, message_id, int(unsure)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Telling:
+    """A message of a person, said `at` (milliseconds UTC), that tells a memory, or with `unsure` may mean it."""
+
+    at: int
+    message_id: int
+    unsure: bool
+
+
+def tellings(reader: Reader, memory_ids: Collection[int]) -> dict[int, list[Telling]]:
+    """Returns the tellings of each row in the order in which they were said; none for a row without messages."""
+    rows = reader.all(
+        "select s.memory_id, s.message_id, s.unsure, m.said_at from memory_sources s"
+        " join messages m on m.id = s.message_id where m.role = 'user'"
+        " and s.memory_id in (select value from json_each(?)) order by m.said_at, m.id",
+        (memory_ids,),
+    )
+    told: dict[int, list[Telling]] = {memory_id: [] for memory_id in memory_ids}
+    for row in rows:
+        telling = Telling(at=row["said_at"], message_id=row["message_id"], unsure=bool(row["unsure"]))
+        told[row["memory_id"]].append(telling)
+    return told
+
+
+def move_sources(tx: Transaction, old_id: int, new_id: int, message_ids: Collection[int]) -> None:
+    """Makes messages sources of another row instead."""
+    add_sources(tx, new_id, message_ids, unsure=True)
+    unlink(tx, [(old_id, message_id) for message_id in message_ids], table="memory_sources")
+
+
+def untell(tx: Transaction, message_ids: Collection[int]) -> list[Memory]:
+    """Takes messages that say something else now, or nothing, from the sources of rows that have others.
+
+    Returns these rows.
+    """
+    rows = tx.all(
+        "delete from memory_sources where message_id in (select value from json_each(?1)) and exists"
+        " (select 1 from memory_sources o where o.memory_id = memory_sources.memory_id"
+        " and o.message_id not in (select value from json_each(?1))) returning memory_id, unsure",
+        (message_ids,),
+    )
+    told = [row["memory_id"] for row in rows if not row["unsure"]]
+    tx.run(
+        "update memories set reinforced_count = reinforced_count - 1 where reinforced_count > 0"
+        " and id in (select value from json_each(?))",
+        (told,),
+    )
+    return of_ids(tx, [row["memory_id"] for row in rows])
 
 
 def set_parents(tx: Transaction, memory_id: int, parent_ids: Iterable[int]) -> None:
@@ -159,8 +219,8 @@ def set_parents(tx: Transaction, memory_id: int, parent_ids: Iterable[int]) -> N
         tx.run("insert into memory_parents values (?, ?)", (memory_id, parent_id))
 
 
-def supersede(tx: Transaction, old_id: int, new_id: int, *, at: int) -> None:
-    """Makes `new_id` the successor of a row from `at` on; the old row keeps all its dates."""
+def supersede(tx: Transaction, old_id: int, new_id: int | None, *, at: int | None) -> None:
+    """Makes `new_id` the successor of a row from `at` on; the old row keeps all its dates. With None it holds again."""
     tx.run("update memories set superseded_by = ?, valid_until = ? where id = ?", (new_id, at, old_id))
     _changed(tx, old_id)
 
@@ -199,7 +259,7 @@ def stand_for(tx: Transaction, memory_id: int, merged: Sequence[Memory]) -> None
     tx.run(
         "update memories set reinforced_count = ?, last_reinforced_at = ? where id = ?",
         (
-            sum(memory.reinforced_count for memory in merged),
+            sum(1 + memory.reinforced_count for memory in merged) - 1,
             max(memory.last_reinforced_at for memory in merged),
             memory_id,
         ),
@@ -207,10 +267,11 @@ def stand_for(tx: Transaction, memory_id: int, merged: Sequence[Memory]) -> None
 
 
 def confirm(tx: Transaction, memory_id: int, *, at: int) -> None:
-    """Marks a memory as confirmed by the person."""
+    """Marks a memory as confirmed by the person. One that was unsure is told plainly for the first time by that."""
     tx.run(
-        f"update memories set confirmed = 1, confidence = 1.0, last_reinforced_at = {_LATER.format('?1')},"
-        " archived_at = null where id = ?2",
+        f"update memories set confirmed = 1, learned_at = case when confidence < {SURE} and confirmed = 0 then ?1 else"
+        f" learned_at end, confidence = 1.0, last_reinforced_at = {_LATER.format('?1')}, archived_at = null"
+        " where id = ?2",
         (at, memory_id),
     )
 
@@ -483,7 +544,8 @@ def relink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -
     """Puts back links of rows whose other side still exists."""
     for pair in pairs:
         tx.run(
-            f"insert into {table} select ?, id from {_LINKED[table][1]} where id = ? on conflict do nothing",
+            f"insert into {table} (memory_id, {_LINKED[table][0]}) select ?, id from {_LINKED[table][1]} where id = ?"
+            " on conflict do nothing",
             pair,
         )
 
@@ -601,16 +663,89 @@ def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) -> list[
     return _seen(reader, scope, chosen, (since, limit))
 
 
-def same_subject(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
-    """Returns rows of the draft's owner, kind and subject with its category or key, closed ones too, by validity."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """Whom or what rows are about: in words, or an identity, among those of some owners.
+
+    `selves` are identities whose rows about themselves count as well, and `names` those by which one of them was named.
+    """
+
+    kind: Kind
+    owner_ids: tuple[int, ...]
+    subject: str
+    subject_id: int | None
+    selves: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+
+    @property
+    def condition(self) -> tuple[str, tuple[Parameter, ...]]:
+        """The condition on memories called m, and its parameters."""
+        sql = (
+            "m.owner_id in (select value from json_each(?)) and m.kind = ? and ((m.subject = ?"
+            " and m.subject_id is not distinct from ?) or (m.subject = '' and m.subject_id in"
+            " (select value from json_each(?))) or (m.subject_id is null and m.author_id in"
+            " (select value from json_each(?)) and m.subject in (select value from json_each(?))))"
+        )
+        return sql, (
+            self.owner_ids, self.kind, self.subject, self.subject_id, self.selves, self.selves, self.names
+        )  # fmt: skip
+
+
+def of_subject(reader: Reader, scope: Scope, about: Subject, *, key: str | None = None) -> list[Memory]:
+    """Returns rows about a subject, under a key if one is given, closed ones too, by validity."""
+    sql, parameters = about.condition
+    keyed = "" if key is None else " and m.key = ?"
     return _seen(
         reader,
         scope,
-        "m.owner_id = ? and m.kind = ? and m.subject = ? and m.subject_id is not distinct from ? and (m.category = ?"
-        " or m.key = ?)"
-        " order by m.valid_from, m.id",
-        (draft.owner_id, draft.kind, draft.subject, draft.subject_id, draft.category, draft.key),
+        f"{sql}{keyed} order by m.valid_from, m.id",
+        (*parameters, *(() if key is None else (key,))),
     )
+
+
+def single_valued(reader: Reader, scope: Scope) -> list[Memory]:
+    """Returns the person's facts under keys with one value at a time, closed ones too."""
+    return _seen(
+        reader,
+        scope,
+        "m.kind = 'fact' and m.owner_id in (select value from json_each(?))"
+        " and (m.key in (select value from json_each(?)) or m.key like 'favourite-%') order by m.id",
+        (scope.own, keys.SINGLE_VALUED),
+    )
+
+
+def near(reader: Reader, scope: Scope, about: Subject, draft: Draft, terms: Sequence[str]) -> list[Memory]:
+    """Returns rows about a subject that a draft may repeat or deny, closed ones too, by validity.
+
+    Those are rows with one of `terms`, by the word index, rows that it has not read yet, and rows of the draft's key
+    with its value or, if the key has one value at a time, with any.
+    """
+    sql, parameters = about.condition
+    held: set[int] = set()
+    for term in terms:
+        ids = reader.ids(
+            "select p.doc / 2 as id from postings p where p.partition in (select value from json_each(?))"
+            " and p.term = ? and p.doc % 2 = 0 limit ?",
+            (about.owner_ids, term, _MOST_NEAR + 1),
+        )
+        if len(ids) <= _MOST_NEAR:
+            held.update(ids)
+    held.update(reader.ids("select distinct doc / 2 as id from changes where doc % 2 = 0"))
+    found = _seen(
+        reader,
+        scope,
+        f"m.id in (select value from json_each(?)) and {sql}",
+        (held, *parameters),
+        by_id=True,
+    )
+    keyed = _seen(
+        reader,
+        scope,
+        f"{sql} and m.key = ? and (? = 1 or m.value = ?)",
+        (*parameters, draft.key, int(keys.is_single_valued(draft.key)), draft.value),
+    )
+    rows = {row.id: row for row in (*found, *keyed)}
+    return sorted(rows.values(), key=lambda row: (row.valid_from, row.id))
 
 
 def derived_beside(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
