@@ -76,7 +76,8 @@ class Edits:
             drafts = extract.propose(text, scope=scope, said_at=self._now, timezone=self._context.timezone)
             drafts = [_as_told(draft) for draft in drafts]
             if _says_more(text, drafts):
-                drafts.append(self._told(key="note", value=text))
+                # A model that has it kept reads the message, too: it knows better what the facts in it are.
+                drafts = [*([] if self._source_ids else drafts), self._told(key="note", value=text)]
         kept = []
         for draft in drafts:
             if not extract.worth_keeping(draft):
