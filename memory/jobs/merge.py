@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memory import keys, profile
 from memory.jobs import known, loss, runs
-from memory.jobs.asking import RowQuestion, portions, since, undone
+from memory.jobs.asking import RowQuestion, portions, undone
 from memory.jobs.base import Job, Night, Step
 from memory.jobs.loss import Merge, Statement
 from memory.learn import extract, keep
@@ -247,7 +247,7 @@ def _request(rows: Rows) -> ModelRequest:
 
 
 def _line(memory: Memory) -> str:
-    line = {"id": memory.short_id, "key": memory.key, "value": memory.value, "since": since(memory)}
+    line = {"id": memory.short_id, "key": memory.key, "value": memory.value, "since": memory.day(memory.valid_from)}
     return json.dumps(line, ensure_ascii=False)
 
 

@@ -1,8 +1,8 @@
 """Reads a model's answer into items, tolerantly, and checks them one by one.
 
 Invariants: pure. Time grows linearly with the text, of which `LONGEST_ANSWER` characters are read. An unusable item is
-dropped alone. An answer that was cut off keeps the items that are whole. An answer without any JSON is an error, so
-that it is asked again and not taken for "nothing to remember".
+dropped alone. An answer that was cut off keeps the items that are whole, and says that it was. An answer without any
+JSON is an error, so that it is asked again and not taken for "nothing to remember".
 """
 
 from __future__ import annotations
@@ -124,18 +124,19 @@ class EntityItem(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The usable items of an answer; `dropped` counts the others."""
+    """The usable items of an answer; `dropped` counts the others. `cut` is True if it ended before it was complete."""
 
     facts: tuple[FactItem, ...] = ()
     styles: tuple[StyleItem, ...] = ()
     events: tuple[Item, ...] = ()
     entities: tuple[EntityItem, ...] = ()
     dropped: int = 0
+    cut: bool = False
 
 
 def read_answer(text: str) -> Answer:
     """Returns everything usable in a model's answer. Raises `Unreadable` if it holds no JSON answer."""
-    found = _answer(text[:LONGEST_ANSWER])
+    found, cut = _answer(text[:LONGEST_ANSWER])
     if found is None:
         raise Unreadable(
             "The model's answer holds no JSON in the form that was asked for, so nothing was learned from it. "
@@ -145,9 +146,8 @@ def read_answer(text: str) -> Answer:
     styles, no_styles = items(StyleItem, found.get("styles"))
     events, no_events = items(Item, found.get("event") or found.get("events"))
     entities, _ = items(EntityItem, found.get("entities"))
-    return Answer(
-        facts=facts, styles=styles, events=events, entities=entities, dropped=no_facts + no_styles + no_events
-    )
+    dropped = no_facts + no_styles + no_events
+    return Answer(facts=facts, styles=styles, events=events, entities=entities, dropped=dropped, cut=cut)
 
 
 def read_object(text: str, *members: str) -> dict[str, Any]:
@@ -202,10 +202,11 @@ def items(model: type[_Model], value: Any) -> tuple[tuple[_Model, ...], int]:
     return tuple(kept), dropped
 
 
-def _answer(text: str) -> dict[str, Any] | None:
-    """Returns the answer's object: the first JSON in `text` that has the form of an answer."""
+def _answer(text: str) -> tuple[dict[str, Any] | None, bool]:
+    """Returns the answer's object, the first JSON with the form of an answer, and whether it was cut off."""
     text = _said_last(text)
     scattered: list[dict[str, Any]] = []
+    cut = False
     for start in islice(_beginnings(text), _TRIES):
         scan = _Scan(text)
         try:
@@ -215,11 +216,12 @@ def _answer(text: str) -> dict[str, Any] | None:
         answer = _formed(value)
         # If it was cut before the first whole item, nothing can be told from it.
         if answer is None or (scan.cut and (_is_fact(value) or not any(answer.values()))):
+            cut = cut or scan.cut
             continue
         if not _is_fact(value):
-            return answer
+            return answer, scan.cut
         scattered += answer["facts"]
-    return {"facts": scattered} if scattered else None
+    return ({"facts": scattered} if scattered else None), cut
 
 
 def _said_last(text: str) -> str:

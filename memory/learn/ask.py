@@ -60,13 +60,13 @@ def ask(stretch: Stretch, tokens: int = _MATERIAL_TOKENS) -> ModelRequest:
     longest = _longest(tokens)
     messages = sum(line_cost(message, longest) for message in stretch.messages)
     instructions = len(INSTRUCTIONS) // 4
+    timezone = stretch.timezones[_last_author(stretch)]
     known = within(
-        (known_fact(memory, category=False) for memory in stretch.known),
+        (known_fact(memory, timezone, category=False) for memory in stretch.known),
         min(int(tokens * _KNOWN), (instructions + messages) // 3),
         _line_tokens,
     )
     before = within(reversed(stretch.before), int(tokens * _BEFORE), lambda message: line_cost(message, longest))
-    timezone = stretch.timezones[_last_author(stretch)]
     names = names_of((*stretch.before, *stretch.messages))
     lines = ["KNOWN FACTS (what a new fact may replace, by id):"]
     lines += known or ["none"]
@@ -119,13 +119,13 @@ def within(rows: Iterable[T], tokens: int, cost: Callable[[T], int]) -> list[T]:
     return kept
 
 
-def known_fact(memory: Memory, *, category: bool = True) -> str:
+def known_fact(memory: Memory, timezone: str, *, category: bool = True) -> str:
     """Returns a known fact as a line of material, with the short id by which an answer may name it."""
     about = memory.subject or memory.subject_name or ""
     line = {"id": memory.short_id, "about": about, "key": memory.key}
     if category:
         line["category"] = memory.category
-    since = datetime.fromtimestamp(memory.valid_from / 1000, UTC).date().isoformat()
+    since = memory.day(memory.valid_from, timezone)
     return json.dumps(line | {"value": memory.value, "since": since}, ensure_ascii=False)
 
 

@@ -270,12 +270,13 @@ def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> F
     over = replaced_by(item, stretch.known)
     claim = Claim(key=key, value=item.value, quote=item.quote, of_other=bool(about), replaces=bool(over))
     if category == "instruction":
-        verdict: Verdict = "sure" if _is_wished(item.value, item.quote, origin, stretch) else "refused"
+        verdict: Verdict = "sure" if _asking(item.value, item.quote, origin, stretch) else "refused"
     if category != "instruction" or (verdict == "refused" and about and not manners_of(item.value)):
         # A rule of a group is no instruction to the bot, but a fact.
         category = "decision" if category == "instruction" else category
         verdict = _verdict(claim, origin, stretch, by_assistant=by_assistant)
-    if verdict == "refused":
+    # What the assistant wrote is no guess about anybody: it is as it wrote it, or nothing.
+    if verdict == "refused" or (verdict == "unsure" and not origin.by_person):
         return None
     of_self = origin.by_person and not about
     is_own = of_self and _is_own_word(item.value, origin)
@@ -327,7 +328,8 @@ def _before(message: Message, stretch: Stretch) -> str:
 
 def _style(item: StyleItem, stretch: Stretch) -> Finding | None:
     origin = _origin(item, stretch, by_assistant=False)
-    if origin is None or not _is_wished(item.value, item.quote, origin, stretch):
+    asking = [] if origin is None else _asking(item.value, item.quote, origin, stretch)
+    if origin is None or not asking:
         return None
     is_own = _is_own_word(item.value, origin)
     draft = Draft(
@@ -345,10 +347,11 @@ def _style(item: StyleItem, stretch: Stretch) -> Finding | None:
         importance=item.importance,
         confidence=0.7,
         origin="extracted",
-        learned_at=origin.dated.said_at,
-        local_date=origin.today.isoformat(),
+        learned_at=asking[-1].said_at,
+        local_date=clock.local_date(asking[-1].said_at, origin.timezone).isoformat(),
     )
-    return Finding(draft=draft, scope=origin.scope, source_ids=tuple(message.id for message in origin.messages))
+    # Only a message that asks for it tells a wish again.
+    return Finding(draft=draft, scope=origin.scope, source_ids=tuple(message.id for message in asking))
 
 
 def _style_key(item: StyleItem) -> str:
@@ -357,17 +360,17 @@ def _style_key(item: StyleItem) -> str:
     return key if key and adds_nothing(key.replace("-", " "), item.value) else "style"
 
 
-def _is_wished(value: str, quote: str, origin: _Origin, stretch: Stretch) -> bool:
-    """Returns whether one of an item's messages asks for a manner of answers, in its author's own words.
+def _asking(value: str, quote: str, origin: _Origin, stretch: Stretch) -> list[Message]:
+    """Returns those of an item's messages that ask for a manner of answers, in their author's own words.
 
     A quote that none of them holds shows that the model has made it up.
     """
     if echoes(value, instructions=_PLAIN_INSTRUCTIONS, said=(), known=()):
-        return False
+        return []
     own = [message for message in origin.messages if message.author_id is not None]
     if quote and not any(is_quoted(quote, message.text) for message in own):
-        return False
-    return any(asks_for(value, SaidText(text=one.text, before=_before(one, stretch))) for one in own)
+        return []
+    return [one for one in own if asks_for(value, SaidText(text=one.text, before=_before(one, stretch)))]
 
 
 def _event(item: Item, entities: Iterable[EntityItem], stretch: Stretch) -> Finding | None:

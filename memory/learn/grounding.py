@@ -69,7 +69,8 @@ def judge(claim: Claim, said: SaidText) -> Verdict:
     if _is_of_clock(claim.value.strip(), said.text[:_READ]):
         return "refused"
     likely = likelihood(found, WEIGHTS)
-    if likely < REFUSED_BELOW:
+    # Words that the assistant alone has used were said by nobody.
+    if likely < REFUSED_BELOW or (found["suggested"] and not found["words shared"]):
         return "refused"
     undoubted = not any(found[name] for name in _DOUBTS)
     plain = undoubted and ((claim.replaces and found["words shared"] > 0) or _is_literal(claim, said, found))

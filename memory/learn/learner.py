@@ -345,11 +345,13 @@ class Learner:
                 raise
             if found.dropped:
                 log.info("learn.dropped", work=work.id, items=found.dropped)
+            if found.cut:
+                log.info("learn.cut", work=work.id, items=len(found.facts))
             # Weighing takes long enough to be done before the transaction, and beside the event loop.
             findings = await asyncio.to_thread(extract.findings, found, stretch)
             return await self._write(
                 work.session_id,
-                lambda tx: self._keep(tx, work, stretch, findings, answer),
+                lambda tx: self._keep(tx, work, stretch, findings, answer, cut=found.cut),
                 lambda reader: stretch.scopes.values(),
             )
 
@@ -488,9 +490,20 @@ class Learner:
         return self._agents.timezone(session.agent_id)
 
     def _keep(
-        self, tx: Transaction, work: Work, stretch: Stretch, findings: Iterable[Finding], answer: ModelAnswer
+        self,
+        tx: Transaction,
+        work: Work,
+        stretch: Stretch,
+        findings: Iterable[Finding],
+        answer: ModelAnswer,
+        *,
+        cut: bool,
     ) -> int:
-        """Keeps a model's findings in one piece, books the cost, and ends the piece. Returns the number of findings."""
+        """Keeps a model's findings in one piece, books the cost, and ends the piece. Returns the number of findings.
+
+        If the answer was cut off, the piece is read again by halves; a single message once more, with what is known by
+        then.
+        """
         now_said = {m.id: m.text for m in history.between(tx, work.session_id, work.first_id, work.last_id)}
         # Messages that were edited while the model read are scheduled to be read once more.
         edited = {m.id for m in stretch.messages if now_said.get(m.id) != m.text}
@@ -511,7 +524,13 @@ class Learner:
             )
             found += memory_id is not None
         self._book(tx, work, answer)
-        extractions.done(tx, work.id, found=found, now=self._now())
+        ids = sorted(may) if cut else []
+        if len(ids) > 1:
+            extractions.split(tx, work, last_id=ids[len(ids) // 2 - 1], next_id=ids[len(ids) // 2])
+        elif ids and not work.attempts:
+            extractions.failed(tx, work, "cut_off", away=False, now=self._now())
+        else:
+            extractions.done(tx, work.id, found=found, now=self._now())
         return found
 
     def _book(self, tx: Transaction, work: Work, answer: ModelAnswer) -> None:

@@ -18,6 +18,7 @@ from memory.errors import NotFound
 from memory.scope import Scope
 from memory.store import documents, entities
 from memory.store.database import Parameter, Reader, Row, Transaction, Value, walled
+from memory.text.times import clock
 
 Kind: TypeAlias = Literal["profile", "directive", "fact", "style", "reflection", "event"]
 #: The tables that link a memory with its source messages, and with the rows it was made from.
@@ -75,6 +76,10 @@ class Memory:
     @property
     def live(self) -> bool:
         return self.superseded_by is None and self.archived_at is None and self.valid_until is None
+
+    def day(self, at: int, timezone: str = "UTC") -> str:
+        """Returns the person's date at a time: as it was where they said it, or else in a time zone."""
+        return self.local_date if at == self.learned_at else clock.local_date(at, timezone).isoformat()
 
     @property
     def unsure(self) -> bool:

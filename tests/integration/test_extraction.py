@@ -657,3 +657,38 @@ async def test_a_session_that_can_not_be_held_is_read_after_all(tmp_path: Path, 
         await reads.finish(seconds=SECONDS)
     finally:
         await memory.close(seconds=SECONDS)
+
+
+async def test_a_reading_that_was_cut_off_is_not_done(memory: Service, clock: Clock) -> None:
+    """What stands behind the cut is read again, by halves, and what was whole counts once."""
+    likes = ["jazz", "chess", "rowing", "kites"]
+
+    async def reads_little(request: ModelRequest) -> str:
+        """Has room for one fact in an answer."""
+        shown = [(row["n"], row["text"][7:]) for row in lines(request, "MESSAGES:") if row["by"] == "ada"]
+        facts = [{"key": "likes", "category": "preference", "value": text, "messages": [n]} for n, text in shown]
+        text = json.dumps({"facts": facts})
+        return text if len(facts) == 1 else text[: text.index("}") + 3]
+
+    for like in likes:
+        turn = await say(memory, private("ada"), f"I like {like}", clock=clock)
+    model = Model(*[reads_little] * 9)
+    await read(learner(memory, clock, model), turn)
+    assert await facts(memory, turn.context) == [("likes", like) for like in sorted(likes)]
+    assert {m.reinforced_count for m in await memory.browse.memories(turn.context, limit=9)} == {0}
+    assert await standing(memory) == (0, 0) and len(model.asked) < 9
+
+
+async def test_a_single_message_whose_reading_was_cut_off_is_read_once_more(memory: Service, clock: Clock) -> None:
+    """The second time, the model is shown what it has told already."""
+    text = "I like jazz and I like chess"
+    cut = '{"facts": [{"key": "likes", "value": "jazz", "messages": [1]}, {"key": "likes", "va'
+    model = Model(cut, fact("chess"), cut)
+    reads = learner(memory, clock, model)
+    turn = await say(memory, private("ada"), text, clock=clock)
+    await read(reads, turn)
+    clock.move(minutes=2)
+    await read(reads, turn)
+    assert await facts(memory, turn.context) == [("likes", "chess"), ("likes", "jazz")]
+    assert [row["value"] for row in lines(model.asked[1], "KNOWN FACTS")] == ["jazz"]
+    assert await standing(memory) == (0, 0)
