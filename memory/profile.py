@@ -47,8 +47,8 @@ def refresh_all(
         return
     for memory in memories.current_of_owner(tx, scope, owner_id, "fact"):
         fed = keys.profile_slot(category=memory.category, key=memory.key)
-        # A profile tells without a doubt.
-        if fed in feeding and not memory.unsure:
+        # A profile tells without a doubt, and without a mark on what reads like an instruction.
+        if fed in feeding and not (memory.unsure or memory.flags):
             feeding[fed].append(memory)
     filled = memories.current_of_owner(tx, scope, owner_id, "profile")
     for slot, facts in feeding.items():

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from memory import keys, profile
@@ -32,6 +33,8 @@ from memory.text.words import stop_tokens, tokens
 
 #: The most words of a draft by which rows are looked for.
 _TERMS: Final = 24
+#: The texts whose words are kept: an import compares each with many.
+_TEXTS: Final = 4_096
 
 
 def touched(scope: Scope) -> Keys:
@@ -77,7 +80,8 @@ def keep(
         told = names if finder in ("auto", "model") else ()
         entities.note(tx, draft.owner_id, memory_id, [*told, *seen], now=now)
     settled = holding.settle(tx, scope, draft, now=now, new_id=new_id)
-    _refresh(tx, scope, [draft, *named, *settled], now=now, new_id=new_id)
+    if draft.origin != "imported":  # an import brings the profile up to date at its end
+        _refresh(tx, scope, [draft, *named, *settled], now=now, new_id=new_id)
     return memory_id
 
 
@@ -136,7 +140,16 @@ def keep_new(
         return short_id
 
     def act() -> int | None:
-        return keep(tx, scope, draft, source_ids=source_ids, now=now, new_id=noted, replaces=replaces, names=names)
+        return keep(
+            tx,
+            scope,
+            draft,
+            source_ids=source_ids,
+            now=now,
+            new_id=noted,
+            replaces=replaces,
+            names=names,
+        )
 
     def is_new(memory_id: int | None) -> bool:
         return memory_id is not None and memories.short_id(tx, memory_id) in made
@@ -172,14 +185,29 @@ def may_be_kept(
 def near(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
     """Returns the rows about the subject of a draft that it may repeat, deny or replace, by validity."""
     about = holding.subject_of(reader, scope, draft)
-    words = set(tokens(draft.value))
-    terms = sorted(words - stop_tokens() or words, key=lambda word: (-len(word), word))[:_TERMS]
+    telling = _telling(draft.value)
+    terms = sorted(telling, key=lambda word: (-len(word), word))[:_TERMS]
     # Half an index would hide what it does not hold yet.
     if index.is_whole(reader):
         rows = memories.near(reader, scope, about, draft, terms)
     else:
         rows = memories.of_subject(reader, scope, about)
-    return [row for row in rows if holding.of_one(scope, row, draft)]
+    single = keys.is_single_valued(draft.key)
+
+    def touches(row: Memory) -> bool:
+        if (single and row.key == draft.key) or row.value == draft.value:
+            return True
+        # What says or denies the same shares most words, or at least those of the shorter text.
+        words = _telling(row.value)
+        return 2 * len(words & telling) >= min(len(words), len(telling)) > 0
+
+    return [row for row in rows if holding.of_one(scope, row, draft) and touches(row)]
+
+
+@lru_cache(_TEXTS)
+def _telling(text: str) -> frozenset[str]:
+    words = frozenset(tokens(text))
+    return words - stop_tokens() or words
 
 
 def _is_unclear(draft: Draft, memory: Memory, rows: Sequence[Memory]) -> bool:

@@ -6,6 +6,7 @@ only repeat the key ("allergic to walnuts" under allergy) say nothing more.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from languages import listed
@@ -42,6 +43,11 @@ _LABELLED: Final = frozenset(
 _NOTE: Final = "note"
 
 
+#: The readings of some texts: an import compares each with many.
+_thing: Final = lru_cache(4_096)(thing)
+_terms: Final = lru_cache(4_096)(said)
+
+
 def same(memory: Statement, draft: Statement) -> bool:
     """Returns whether a memory and a draft say one thing."""
     if draft.kind == "event" and memory.local_date != draft.local_date:
@@ -58,7 +64,7 @@ def same(memory: Statement, draft: Statement) -> bool:
 
 
 def _name_one_thing(memory: Statement, draft: Statement) -> bool:
-    known, named = thing(memory.key, memory.value), thing(draft.key, draft.value)
+    known, named = _thing(memory.key, memory.value), _thing(draft.key, draft.value)
     return names_the_same(known, named) and _kinds(named) <= _kinds(known)
 
 
@@ -76,7 +82,7 @@ def says_as_much(memory: Statement, draft: Statement) -> bool:
         return False
     if differs_in_substance(memory.value, draft.value):
         return False
-    words, others = ({item.word for item in said(each.value)} - _label(key) for each in (memory, draft))
+    words, others = ({item.word for item in _terms(each.value)} - _label(key) for each in (memory, draft))
     return bool(words) and words == others
 
 
@@ -90,7 +96,7 @@ def is_denial(one: Statement, other: Statement) -> bool:
     """Returns whether one denies exactly the statement of the other, apart from words for their keys."""
     if not (keys.tells(one.key, other.key) or keys.tells(other.key, one.key)):
         return False
-    told, meant = said(one.value), said(other.value)
+    told, meant = _terms(one.value), _terms(other.value)
     if {frozenset(item.denied for item in each) for each in (told, meant)} != {frozenset({0}), frozenset({1})}:
         return False
     words, others = ({item.word for item in each} for each in (told, meant))
@@ -110,9 +116,9 @@ def _feeling(one: Statement) -> tuple[int, frozenset[str]]:
         feeling = -1 if loathes.search(plain) else 1
     else:
         feeling = -1 if one.key == "dislikes" or loathes.search(plain) else int(loves.search(plain) is not None)
-    if any(item.denied % 2 for item in said(left)):
+    if any(item.denied % 2 for item in _terms(left)):
         feeling = -feeling
-    return feeling, frozenset(item.word for item in said(loves.sub(" ", left))) - _FILLING
+    return feeling, frozenset(item.word for item in _terms(loves.sub(" ", left))) - _FILLING
 
 
 #: Keys of what somebody likes, and words beside it that say nothing of it.

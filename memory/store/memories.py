@@ -516,6 +516,13 @@ def count_closed_by(reader: Reader, memory_id: int) -> int:
 
 
 @walled
+def values(reader: Reader, scope: Scope) -> list[Row]:
+    """Returns kind, key, subject and value of all rows of a scope."""
+    within = scope.predicate("m")
+    return reader.all(f"select m.kind, m.key, m.subject, m.value from memories m where {within.sql}", within.parameters)
+
+
+@walled
 def with_key(reader: Reader, scope: Scope, draft: Draft) -> list[Row]:
     """Returns the rows of the draft's kind, key and subject: id, value, import_id, valid_until and local_date."""
     within = scope.predicate("m")
