@@ -224,7 +224,7 @@ def _store(
     """Returns an open store with what answers, delivers and works at night over it, for the agents that it serves."""
     limits, attachments = config.settings.limits, config.settings.attachments
     language = config.agents[config.default_agent].language
-    delivery = Delivery(memory.mailbox, channels, share=memory.share, language=language, now=runtime.now)
+    delivery = Delivery(memory, channels, language=language, now=runtime.now)
     turns = TurnRunner(
         memory,
         limits=Limits(

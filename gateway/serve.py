@@ -215,8 +215,8 @@ class _Process:
         parts, sleep = self._parts, self._sleep
         plan_nights = await stack.enter_async_context(ticking(parts.workers, sleep=sleep))
         await stack.enter_async_context(beside([trimming(self._loops, sleep)]))
-        only_here = parts.roster.stores[self._config.default_agent].memory.share.only_here
-        receiving = Receiving(self._channels, router, sleep=sleep, monotonic=self._monotonic, only_here=only_here)
+        loops = parts.roster.stores[self._config.default_agent].memory.loops
+        receiving = Receiving(self._channels, router, sleep=sleep, monotonic=self._monotonic, loops=loops)
         self._receiving = receiving
 
         async def apply(before: Config, after: Config) -> None:

@@ -64,9 +64,21 @@ class PutOff:
 class Loops:
     """The loops of one store, or of the process. Each loop has a name that an operator can find in the documents."""
 
-    def __init__(self, *, now: Callable[[], int], random: Callable[[], float] = dice.random) -> None:
-        """`now` gives milliseconds UTC; `random` returns numbers in [0, 1)."""
+    def __init__(
+        self,
+        *,
+        now: Callable[[], int],
+        random: Callable[[], float] = dice.random,
+        only_here: Callable[[str], AbstractAsyncContextManager[None]] = lambda work: nullcontext(),
+        is_shared: bool = False,
+    ) -> None:
+        """`now` gives milliseconds UTC; `random` returns numbers in [0, 1).
+
+        `only_here` waits until no other process does some work, and keeps the others from it (`OwnShare`); within
+        `by_one` a loop has that without knowing of them. `is_shared` says that they may leave work for these loops.
+        """
         self._now = now
+        self.by_one, self.is_shared = only_here, is_shared
         self._random = random
         self._troubles: dict[str, str] = {}
         self._put_off: dict[tuple[str, str], PutOff] = {}

@@ -139,7 +139,6 @@ class Overseer:
         )
 
     def ask(self, purpose: str, payload: dict[str, int], *, choices: Sequence[str], preset: str) -> Question:
-        """Puts a question to the admin."""
         session, asker = self._context.session.id, self._context.speaker.id
         return questions.ask(self._tx, self._now, session, asker, purpose, payload, choices=choices, preset=preset)
 

@@ -71,14 +71,14 @@ class Service:
     ) -> None:
         now, new_id = runtime.now, runtime.memory_id
         self.database, self.agents, self.now, self.new_id, self.keeping = database, agents, now, new_id, keeping
-        self.loops, self.identities = loops, identities = Loops(now=now), Identities(database, agents, now=now)
+        self.share, self.identities = share, identities = database.share, Identities(database, agents, now=now)
+        self.loops = loops = Loops(now=now, only_here=share.only_here, is_shared=not share.is_alone)
         self.mailbox = mailbox = Mailbox(database, now=now, run_id=runtime.new_id())
         self.access, self.visits = Access(database, now=now), Visits(database, now=now)
         self.keys, self.questions = ApiKeys(database, now=now), OpenQuestions(database, now=now)
         self.outside_calls = OutsideCalls(database, now=now)
         self.privacy = Privacy(database, mailbox, now=now, new_id=new_id)
-        self.share, self.doubts = database.share, Doubts(database, mailbox, now=now)
-        self.reminders = Reminders(database, mailbox, agents, now=now)
+        self.doubts, self.reminders = Doubts(database, mailbox, now=now), Reminders(database, mailbox, agents, now=now)
         self.follow_ups = FollowUps(database, mailbox, agents, now=now, count_tokens=runtime.count_tokens)
         find, self._embedding, self.mending = search.over(database, loops=loops, now=now)
         self.stats = Stats(database, mailbox=mailbox, embedding=self._embedding, now=now)
@@ -92,10 +92,10 @@ class Service:
         )
         self.housekeeping = Housekeeping(database, keeping=keeping, forgetting=forgetting, backups=backups, now=now)
         self.style_updates = StyleUpdates(database, agents=agents, now=now, new_id=new_id, loops=loops)
-        changed = self.style_updates.soon
         self.learner = learner = Learner(
-            database, agents=agents, triggers=triggers, now=now, new_id=new_id, learned=changed, loops=loops
-        )
+            database, agents=agents, triggers=triggers, now=now, new_id=new_id, loops=loops,
+            learned=self.style_updates.soon,
+        )  # fmt: skip
         self.turns = Turns(
             database, identities=identities, search=find, learner=learner, mailbox=mailbox, runtime=runtime,
             agents=agents, changed=self._changed,
@@ -202,7 +202,6 @@ class Service:
             await self.database.close()
 
     async def renew_agents(self, agents: Mapping[str, AgentMemory]) -> None:
-        """Takes other settings for some agents, which may be new to the store."""
         entered = await self.database.write(lambda tx: enter_agents(tx, agents, now=self.now()))
         self.agents.renew(entered.ids, agents)
 

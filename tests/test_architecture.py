@@ -69,9 +69,9 @@ FACES = {
     "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.plugins", "agents.prompt", "agents.providers.quirks", "agents.spans",
 }  # fmt: skip
 ENGINE = {f"memory.store.{name}" for name in ("database", "sqlite", "postgres", "sealing", "erasure", "files")}
-#: Files that write tables whose names are put in when they run: their own links, vectors and token bits; whole rows of a
-#: store that is moved.
-ANY_TABLE = {"memories", "moving", "vectors"}
+#: Files that write tables whose names are put in when they run: their own links, codes, vectors and token bits; whole rows
+#: of a store that is moved.
+ANY_TABLE = {"memories", "moving", "people", "vectors"}
 #: How a statement begins, and which table it writes.
 _STATEMENT = re.compile(
     r"\s*(select\s|(insert|replace)\s+(or \w+ )?into\s|update\s+(or \w+ )?\S+\s+(as \w+ )?set\s|delete\s+from\s"
@@ -109,7 +109,7 @@ VENDORS = {
     "pypdf": {"gateway/reading/pdf.py"},
     "aiohttp": {
         "channels/http.py", "channels/discord/rest.py", "channels/telegram/wire.py", "gateway/ops/connections.py", "gateway/ops/http.py", "gateway/ops/origins.py", "gateway/api/doors.py", "gateway/api/tools.py",
-        "gateway/page/admin_pages.py", "gateway/page/chat_pages.py", "gateway/page/me_pages.py", "gateway/page/memory_pages.py", "gateway/page/night_pages.py", "gateway/page/question_pages.py",
+        "gateway/page/admin_pages.py", "gateway/page/chat_pages.py", "gateway/page/command_forms.py", "gateway/page/me_pages.py", "gateway/page/memory_pages.py", "gateway/page/night_pages.py", "gateway/page/question_pages.py",
         "gateway/page/site.py", "gateway/page/why_pages.py", "gateway/page/world_pages.py",
     },
     "jinja2": {"gateway/page/site.py"},

@@ -38,16 +38,16 @@ def _object(body: bytes) -> JSON:
     if len(body) > _SMALL and _values(body) > _MOST_VALUES:
         raise ApiRefusal(413, "too_many_values", f"A body may hold at most {_MOST_VALUES:,} values. Send less at once.")
     try:
-        found = json.loads(
+        body_read = json.loads(
             body.decode("utf-8") or "{}", parse_int=_whole, parse_float=_number, parse_constant=_no_number
         )
         if _HALF.search(body):
-            found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
+            body_read = json.loads(json.dumps(body_read, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        body_read = None
+    if not isinstance(body_read, dict):
         raise ApiRefusal(400, "invalid_json", "The body must be a JSON object.")
-    return found
+    return body_read
 
 
 def _values(body: bytes) -> int:

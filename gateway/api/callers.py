@@ -90,15 +90,8 @@ class Key:
 
 
 class Callers:
-    """The check of callers by key, signature and policy."""
-
     def __init__(
-        self,
-        roster: Roster,
-        front_ends: Sequence[FrontEndSettings],
-        policy: Policy,
-        *,
-        now: Callable[[], int],
+        self, roster: Roster, front_ends: Sequence[FrontEndSettings], policy: Policy, *, now: Callable[[], int]
     ) -> None:
         self._roster = roster
         self._front_ends = front_ends
@@ -130,8 +123,8 @@ class Callers:
             if holder is None:
                 continue
             account = holder.account
-            said = _private(holder.key.channel, account.platform, account.user_id)
-            if not await self._policy.may_speak(said, self._access.state):
+            inbound = _private(holder.key.channel, account.platform, account.user_id)
+            if not await self._policy.may_speak(inbound, self._access.state):
                 raise _unknown()
             caller = Caller(
                 user_id=holder.user_id,
@@ -147,20 +140,20 @@ class Callers:
         return None
 
     def _front_end_key(self, secret: str, headers: Mapping[str, str]) -> Key:
-        found = None
+        front_end = None
         for one in self._front_ends:
             if hmac.compare_digest(one.key.get_secret_value().encode(), secret.encode()):
-                found = one
-        if found is None:
+                front_end = one
+        if front_end is None:
             raise _unknown()
-        if found.jwt_secret is not None:
-            claims = self._signed(headers.get(_JWT_HEADER, ""), found)
+        if front_end.jwt_secret is not None:
+            claims = self._signed(headers.get(_JWT_HEADER, ""), front_end)
             named, name = claims["sub"], str(claims.get("name") or "")
         else:
             named, name = next((headers[header] for header in _NAMES if headers.get(header)), ""), ""
         return Key(
-            sender=f"front end {found.name} {digest(named)[:32]}",
-            front_end=found.name,
+            sender=f"front end {front_end.name} {digest(named)[:32]}",
+            front_end=front_end.name,
             named=named,
             name=name.encode("utf-8", "replace").decode()[:_LONGEST_NAME],
         )
@@ -224,9 +217,7 @@ def _private(channel: str, platform: str, user_id: str) -> Inbound:
     )  # fmt: skip
 
 
-def _unknown(
-    message: str = "This key is unknown or revoked, or its owner may not talk to this bot.",
-) -> ApiRefusal:
+def _unknown(message: str = "This key is unknown or revoked, or its owner may not talk to this bot.") -> ApiRefusal:
     return ApiRefusal(401, "invalid_api_key", message)
 
 

@@ -14,14 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from agents import marks, prompt
-from agents.llm import (
-    ChatMessage,
-    ContextOverflow,
-    ModelError,
-    ModelRateLimited,
-    ModelRefused,
-    Request,
-)
+from agents.llm import ChatMessage, ContextOverflow, ModelError, ModelRateLimited, ModelRefused, Request
 from channels.api import API, ApiChannel, ApiReply
 from channels.base import ChannelUnavailable, Place
 from gateway.api.callers import ApiRefusal, Caller, conversation_named
@@ -58,8 +51,6 @@ class Begun:
 
 
 class Completions:
-    """Answers the requests of programs."""
-
     def __init__(
         self,
         roster: Roster,
@@ -83,7 +74,6 @@ class Completions:
         self._tasks: set[asyncio.Task[ApiAnswer]] = set()
 
     def models(self, caller: Caller) -> list[str]:
-        """Returns the names of the models that this key can ask."""
         open_ = [name for name, store in self._roster.stores.items() if caller.store in (None, store)]
         return [*open_, *(f"{name}{RECALL}" for name in open_ if not self._roster.agents[name].offline)]
 
@@ -204,8 +194,8 @@ class Completions:
                 reply.grow(await asyncio.to_thread(self._defang, "".join(pieces), True))
 
         if asked.json_schema:
-            told = f"Answer with JSON of this schema and nothing else: {json.dumps(asked.json_schema)}"
-            messages = [*messages, ChatMessage(role="system", content=told)]
+            wish = f"Answer with JSON of this schema and nothing else: {json.dumps(asked.json_schema)}"
+            messages = [*messages, ChatMessage(role="system", content=wish)]
         request = Request(
             messages=tuple(messages), tools=asked.tools, temperature=asked.temperature, max_tokens=asked.max_tokens,
             json_mode=asked.json_schema is not None, agent=served.spec.name,
@@ -257,9 +247,9 @@ class Completions:
         query = words[:_LONGEST_QUERY]
         hits = await memory.browse.search(context, query, limit=spec.recall_items) if query.strip() else []
         known = await memory.browse.memories(context, limit=spec.known_facts)
-        told = [Hit(score=1.0, memory=one) for one in known]
+        facts = [Hit(score=1.0, memory=one) for one in known]
         seen: set[str] = set()
-        for found, room in ((hits, spec.recall_tokens), (told, spec.known_tokens)):
+        for found, room in ((hits, spec.recall_tokens), (facts, spec.known_tokens)):
             left = room
             for hit in found:
                 line = marks.one_line(_line(hit, query, context, texts, served.spec.name))

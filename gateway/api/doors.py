@@ -92,11 +92,9 @@ class Doors:
         self._open: Counter[str] = Counter()
 
     async def close(self) -> None:
-        """Ends the server of tools behind the doors."""
         await self._tools.close()
 
     def takes(self, path: str) -> bool:
-        """Returns whether a path is behind one of these doors."""
         return path.startswith("/v1/") or path == TOOLS
 
     async def enter(self, request: web.BaseRequest) -> Admission | web.Response:

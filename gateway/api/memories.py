@@ -35,11 +35,11 @@ class MemoryRoute:
 
 
 def _added(body: JSON) -> JSON:
-    said = body.pop("messages", None)
-    if isinstance(said, str):
-        return {**body, "text": said}
-    if isinstance(said, list):
-        own = [one.get("content") for one in said if isinstance(one, dict) and one.get("role", "user") == "user"]
+    messages = body.pop("messages", None)
+    if isinstance(messages, str):
+        return {**body, "text": messages}
+    if isinstance(messages, list):
+        own = [one.get("content") for one in messages if isinstance(one, dict) and one.get("role", "user") == "user"]
         return {**body, "text": "\n".join(text for text in own if isinstance(text, str))}
     return body
 
@@ -76,7 +76,6 @@ ROUTES: Final = (
 
 
 def is_memory(path: str) -> bool:
-    """Returns whether a path belongs to the memory API."""
     return path.startswith(("/v1/memories", "/v1/entities"))
 
 
@@ -95,11 +94,11 @@ def wanted(method: str, path: str, query: Mapping[str, str], body: JSON) -> tupl
 def _route(method: str, path: str) -> tuple[MemoryRoute, dict[str, str]]:
     path, allowed = path.rstrip("/"), []
     for route in ROUTES:
-        found = re.fullmatch(route.path.replace("{id}", _ID), path)
-        if found is None:
+        parts = re.fullmatch(route.path.replace("{id}", _ID), path)
+        if parts is None:
             continue
         if route.method == method:
-            return route, found.groupdict()
+            return route, parts.groupdict()
         allowed.append(route.method)
     if allowed:
         raise ApiRefusal(405, "method_not_allowed", f"{path} takes {', '.join(allowed)}.")

@@ -73,8 +73,6 @@ class MemoryRequest:
 
 
 class Operations:
-    """The operations, run for a caller."""
-
     def __init__(
         self,
         roster: Roster,
@@ -171,8 +169,8 @@ class Operations:
 
         def ask(asked: tuple[Question, Memory]) -> tuple[Part, ...]:
             question, memory = asked
-            said = phrases.tell(memory, theirs, language=texts.language)
-            text = texts("forget.one", id=memory.short_id, said=said)
+            words = phrases.tell(memory, theirs, language=texts.language)
+            text = texts("forget.one", id=memory.short_id, said=words)
             channel = self._channels.get(Place.from_session_key(theirs.session.key).channel)
             through = texts("keys.asks", label=asking.caller.through)
             return pieces(channel, f"{through}\n{text}", buttons=buttons(question, texts, alone=True))

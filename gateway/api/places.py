@@ -24,17 +24,14 @@ def said(user_id: str, name: str, thread: str, text: str = "", *, key: str = "",
 
 
 def thread_of(agent: str, conversation: str) -> str:
-    """Returns the thread of a conversation with an agent."""
     return f"{agent}.{conversation}"
 
 
 def agent_in(thread: str | None) -> str:
-    """Returns the name of the agent that a thread belongs to."""
     return (thread or "").partition(".")[0]
 
 
 def conversation_in(thread: str | None) -> str:
-    """Returns the conversation of a thread."""
     return (thread or "").partition(".")[2]
 
 
@@ -44,5 +41,4 @@ def conversation(named: str) -> str:
 
 
 def digest(*parts: str) -> str:
-    """Returns the digest of some texts, in 64 letters and digits."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()

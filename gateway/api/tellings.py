@@ -99,14 +99,14 @@ async def telling(
 def _keys(asked: Asked, root: Place) -> dict[int, str]:
     """Returns the digest of the conversation up to each of the person's messages, by the message's place there."""
     running = hashlib.sha256(root.session_key.encode("utf-8", "surrogatepass"))
-    found = {}
+    digests = {}
     for at, one in enumerate(asked.talk):
         running.update(f"\0{one.role}:{own_words(one.content)[0]}".encode("utf-8", "surrogatepass"))
         for picture in one.pictures:
             running.update(picture.data)
         if one.role == "user":
-            found[at] = running.hexdigest()[:40]
-    return found
+            digests[at] = running.hexdigest()[:40]
+    return digests
 
 
 def _bounded(asked: Asked, end: int) -> tuple[tuple[str, str], ...]:

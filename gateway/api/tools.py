@@ -30,8 +30,6 @@ _INSTRUCTIONS: Final = (
 
 
 class ToolDoor:
-    """The door at `PATH`."""
-
     def __init__(self, operations: Operations, *, version: str, body_bytes: int) -> None:
         self._operations = operations
         self._version = version
@@ -42,7 +40,6 @@ class ToolDoor:
         self._stop = asyncio.Event()
 
     async def close(self) -> None:
-        """Ends the server, if it was ever needed."""
         self._stop.set()
         if self._running is not None:
             with suppress(asyncio.CancelledError):

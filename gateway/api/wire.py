@@ -63,13 +63,12 @@ class Asked:
         """The person's newest words. Raises `ApiRefusal` if the last message is no person's."""
         last = self.messages[-1] if self.messages else None
         if last is None or last.role != "user" or not (last.content.strip() or last.pictures):
-            told = "The last message must be the person's, with text or a picture."
-            raise ApiRefusal(400, "no_message", told, param="messages")
+            message = "The last message must be the person's, with text or a picture."
+            raise ApiRefusal(400, "no_message", message, param="messages")
         return last.content
 
     @property
     def talk(self) -> list[ChatMessage]:
-        """The messages except the program's own wishes."""
         return [one for one in self.messages if one.role != "system"]
 
     @property
@@ -118,7 +117,6 @@ def asked(body: JSON, form: Form) -> Asked:
 
 
 def failed(refusal: ApiRefusal) -> JSON:
-    """Returns a refusal as OpenAI's clients read it."""
     kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
     kind = kinds.get(refusal.status, "invalid_request_error" if refusal.status < 500 else "server_error")
     return {"error": {"message": str(refusal), "type": kind, "param": refusal.param, "code": refusal.code}}
@@ -135,7 +133,6 @@ class Answering:
         self._n = 0
 
     def whole(self, said: ApiAnswer) -> JSON:
-        """Returns the complete answer."""
         if self._request.form == "response":
             return self._response("completed", said)
         message: JSON = {"role": "assistant", "content": said.text or None, "refusal": None}
@@ -145,7 +142,6 @@ class Answering:
         return self._chat("chat.completion", [choice], usage=_usage(said.spent), **_turn(said))
 
     def begin(self) -> Iterator[bytes]:
-        """Yields the first events of a stream."""
         if self._request.form == "chat":
             yield self._chunk({"role": "assistant", "content": ""})
             return
@@ -163,7 +159,6 @@ class Answering:
         return self._event("response.output_text.delta", **self._at_part(), delta=text, logprobs=[])
 
     def end(self, said: ApiAnswer) -> Iterator[bytes]:
-        """Yields the last events of a stream."""
         if self._request.form == "chat":
             if said.calls:
                 yield self._chunk({"tool_calls": [{"index": n, **_call(one)} for n, one in enumerate(said.calls)]})
@@ -285,8 +280,8 @@ def _pictures(content: object) -> tuple[Picture, ...]:
         named = part.get("image_url")
         url = named.get("url") if isinstance(named, dict) else named
         if not isinstance(url, str) or not url.startswith("data:"):
-            told = "Send the picture itself, as a data: URL. Pictures are not fetched from other addresses."
-            raise ApiRefusal(400, "unsupported", told, param="image_url")
+            message = "Send the picture itself, as a data: URL. Pictures are not fetched from other addresses."
+            raise ApiRefusal(400, "unsupported", message, param="image_url")
         head, _, body = url.partition(",")
         try:
             data = base64.b64decode(body, validate=True) if head.endswith(";base64") else b""
@@ -294,8 +289,8 @@ def _pictures(content: object) -> tuple[Picture, ...]:
             data = b""
         media_type = picture_type(data)
         if media_type is None:
-            told = "A picture must be a PNG, JPEG, GIF or WebP in base64."
-            raise ApiRefusal(400, "invalid_image", told, param="image_url")
+            message = "A picture must be a PNG, JPEG, GIF or WebP in base64."
+            raise ApiRefusal(400, "invalid_image", message, param="image_url")
         pictures.append(Picture(media_type=media_type, data=data))
     return tuple(pictures)
 
@@ -448,7 +443,6 @@ def _data(fields: Mapping[str, Any]) -> bytes:
 
 
 def total(spent: Sequence[Spent]) -> Spent | None:
-    """Returns the sum of an answer's model calls; None without any."""
     if not spent:
         return None
     return Spent(

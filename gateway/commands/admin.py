@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Literal
 
 from agents.spec import AgentSpec
-from gateway.commands.call import Call
+from gateway.commands.call import Call, by_action
 from gateway.wording.texts import Texts
 from memory.chat.edits import Edits
 from memory.errors import StorageError
 
 #: Rows of a list.
 _SHOWN = 10
-#: One more than the most digits of a row's number.
-_DIGITS = 16
+#: The most digits of a row's number.
+_DIGITS = 15
 
 
 async def allow(call: Call) -> None:
@@ -57,59 +57,58 @@ async def pair(call: Call) -> None:
 
 
 async def agents(call: Call) -> None:
-    """Lists all agents with their models, stores and places."""
     specs = [agent.spec for agent in call.roster.agents.values()]
     await call.say(told_agents(call.texts, specs, default=call.roster.default))
 
 
 async def dead(call: Call) -> None:
-    channel = call.administered
-    action, number = [*call.arguments.lower().split(), "", ""][:2]
-    if action == "purge":
-        await call.do(lambda edits: call.texts("dead.purged", count=edits.purge_dead(channel)))
-        return
-    if action in ("retry", "drop") and number.isdecimal() and len(number) < _DIGITS:
-        await _settle(call, channel, action, int(number))
-        return
-    if action:
-        await call.say(call.usage_line())
-        return
-    rows = await call.memory.mailbox.dead(channel, limit=_SHOWN)
+    number = f"[0-9]{{1,{_DIGITS}}}"
+    await by_action(
+        call,
+        {"": ("", _list_dead), "purge": ("", _purge), "retry": (number, _send_again), "drop": (number, _drop)},
+    )
+
+
+async def _list_dead(call: Call, _rest: str) -> None:
+    texts, rows = call.texts, await call.memory.mailbox.dead(call.administered, limit=_SHOWN)
     if not rows:
-        await call.say(call.texts("dead.none"))
+        await call.say(texts("dead.none"))
         return
     lines = [
-        call.texts(
-            "dead.line",
-            id=row.id,
-            key=row.session_key,
-            date=call.texts.moment(row.created_at),
-            why=row.error or row.state,
+        texts(
+            "dead.line", id=row.id, key=row.session_key, date=texts.moment(row.created_at), why=row.error or row.state
         )
         for row in rows
     ]
-    await call.say("\n".join([call.texts("dead.head"), *lines, call.texts("dead.hint")]))
+    await call.say("\n".join([texts("dead.head"), *lines, texts("dead.hint")]))
 
 
-async def _settle(call: Call, channel: str, action: str, number: int) -> None:
+async def _purge(call: Call, _rest: str) -> None:
+    await call.do(lambda edits: call.texts("dead.purged", count=edits.purge_dead(call.administered)))
+
+
+async def _drop(call: Call, number: str) -> None:
+    def drop(edits: Edits) -> str:
+        known = edits.drop_dead(call.administered, int(number))
+        return call.texts("dead.dropped" if known else "dead.unknown", id=number)
+
+    await call.do(drop)
+
+
+async def _send_again(call: Call, number: str) -> None:
     woken: list[str] = []
 
-    def act(edits: Edits) -> str:
-        if action == "drop":
-            return call.texts("dead.dropped" if edits.drop_dead(channel, number) else "dead.unknown", id=number)
-        key = edits.retry_dead(channel, number)
-        if key is None:
-            return call.texts("dead.unknown", id=number)
-        woken.append(key)
-        return call.texts("dead.retried", id=number)
+    def send(edits: Edits) -> str:
+        key = edits.retry_dead(call.administered, int(number))
+        woken.extend(() if key is None else (key,))
+        return call.texts("dead.unknown" if key is None else "dead.retried", id=number)
 
-    await call.do(act)
+    await call.do(send)
     for key in woken:
         call.wake(key)
 
 
 async def backup(call: Call) -> None:
-    """Makes a backup of this chat's store, and says what it holds and how long it is kept."""
     texts, backups = call.texts, call.memory.backups
     try:
         made = await backups.make()
@@ -129,14 +128,13 @@ async def backup(call: Call) -> None:
 
 
 async def reload(call: Call) -> None:
-    """Reads the configuration anew, and says what has changed and what needs a restart."""
     if call.reload is None:
         await call.say(call.texts("reload.private"))
         return
     done = await call.reload()
     parts = (("problem", done.problem), ("changed", ", ".join(done.changed)), ("restart", ", ".join(done.restart)))
-    told = [call.texts(f"reload.{what}", what=named) for what, named in parts if named]
-    await call.say("\n".join(told or [call.texts("reload.same")]))
+    notices = [call.texts(f"reload.{what}", what=named) for what, named in parts if named]
+    await call.say("\n".join(notices or [call.texts("reload.same")]))
 
 
 def told_agents(texts: Texts, specs: Sequence[AgentSpec], *, default: str) -> str:

@@ -8,7 +8,8 @@ exactly the answer of an unknown id. A text for the asker's eyes alone is never 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -17,7 +18,7 @@ from channels.ids import IdFormat
 from gateway.ops.night_clock import Worker
 from gateway.ops.reloading import Reload
 from gateway.pipeline.delivery import RUN, pieces
-from gateway.pipeline.questions import is_alone
+from gateway.pipeline.questions import holds_the_question
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster
 from gateway.wording import phrases
@@ -106,30 +107,29 @@ class Call:
         return Place(channel=self.administers, chat="").session_key.partition(":")[0]
 
     async def say(self, text: str) -> None:
-        """Answers without changing anything."""
         await self.do(lambda _edits: text)
 
     async def done(self, text: str, change: Callable[[Edits], object]) -> None:
         """Changes memory and answers with a text that does not depend on what is there."""
 
-        def act(edits: Edits) -> str:
+        def change_and_say(edits: Edits) -> str:
             change(edits)
             return text
 
-        await self.do(act)
+        await self.do(change_and_say)
 
-    async def do(self, act: Callable[[Edits], str | Asking], *, in_place: bool = False) -> None:
-        """Changes memory and answers with what `act` returns, as one transaction.
+    async def do(self, change: Callable[[Edits], str | Asking], *, in_place: bool = False) -> None:
+        """Changes memory and answers with what `change` returns, as one transaction.
 
         With `in_place` the answer to a press replaces the message whose button was pressed.
         """
 
         def shown(edits: Edits) -> Sequence[Part]:
-            reply = act(edits)
-            said = Asking(text=reply) if isinstance(reply, str) else reply
-            text = f"{said.text}\n\n{self.aside}" if self.aside else said.text
-            made = pieces(self.channel, text, buttons=said.buttons, files=said.files)
-            return [replace(part, reminder_id=said.reminder) for part in made]
+            reply = change(edits)
+            asking = Asking(text=reply) if isinstance(reply, str) else reply
+            text = f"{asking.text}\n\n{self.aside}" if self.aside else asking.text
+            made = pieces(self.channel, text, buttons=asking.buttons, files=asking.files)
+            return [replace(part, reminder_id=asking.reminder) for part in made]
 
         to, notice = await self._elsewhere() if self.discreet else (None, None)
         edits = self.pressed_on if in_place else None
@@ -147,7 +147,7 @@ class Call:
     @property
     def on_question(self) -> bool:
         """True if a button was pressed on a message that holds nothing but its question; the answer may replace it."""
-        return is_alone(self.inbound.pressed or "")
+        return holds_the_question(self.inbound.pressed or "")
 
     async def decline(self, question: Question, taken: str, key: str) -> None:
         """Ends a question after which nothing is done, and says so."""
@@ -190,11 +190,9 @@ class Call:
         return "\n".join(lines)
 
     def phrase(self, memory: Memory) -> str:
-        """Returns a memory on one line, phrased for the person who asks."""
         return " ".join(phrases.tell(memory, self.context, language=self.texts.language).split())
 
     def quote(self, message: Message) -> str:
-        """Returns a message as a quotation on one line."""
         return phrases.quote(message, self.context, excerpt(message.text), language=self.texts.language)
 
     def refusal(self, short_id: str, error: MemoryFault) -> str:
@@ -202,9 +200,8 @@ class Call:
         return self.texts.refusal(excerpt(short_id), error)
 
     def usage_line(self) -> str:
-        """Returns the syntax of this command, with examples if it has several forms."""
-        shown = examples(self.texts, self.usage[1:].split()[0]) if "|" in self.usage else []
-        return "\n".join([self.texts("command.usage", usage=self.usage), *shown])
+        tried = examples(self.texts, self.usage[1:].split()[0]) if "|" in self.usage else []
+        return "\n".join([self.texts("command.usage", usage=self.usage), *tried])
 
     def button(self, label: str, command: str) -> Button | None:
         """Returns a button that acts like typing `command`.
@@ -217,6 +214,18 @@ class Call:
 
 
 Handler: TypeAlias = Callable[[Call], Awaitable[None]]
+#: What a command does by its first word, "" for none: the form of what follows that word, and who takes it.
+Actions: TypeAlias = Mapping[str, tuple[str, Callable[[Call, str], Awaitable[None]]]]
+
+
+async def by_action(call: Call, actions: Actions) -> None:
+    """Does what the first word of the arguments names; says how the command is used if it or the rest does not fit."""
+    name, _, rest = call.arguments.strip().partition(" ")
+    form, do = actions.get(name.lower(), ("", None))
+    if do is None or not re.fullmatch(form, rest.strip(), re.DOTALL | re.IGNORECASE):
+        await call.say(call.usage_line())
+    else:
+        await do(call, rest.strip())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,17 +75,14 @@ async def _meant(call: Call, asked: Filters) -> int:
 
 
 async def ask(call: Call, preview: ForgetPreview) -> None:
-    """Shows what would go, and asks how to forget it."""
-
-    def act(edits: Edits) -> Asking:
+    def ask_how(edits: Edits) -> Asking:
         question = edits.ask(FORGET, preview.selection.fields(), choices=CHOICES, preset=PRESET)
         return Asking(text="\n".join(_lines(call, preview)), buttons=buttons(question, call.texts, alone=True))
 
-    await call.do(act)
+    await call.do(ask_how)
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
-    """Acts on the answer to the question whether to forget."""
     assert question.purpose == FORGET
     how = _HOW.get(taken)
     if how is None:
@@ -109,7 +106,7 @@ async def hand_out(call: Call, receipt: Receipt) -> None:
     names = ", ".join(f"{path.parent.name}/{path.name}" for path in [*files.values()][:_SHOWN])
     more = call.texts("forget.more", count=len(files) - _SHOWN) if len(files) > _SHOWN else ""
 
-    def act(edits: Edits) -> Asking:
+    def tell_and_ask(edits: Edits) -> Asking:
         text = told(call, receipt)
         if not files:
             return Asking(text=text)
@@ -118,15 +115,14 @@ async def hand_out(call: Call, receipt: Receipt) -> None:
         asked = call.texts("forget.exports", names=f"{names} {more}".rstrip())
         return Asking(text=f"{text}\n{asked}", buttons=buttons(question, call.texts))
 
-    await call.do(act, in_place=call.on_question)
+    await call.do(tell_and_ask, in_place=call.on_question)
 
 
 async def answer_exports(call: Call, question: Question, taken: str) -> None:
-    """Acts on the answer whether earlier exports are to be removed."""
     named = json.loads(question.payload)["files"]
     removed = await call.memory.transfer.remove_files(call.context, named) if taken == "yes" else 0
 
-    def act(edits: Edits) -> str:
+    def tell(edits: Edits) -> str:
         if not edits.settle(question, taken):
             return call.texts("answer.over")
         if taken != "yes":
@@ -134,11 +130,10 @@ async def answer_exports(call: Call, question: Question, taken: str) -> None:
         gone = call.texts("forget.exports_gone", count=removed)
         return gone if removed == len(named) else f"{gone} {call.texts('forget.exports_left')}"
 
-    await call.do(act)
+    await call.do(tell)
 
 
 def told(call: Call, receipt: Receipt) -> str:
-    """Returns a receipt in words."""
     if receipt.is_empty:
         return call.texts("forget.gone")
     texts = call.texts

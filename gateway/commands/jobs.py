@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from agents.spec import JobsSpec
-from gateway.commands.call import Call, excerpt
+from gateway.commands.call import Call, by_action, excerpt
 from gateway.ops.night_clock import TIDY, Worker
 from gateway.wording.texts import CATALOGUE, Texts
 from memory.jobs.runner import RunProgress
@@ -22,74 +23,64 @@ NAMES = tuple(JobsSpec.minutes)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldJob:
-    """A job with its next run and the outcome of its last run, in words."""
-
     job: str
     next: str
     last: str
 
 
 async def jobs(call: Call) -> None:
-    action, job, agent, *rest = [*call.arguments.split(), "", "", ""]
     if call.nights is None:
         await call.say(call.texts("jobs.none"))
-    elif not action:
-        await call.say(await _listed(call, call.nights))
-    elif action.lower() == "run" and job and not any(rest):
-        await call.say(_asked(call, call.nights, job.lower(), agent or call.agent.spec.name))
     else:
-        await call.say(call.usage_line())
+        nights = call.nights
+        await by_action(call, {"": ("", partial(_list, nights)), "run": (r"\S+(\s+\S+)?", partial(_run, nights))})
 
 
 def next_line(call: Call) -> list[str]:
     """Returns a line about the next night job of the agent that answers here, or no line if none is planned."""
     planned = () if call.nights is None else call.nights.planned([call.agent.spec.name])
-    found = [(run.at, run.job) for run in planned if run.at is not None]
-    if not found:
+    times = [(run.at, run.job) for run in planned if run.at is not None]
+    if not times:
         return []
-    at, job = min(found)
+    at, job = min(times)
     return [call.texts("status.jobs", job=job_name(call.texts, job), at=call.texts.moment(at))]
 
 
 async def timetable(texts: Texts, memory: Service, nights: Worker) -> list[tuple[str, list[ToldJob]]]:
-    """Returns the jobs of each agent of a store, with their next runs and last outcomes."""
     newest = {(progress.run.agent, progress.run.job): progress for progress in await memory.jobs.latest()}
-    found = []
+    tables = []
     for agent in nights.agents:
-        told = []
+        rows = []
         for run in nights.planned([agent.agent]):
             last = newest.get((run.agent, run.job))
             if run.job not in {job.name for job in agent.jobs} and last is None and len(nights.agents) > 1:
                 continue
             at = "" if last is None else texts.moment(last.run.started_at)
-            told.append(
+            rows.append(
                 ToldJob(
                     job=run.job,
                     next=texts("jobs.off") if run.at is None else texts.moment(run.at),
                     last=texts("jobs.never") if last is None else texts("jobs.last", at=at, how=outcome(texts, last)),
                 )
             )
-        found.append((agent.agent, told))
-    return found
+        tables.append((agent.agent, rows))
+    return tables
 
 
 def job_name(texts: Texts, job: str) -> str:
-    """Returns a job's name in words."""
     return _or(texts, f"jobs.name.{job}", job)
 
 
 def figures(texts: Texts, counts: Mapping[str, int]) -> str:
-    """Returns the counts of a run in words and figures."""
-    told = [
+    counted = [
         texts("jobs.count", what=_or(texts, f"jobs.figure.{name}", name.replace("_", " ")), count=count)
         for name, count in counts.items()
         if count
     ]
-    return ", ".join(told) or texts("jobs.nothing")
+    return ", ".join(counted) or texts("jobs.nothing")
 
 
 def outcome(texts: Texts, progress: RunProgress) -> str:
-    """Returns the outcome of a run in words, with advice if it failed."""
     run = progress.run
     fields = {"done": progress.done, "of": progress.of}
     match run.state:
@@ -110,29 +101,30 @@ def outcome(texts: Texts, progress: RunProgress) -> str:
             return texts(f"jobs.state.{state}", **fields)
 
 
-async def _listed(call: Call, nights: Worker) -> str:
+async def _list(nights: Worker, call: Call, _rest: str) -> None:
     texts = call.texts
     lines: list[str] = []
-    for agent, told in await timetable(texts, call.memory, nights):
+    for agent, rows in await timetable(texts, call.memory, nights):
         lines.append(texts("jobs.agent", agent=agent, zone=texts.timezone))
         lines += [
             texts("jobs.line", job=f"{job_name(texts, row.job)} ({row.job})", next=row.next, last=row.last)
-            for row in told
+            for row in rows
         ]
-    return "\n".join(lines)
+    await call.say("\n".join(lines))
 
 
-def _asked(call: Call, nights: Worker, job: str, agent: str) -> str:
-    texts = call.texts
-    agents = [night.agent for night in nights.agents]
+async def _run(nights: Worker, call: Call, typed: str) -> None:
+    job, agent = [*typed.split(), call.agent.spec.name][:2]
+    job, texts, agents = job.lower(), call.texts, [night.agent for night in nights.agents]
     if job not in nights.jobs:
-        return texts("jobs.unknown", job=excerpt(job), jobs=", ".join(nights.jobs))
-    if agent not in agents:
-        return texts("jobs.unknown_agent", agent=excerpt(agent), agents=", ".join(agents))
-    if (setting := nights.missing(agent, job)) is not None:
-        return texts("jobs.missing", job=job_name(texts, job), agent=agent, setting=setting)
-    nights.ask(agent, job)
-    return texts("jobs.asked", job=job_name(texts, job), agent=agents[0] if job == TIDY else agent)
+        await call.say(texts("jobs.unknown", job=excerpt(job), jobs=", ".join(nights.jobs)))
+    elif agent not in agents:
+        await call.say(texts("jobs.unknown_agent", agent=excerpt(agent), agents=", ".join(agents)))
+    elif (setting := nights.missing(agent, job)) is not None:
+        await call.say(texts("jobs.missing", job=job_name(texts, job), agent=agent, setting=setting))
+    else:
+        nights.ask(agent, job)
+        await call.say(texts("jobs.asked", job=job_name(texts, job), agent=agents[0] if job == TIDY else agent))
 
 
 def _advice(error: str) -> str:

@@ -23,28 +23,27 @@ async def switch(call: Call, _rest: str, *, on: bool) -> None:
         await call.say(call.texts("learning.admins"))
         return
 
-    said = [call.texts(f"learning.{'on' if on else 'off'}.{where}")]
+    notices = [call.texts(f"learning.{'on' if on else 'off'}.{where}")]
     if on and not call.context.speaker.learning:
-        said.append(call.texts("learning.out"))
-    await call.done("\n".join(said), lambda edits: edits.set_learning(on))
+        notices.append(call.texts("learning.out"))
+    await call.done("\n".join(notices), lambda edits: edits.set_learning(on))
 
 
 async def status(call: Call, _rest: str) -> None:
-    """Answers with how much is remembered here and with the state of learning."""
     texts = call.texts
     if not call.agent.spec.memory.enabled:
         await call.say(texts("memory.off"))
         return
     stats = await call.memory.stats.stats(call.context)
     kinds = [f"{texts(f'kinds.{kind}')} {count}" for kind, count in stats.kinds.items()]
-    shown = [
+    notices = [
         texts("memory.stats", kinds=", ".join(kinds) or texts("memory.nothing_yet"), past=stats.past),
         texts("memory.messages", count=stats.messages),
     ]
     if stats.since is not None:
-        shown.append(texts("memory.since", date=texts.date(stats.since)))
-    shown += standing(call, await call.memory.stats.status(call.context))
-    await call.say("\n".join([*shown, *jobs.next_line(call)]))
+        notices.append(texts("memory.since", date=texts.date(stats.since)))
+    notices += standing(call, await call.memory.stats.status(call.context))
+    await call.say("\n".join([*notices, *jobs.next_line(call)]))
 
 
 def standing(call: Call, status: Status) -> list[str]:
@@ -56,24 +55,24 @@ def standing(call: Call, status: Status) -> list[str]:
     if not call.agent.spec.memory.enabled:
         return [texts("memory.off")]
     if not call.context.speaker.learning:
-        said = [texts("learning.out")]
+        states = [texts("learning.out")]
     else:
-        said = [texts("learning.is_on" if call.context.session.learning else "learning.is_off")]
+        states = [texts("learning.is_on" if call.context.session.learning else "learning.is_off")]
     if status.unread:
-        said.append(texts("learning.unread", count=status.unread))
+        states.append(texts("learning.unread", count=status.unread))
     if reading.waiting:
-        said.append(texts("learning.waiting", count=reading.waiting))
+        states.append(texts("learning.waiting", count=reading.waiting))
     if reading.over_budget:
-        said.append(texts("learning.over_budget", count=reading.over_budget))
+        states.append(texts("learning.over_budget", count=reading.over_budget))
     if reading.learned_at is not None:
-        said.append(texts("learning.last", at=texts.moment(reading.learned_at)))
+        states.append(texts("learning.last", at=texts.moment(reading.learned_at)))
     if (failure := reading.failure) is not None:
         reason = texts(f"failure.{failure.code if failure.code in _FAILURES else 'other'}")
         if failure.again_at is None:
-            said.append(texts("learning.set_aside", why=reason, count=reading.parked))
+            states.append(texts("learning.set_aside", why=reason, count=reading.parked))
         else:
-            said.append(texts("learning.failed", why=reason, at=texts.moment(failure.again_at)))
+            states.append(texts("learning.failed", why=reason, at=texts.moment(failure.again_at)))
     if status.tokens_in or status.tokens_out:
         cost = "" if status.cost is None else texts("cost.also", cost=lines.money(status.cost))
-        said.append(texts("learning.today", tokens=status.tokens_in + status.tokens_out, cost=cost))
-    return said
+        states.append(texts("learning.today", tokens=status.tokens_in + status.tokens_out, cost=cost))
+    return states

@@ -26,7 +26,6 @@ _MADE_OF = 12
 
 
 def memory_line(call: Call, memory: Memory) -> str:
-    """Returns a memory as a line of a list: its id, its text and its date."""
     fields = {
         "id": memory.short_id,
         "said": excerpt(call.phrase(memory), _LINE),
@@ -45,7 +44,6 @@ def came(call: Call, memory: Memory) -> str:
 
 
 def marks(call: Call, memory: Memory) -> str:
-    """Returns the marks of a memory: unsure, pinned, confirmed, archived."""
     held = (
         ("unsure", memory.unsure),
         ("pinned", memory.pinned),
@@ -56,7 +54,6 @@ def marks(call: Call, memory: Memory) -> str:
 
 
 def details(call: Call, shown: Shown) -> list[str]:
-    """Returns all that is known about one memory, as lines."""
     texts, memory = call.texts, shown.memory
     state = ""
     if memory.valid_until is not None:
@@ -147,7 +144,6 @@ def source_line(call: Call, source: Source) -> str:
 
 
 def quoted_line(call: Call, message: Message, session_key: str) -> str:
-    """Returns a message as a quotation with its date and its link."""
     where = link(call, session_key, message.platform_ref)
     return f"{call.quote(message)} ({call.texts.date(message.said_at)}){where}"
 

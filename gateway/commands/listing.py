@@ -72,21 +72,21 @@ async def list_page(call: Call, page: int, part: ListedPart | None = None, filte
         return
     page = shelf.first // pages.SIZE + 1
     is_whole = part is None and not filters.given
-    shown: list[str] = []
+    rows: list[str] = []
     if shelf.memories:
-        shown.append(texts("memory.head", shown=shelf.first + len(shelf.memories), total=shelf.total))
+        rows.append(texts("memory.head", shown=shelf.first + len(shelf.memories), total=shelf.total))
     elif filters.given:
-        shown.append(await call.none_met(filters, lambda rest: _listed(call, rest)))
+        rows.append(await call.none_met(filters, lambda rest: _met(call, rest)))
     else:
-        shown.append(texts("memory.none" if part is None else "memory.none_of_these"))
-    shown += _grouped(call, shelf.memories, shelf.counts)
+        rows.append(texts("memory.none" if part is None else "memory.none_of_these"))
+    rows += _grouped(call, shelf.memories, shelf.counts)
     if page == 1 and is_whole:
-        shown.append(" · ".join(learning.standing(call, await call.memory.stats.status(call.context))))
+        rows.append(" · ".join(learning.standing(call, await call.memory.stats.status(call.context))))
     asked = filters.written if filters.given else "" if part is None else part.name
     turns = pages.turning(call, "filter" if filters.given else "list", asked, page=page, pages=count)
     if page < count and not turns:
-        shown.append(texts("memory.more", page=_next(filters, asked, page + 1)))
-    await pages.show(call, shown, turns)
+        rows.append(texts("memory.more", page=_next(filters, asked, page + 1)))
+    await pages.show(call, rows, turns)
 
 
 def _next(filters: Filters, asked: str, page: int) -> str:
@@ -96,13 +96,15 @@ def _next(filters: Filters, asked: str, page: int) -> str:
     return replace(filters, words=f"{filters.words} {page}".strip()).written
 
 
-async def _listed(call: Call, filters: Filters) -> int:
-    shelf = await call.memory.browse.shelf(call.context, kinds(filters), filters=filters, limit=1, page=1)
-    return shelf.total
+async def _met(call: Call, asked: Filters) -> int:
+    """Returns the number of hits of these words and filters or, without words, of the memories listed."""
+    if asked.words:
+        return len(await _hits(call, asked))
+    return (await call.memory.browse.shelf(call.context, kinds(asked), filters=asked, limit=1, page=1)).total
 
 
 def _grouped(call: Call, rows: Sequence[Memory], counts: Mapping[tuple[Kind, str], int]) -> list[str]:
-    shown: list[str] = []
+    grouped: list[str] = []
     before = ""
     for memory in rows:
         kind = call.texts(f"kinds.{memory.kind}")
@@ -115,10 +117,10 @@ def _grouped(call: Call, rows: Sequence[Memory], counts: Mapping[tuple[Kind, str
             count = sum(n for (of_kind, _), n in counts.items() if of_kind == memory.kind)
             head = call.texts("memory.group", kind=kind, count=count)
         if head != before:
-            shown.append(head)
+            grouped.append(head)
         before = head
-        shown.append("  " + lines.memory_line(call, memory))
-    return shown
+        grouped.append("  " + lines.memory_line(call, memory))
+    return grouped
 
 
 async def search_page(call: Call, query: str, page: int = 1) -> None:
@@ -132,22 +134,22 @@ async def search_page(call: Call, query: str, page: int = 1) -> None:
     hits, terms = await _hits(call, asked), query_terms(asked.words)
     if not hits:
         if asked.given:
-            answer = await call.none_met(asked, lambda rest: _found_with(call, rest))
+            answer = await call.none_met(asked, lambda rest: _met(call, rest))
         else:
             answer = call.texts("memory.not_found", query=excerpt(query))
         await pages.show(call, [answer])
         return
-    told = told_apart(hits, terms)
-    count = -(-len(told) // pages.SIZE)
+    judged = told_apart(hits, terms)
+    count = -(-len(judged) // pages.SIZE)
     page = min(page, count)
-    some = told[(page - 1) * pages.SIZE :][: pages.SIZE]
+    some = judged[(page - 1) * pages.SIZE :][: pages.SIZE]
     head = "memory.found_near" if any(near for _, near in some) else "memory.found"
-    shown = [call.texts("memory.only_near" if all(near for _, near in told) else head, mark=_MARK)]
-    shown += [f"{_MARK} {_found(call, hit).lstrip()}" if near else _found(call, hit) for hit, near in some]
+    rows = [call.texts("memory.only_near" if all(near for _, near in judged) else head, mark=_MARK)]
+    rows += [f"{_MARK} {_found(call, hit).lstrip()}" if near else _found(call, hit) for hit, near in some]
     turns = pages.turning(call, "search", query, page=page, pages=count)
     if page < count and not turns:
-        shown.append(call.texts("memory.more_found"))
-    await pages.show(call, shown, turns)
+        rows.append(call.texts("memory.more_found"))
+    await pages.show(call, rows, turns)
 
 
 async def _hits(call: Call, asked: Filters) -> list[Hit]:
@@ -155,11 +157,6 @@ async def _hits(call: Call, asked: Filters) -> list[Hit]:
     terms = query_terms(asked.words)
     # Messages count only if they hold words of the query: to judge other words of the same meaning takes a model.
     return [hit for hit in hits if hit.memory is not None or not hit.parts or shares(hit, terms) > 0]
-
-
-async def _found_with(call: Call, asked: Filters) -> int:
-    """Returns the number of hits that these words and filters have, or of memories listed where there are no words."""
-    return len(await _hits(call, asked)) if asked.words else await _listed(call, asked)
 
 
 def told_apart(hits: Sequence[Hit], terms: Sequence[str]) -> list[tuple[Hit, bool]]:

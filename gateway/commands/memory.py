@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from channels.base import Button, File
 from gateway.actions.memory import NothingKept, syntax, typed
@@ -21,16 +21,19 @@ from gateway.wording.texts import REFUSALS
 from memory.browse.shown import Shown
 from memory.chat.edits import Edits
 from memory.errors import Derived, NotCurrent, NotYours
+from memory.jobs.comparisons import DoubtAnswer
 from memory.store.memories import Memory
+from memory.store.questions import Question
 
 #: The id of a memory, as it is shown.
 _ID = re.compile(r"m_[a-z0-9]{4,12}")
+#: The beginning of the mark in the place of a secret.
+_MASK = "[secret: "
 #: The words after `/memory export` that ask for all messages, too.
 _TRANSCRIPT = frozenset({"transcript", "all", "原话", "全部"})
 
 
 async def look(call: Call) -> None:
-    """Answers /memory; the first word names the action."""
     action, _, rest = call.arguments.partition(" ")
     named = action.lower()
     if named.isdecimal():
@@ -54,7 +57,6 @@ async def _lacks(call: Call, *hints: str) -> None:
 
 
 def usage_of(action: str) -> str:
-    """Returns the syntax of one action."""
     return f"/memory {action} {_ACTIONS[action][1]}".rstrip()
 
 
@@ -63,34 +65,34 @@ async def _show(call: Call, short_id: str) -> None:
 
 
 async def _history(call: Call, short_id: str) -> None:
-    def act(edits: Edits) -> str:
+    def list_versions(edits: Edits) -> str:
         return "\n".join(lines.versions(call, typed(edits, "show_memory", id=short_id).versions))
 
-    await _on(call, short_id, act, in_place=False)
+    await _on(call, short_id, list_versions, in_place=False)
 
 
 async def _mark(call: Call, short_id: str, *, key: str, action: str, arguments: Mapping[str, object]) -> None:
     """Pins, unpins or confirms a memory, and says so; under the memory itself if its button was pressed there."""
 
-    def act(edits: Edits) -> Asking:
+    def mark(edits: Edits) -> Asking:
         memory: Memory = typed(edits, action, id=short_id, **arguments)
         done = call.texts(key, id=memory.short_id, said=excerpt(_said(call, memory)))
         if call.inbound.pressed is None:
             return Asking(text=done)
-        shown = _all_of(call, edits, short_id)
-        return replace(shown, text=f"{shown.text}\n{done}")
+        asking = _all_of(call, edits, short_id)
+        return replace(asking, text=f"{asking.text}\n{done}")
 
-    await _on(call, short_id, act)
+    await _on(call, short_id, mark)
 
 
-async def _on(call: Call, short_id: str, act: Callable[[Edits], str | Asking], *, in_place: bool = True) -> None:
-    def tried(edits: Edits) -> str | Asking:
+async def _on(call: Call, short_id: str, change: Callable[[Edits], str | Asking], *, in_place: bool = True) -> None:
+    def change_or_refuse(edits: Edits) -> str | Asking:
         try:
-            return act(edits)
+            return change(edits)
         except REFUSALS as exc:
             return call.refusal(short_id, exc)
 
-    await call.do(tried, in_place=in_place)
+    await call.do(change_or_refuse, in_place=in_place)
 
 
 def _all_of(call: Call, edits: Edits, short_id: str) -> Asking:
@@ -118,7 +120,6 @@ def _may_change(edits: Edits, short_id: str) -> bool:
 
 
 async def remember(call: Call) -> None:
-    """Answers /remember: keeps the person's statement, even where nothing is learned otherwise."""
     if not call.arguments:
         await call.say(call.usage_line())
     else:
@@ -126,30 +127,29 @@ async def remember(call: Call) -> None:
 
 
 async def keep(call: Call, text: str, *, key: str | None = None) -> None:
-    """Keeps a statement, under a key or as its words are read, and says what is saved."""
     if not call.agent.spec.memory.enabled:
         await call.say(call.texts("memory.off"))
         return
 
-    def act(edits: Edits) -> str:
+    def save(edits: Edits) -> str:
         try:
             kept: list[Memory] = typed(edits, "remember", text=text, key=key)
         except NothingKept:
             return call.texts("remember.nothing")
-        return "\n".join(call.texts("remember.done", id=memory.short_id, said=_said(call, memory)) for memory in kept)
+        saved = [call.texts("remember.done", id=memory.short_id, said=_said(call, memory)) for memory in kept]
+        return "\n".join([*saved, *_masked(call, text)])
 
-    await call.do(act)
+    await call.do(save)
 
 
 async def correct(call: Call) -> None:
-    """Answers /correct and /memory edit."""
     short_id, _, value = call.arguments.partition(" ")
     value = value.strip()
     if not short_id:
         await _lacks(call, "memory.ids")
         return
 
-    def act(edits: Edits) -> str:
+    def put_right(edits: Edits) -> str:
         try:
             if not value:
                 return _asked_for(call, edits, short_id)
@@ -158,15 +158,17 @@ async def correct(call: Call) -> None:
             return call.refusal(short_id, exc)
         if old is new:
             return call.texts("correct.same", id=short_id)
-        return call.texts(
-            "correct.done",
-            new=_said(call, new),
-            new_id=new.short_id,
-            old=_said(call, old),
-            old_id=old.short_id,
+        done = call.texts(
+            "correct.done", new=_said(call, new), new_id=new.short_id, old=_said(call, old), old_id=old.short_id
         )
+        return "\n".join([done, *_masked(call, value)])
 
-    await call.do(act)
+    await call.do(put_right)
+
+
+def _masked(call: Call, text: str) -> list[str]:
+    """Returns a line saying that secrets in a text were masked before it was kept; none if it held none."""
+    return [call.texts("remember.masked")] if _MASK in text else []
 
 
 def _asked_for(call: Call, edits: Edits, short_id: str) -> str:
@@ -212,8 +214,8 @@ async def _export(call: Call, rest: str) -> None:
         await call.say(texts("export.too_large"))
         return
     key = "export.all" if rest else "export.done"
-    said = texts(key, memories=exported.memories, messages=exported.messages)
-    await call.do(lambda _edits: Asking(text=said, files=files))
+    text = texts(key, memories=exported.memories, messages=exported.messages)
+    await call.do(lambda _edits: Asking(text=text, files=files))
 
 
 async def why_of(call: Call) -> None:
@@ -222,6 +224,23 @@ async def why_of(call: Call) -> None:
         await _show(call, call.arguments.strip())
     else:
         await why.explain(call)
+
+
+async def answer_doubt(call: Call, question: Question, taken: str) -> None:
+    chosen = cast("DoubtAnswer", taken)
+
+    def decide(edits: Edits) -> str:
+        try:
+            doubt, is_open = edits.decide(question, chosen)
+        except NotCurrent:
+            return call.texts("answer.over")
+        if not is_open:
+            return call.texts("answer.over")
+        if chosen == "both":
+            return call.texts("doubt.both")
+        return call.texts("doubt.kept", said=call.phrase(doubt.older if chosen == "older" else doubt.newer))
+
+    await call.do(decide, in_place=True)
 
 
 _Handler: TypeAlias = Callable[[Call, str], Awaitable[None]]

@@ -46,7 +46,6 @@ async def show_runs(call: Call, _rest: str) -> None:
 
 
 async def show_run(call: Call, typed: str) -> None:
-    """Shows the changes of one run, line by line."""
     items = await _typed(call, typed)
     if not items:
         return
@@ -104,9 +103,9 @@ async def preview(call: Call, typed: str) -> None:
         return
     tokens = await _tokens(call, job) - before
     named = job_name(call.texts, job)
-    said = [call.texts("night.preview" if changes else "night.preview.none", job=named), *_lines(call, changes)]
-    said.append(call.texts("night.preview.cost", tokens=tokens) if tokens else call.texts("night.preview.free"))
-    await call.say("\n".join(said))
+    rows = [call.texts("night.preview" if changes else "night.preview.none", job=named), *_lines(call, changes)]
+    rows.append(call.texts("night.preview.cost", tokens=tokens) if tokens else call.texts("night.preview.free"))
+    await call.say("\n".join(rows))
 
 
 def _may(call: Call) -> bool:
@@ -125,10 +124,10 @@ async def _typed(call: Call, typed: str) -> list[OwnerResult]:
 
 
 def _by_run(items: Sequence[OwnerResult]) -> list[list[OwnerResult]]:
-    found: dict[int, list[OwnerResult]] = {}
+    runs: dict[int, list[OwnerResult]] = {}
     for item in items:
-        found.setdefault(item.run.id, []).append(item)
-    return list(found.values())
+        runs.setdefault(item.run.id, []).append(item)
+    return list(runs.values())
 
 
 def _summed(items: Sequence[OwnerResult]) -> dict[str, int]:
@@ -156,8 +155,8 @@ def _lines(call: Call, changes: Sequence[Change]) -> list[str]:
 
 def _cut(call: Call, rows: Sequence[T], line: Callable[[T], str]) -> list[str]:
     """Returns the first `_CHANGES` rows as lines, and a line with the number of the others."""
-    shown = [line(row) for row in rows[:_CHANGES]]
-    return shown + ([call.texts("night.more", count=len(rows) - _CHANGES)] if len(rows) > _CHANGES else [])
+    cut = [line(row) for row in rows[:_CHANGES]]
+    return cut + ([call.texts("night.more", count=len(rows) - _CHANGES)] if len(rows) > _CHANGES else [])
 
 
 def _change(call: Call, change: Change) -> str:

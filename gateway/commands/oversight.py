@@ -69,7 +69,7 @@ async def answer(call: Call, question: Question, taken: str) -> None:
 async def _list(call: Call, who: str, rest: str) -> None:
     wanted = int(rest) if _NUMBER.fullmatch(rest) else 1
 
-    def act(overseer: Overseer) -> str | Asking:
+    def show_page(overseer: Overseer) -> str | Asking:
         kinds = overseer.kinds()
         total = sum(kinds.values())
         if not total:
@@ -81,39 +81,41 @@ async def _list(call: Call, who: str, rest: str) -> None:
         if wanted > pages and call.inbound.pressed is None:
             return beyond(call, wanted, pages)
         page = min(wanted, pages)
-        found = overseer.page(limit=_PAGE, offset=(page - 1) * _PAGE)
-        head = call.texts("oversight.head", who=who, shown=(page - 1) * _PAGE + len(found), total=total, kinds=counted)
-        lines = [head, *(_line(call, memory) for memory in found)]
+        memories = overseer.page(limit=_PAGE, offset=(page - 1) * _PAGE)
+        head = call.texts(
+            "oversight.head", who=who, shown=(page - 1) * _PAGE + len(memories), total=total, kinds=counted
+        )
+        lines = [head, *(_line(call, memory) for memory in memories)]
         turning = turning_by(call, page, pages, lambda to: f"/admin memory {who} list {to}")
         if page < pages and not turning:
             lines.append(call.texts("oversight.more", who=who, page=page + 1))
         return Asking(text="\n".join([*lines, call.texts("oversight.told")]), buttons=turning)
 
-    await _answer(call, who, "list", act)
+    await _answer(call, who, "list", show_page)
 
 
 async def _search(call: Call, who: str, rest: str) -> None:
     paged = _PAGED.fullmatch(rest)
     query, wanted = (paged[1], int(paged[2])) if paged is not None else (rest, 1)
 
-    def act(overseer: Overseer) -> str | Asking:
+    def show_hits(overseer: Overseer) -> str | Asking:
         if not call.memory.oversight.reads:
             return call.texts("oversight.withheld", who=who)
-        found, total = overseer.hits(limit=_PAGE, offset=(wanted - 1) * _PAGE)
-        if not found:
+        memories, total = overseer.hits(limit=_PAGE, offset=(wanted - 1) * _PAGE)
+        if not memories:
             return call.texts("oversight.not_found", query=excerpt(query), who=who)
         pages = -(-total // _PAGE)
-        lines = [call.texts("oversight.found", who=who, total=total), *(_line(call, memory) for memory in found)]
+        lines = [call.texts("oversight.found", who=who, total=total), *(_line(call, memory) for memory in memories)]
         turning = turning_by(call, wanted, pages, lambda to: f"/admin memory {who} search {query} #{to}")
         if wanted < pages and not turning:
             lines.append(call.texts("oversight.more_found", page=wanted + 1))
         return Asking(text="\n".join([*lines, call.texts("oversight.told")]), buttons=turning)
 
-    await _answer(call, who, "search", act, query=query)
+    await _answer(call, who, "search", show_hits, query=query)
 
 
 async def _show(call: Call, who: str, short_id: str) -> None:
-    def act(overseer: Overseer) -> str | Asking:
+    def show(overseer: Overseer) -> str | Asking:
         if not call.memory.oversight.reads:
             return call.texts("oversight.withheld", who=who)
         try:
@@ -123,43 +125,43 @@ async def _show(call: Call, who: str, short_id: str) -> None:
         forget = call.button(call.texts("oversight.forget"), f"/admin memory {who} forget {shown.memory.short_id}")
         return Asking(text="\n".join(_shown(call, shown)), buttons=() if forget is None else (forget,))
 
-    await _answer(call, who, "show", act, in_place=False)
+    await _answer(call, who, "show", show, in_place=False)
 
 
 async def _forget(call: Call, who: str, short_id: str) -> None:
     reads = call.memory.oversight.reads
 
-    def act(overseer: Overseer) -> str | Asking:
+    def ask(overseer: Overseer) -> str | Asking:
         try:
             named = overseer.named(short_id)
         except NotFound:
             return call.texts("oversight.unknown_id", id=excerpt(short_id), who=who)
         question = overseer.ask(FORGET, {"memory": named.id, "of": int(who)}, choices=("yes", "no"), preset="yes")
         kind = call.texts(f"oversight.kind.{named.kind}", count=1)
-        said = kind if named.memory is None else f"“{excerpt(_said(named.memory), _LINE)}”"
+        words = kind if named.memory is None else f"“{excerpt(_said(named.memory), _LINE)}”"
         date = call.texts.date(named.learned_at)
         return Asking(
-            text=call.texts("oversight.ask", id=excerpt(short_id), said=said, date=date, who=who),
+            text=call.texts("oversight.ask", id=excerpt(short_id), said=words, date=date, who=who),
             buttons=buttons(question, call.texts, alone=True),
         )
 
     # The memory's words are shown before it goes, if the admin may read them.
-    await _answer(call, who, "show" if reads else "forget", act, in_place=False)
+    await _answer(call, who, "show" if reads else "forget", ask, in_place=False)
 
 
 async def _answer(
     call: Call,
     who: str,
     action: LookAction,
-    act: Callable[[Overseer], str | Asking],
+    look: Callable[[Overseer], str | Asking],
     *,
     query: str = "",
     in_place: bool = True,
 ) -> None:
-    """Answers with the result of `act` and records the look. `in_place`: the answer to a press replaces its message."""
+    """Answers with what `look` returns, and records it. `in_place`: the answer to a press replaces its message."""
 
     def shown(overseer: Overseer) -> Sequence[Part]:
-        reply = act(overseer)
+        reply = look(overseer)
         if isinstance(reply, str):
             return pieces(call.channel, reply)
         return pieces(call.channel, reply.text, buttons=reply.buttons)
@@ -173,16 +175,12 @@ async def _answer(
 def _said(memory: Memory) -> str:
     """Returns a memory on one line, for a reader whom it is not about."""
     about = memory.subject or memory.subject_name or ""
-    said = f"{memory.key}: {memory.value}"
-    return " ".join((f"{about}: {said}" if about else said).split())
+    words = f"{memory.key}: {memory.value}"
+    return " ".join((f"{about}: {words}" if about else words).split())
 
 
 def _line(call: Call, memory: Memory) -> str:
-    fields = {
-        "id": memory.short_id,
-        "said": excerpt(_said(memory), _LINE),
-        "came": came(call, memory),
-    }
+    fields = {"id": memory.short_id, "said": excerpt(_said(memory), _LINE), "came": came(call, memory)}
     if memory.valid_until is not None:
         return call.texts("oversight.old_line", **fields, until=call.texts.date(memory.valid_until))
     return call.texts("oversight.line", **fields)

@@ -36,7 +36,6 @@ class PageTurn:
 
 
 def turned(data: str) -> PageTurn | None:
-    """Returns the page that a button turns to, by its data; None if the button is not for a list."""
     match = _TURN.fullmatch(data)
     if match is None:
         return None
@@ -71,7 +70,6 @@ def turning_by(call: Call, page: int, pages: int, command: Callable[[int], str])
 
 
 def beyond(call: Call, page: int, pages: int) -> str:
-    """Returns the answer to a page that does not exist."""
     return call.texts("pages.beyond" if pages > 1 else "pages.only_one", page=page, pages=pages)
 
 
@@ -81,7 +79,6 @@ async def show(call: Call, lines: Sequence[str], buttons: Sequence[Button] = ())
 
 
 def buttons(*made: Button | None) -> tuple[Button, ...]:
-    """Returns the buttons that are not None."""
     return tuple(button for button in made if button is not None)
 
 

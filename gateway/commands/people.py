@@ -47,8 +47,8 @@ async def link(call: Call) -> None:
     else:
         code = call.new_code()
         until = await privacy.open_code(call.context, code)
-        told = texts("link.code", code=code, until=texts.moment(until))
-        await privacy.act(call.context, call.inbox_id, lambda linking: [_here(call, _lapsed(call, linking) + told)])
+        text = texts("link.code", code=code, until=texts.moment(until))
+        await privacy.act(call.context, call.inbox_id, lambda linking: [_here(call, _lapsed(call, linking) + text)])
 
 
 async def bare_code(call: Call) -> bool:
@@ -70,11 +70,10 @@ async def bare_code(call: Call) -> bool:
 
 
 async def _give(call: Call, code: str) -> None:
-    """Takes a code and asks whether to link with the person who made it."""
     maker = await call.memory.privacy.maker(code)
     barred = maker is not None and await _is_barred(call, maker)
 
-    def act(linking: Linking) -> list[Note]:
+    def take(linking: Linking) -> list[Note]:
         before = _lapsed(call, linking)
         given = linking.take_code(code)
         if given.outcome != "fits":
@@ -89,7 +88,7 @@ async def _give(call: Call, code: str) -> None:
         text = call.texts("link.join", account=called(call.texts, maker.account), list=_listed(call.texts, both))
         return [_here(call, before + text, buttons(question, call.texts, alone=True))]
 
-    await call.memory.privacy.act(call.context, call.inbox_id, act)
+    await call.memory.privacy.act(call.context, call.inbox_id, take)
 
 
 def _lapsed(call: Call, linking: Linking) -> str:
@@ -105,7 +104,7 @@ async def answer_join(call: Call, question: Question, taken: str) -> None:
     maker = await _other_side(call, question)
     barred = await _is_barred(call, maker)
 
-    def act(linking: Linking) -> list[Note]:
+    def take(linking: Linking) -> list[Note]:
         if not linking.settle(question, taken):
             return [_here(call, call.texts("answer.over"))]
         if taken != "yes":
@@ -126,7 +125,7 @@ async def answer_join(call: Call, question: Question, taken: str) -> None:
             _there(maker.session_key, text, buttons(asked, theirs, alone=True)),
         ]
 
-    await _act(call, act, wake=[maker.session_key])
+    await _act(call, take, wake=[maker.session_key])
 
 
 async def answer_link(call: Call, question: Question, taken: str) -> None:
@@ -134,7 +133,7 @@ async def answer_link(call: Call, question: Question, taken: str) -> None:
     giver = await _other_side(call, question)
     barred = await _is_barred(call, giver)
 
-    def act(linking: Linking) -> list[Note]:
+    def take(linking: Linking) -> list[Note]:
         theirs = _texts_of(call, giver.account)
         me = linking.account()
         if not linking.settle(question, taken):
@@ -153,7 +152,7 @@ async def answer_link(call: Call, question: Question, taken: str) -> None:
             _there(giver.session_key, theirs("link.done", list=_listed(theirs, both))),
         ]
 
-    await _act(call, act, wake=[giver.session_key])
+    await _act(call, take, wake=[giver.session_key])
 
 
 async def unlink(call: Call) -> None:
@@ -169,12 +168,12 @@ async def unlink(call: Call) -> None:
     me = call.context.speaker.id
     leaving = accounts[number - 1] if wanted else next(each for each in accounts if each.id == me)
 
-    def act(edits: Edits) -> Asking:
+    def ask(edits: Edits) -> Asking:
         question = edits.ask(UNLINK, {"account": leaving.id}, choices=_YES_NO, preset="yes")
         text = call.texts("unlink.ask", list=numbered(call, accounts), account=called(call.texts, leaving))
         return Asking(text=text, buttons=buttons(question, call.texts, alone=True))
 
-    await call.do(act)
+    await call.do(ask)
 
 
 async def answer_unlink(call: Call, question: Question, taken: str) -> None:
@@ -182,7 +181,7 @@ async def answer_unlink(call: Call, question: Question, taken: str) -> None:
     leaving_id = int(json.loads(question.payload)["account"])
     woken: list[str] = []
 
-    def act(linking: Linking) -> list[Note]:
+    def take(linking: Linking) -> list[Note]:
         if not linking.settle(question, taken):
             return [_here(call, call.texts("answer.over"))]
         if taken != "yes":
@@ -203,7 +202,7 @@ async def answer_unlink(call: Call, question: Question, taken: str) -> None:
             woken.append(place)
         return notes
 
-    await _act(call, act, wake=woken)
+    await _act(call, take, wake=woken)
 
 
 def numbered(call: Call, accounts: Sequence[Account]) -> str:
@@ -215,10 +214,10 @@ def numbered(call: Call, accounts: Sequence[Account]) -> str:
     return "\n".join(lines)
 
 
-async def _act(call: Call, act: Callable[[Linking], list[Note]], *, wake: Sequence[str]) -> None:
+async def _act(call: Call, take: Callable[[Linking], list[Note]], *, wake: Sequence[str]) -> None:
     """Carries out the answer to a question, and sends the messages for other sessions."""
     edits = call.pressed_on if call.on_question else None
-    await call.memory.privacy.act(call.context, call.inbox_id, act, edits=edits)
+    await call.memory.privacy.act(call.context, call.inbox_id, take, edits=edits)
     for session_key in wake:
         call.wake(session_key)
 
@@ -234,8 +233,8 @@ async def _is_barred(call: Call, party: Party) -> bool:
 
 
 def _here(call: Call, text: str, pressed: Sequence[Button] = ()) -> Note:
-    said = f"{text}\n\n{call.aside}" if call.aside else text
-    return Note(pieces=pieces(call.channel, said, buttons=pressed))
+    whole = f"{text}\n\n{call.aside}" if call.aside else text
+    return Note(pieces=pieces(call.channel, whole, buttons=pressed))
 
 
 def _there(session_key: str, text: str, pressed: Sequence[Button] = ()) -> Note:
@@ -254,7 +253,6 @@ def _listed(texts: Texts, accounts: Sequence[Account]) -> str:
 
 
 def called(texts: Texts, account: Account) -> str:
-    """Returns an account's name with its platform."""
     key = f"platform.{account.platform}"
     platform = texts(key) if key in CATALOGUE[texts.language] else account.platform.capitalize()
     return texts("account", name=excerpt(account.name, _NAME) or account.user_id, platform=platform)

@@ -95,12 +95,12 @@ def requested(text: str, *, modelless: bool) -> PlainRequest | None:
     something that is to be undone.
     """
     if len(text) <= _LONGEST:
-        said = _plainly(text)
-        if _FORGET.fullmatch(said):
+        words = _plainly(text)
+        if _FORGET.fullmatch(words):
             return PlainRequest("forget")
-        if _WRONG.fullmatch(said):
+        if _WRONG.fullmatch(words):
             return PlainRequest("wrong")
-        if modelless and _UNDO.fullmatch(said):
+        if modelless and _UNDO.fullmatch(words):
             return PlainRequest("undo")
     if modelless and _UNKEPT.fullmatch(_plainly(text)):
         return PlainRequest("unkept")
@@ -132,8 +132,8 @@ async def offer(call: Call, request: PlainRequest) -> bool:
     meant = at_hand.quoted
     if request.kind == "forget" or call.agent.offline:
         meant = tuple({memory.id: memory for memory in (*at_hand.learned, *at_hand.quoted)}.values())
-    said = at_hand.turn_id if request.kind == "forget" else None
-    if not meant and said is None:
+    turn_id = at_hand.turn_id if request.kind == "forget" else None
+    if not meant and turn_id is None:
         return False
     texts = call.texts
     lines = [texts(f"plain.{request.kind}" if meant else "plain.message")]
@@ -143,8 +143,8 @@ async def offer(call: Call, request: PlainRequest) -> bool:
     ]
     if meant:
         lines.append(texts(f"plain.{request.kind}.how", id=meant[0].short_id))
-    if said is not None:
-        pressed.append(call.button(texts("plain.button.message"), f"/undo {said}"))
+    if turn_id is not None:
+        pressed.append(call.button(texts("plain.button.message"), f"/undo {turn_id}"))
         lines.append(texts("plain.undo"))
     buttons: tuple[Button, ...] = tuple(button for button in pressed if button is not None)
     await call.do(lambda _edits: Asking(text="\n".join(lines), buttons=buttons))

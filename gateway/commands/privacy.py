@@ -7,14 +7,13 @@ seen; a look at a group's memory can be seen in that group. All data of a person
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from urllib.parse import urlsplit
 
 from agents.spec import ModelSpec
 from gateway.commands import pages
-from gateway.commands.call import Asking, Call, excerpt
+from gateway.commands.call import Actions, Asking, Call, by_action, excerpt
 from gateway.commands.forget import left_on_server
 from gateway.commands.people import numbered
 from gateway.internet.tools import NAMES as WEB_TOOLS
@@ -30,35 +29,22 @@ from memory.store.questions import Question
 DELETE = "delete_me"
 #: Admins' looks on one page.
 _LOOKS = 10
-_NUMBER = re.compile("[1-9][0-9]{0,4}")
-_HOURS = re.compile(r"on (\d{1,2})\s*[-–]\s*(\d{1,2})")
 
 
 async def privacy(call: Call) -> None:
-    action, _, rest = call.arguments.strip().lower().partition(" ")
-    actions: Mapping[tuple[str, str], Callable[[Call], Awaitable[None]]] = {
-        ("", ""): _show,
-        ("out", ""): partial(_opt, on=False),
-        ("in", ""): partial(_opt, on=True),
-        ("about", "off"): partial(_opt_about, on=False),
-        ("about", "on"): partial(_opt_about, on=True),
-        ("delete", ""): _delete,
-        ("followups", "on"): partial(_follow_up, hours=FOLLOW_UP_HOURS),
-        ("followups", "off"): stop_follow_ups,
+    actions: Actions = {
+        "": ("", _show),
+        "out": ("", partial(_opt, on=False)),
+        "in": ("", partial(_opt, on=True)),
+        "about": ("on|off", _opt_about),
+        "followups": (r"on|off|on\s+\d{1,2}\s*[-–]\s*\d{1,2}", _follow_up),
+        "looks": ("([1-9][0-9]{0,4})?", _list_looks),
+        "delete": ("", _delete),
     }
-    act = actions.get((action, rest.strip()))
-    if action == "looks" and (not rest.strip() or _NUMBER.fullmatch(rest.strip())):
-        await _list_looks(call, int(rest or 1))
-    elif action == "followups" and (hours := _HOURS.fullmatch(rest.strip())) and int(hours[1]) < int(hours[2]) <= 24:
-        await _follow_up(call, hours=f"{int(hours[1])}-{int(hours[2])}")
-    elif act is None:
-        await call.say(call.usage_line())
-    else:
-        await act(call)
+    await by_action(call, actions)
 
 
-async def _show(call: Call) -> None:
-    """Shows the data that is kept: in a private chat the person's, in a group the group's, for all its members."""
+async def _show(call: Call, _rest: str) -> None:
     kept = await call.memory.privacy.kept(call.context, looks_shown=_LOOKS)
     if call.inbound.chat_kind == "private":
         lines = [
@@ -78,7 +64,8 @@ async def _show(call: Call) -> None:
     await replace(call, discreet=False).say("\n".join(lines))
 
 
-async def _list_looks(call: Call, page: int) -> None:
+async def _list_looks(call: Call, typed: str) -> None:
+    page = int(typed or 1)
     kept = await call.memory.privacy.kept(call.context, looks_shown=_LOOKS, looks_before=(page - 1) * _LOOKS)
     pages_of = max(1, -(-kept.all_looks // _LOOKS))
     if page > pages_of:
@@ -88,37 +75,43 @@ async def _list_looks(call: Call, page: int) -> None:
     await pages.show(replace(call, discreet=False), _looks(call, kept, page), turns)
 
 
-async def _opt(call: Call, *, on: bool) -> None:
+async def _opt(call: Call, _rest: str, *, on: bool) -> None:
     await call.memory.privacy.learn_from(call.context, on)
     await call.say(call.texts("privacy.in" if on else "privacy.out"))
 
 
-async def _opt_about(call: Call, *, on: bool) -> None:
+async def _opt_about(call: Call, wish: str) -> None:
+    on = wish.lower() == "on"
     await call.memory.privacy.learn_about(call.context, on)
     await call.say(call.texts("privacy.about_on" if on else "privacy.about_off"))
 
 
-async def _follow_up(call: Call, *, hours: str) -> None:
-    """Switches on questions about how plans went; only in the private chat, where they are asked."""
-    await call.memory.privacy.follow_up(call.context, hours)
-    begin, _, end = hours.partition("-")
+async def _follow_up(call: Call, wish: str) -> None:
+    """Switches questions about how plans went on or off; they are asked in the private chat alone."""
+    if wish.lower() == "off":
+        await stop_follow_ups(call)
+        return
+    begin, end = map(int, re.findall(r"\d+", wish) or FOLLOW_UP_HOURS.split("-"))
+    if not begin < end <= 24:
+        await call.say(call.usage_line())
+        return
+    await call.memory.privacy.follow_up(call.context, f"{begin}-{end}")
     await call.say(call.texts("followup.on", begin=begin, end=end))
 
 
 async def stop_follow_ups(call: Call) -> None:
-    """Ends the questions about the person's plans."""
     await call.memory.privacy.follow_up(call.context, "")
     await call.say(call.texts("followup.off"))
 
 
-async def _delete(call: Call) -> None:
+async def _delete(call: Call, _rest: str) -> None:
     if call.inbound.chat_kind != "private":
         await call.say(call.texts("privacy.delete_private"))
         return
     kept = await call.memory.privacy.kept(call.context, looks_shown=0)
     going = await call.memory.forgetting.preview_of(call.context, Selection(what="me"), limit=0)
 
-    def act(edits: Edits) -> Asking:
+    def ask(edits: Edits) -> Asking:
         question = edits.ask(DELETE, {}, choices=("yes", "no"), preset="no")
         text = call.texts(
             "privacy.delete_ask",
@@ -129,11 +122,10 @@ async def _delete(call: Call) -> None:
         )
         return Asking(text=text, buttons=buttons(question, call.texts, alone=True))
 
-    await call.do(act)
+    await call.do(ask)
 
 
 async def answer_delete(call: Call, question: Question, taken: str) -> None:
-    """Erases all data of this person, everywhere in the store."""
     if taken != "yes":
         await call.decline(question, taken, "privacy.delete_kept")
         return
@@ -147,7 +139,6 @@ async def answer_delete(call: Call, question: Question, taken: str) -> None:
 
 
 async def hand_out(call: Call, receipt: Receipt) -> None:
-    """Tells what was erased and what stays."""
     await call.do(lambda _edits: _receipt(call, receipt), in_place=call.on_question)
 
 
@@ -176,7 +167,7 @@ def _receipt(call: Call, receipt: Receipt) -> str:
 
 def _amount(call: Call, kept: Kept) -> str:
     since = call.texts("privacy.nothing") if kept.since is None else call.texts.date(kept.since)
-    said = call.texts(
+    messages = call.texts(
         "privacy.said",
         here=kept.said.here,
         elsewhere=kept.said.elsewhere,
@@ -185,7 +176,7 @@ def _amount(call: Call, kept: Kept) -> str:
         since=since,
     )
     reminders = [call.texts("privacy.reminders", count=kept.reminders)] if kept.reminders else []
-    return "\n".join([said, _kinds(call, kept), *reminders])
+    return "\n".join([messages, _kinds(call, kept), *reminders])
 
 
 def _kinds(call: Call, kept: Kept) -> str:
@@ -248,7 +239,6 @@ def _model(call: Call) -> str:
 
 
 def _tools(call: Call) -> list[str]:
-    """Returns a line naming the servers that get words when a tool is used; none if there are none."""
     places = [f"{source.name} ({source.where})" for source in call.agent.sources if source.where]
     places += [name for name in call.agent.spec.tools if name in WEB_TOOLS]
     return [call.texts("privacy.tools", places=", ".join(places))] if places and not call.agent.offline else []
@@ -266,18 +256,14 @@ def _here(call: Call) -> str:
 
 
 def _wishes(call: Call) -> list[str]:
-    speaker = call.context.speaker
+    speaker, texts = call.context.speaker, call.texts
+    begin, _, end = speaker.follow_ups.partition("-")
     return [
         _here(call),
-        call.texts("privacy.learning_on" if speaker.learning else "privacy.learning_off"),
-        call.texts("privacy.telling_on" if speaker.about else "privacy.telling_off"),
-        _asking(call, *speaker.follow_ups.split("-")),
+        texts("privacy.learning_on" if speaker.learning else "privacy.learning_off"),
+        texts("privacy.telling_on" if speaker.about else "privacy.telling_off"),
+        texts("privacy.followups_on", begin=begin, end=end) if end else texts("privacy.followups_off"),
     ]
-
-
-def _asking(call: Call, begin: str, end: str = "") -> str:
-    """Returns a line telling whether the person is asked how plans went, and between which hours."""
-    return call.texts("privacy.followups_on", begin=begin, end=end) if end else call.texts("privacy.followups_off")
 
 
 def _accounts(call: Call, kept: Kept) -> list[str]:

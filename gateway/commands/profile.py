@@ -35,7 +35,6 @@ _NAMED = 3
 
 
 async def profile(call: Call) -> None:
-    """Answers /profile; the first word names the setting."""
     what, _, value = call.arguments.partition(" ")
     value = value.strip()
     if what.lower() == "manner":
@@ -63,11 +62,11 @@ async def _show(call: Call) -> None:
     slots = await call.memory.browse.profile(call.context)
     if not (speaker.manner and call.agent.spec.memory.manner):
         slots = [slot for slot in slots if slot.memory.kind != "directive"]
-    shown = [texts("profile.head" if slots else "profile.none")]
+    rows = [texts("profile.head" if slots else "profile.none")]
     for slot in slots:
         name = slot.memory.key if slot.memory.kind == "profile" else "directive"
         ids = ", ".join(memory.short_id for memory in slot.made_of)
-        shown.append(
+        rows.append(
             texts(
                 "profile.slot",
                 slot=texts(f"slot.{name}"),
@@ -77,14 +76,14 @@ async def _show(call: Call) -> None:
         )
     set_to = None if speaker.language is None else spoken(speaker.language, texts.language)
     mine = texts("profile.default", timezone=call.context.timezone)
-    shown.append(
+    rows.append(
         texts(
             "profile.settings",
             language=texts("profile.as_you_write") if set_to is None else NAMES[set_to],
             timezone=mine if speaker.timezone is None else speaker.timezone,
         )
     )
-    await call.say("\n".join(shown))
+    await call.say("\n".join(rows))
 
 
 def _value(call: Call, slot: FilledSlot) -> str:
@@ -115,13 +114,13 @@ async def _manner(call: Call, value: str) -> None:
         await call.do(lambda edits: texts(f"manner.auto.{'done' if edits.leave_manner() else 'same'}"))
     else:
 
-        def say(edits: Edits) -> str:
+        def set_manner(edits: Edits) -> str:
             kept = edits.set_manner(value)
             if kept is None:
                 return texts("manner.too_long", limit=MANNER_LIMIT, count=len(value))
             return texts(f"manner.set.{where}", said=kept.value)
 
-        await call.do(say)
+        await call.do(set_manner)
 
 
 async def _show_manner(call: Call, where: str) -> None:
@@ -130,40 +129,36 @@ async def _show_manner(call: Call, where: str) -> None:
         await call.say(texts(f"manner.is_off.{where}"))
         return
     slots = await call.memory.browse.profile(context)
-    found = next((slot for slot in slots if slot.memory.kind == "directive"), None)
-    if found is None:
+    manner = next((slot for slot in slots if slot.memory.kind == "directive"), None)
+    if manner is None:
         count = (await call.memory.browse.shelf(context, ("style",), limit=1, page=1)).total
-        shown = [texts(f"manner.none.{where}", least=MANNER_LEAST, count=count)]
-    elif found.memory.confirmed:
-        date = texts.date(found.memory.learned_at)
-        shown = [texts(f"manner.told.{where}", said=found.memory.value, date=date, id=found.memory.short_id)]
+        rows = [texts(f"manner.none.{where}", least=MANNER_LEAST, count=count)]
+    elif manner.memory.confirmed:
+        date = texts.date(manner.memory.learned_at)
+        rows = [texts(f"manner.told.{where}", said=manner.memory.value, date=date, id=manner.memory.short_id)]
     else:
-        shown = [texts(f"manner.learned.{where}", said=found.memory.value)]
-        shown += [texts("manner.of", id=style.short_id, said=excerpt(style.value)) for style in found.made_of]
-    await call.say("\n".join([*shown, texts("manner.how")]))
+        rows = [texts(f"manner.learned.{where}", said=manner.memory.value)]
+        rows += [texts("manner.of", id=style.short_id, said=excerpt(style.value)) for style in manner.made_of]
+    await call.say("\n".join([*rows, texts("manner.how")]))
 
 
 async def _language(call: Call, value: str) -> None:
     if value.casefold() in _AUTO:
-        wanted, said = None, call.texts("profile.language.auto")
+        wanted, text = None, call.texts("profile.language.auto")
     elif value.casefold() in _CALLED:
         wanted = _CALLED[value.casefold()]
-        said = Texts(wanted, call.texts.timezone)("profile.language.done")
+        text = Texts(wanted, call.texts.timezone)("profile.language.done")
     else:
-        await call.say(_unknown_language(call.texts, value))
+        offered = ", ".join(f"{code} ({name})" for code, name in NAMES.items())
+        await call.say(call.texts("profile.language.unknown", typed=excerpt(value), offered=offered))
         return
-    await call.done(said, lambda edits: edits.set_language(wanted))
-
-
-def _unknown_language(texts: Texts, typed: str) -> str:
-    offered = ", ".join(f"{code} ({name})" for code, name in NAMES.items())
-    return texts("profile.language.unknown", typed=excerpt(typed), offered=offered)
+    await call.done(text, lambda edits: edits.set_language(wanted))
 
 
 async def _timezone(call: Call, value: str) -> None:
     texts = call.texts
     if value.casefold() in _AUTO:
-        wanted, said = None, texts("profile.timezone.auto", timezone=call.agent.spec.timezone)
+        wanted, text = None, texts("profile.timezone.auto", timezone=call.agent.spec.timezone)
     else:
         wanted = zone_named(value)
         if wanted is None:
@@ -172,5 +167,5 @@ async def _timezone(call: Call, value: str) -> None:
             await call.say(texts("profile.timezone.unknown", typed=excerpt(value), near=near))
             return
         there = Texts(texts.language, wanted).moment(call.inbound.sent_at)
-        said = texts("profile.timezone.done", timezone=wanted, at=there)
-    await call.done(said, lambda edits: edits.set_timezone(wanted))
+        text = texts("profile.timezone.done", timezone=wanted, at=there)
+    await call.done(text, lambda edits: edits.set_timezone(wanted))

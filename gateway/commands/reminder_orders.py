@@ -43,7 +43,6 @@ def may_order(said: str) -> bool:
 
 
 async def meant(call: Call, said: str, *, certain: bool) -> Meant | None:
-    """Returns the order in `said`; None if there is none. `certain` words are known to be about reminders."""
     private, language = call.context.session.private, call.texts.language
     last = await call.memory.reminders.last_shown(call.context) if private else None
     text = reworded(said, language=language) if last is not None and last.first else ""
@@ -51,8 +50,8 @@ async def meant(call: Call, said: str, *, certain: bool) -> Meant | None:
         return Meant(action="reword", number=last.number, text=text)
     every = await call.memory.reminders.every(call.context)
     for order in reminder_orders(said, language=language):
-        if (found := _of(call, order, every, last, certain=certain)) is not None:
-            return found
+        if (meaning := _of(call, order, every, last, certain=certain)) is not None:
+            return meaning
     if last is not None and last.first:
         time = call.memory.reminders.read_time(call.context, said, language=language)
         # "When do I have to …?" asks for a time and names none.
@@ -94,9 +93,8 @@ def _of(call: Call, order: Order, every: Sequence[Reminder], last: Reminder | No
 
 
 def _is_time(call: Call, order: Order) -> bool:
-    """Returns whether the rest of an order is a time, for an order that takes one."""
     if not order.rest or order.action not in ("change", "snooze"):
         return False
     language = call.texts.language
-    found = call.memory.reminders.read_time(call.context, order.rest, language=language)
-    return isinstance(found, Reading) and is_beside(found.what, language=language)
+    reading = call.memory.reminders.read_time(call.context, order.rest, language=language)
+    return isinstance(reading, Reading) and is_beside(reading.what, language=language)

@@ -53,22 +53,21 @@ _PRESSED: Final = re.compile(rf"{PRESS}(cancel|done|snooze):(\d{{1,18}})(?::(\d{
 
 
 async def remind(call: Call) -> None:
-    """Handles the command: lists reminders, does the action of its first word, or sets a reminder."""
-    said = call.arguments.strip()
-    if _CANCEL_EVERY.fullmatch(said):
+    text = call.arguments.strip()
+    if _CANCEL_EVERY.fullmatch(text):
         await _cancel_every(call)
-    elif not said or (listed := _LIST.fullmatch(said)) is not None:
-        await _list(call, int((said and listed and listed[1]) or 1))
-    elif (changed := _CHANGE.fullmatch(said)) is not None:
+    elif not text or (listed := _LIST.fullmatch(text)) is not None:
+        await _list(call, int((text and listed and listed[1]) or 1))
+    elif (changed := _CHANGE.fullmatch(text)) is not None:
         await _change(call, changed[1].lower(), int(changed[2]), changed[3].strip())
-    elif (exact := _CRON.fullmatch(said)) is not None:
+    elif (exact := _CRON.fullmatch(text)) is not None:
         await _set_by_rule(call, exact[1].strip(), exact[2].strip())
-    elif (task := _TASK.fullmatch(said)) is not None:
+    elif (task := _TASK.fullmatch(text)) is not None:
         await _set_task(call, task[1])
-    elif (alone := _PRIVATE.fullmatch(said)) is not None:
+    elif (alone := _PRIVATE.fullmatch(text)) is not None:
         await _set(call, alone[1], private=True)
-    elif not await ordered(call, said, certain=True):
-        await _set(call, said)
+    elif not await ordered(call, text, certain=True):
+        await _set(call, text)
 
 
 async def ordered(call: Call, said: str, *, certain: bool = False) -> bool:
@@ -111,7 +110,7 @@ async def answer_when(call: Call, question: Question, taken: str) -> None:
     reminder_id = int(json.loads(question.payload)["reminder"])
     reading = call.memory.reminders.read_time(call.context, call.inbound.text, language=call.texts.language)
 
-    def act(edits: Edits, asked: Reminder) -> str | Asking:
+    def take(edits: Edits, asked: Reminder) -> str | Asking:
         if taken == "no" or reading is None:
             edits.settle(question, "no")
             if asked.first:  # it keeps the time that it had
@@ -123,26 +122,26 @@ async def answer_when(call: Call, question: Question, taken: str) -> None:
         edits.settle(question, TIME)
         return _set_back(call, edits, _retimed(call, edits, asked, reading), "remind.set")
 
-    await _with(call, lambda reminding: reminding.of_id(reminder_id), act)
+    await _with(call, lambda reminding: reminding.of_id(reminder_id), take)
 
 
 async def _with(
     call: Call,
     found: Callable[[Reminding], Reminder],
-    act: Callable[[Edits, Reminder], str | Asking],
+    change: Callable[[Edits, Reminder], str | Asking],
     *,
     gone: str = "",
     in_place: bool = False,
 ) -> None:
-    """Does `act` with a reminder; answers that it is gone, or with the text `gone`, if there is none any more."""
+    """Does `change` with a reminder; answers that it is gone, or with the text `gone`, if there is none any more."""
 
-    def tried(edits: Edits) -> str | Asking:
+    def change_or_say_gone(edits: Edits) -> str | Asking:
         try:
-            return act(edits, found(edits.reminding))
+            return change(edits, found(edits.reminding))
         except NotFound:
             return gone or call.texts("remind.gone")
 
-    await call.do(tried, in_place=in_place)
+    await call.do(change_or_say_gone, in_place=in_place)
 
 
 async def told_when(call: Call, question: Question) -> str | None:
@@ -184,14 +183,12 @@ def _time_alone(call: Call) -> Reading | Unclear | None:
 
 
 async def retimed(call: Call, reminder: Reminder, reading: Reading | Unclear) -> None:
-    """Gives a reminder the time that was named in reply to it."""
-
-    def act(edits: Edits, meant: Reminder) -> Asking:
+    def set_time(edits: Edits, meant: Reminder) -> Asking:
         if isinstance(reading, Unclear):
             return _when_again(call, edits, meant, reading.reason)
         return _set_back(call, edits, _retimed(call, edits, meant, reading), "remind.moved")
 
-    await _with(call, lambda reminding: reminding.of_id(reminder.id), act)
+    await _with(call, lambda reminding: reminding.of_id(reminder.id), set_time)
 
 
 def _retimed(call: Call, edits: Edits, reminder: Reminder, reading: Reading) -> Reminder:
@@ -199,7 +196,6 @@ def _retimed(call: Call, edits: Edits, reminder: Reminder, reading: Reading) -> 
 
 
 async def press(call: Call, data: str) -> bool:
-    """Handles a button of a reminder. Returns False if the button is for something else."""
     pressed = _PRESSED.fullmatch(data)
     if pressed is None:
         return False
@@ -259,7 +255,7 @@ async def _add(
 ) -> None:
     """Sets a reminder. One whose time is `unclear`, for this reason, waits without a time, which is asked for."""
 
-    def act(edits: Edits) -> str | Asking:
+    def add(edits: Edits) -> str | Asking:
         try:
             made = edits.reminding.add(
                 text,
@@ -273,7 +269,7 @@ async def _add(
             return call.texts("remind.full", most=MOST_REMINDERS)
         return _when_again(call, edits, made, unclear) if unclear else _set_back(call, edits, made, "remind.set")
 
-    await call.do(act)
+    await call.do(add)
 
 
 def _when_again(call: Call, edits: Edits, reminder: Reminder, reason: str) -> Asking:
@@ -294,7 +290,7 @@ async def _change(call: Call, action: str, number: int, said: str) -> None:
         await call.say(call.texts(f"remind.time.{reason}"))
         return
 
-    def act(edits: Edits, meant: Reminder) -> str | Asking:
+    def change(edits: Edits, meant: Reminder) -> str | Asking:
         if not isinstance(reading, Reading):
             return _done(call, edits, meant, action, _SNOOZE)
         if action == "change":
@@ -303,7 +299,7 @@ async def _change(call: Call, action: str, number: int, said: str) -> None:
             return _set_back(call, edits, edits.reminding.snooze(meant, due_of(reading).at), "remind.snoozed")
         return call.usage_line()
 
-    await _with(call, lambda reminding: reminding.numbered(number), act, gone=call.texts("remind.unknown", n=number))
+    await _with(call, lambda reminding: reminding.numbered(number), change, gone=call.texts("remind.unknown", n=number))
 
 
 async def _cancel_every(call: Call) -> None:
@@ -312,20 +308,20 @@ async def _cancel_every(call: Call) -> None:
         await call.say(call.texts("remind.none"))
         return
 
-    def act(edits: Edits) -> str:
+    def cancel_all(edits: Edits) -> str:
         for reminder in every:
             with suppress(NotFound):  # it was cancelled meanwhile
                 edits.reminding.cancel(edits.reminding.of_id(reminder.id))
         return "\n".join(call.texts("remind.cancelled", n=reminder.number, text=reminder.text) for reminder in every)
 
-    await call.do(act)
+    await call.do(cancel_all)
 
 
 async def _reword(call: Call, number: int, text: str) -> None:
-    def act(edits: Edits, meant: Reminder) -> Asking:
+    def reword(edits: Edits, meant: Reminder) -> Asking:
         return _set_back(call, edits, edits.reminding.reword(meant, text), "remind.moved")
 
-    await _with(call, lambda reminding: reminding.numbered(number), act, gone=call.texts("remind.unknown", n=number))
+    await _with(call, lambda reminding: reminding.numbered(number), reword, gone=call.texts("remind.unknown", n=number))
 
 
 def _done(call: Call, edits: Edits, reminder: Reminder, action: str, minutes: int) -> str | Asking:

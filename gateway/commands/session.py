@@ -36,7 +36,6 @@ async def new(call: Call) -> None:
 
 
 async def retry(call: Call) -> None:
-    """Answers the person's last messages anew."""
     meant = _turn(call)
     turn_id = await call.memory.turns.again(call.context, call.inbox_id, failed=meant)
     if turn_id is None:
@@ -48,7 +47,7 @@ async def retry(call: Call) -> None:
 async def undo(call: Call) -> None:
     """Takes back the person's last turn, with the memories learned from it."""
 
-    def act(edits: Edits) -> str:
+    def take_back(edits: Edits) -> str:
         meant = _turn(call)
         undone = edits.undo(meant)
         if undone is None:
@@ -59,7 +58,7 @@ async def undo(call: Call) -> None:
         date = call.texts.moment(undone.said_at)
         return call.texts("undo.done", date=date, taught=taught or call.texts("undo.plain"))
 
-    await call.do(act)
+    await call.do(take_back)
 
 
 def _turn(call: Call) -> int | None:
@@ -79,7 +78,11 @@ async def model(call: Call) -> None:
     texts, wanted = call.texts, call.arguments.strip()
     names = [f"{model.provider}/{model.model}" for model in call.agent.spec.models if model.provider != "offline"]
     first = call.context.session.chosen_model
-    fitting = [name for name in (*names, _BY_RULES) if wanted.casefold() in (name.casefold(), _bare(name).casefold())]
+    fitting = [
+        name
+        for name in (*names, _BY_RULES)
+        if wanted.casefold() in (name.casefold(), name.casefold().partition("/")[2])
+    ]
     if not names:
         await call.say(texts("model.none"))
     elif not wanted:
@@ -94,12 +97,7 @@ async def model(call: Call) -> None:
         await call.done(texts("model.chosen", name=chosen or names[0]), lambda edits: edits.choose_model(chosen))
 
 
-def _bare(name: str) -> str:
-    return name.partition("/")[2]
-
-
 async def task(call: Call) -> None:
-    """Shows, sets or ends the task of this session."""
     wanted = call.arguments.strip()
     current = call.context.session.active_task
     if not wanted:
@@ -117,7 +115,6 @@ async def task(call: Call) -> None:
 
 
 async def compact(call: Call) -> None:
-    """Sums up the older part of the conversation now, and shows the summary."""
     texts = call.texts
     bounds = call.agent.bounds(call.agent.shares(call.agent.gauge.room(), ()))
     done = await call.memory.compaction.now(call.context, bounds)
@@ -149,11 +146,11 @@ async def agent(call: Call) -> None:
     else:
         chosen = None if named == _BY_RULES and named not in names else named
 
-        def act(edits: Edits) -> str:
+        def choose(edits: Edits) -> str:
             edits.choose_agent(chosen)
             return texts("agent.rules" if chosen is None else "agent.chosen", name=chosen or roster.route(call.inbound))
 
-        await call.do(act)
+        await call.do(choose)
         roster.choose(call.inbound, chosen)
 
 
@@ -188,14 +185,13 @@ def _used(texts: Texts, used: Used) -> str:
 
 
 def purpose_name(texts: Texts, purpose: str) -> str:
-    """Returns the purpose of model calls in words."""
     return texts(f"usage.purpose.{purpose}") if purpose in _TALK else jobs.job_name(texts, purpose)
 
 
 async def status(call: Call) -> None:
     texts, spec = call.texts, call.agent.spec
     model = texts("status.offline") if call.agent.offline else call.agent.provider.name
-    remembers = spec.memory.enabled
+    remembers, summary = spec.memory.enabled, call.context.session.summary
     standing = await call.memory.stats.status(call.context)
     memory = texts("status.memory", live=standing.live, total=standing.total) if remembers else ""
     window = texts(
@@ -206,7 +202,7 @@ async def status(call: Call) -> None:
         *([memory] if memory else []),
         " · ".join(learning.standing(call, standing)),
         window,
-        *_summary(call),
+        *([texts("status.summary", length=len(summary))] if summary else []),
         _meaning(texts, standing),
     ]
     # The inbox row of this command is itself still waiting.
@@ -222,21 +218,16 @@ async def status(call: Call) -> None:
     await call.say("\n".join(lines))
 
 
-def _summary(call: Call) -> list[str]:
-    summary = call.context.session.summary
-    return [call.texts("status.summary", length=len(summary))] if summary else []
-
-
 def _meaning(texts: Texts, standing: Status) -> str:
     """Returns lines about search by meaning: its models, and the number of vectors made."""
     if standing.embedding is None:
         return texts("status.words_only")
-    found = standing.embedding
-    if not found.model:
+    embedding = standing.embedding
+    if not embedding.model:
         return texts("status.no_embedder")
-    lines = [texts("status.embedding", model=found.model, done=found.done, total=found.total)]
-    if found.refused:
-        lines.append(texts("status.embedding_refused", refused=found.refused))
-    if found.trouble:
+    lines = [texts("status.embedding", model=embedding.model, done=embedding.done, total=embedding.total)]
+    if embedding.refused:
+        lines.append(texts("status.embedding_refused", refused=embedding.refused))
+    if embedding.trouble:
         lines.append(texts("status.embedding_paused"))
     return "\n".join(lines)

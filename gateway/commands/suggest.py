@@ -58,8 +58,8 @@ async def completions(
     # The typed text may end within a word, and some scripts have no spaces.
     words = list(dict.fromkeys([*typed.split(), *folded.split(), *query_terms(folded)]))[:_WORDS]
     prefix = folded if " " not in folded else ""
-    found = await store.browse.offered(context, prefix, words, changeable=changeable, limit=_SUGGESTED)
-    return [Suggestion(value=memory.short_id, label=_labelled(memory, context)) for memory in found]
+    memories = await store.browse.offered(context, prefix, words, changeable=changeable, limit=_SUGGESTED)
+    return [Suggestion(value=memory.short_id, label=_labelled(memory, context)) for memory in memories]
 
 
 def _settings(what: str, typed: str) -> list[Suggestion]:
@@ -90,12 +90,12 @@ async def _parts(store: Service, context: Context, texts: Texts, typed: str) -> 
 
 async def _runs(store: Service, context: Context, texts: Texts, typed: str, *, undone: bool) -> list[Suggestion]:
     """Returns the runs of night jobs that changed something here, newest first; with `undone` also those taken back."""
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for item in await store.jobs.mine(context, limit=2 * _SUGGESTED):
         number = str(item.run.id)
         if number.startswith(typed) and (undone or item.state != "undone"):
-            found[number] = f"{number} · {texts.date(item.run.started_at)} · {job_name(texts, item.run.job)}"
-    return [Suggestion(value=number, label=label) for number, label in found.items()][:_SUGGESTED]
+            labels[number] = f"{number} · {texts.date(item.run.started_at)} · {job_name(texts, item.run.job)}"
+    return [Suggestion(value=number, label=label) for number, label in labels.items()][:_SUGGESTED]
 
 
 def _labelled(memory: Memory, context: Context) -> str:
@@ -105,7 +105,6 @@ def _labelled(memory: Memory, context: Context) -> str:
 
 
 async def form(store: Service, context: Context, texts: Texts, name: str, arguments: str) -> Form | None:
-    """Returns the form for a command that lacks its last argument; None if the command itself has the answer."""
     words = arguments.split()
     if name == "remember" and not words:
         return Form(title=texts("form.remember.title"), label=texts("form.remember.label"), limit=_FORM_LIMIT)

@@ -11,11 +11,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from channels.base import CommandSpec, Form, Inbound, Option, Suggestion
+from channels.base import CommandSpec, Inbound, Option, Suggestion
 from gateway.actions.memory import FORGET, syntax
 from gateway.commands import (
     admin,
-    doubts,
     forget,
     jobs,
     keys,
@@ -29,7 +28,6 @@ from gateway.commands import (
     session,
     suggest,
     tools,
-    web,
 )
 from gateway.commands.call import Asking, Call, Command, examples, excerpt
 from gateway.pipeline import questions
@@ -43,37 +41,23 @@ from memory.chat.outside_calls import CALL
 from memory.context import Context
 from memory.service import Service
 from memory.store.questions import Question
+from memory.text.words import fold
 
-__all__ = [
-    "TABLE",
-    "Call",
-    "Command",
-    "answer",
-    "bare_code",
-    "explained",
-    "find",
-    "form",
-    "given",
-    "parse",
-    "press",
-    "run",
-    "specs",
-    "suggestions",
-    "told_before",
-    "unknown",
-]
-
-_COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:\s+([\s\S]*))?", re.ASCII | re.IGNORECASE)
+#: A slash and a word of any script, whose accents may be characters of their own. Only some in ASCII are commands.
+_COMMAND = re.compile(r"/([^\W\d_][\w\u0300-\u036f\u3099\u309a]{0,31})(?:\s+([\s\S]*))?")
 
 
 def parse(text: str) -> tuple[str, str] | None:
-    """Returns ("name", "arguments") when `text` is a command, else None. A path like /usr/bin is no command."""
+    """Returns ("name", "arguments") when `text` is a command, else None. A path like /usr/bin is no command.
+
+    A name with letters that look like those of a command, such as the Kelvin sign, is another name.
+    """
     match = _COMMAND.fullmatch(text.strip())
     if match is None:
         return None
     if code_in(text) is not None:
         return ("start", "")  # a pairing code from a person already let in, perhaps by this very code
-    return match[1].lower(), (match[2] or "").strip()
+    return match[1].lower() if match[1].isascii() else match[1], (match[2] or "").strip()
 
 
 def given(inbound: Inbound) -> tuple[str, str] | None:
@@ -102,7 +86,9 @@ def specs(language: Language) -> list[CommandSpec]:
             usage=command.usage,
             translated=Deferred(partial(_translated, f"help.{command.name}")),
             options=tuple(
-                _described(option, f"option.{command.name}.{option.name}", texts) for option in command.options
+                replace(option, help=texts(key), translated=Deferred(partial(_translated, key)))
+                for option in command.options
+                for key in (f"option.{command.name}.{option.name}",)
             ),
             admin=command.admin,
             private=command.private,
@@ -113,24 +99,25 @@ def specs(language: Language) -> list[CommandSpec]:
     ]
 
 
-def _described(option: Option, key: str, texts: Texts) -> Option:
-    return replace(option, help=texts(key), translated=Deferred(partial(_translated, key)))
-
-
 def _translated(key: str) -> Mapping[str, str]:
     english = CATALOGUE["en"][key]
     return {code: texts[key] for code, texts in CATALOGUE.items() if code == "en" or texts[key] != english}
 
 
 def unknown(name: str, texts: Texts) -> str:
-    """Returns the answer to a command that does not exist; it names the nearest command that everybody may use."""
-    near = difflib.get_close_matches(name, [command.name for command in TABLE if not command.admin], n=1)
-    hint = texts("command.hint", name=near[0]) if near else ""
+    """Returns the answer to a command that does not exist; it names the nearest command that everybody may use.
+
+    People type what they want in their own words, such as /vergessen, which the catalogue lists for each language.
+    """
+    words = dict(word.split(":") for word in texts("command.words").split())
+    meant = {fold(word): command for word, command in words.items()}
+    meant |= {command.name: command.name for command in TABLE if not command.admin}
+    near = difflib.get_close_matches(fold(name), meant, n=1)
+    hint = texts("command.hint", name=meant[near[0]]) if near else ""
     return texts("command.unknown", name=name, hint=hint)
 
 
 async def run(call: Call, name: str) -> None:
-    """Answers the command called `name`."""
     command = find(name)
     if command is None or (command.admin and not call.admin):
         await call.say(unknown(name, call.texts))
@@ -163,25 +150,18 @@ async def suggestions(
     return await suggest.completions(store, context, texts, name, typed, arguments)
 
 
-async def form(store: Service, context: Context, texts: Texts, name: str, arguments: str) -> Form | None:
-    """Returns the form for a command that lacks its last argument; None if the command itself has the answer."""
-    return await suggest.form(store, context, texts, name, arguments)
-
-
 async def press(call: Call, data: str) -> bool:
-    """Handles a button that belongs to no question; False when the button is for something else."""
     return await reminders.press(call, data) or await listing.press(call, data)
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
-    """Acts on the answer to a stored question; if the answer may mean something else, asks for the exact word."""
-    act = _ANSWERS.get(question.purpose)
+    take_answer = _ANSWERS.get(question.purpose)
     if taken in (questions.UNSURE, questions.UNCLEAR):
         await _ask_again(call, question, taken)
-    elif act is None:  # another version has asked
+    elif take_answer is None:  # another version has asked
         await call.say(call.texts("answer.over"))
     else:
-        await act(call, question, taken)
+        await take_answer(call, question, taken)
 
 
 async def _ask_again(call: Call, question: Question, taken: str) -> None:
@@ -189,17 +169,12 @@ async def _ask_again(call: Call, question: Question, taken: str) -> None:
     words = " / ".join(call.texts(name) for name in question.choices)
     again = questions.buttons(question, call.texts, alone=True)
 
-    def act(edits: Edits) -> Asking:
+    def ask_again(edits: Edits) -> Asking:
         if taken == questions.UNCLEAR:
             edits.ask_again(question)
         return Asking(text=call.texts(f"answer.{taken}", choices=words), buttons=again)
 
-    await call.do(act)
-
-
-async def bare_code(call: Call) -> bool:
-    """Takes a message that holds only a code that links accounts; False when the message is ordinary talk."""
-    return await people.bare_code(call)
+    await call.do(ask_again)
 
 
 async def told_before(call: Call) -> bool:
@@ -213,10 +188,10 @@ async def told_before(call: Call) -> bool:
 
 async def _help(call: Call) -> None:
     named, _, action = call.arguments.removeprefix("/").lower().partition(" ")
-    shown = [command for command in TABLE if call.admin or not command.admin]
-    command = next((command for command in shown if command.name == named), None)
+    known = [command for command in TABLE if call.admin or not command.admin]
+    command = next((command for command in known if command.name == named), None)
     if not named:
-        lines = [f"{each.usage} – {call.texts(f'help.{each.name}')}" for each in shown]
+        lines = [f"{each.usage} – {call.texts(f'help.{each.name}')}" for each in known]
         await call.say("\n".join([call.texts("help.head"), *lines, call.texts("help.how")]))
     elif command is None:
         await call.say(unknown(excerpt(named), call.texts))
@@ -225,8 +200,6 @@ async def _help(call: Call) -> None:
 
 
 def explained(texts: Texts, command: Command, action: str) -> str:
-    """Returns the help for a command, or for one of its actions."""
-
     def line(each: str) -> str:
         return f"{memory.usage_of(each)} – {texts(f'action.{each}')}"
 
@@ -288,7 +261,7 @@ TABLE: tuple[Command, ...] = (
         name="why", usage="/why [all|<id>]", run=memory.why_of, options=(_option("what"),), discreet=True,
     ),
     Command(
-        name="web", usage="/web [out]", run=web.web, private=True, elsewhere="web.private",
+        name="web", usage="/web [out]", run=keys.web, private=True, elsewhere="web.private",
         options=(_option("action", choices=("out",)),),
     ),
     Command(name="link", usage="/link [code]", run=people.link, options=(_option("code"),), private=True),
@@ -335,11 +308,15 @@ TABLE: tuple[Command, ...] = (
 
 _BY_NAME = {command.name: command for command in TABLE}
 
+# What the rest of the gateway needs of single commands.
+form = suggest.form
+bare_code = people.bare_code
+
 #: Handlers of the answers to questions, by the question's purpose.
 _ANSWERS: Mapping[str, Callable[[Call, Question, str], Awaitable[None]]] = {
     FORGET: forget.answer,
     CALL: tools.answer,
-    DOUBT: doubts.answer,
+    DOUBT: memory.answer_doubt,
     forget.EXPORTS: forget.answer_exports,
     oversight.FORGET: oversight.answer,
     people.JOIN: people.answer_join,

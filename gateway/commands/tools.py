@@ -13,7 +13,7 @@ from typing import Final
 
 from agents.foreign import CHANGED, ForeignTool, ToolSource
 from agents.tools import JsonObject, ToolError
-from gateway.commands.call import Call, excerpt
+from gateway.commands.call import Call, by_action, excerpt
 from memory.store.questions import Question
 
 #: Characters shown before and after what has changed of a text.
@@ -21,25 +21,20 @@ _AROUND: Final = 60
 
 
 async def tools(call: Call) -> None:
-    action, _, name = call.arguments.strip().partition(" ")
-    if action.lower() == "accept" and name.strip():
-        await _accept(call, *name.split(maxsplit=1))
-    elif action:
-        await call.say(call.usage_line())
-    elif call.agent.offline:
+    await by_action(call, {"": ("", _list), "accept": (".+", _accept)})
+
+
+async def _list(call: Call, _rest: str) -> None:
+    if call.agent.offline:
         await call.say(call.texts("tools.model"))
-    else:
-        await _list(call)
-
-
-async def _list(call: Call) -> None:
+        return
     spec = call.agent.spec
     lines = [call.texts("tools.own", names=", ".join(spec.usable_tools) or "–")]
     if call.agent.skills:
         lines.append(call.texts("tools.skills", names=", ".join(skill.name for skill in call.agent.skills)))
     sources = call.agent.sources
-    for source, found in zip(sources, await asyncio.gather(*(source.tools() for source in sources)), strict=True):
-        lines += _told(call, source, found)
+    for source, tools in zip(sources, await asyncio.gather(*(source.tools() for source in sources)), strict=True):
+        lines += _told(call, source, tools)
     await call.say("\n".join(lines))
 
 
@@ -58,8 +53,9 @@ def _told(call: Call, source: ToolSource, found: Sequence[ForeignTool]) -> list[
     return lines
 
 
-async def _accept(call: Call, name: str, code: str = "") -> None:
-    """Takes changed tools that were shown under this code; shows them otherwise."""
+async def _accept(call: Call, typed: str) -> None:
+    """Takes changed tools that were shown under the code behind their name; shows them otherwise."""
+    name, code = [*typed.split(maxsplit=1), ""][:2]
     source = next((each for each in call.agent.sources if each.name == name), None)
     if not (call.admin or call.trusted):
         await call.say(call.texts("tools.admins"))

@@ -33,7 +33,6 @@ NO_MODEL = "offline"
 
 
 async def explain(call: Call) -> None:
-    """Shows what entered the last reply here, or the reply that the command answers."""
     texts = call.texts
     asked = call.inbound.reply_to if call.inbound.pressed is None else None
     why = await call.memory.browse.why(call.context, message=asked)
@@ -41,10 +40,10 @@ async def explain(call: Call) -> None:
         await call.say(texts("why.none" if asked is None else "why.no_answer"))
         return
     if call.arguments.strip().casefold() in _ALL:
-        shown = [*_groups(call, why), *_costs(call, why.spent)]
+        rows = [*_groups(call, why), *_costs(call, why.spent)]
     else:
-        shown = _in_short(call, why)
-    await call.say("\n".join([_head(call, why), *shown]))
+        rows = _in_short(call, why)
+    await call.say("\n".join([_head(call, why), *rows]))
 
 
 def _in_short(call: Call, why: Why) -> list[str]:
@@ -58,12 +57,12 @@ def _in_short(call: Call, why: Why) -> list[str]:
         used = sorted(looked_at, key=lambda pair: -(pair[0].score or 0.0))[:_SHORT]
     if not looked_at:
         return []
-    shown = []
+    rows = []
     for entry, named in used:
         line = _reason(call, why, replace(entry, score=None), named)[0]
-        shown.append("  " + (call.texts("why.of_profile", line=line) if _is_profile(named) else line))
+        rows.append("  " + (call.texts("why.of_profile", line=line) if _is_profile(named) else line))
     more = len(looked_at) - len(used)
-    return [*shown, call.texts("why.rest", count=more) if more > 0 else call.texts("why.all")]
+    return [*rows, call.texts("why.rest", count=more) if more > 0 else call.texts("why.all")]
 
 
 def _head(call: Call, why: Why) -> str:
@@ -76,7 +75,7 @@ def _head(call: Call, why: Why) -> str:
 
 
 def _groups(call: Call, why: Why) -> list[str]:
-    shown: list[str] = []
+    rows: list[str] = []
     for heading, entries, limit in (
         ("why.profile", _placed(why, "known", profile=True), None),
         ("why.known", _placed(why, "known", profile=False), _KNOWN),
@@ -84,12 +83,12 @@ def _groups(call: Call, why: Why) -> list[str]:
         ("why.unused", _placed(why, "unused"), _UNUSED),
     ):
         if entries:
-            shown.append(call.texts(heading))
+            rows.append(call.texts(heading))
         for entry, named in entries[:limit]:
-            shown += [f"  {line}" for line in _reason(call, why, entry, named)]
+            rows += [f"  {line}" for line in _reason(call, why, entry, named)]
         if limit is not None and len(entries) > limit:
-            shown.append("  " + call.texts("why.more", count=len(entries) - limit))
-    return shown
+            rows.append("  " + call.texts("why.more", count=len(entries) - limit))
+    return rows
 
 
 def _placed(
@@ -118,7 +117,7 @@ def _reason(call: Call, why: Why, entry: RecalledEntry, named: Memory | Message 
         slot = named.key if named.kind == "profile" else "directive"
         since = "" if named.valid_until is None else texts("why.changed")
         return [f"{texts(f'slot.{slot}')}: {excerpt(named.value, _LINE)}{since}"]
-    said = texts(
+    first = texts(
         "why.line",
         id=named.short_id,
         said=excerpt(call.phrase(named), _LINE),
@@ -128,16 +127,13 @@ def _reason(call: Call, why: Why, entry: RecalledEntry, named: Memory | Message 
     )
     # For memories known all along, /memory show tells the rest.
     if entry.score is None:
-        return [said]
+        return [first]
     if made_of := why.made_of.get(named.id):
-        return [said, f"  {_made(call, why, named, made_of)}"]
+        run, ids = why.made_by.get(named.id), lines.ids_of(call, made_of)
+        made = texts("night.made_of", ids=ids) if run is None else texts("night.made_of_by", ids=ids, n=run.id)
+        return [first, f"  {made}"]
     source = next((source for source in why.sources.get(named.id, ()) if source.text is not None), None)
-    return [said] if source is None else [said, f"  {lines.source_line(call, source)}"]
-
-
-def _made(call: Call, why: Why, memory: Memory, made_of: Sequence[Memory]) -> str:
-    run, ids = why.made_by.get(memory.id), lines.ids_of(call, made_of)
-    return call.texts("night.made_of", ids=ids) if run is None else call.texts("night.made_of_by", ids=ids, n=run.id)
+    return [first] if source is None else [first, f"  {lines.source_line(call, source)}"]
 
 
 def _outdated(call: Call, why: Why, memory: Memory) -> str:
@@ -170,15 +166,15 @@ def telling_parts(entry: RecalledEntry) -> list[tuple[ScorePart, float]]:
 
 def _costs(call: Call, spent: Sequence[Spent]) -> list[str]:
     """Returns lines with the tokens and cost of the models for the reply, or a line saying that no model was used."""
-    shown = []
+    rows = []
     for used in spent:
         if used.model == NO_MODEL:
-            shown.append(call.texts("why.no_model"))
+            rows.append(call.texts("why.no_model"))
             continue
         cached = call.texts("why.cached", count=used.cached_tokens) if used.cached_tokens else ""
         cost = "" if used.cost is None else call.texts("cost.also", cost=lines.money(used.cost))
         about = call.texts("why.about") if used.estimated else ""
-        shown.append(
+        rows.append(
             call.texts(
                 "why.cost",
                 model=used.model,
@@ -189,4 +185,4 @@ def _costs(call: Call, spent: Sequence[Spent]) -> list[str]:
                 about=about,
             )
         )
-    return shown
+    return rows

@@ -176,13 +176,11 @@ class Worker:
     @asynccontextmanager
     async def _duty(self) -> AsyncIterator[None]:
         """Does the work of the night while the block runs, as no other process does."""
-        share = self._memory.share
         async with AsyncExitStack() as stack:
             async with beside([self._hand_on()]):
-                await stack.enter_async_context(share.only_here("night"))
-            if not share.is_alone:
-                # Runs that were under way in the process that had the duty before.
-                await self._memory.jobs.begin()
+                await stack.enter_async_context(self._memory.loops.by_one("night"))
+            # Runs that were under way when this ended before, here or in another process.
+            await self._memory.jobs.begin()
             self._on_duty = True
             try:
                 yield

@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import nullcontext
 from typing import Any, Final
 
 from channels.base import Channel, Host
 from channels.supervision import supervise
 from gateway.config.settings import BotSettings
 from gateway.ops.background import cancelled
+from memory.loops import Loops
 
 #: The settings of a bot that say who may speak: they concern the policy, not the connection.
 _POLICY: Final = {"allow", "admins", "groups", "servers", "group_members", "observe"}
@@ -30,14 +31,14 @@ class Receiving:
         *,
         sleep: Callable[[float], Awaitable[None]],
         monotonic: Callable[[], float],
-        only_here: Callable[[str], AbstractAsyncContextManager[None]],
+        loops: Loops,
     ) -> None:
-        """`only_here` waits until no other process does some work: receiving for a bot that allows one receiver."""
+        """`loops` see to it that one process receives for a bot that allows one receiver."""
         self._channels = channels
         self._host = host
         self._sleep = sleep
         self._monotonic = monotonic
-        self._only_here = only_here
+        self._loops = loops
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._began: dict[str, float] = {}
         self._changed = asyncio.Event()
@@ -92,7 +93,7 @@ class Receiving:
         self._tasks[channel.id] = asyncio.create_task(self._receive(channel))
 
     async def _receive(self, channel: Channel) -> None:
-        async with self._only_here(f"bot {channel.id}") if channel.receives_alone else nullcontext():
+        async with self._loops.by_one(f"bot {channel.id}") if channel.receives_alone else nullcontext():
             self._began[channel.id] = self._monotonic()
             await supervise(channel, self._host, sleep=self._sleep, random=random.random)
 

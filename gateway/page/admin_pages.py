@@ -14,21 +14,15 @@ from aiohttp import web
 from channels.base import Place
 from gateway.commands.jobs import job_name, timetable
 from gateway.commands.session import purpose_name
-from gateway.page.memory_pages import done
-from gateway.page.site import Refused, Visit
+from gateway.page.site import Visit
 
 #: The most people, undelivered messages and days that are shown.
 _PEOPLE: Final = 200
 _DEAD: Final = 100
 _DAYS: Final = 30
-#: The channel of the operator who signed in at the machine. Nobody is let in there, or looked at by a number.
-_TERMINAL: Final = "console"
-#: The commands of the buttons beside a person.
-_ON_PEOPLE: Final = {"look": "/admin memory {who} list", "allow": "/allow {who}", "block": "/block {who}"}
 
 
 async def health(visit: Visit) -> web.StreamResponse:
-    """Shows the health of the bot, its channels, its databases and its agents."""
     report, roster = await visit.site.report(), visit.visitors.roster
     return visit.html(
         "admin.html",
@@ -44,31 +38,15 @@ async def health(visit: Visit) -> web.StreamResponse:
     )
 
 
-async def back_up(visit: Visit) -> web.StreamResponse:
-    """Makes a backup."""
-    return await done(visit, "/backup", back="/admin")
-
-
 async def jobs(visit: Visit) -> web.StreamResponse:
-    """Shows the night jobs of the open agent's database."""
     texts, store = visit.texts, visit.visitor.store
-    told = [] if store.nights is None else await timetable(texts, store.memory, store.nights)
+    tables = [] if store.nights is None else await timetable(texts, store.memory, store.nights)
     return visit.html(
-        "admin_jobs.html",
-        told=[(agent, [(run, job_name(texts, run.job)) for run in of]) for agent, of in told],
+        "admin_jobs.html", told=[(agent, [(run, job_name(texts, run.job)) for run in of]) for agent, of in tables]
     )
 
 
-async def run(visit: Visit) -> web.StreamResponse:
-    """Starts a job."""
-    job, agent = visit.form.get("job", ""), visit.form.get("agent", "")
-    if not job.isalpha() or agent not in visit.visitors.roster.agents:
-        raise Refused(400, "page.bad_form")
-    return await done(visit, f"/jobs run {job} {agent}", back="/admin/jobs")
-
-
 async def usage(visit: Visit) -> web.StreamResponse:
-    """Shows the use of models by the open agent, by day, by purpose and by model."""
     texts, stats, context = visit.texts, visit.visitor.store.memory.stats, visit.visitor.context
     days = await stats.by_day(context, days=_DAYS)
     used = [use for use in await stats.usage(context, days=_DAYS, everywhere=True) if use.input_tokens]
@@ -84,33 +62,23 @@ async def usage(visit: Visit) -> web.StreamResponse:
 
 
 async def dead(visit: Visit) -> web.StreamResponse:
-    """Lists the messages that could not be delivered on the admin's channel."""
     texts, channel = visit.texts, _channel(visit)
-    found = await visit.visitor.store.memory.mailbox.dead(channel, limit=_DEAD)
+    undelivered = await visit.visitor.store.memory.mailbox.dead(channel, limit=_DEAD)
     rows = [
         (row.id, Place.from_session_key(row.session_key).chat, texts.moment(row.created_at), row.error or row.state)
-        for row in found
+        for row in undelivered
     ]
     return visit.html("admin_dead.html", rows=rows, channel=visit.visitor.session.channel)
 
 
-async def settle(visit: Visit) -> web.StreamResponse:
-    """Sends a message again, drops it, or drops all."""
-    action, number = visit.form.get("action", ""), visit.form.get("id", "")
-    if action == "purge":
-        return await done(visit, "/dead purge", back="/admin/dead")
-    if action not in ("retry", "drop") or not number.isdecimal():
-        raise Refused(400, "page.bad_form")
-    return await done(visit, f"/dead {action} {number[:16]}", back="/admin/dead")
-
-
 async def people(visit: Visit) -> web.StreamResponse:
-    """Lists the people of the admin's channel, let in or shut out, with the way to a look at their memory."""
     visitor, texts = visit.visitor, visit.texts
-    listed = [] if _at_terminal(visit) else await visitor.store.memory.oversight.people(_channel(visit), limit=_PEOPLE)
+    listed = (
+        [] if visit.visitor.is_operator else await visitor.store.memory.oversight.people(_channel(visit), limit=_PEOPLE)
+    )
     grants = await visitor.store.memory.access.grants(visitor.session.channel)
     states = {grant.reference: grant.state for grant in grants if grant.subject == "person"}
-    shown = [
+    rows = [
         (
             person.user_id,
             person.name or person.user_id,
@@ -123,27 +91,11 @@ async def people(visit: Visit) -> web.StreamResponse:
     spoken = {person.user_id for person in listed}
     return visit.html(
         "admin_people.html",
-        shown=shown,
+        shown=rows,
         others=[grant for grant in grants if grant.reference not in spoken],
-        terminal=_at_terminal(visit),
+        terminal=visit.visitor.is_operator,
     )
-
-
-async def act(visit: Visit) -> web.StreamResponse:
-    """Lets a person in, shuts them out, makes a code that lets one in, or looks at their memories."""
-    action, who = visit.form.get("action", ""), visit.form.get("who", "").strip()
-    if _at_terminal(visit):
-        raise Refused(404, "page.nothing_here")
-    if action == "pair":
-        return await done(visit, "/pair", back="/admin/people")
-    if action not in _ON_PEOPLE or not who.removeprefix("-").isdecimal() or len(who) > 21:
-        raise Refused(400, "page.bad_form")
-    return await done(visit, _ON_PEOPLE[action].format(who=who), back="/admin/people")
 
 
 def _channel(visit: Visit) -> str:
     return Place(channel=visit.visitor.session.channel, chat="").session_key.partition(":")[0]
-
-
-def _at_terminal(visit: Visit) -> bool:
-    return visit.visitor.session.channel == _TERMINAL

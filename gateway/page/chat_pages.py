@@ -40,13 +40,11 @@ FIRST: Final = "main"
 
 
 async def chats(visit: Visit) -> web.StreamResponse:
-    """Shows the latest conversation."""
-    found = await _listed(visit)
-    return visit.to(f"/chat/{found[0][0] if found else FIRST}#end")
+    talks = await _listed(visit)
+    return visit.to(f"/chat/{talks[0][0] if talks else FIRST}#end")
 
 
 async def chat(visit: Visit) -> web.StreamResponse:
-    """Shows one conversation, and the list of all."""
     visitor, name = visit.visitor, visit.path["thread"]
     items = await _log(visit, visitor.place(_thread(name)))
     return visit.html(
@@ -63,13 +61,11 @@ async def chat(visit: Visit) -> web.StreamResponse:
 
 
 async def say(visit: Visit) -> web.StreamResponse:
-    """Says something in a conversation."""
     text = visit.form.get("text", "").strip()
     return await (_say(visit, text=text, attachments=visit.files) if text or visit.files else _back(visit))
 
 
 async def press(visit: Visit) -> web.StreamResponse:
-    """Presses a button under a message."""
     return await _say(visit, message_id=visit.form.get("key", ""), pressed=visit.form.get("data", "")[:64])
 
 
@@ -84,7 +80,6 @@ async def forget(visit: Visit) -> web.StreamResponse:
 
 
 async def stop(visit: Visit) -> web.StreamResponse:
-    """Stops the answer that is being made."""
     return await _say(visit, text="/stop")
 
 
@@ -96,13 +91,12 @@ async def _say(visit: Visit, **said: Any) -> web.Response:
 
 
 async def file(visit: Visit) -> web.StreamResponse:
-    """Sends a file that the bot has shown, to be saved."""
     place = visit.visitor.place(_thread(visit.path["thread"]))
-    found = visit.visitor.channel.file(place, visit.number(visit.path["row"], "page.file_gone"))
-    if found is None:
+    data = visit.visitor.channel.file(place, visit.number(visit.path["row"], "page.file_gone"))
+    if data is None:
         raise Refused(404, "page.file_gone")
-    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(found.name, safe='')}"}
-    return web.Response(body=found.data, headers=headers, content_type="application/octet-stream")
+    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(data.name, safe='')}"}
+    return web.Response(body=data.data, headers=headers, content_type="application/octet-stream")
 
 
 async def latest(visit: Visit) -> web.StreamResponse:
@@ -244,8 +238,8 @@ def _turn(item: PageItem) -> str:
 
 async def _listed(visit: Visit) -> list[tuple[str, Conversation]]:
     visitor, platform = visit.visitor, visit.visitor.channel.platform
-    found = await visitor.store.memory.browse.talks(visitor.context, platform=platform, limit=_LISTED)
-    places = [(Place.from_session_key(talk.session_key), talk) for talk in found]
+    talks = await visitor.store.memory.browse.talks(visitor.context, platform=platform, limit=_LISTED)
+    places = [(Place.from_session_key(talk.session_key), talk) for talk in talks]
     return [
         (place.thread or FIRST, one)
         for place, one in places

@@ -48,8 +48,6 @@ class BadForm(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """The fields and files of a form."""
-
     fields: dict[str, str]
     files: tuple[Attachment, ...] = ()
 

@@ -8,26 +8,15 @@ from aiohttp import web
 
 from gateway.commands import keys
 from gateway.commands.people import called
-from gateway.page.memory_pages import done, told
+from gateway.page.command_forms import SCOPES
+from gateway.page.memory_pages import told
 from gateway.page.site import Refused, Visit
 
 #: The most looks of admins that are shown.
 _LOOKS: Final = 30
-#: The permissions that a key may be made with.
-_SCOPES: Final = ("chat,read,write", "read", "read,write", "chat")
-#: The commands of the page's buttons.
-_COMMANDS: Final = {
-    "out": "/privacy out",
-    "in": "/privacy in",
-    "about_off": "/privacy about off",
-    "about_on": "/privacy about on",
-    "delete": "/privacy delete",
-    "export": "/memory export",
-}
 
 
 async def me(visit: Visit) -> web.StreamResponse:
-    """Shows the visitor's data, and who looked at it."""
     visitor, texts = visit.visitor, visit.texts
     memory, session = visitor.store.memory, visitor.session
     kept = await memory.privacy.kept(visitor.context, looks_shown=_LOOKS)
@@ -55,31 +44,11 @@ async def me(visit: Visit) -> web.StreamResponse:
         sessions=[(one.id, texts.moment(one.created_at), texts.moment(one.seen_at)) for one in sessions],
         keys=[(key.id, keys.told(texts, key)) for key in made],
         has_api=bool(visit.visitors.roster.api),
-        scopes=[(one, ", ".join(texts(f"keys.scope.{scope}") for scope in one.split(","))) for one in _SCOPES],
+        scopes=[(one, ", ".join(texts(f"keys.scope.{scope}") for scope in one.split(","))) for one in SCOPES],
     )
 
 
-async def act(visit: Visit) -> web.StreamResponse:
-    """Carries out a button of the page."""
-    command = _COMMANDS.get(visit.form.get("action", ""))
-    if command is None:
-        raise Refused(400, "page.bad_form")
-    return await done(visit, command, back="/me")
-
-
-async def act_on_keys(visit: Visit) -> web.StreamResponse:
-    """Makes a key for a program of the visitor, or revokes one. A new key is shown only in the answer."""
-    label, number = " ".join(visit.form.get("label", "").split()), visit.form.get("revoke", "")
-    scopes = visit.form.get("scopes", "")
-    if number.isdecimal():
-        return await done(visit, f"/keys revoke {number[:10]}", back="/me")
-    if not label or scopes not in _SCOPES:
-        raise Refused(400, "page.bad_form")
-    return await done(visit, f"/keys make {scopes} {label}", back="/me")
-
-
 async def choose_agent(visit: Visit) -> web.StreamResponse:
-    """Opens the page of another agent."""
     agent = visit.form.get("agent", "")
     if agent not in visit.visitors.agents:
         raise Refused(400, "page.bad_form")
@@ -96,13 +65,11 @@ async def sign_in(visit: Visit) -> web.StreamResponse:
 
 
 async def name(visit: Visit) -> web.StreamResponse:
-    """Returns the name of the person whom a code would sign in."""
-    found = await visit.visitors.named(_code(visit))
-    return web.Response(status=404) if found is None else web.Response(text=found)
+    called = await visit.visitors.named(_code(visit))
+    return web.Response(status=404) if called is None else web.Response(text=called)
 
 
 async def enter(visit: Visit) -> web.StreamResponse:
-    """Spends a code and signs its person in."""
     token = await visit.visitors.sign_in(_code(visit))
     if token is None:
         return visit.html("in.html", 403, wrong=True)
@@ -112,7 +79,6 @@ async def enter(visit: Visit) -> web.StreamResponse:
 
 
 async def out(visit: Visit) -> web.StreamResponse:
-    """Ends a session of the visitor: this one, another, or all."""
     session, which = visit.visitor.session, visit.form.get("which", "")
     visits = visit.visitors.visits
     if which == "all":
@@ -130,7 +96,6 @@ async def out(visit: Visit) -> web.StreamResponse:
 
 
 async def home(visit: Visit) -> web.StreamResponse:
-    """Leads to the first page."""
     return visit.to("/in" if visit.guest is None else "/chat")
 
 

@@ -7,7 +7,7 @@ change is a command of the visitor, with the answer of that command as its recei
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from difflib import SequenceMatcher
 from typing import Any, Final, Literal
@@ -15,8 +15,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from channels.base import Place, rows
-from channels.web import PageItem
+from channels.base import Place
 from gateway.actions.memory import kinds
 from gateway.config.loading import WEB_PREFIX
 from gateway.page.site import Refused, Visit
@@ -39,13 +38,6 @@ _PLACES: Final = 3
 #: States of memories that the list shows by themselves.
 _STATES: Final[tuple[Literal["pinned", "fading"], ...]] = ("pinned", "fading")
 _ID: Final = re.compile("m_[a-z0-9]{1,32}")
-#: The commands of a memory's buttons.
-_ACTIONS: Final = {
-    "pin": "/memory pin {id}",
-    "unpin": "/memory unpin {id}",
-    "confirm": "/memory confirm {id}",
-    "forget": "/forget {id}",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +52,6 @@ class ShownMemory:
 
 
 def told(visit: Visit, memory: Memory) -> ShownMemory:
-    """Returns a memory in the visitor's words."""
     texts, visitor = visit.texts, visit.visitor
     said = " ".join(phrases.tell(memory, visitor.context, language=texts.language).split())
     marks = [
@@ -82,22 +73,19 @@ def told(visit: Visit, memory: Memory) -> ShownMemory:
 
 
 async def listed(visit: Visit) -> web.StreamResponse:
-    """Lists memories: all of them, those found, or those of a day."""
     query, day = visit.query.get("q", "").strip()[:400], visit.query.get("on", "").strip()[:20]
     page = page_of(visit)
     state: Literal["", "pinned", "fading"] = next((one for one in _STATES if one == visit.query.get("show")), "")
     none: dict[str, Any] = {"pages": 1, "groups": [], "quotes": [], "why": "", "chips": [], "total": 0, "page": page}
-    found = await (_then(visit, day, page) if day else _found(visit, query, page, state))
-    return visit.html("memory.html", query=query, state=state, day=day, **(none | found))
+    hits = await (_then(visit, day, page) if day else _found(visit, query, page, state))
+    return visit.html("memory.html", query=query, state=state, day=day, **(none | hits))
 
 
 def page_of(visit: Visit) -> int:
-    """Returns the number of the page of a list that is asked for."""
     return int(visit.query["page"]) if re.fullmatch("[1-9][0-9]{0,4}", visit.query.get("page", "")) else 1
 
 
 def pages_of(total: int) -> int:
-    """Returns the number of pages of a list."""
     return max(1, -(-total // PAGE))
 
 
@@ -134,15 +122,15 @@ async def _searched(visit: Visit, filters: Filters) -> dict[str, Any]:
     visitor = visit.visitor
     hits = await visitor.store.memory.browse.search(visitor.context, filters.words, limit=_HITS, filters=filters)
     terms = query_terms(filters.words)
-    found = [hit.memory for hit in hits if hit.memory is not None]
-    said = [hit.passage.message for hit in hits if hit.passage is not None and shares(hit, terms) > 0]
+    memories = [hit.memory for hit in hits if hit.memory is not None]
+    messages = [hit.passage.message for hit in hits if hit.passage is not None and shares(hit, terms) > 0]
     language = visit.texts.language
     quotes = [
         (visit.texts.date(one.said_at), phrases.quote(one, visitor.context, one.text[:300], language=language))
-        for one in said
+        for one in messages
     ]
-    groups = [("", [told(visit, memory) for memory in found])] if found else []
-    return {"groups": groups, "quotes": quotes, "total": len(found) + len(said)}
+    groups = [("", [told(visit, memory) for memory in memories])] if memories else []
+    return {"groups": groups, "quotes": quotes, "total": len(memories) + len(messages)}
 
 
 def _grouped(visit: Visit, memories: tuple[Memory, ...] | list[Memory]) -> list[tuple[str, list[ShownMemory]]]:
@@ -166,7 +154,6 @@ async def _chips(visit: Visit, categories: set[str]) -> list[tuple[str, str]]:
 
 
 async def one(visit: Visit) -> web.StreamResponse:
-    """Shows one memory in full."""
     visitor, short_id = visit.visitor, visit.path["id"]
     if not _ID.fullmatch(short_id):
         raise Refused(404, "page.no_memory")
@@ -222,75 +209,3 @@ def _differing(versions: list[ShownMemory]) -> list[tuple[ShownMemory, list[tupl
         shown.append((version, words))
         before = version.said
     return shown[::-1]
-
-
-# Actions --------------------------------------------------------------------------------------------------------
-
-
-async def act(visit: Visit) -> web.StreamResponse:
-    """Carries out a button of a memory."""
-    short_id, action = visit.path["id"], visit.form.get("action", "")
-    if not _ID.fullmatch(short_id):
-        raise Refused(404, "page.no_memory")
-    value = " ".join(visit.form.get("value", "").split())[:2_000]
-    if action == "edit" and value:
-        return await done(visit, f"/memory edit {short_id} {value}", back=f"/memory/{short_id}")
-    if action not in _ACTIONS:
-        raise Refused(400, "page.bad_form")
-    back = "/memory" if action == "forget" else f"/memory/{short_id}"
-    return await done(visit, _ACTIONS[action].format(id=short_id), back=back)
-
-
-async def tell(visit: Visit) -> web.StreamResponse:
-    """Keeps the typed text as a memory."""
-    value = visit.form.get("value", "").strip()[:4_000]
-    return await done(visit, f"/remember {value}", back="/memory") if value else visit.to("/memory")
-
-
-async def forget(visit: Visit) -> web.StreamResponse:
-    """Asks whether to forget everything that a search finds."""
-    value = visit.form.get("value", "").strip()[:400]
-    return await done(visit, f"/forget {value}", back="/memory") if value else visit.to("/memory")
-
-
-async def press(visit: Visit) -> web.StreamResponse:
-    """Answers a question that a command has asked."""
-    pressed = {"message_id": visit.form.get("key", "")[:100], "pressed": visit.form.get("data", "")[:64]}
-    return await _said(visit, back=_safe(visit.form.get("back", "")), **pressed)
-
-
-async def done(visit: Visit, command: str, *, back: str) -> web.StreamResponse:
-    """Says a command for the visitor and shows its answer."""
-    return await _said(visit, back=back, text=command)
-
-
-def receipt(visit: Visit, items: list[PageItem], *, back: str) -> web.StreamResponse:
-    """Returns the way to the page with the answer to a command, or the file that it brought.
-
-    The page is fetched with a GET, so a browser that goes back sends no form again.
-    """
-    found = next((item.file for item in items if item.file is not None), None)
-    if found is not None:
-        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(found.name, safe='')}"}
-        return web.Response(body=found.data, headers=headers, content_type="application/octet-stream")
-    visit.visitors.keep(visit.visitor, items)
-    return visit.to(f"/receipt?back={back}")
-
-
-async def received(visit: Visit) -> web.StreamResponse:
-    """Shows the answer to a form's last command once: it may hold a key, or words that are forgotten next."""
-    back = _safe(visit.query.get("back", ""))
-    items = visit.visitors.kept(visit.visitor)
-    if items is None:
-        return visit.to(back)
-    return visit.html("receipt.html", items=[(item, rows(item.buttons)) for item in items], back=back)
-
-
-async def _said(visit: Visit, *, back: str, **said: Any) -> web.StreamResponse:
-    nonce = visit.form["nonce"].partition(".")[0]
-    inbound = visit.visitor.inbound(thread=FORMS, nonce=nonce, language=visit.texts.language)
-    return receipt(visit, await visit.visitors.answered(visit.visitor, replace(inbound, **said)), back=back)
-
-
-def _safe(back: str) -> str:
-    return back if re.fullmatch(r"/[a-z]+(/[a-z0-9_-]+)?", back) else "/memory"

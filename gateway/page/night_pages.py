@@ -8,7 +8,7 @@ from typing import Final
 from aiohttp import web
 
 from gateway.commands.jobs import figures, job_name
-from gateway.page.memory_pages import done, told
+from gateway.page.memory_pages import told
 from gateway.page.site import Refused, Visit
 from memory.errors import NotFound
 from memory.jobs.runner import What
@@ -23,7 +23,6 @@ _SIGNS: Final[dict[What, str]] = {
 
 
 async def nights(visit: Visit) -> web.StreamResponse:
-    """Lists the runs, newest first."""
     visitor, texts = visit.visitor, visit.texts
     runs: dict[int, list[OwnerResult]] = {}
     for item in await visitor.store.memory.jobs.mine(visitor.context, limit=_READ):
@@ -38,7 +37,6 @@ async def nights(visit: Visit) -> web.StreamResponse:
 
 
 async def night(visit: Visit) -> web.StreamResponse:
-    """Shows the changes of one run."""
     visitor, texts, number = visit.visitor, visit.texts, visit.number(visit.path["run"], "page.no_night")
     items = await visitor.store.memory.jobs.item(visitor.context, number)
     if not items:
@@ -58,9 +56,3 @@ async def night(visit: Visit) -> web.StreamResponse:
         ],
         undone={item.state for item in items} == {"undone"},
     )
-
-
-async def undo(visit: Visit) -> web.StreamResponse:
-    """Undoes a run."""
-    number = visit.number(visit.path["run"], "page.no_night")
-    return await done(visit, f"/memory undo {number}", back=f"/night/{number}")

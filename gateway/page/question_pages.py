@@ -18,7 +18,8 @@ from channels.base import Inbound, Place
 from channels.web import PageItem
 from gateway.actions.memory import FORGET
 from gateway.commands import forget, people, privacy, reminders
-from gateway.page.memory_pages import ShownMemory, receipt, told
+from gateway.page.command_forms import receipt
+from gateway.page.memory_pages import ShownMemory, told
 from gateway.page.site import Refused, Visit
 from gateway.page.visitors import FORMS
 from gateway.pipeline.questions import answering
@@ -44,8 +45,7 @@ class Matter:
 
 
 async def questions(visit: Visit) -> web.StreamResponse:
-    """Lists the questions that wait for the visitor."""
-    texts, memory, shown = visit.texts, visit.visitor.store.memory, []
+    texts, memory, rows = visit.texts, visit.visitor.store.memory, []
     for found, said in await _waiting(visit):
         known = await memory.identities.known(
             where_said(said, visit.visitors.roster.agent_for(said).spec), who_said(said)
@@ -53,7 +53,7 @@ async def questions(visit: Visit) -> web.StreamResponse:
         if known is None:
             continue
         question = found.question
-        shown.append(
+        rows.append(
             {
                 "id": question.id,
                 "purpose": question.purpose,
@@ -64,11 +64,10 @@ async def questions(visit: Visit) -> web.StreamResponse:
                 "about": await _ABOUT[question.purpose](visit, known, question),
             }
         )
-    return visit.html("questions.html", shown=shown)
+    return visit.html("questions.html", shown=rows)
 
 
 async def answer(visit: Visit) -> web.StreamResponse:
-    """Answers a question in its own chat."""
     number, choice = visit.form.get("id", ""), visit.form.get("choice", "")
     waiting = await _waiting(visit)
     found, said = next((one for one in waiting if str(one[0].question.id) == number), (None, None))
@@ -111,8 +110,8 @@ async def _waiting(visit: Visit) -> list[tuple[OpenQuestion, Inbound]]:
 async def _forgetting(visit: Visit, context: Context, question: Question) -> Matter:
     selection = Selection.from_json(question.payload)
     preview = await visit.visitor.store.memory.forgetting.preview_of(context, selection, limit=_SHOWN)
-    shown = tuple(told(visit, one) for one in preview.shown)
-    return Matter(memories=shown, lines=(*preview.quoted, *preview.reminders, _counted(visit, preview)))
+    memories = tuple(told(visit, one) for one in preview.shown)
+    return Matter(memories=memories, lines=(*preview.quoted, *preview.reminders, _counted(visit, preview)))
 
 
 def _counted(visit: Visit, found: ForgetPreview) -> str:

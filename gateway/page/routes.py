@@ -11,6 +11,7 @@ from gateway.ops.health import Report
 from gateway.page import (
     admin_pages,
     chat_pages,
+    command_forms,
     me_pages,
     memory_pages,
     night_pages,
@@ -18,6 +19,7 @@ from gateway.page import (
     why_pages,
     world_pages,
 )
+from gateway.page.command_forms import COMMAND_FORMS
 from gateway.page.site import Route, Site
 from gateway.page.visitors import Visitors
 from gateway.pipeline.store import Roster
@@ -40,33 +42,24 @@ ROUTES: Final = (
     Route(method="POST", pattern="/chat/{thread}/forget", handler=chat_pages.forget),
     Route(method="POST", pattern="/chat/{thread}/stop", handler=chat_pages.stop),
     Route(method="GET", pattern="/memory", handler=memory_pages.listed),
-    Route(method="POST", pattern="/memory", handler=memory_pages.tell),
-    Route(method="POST", pattern="/forget", handler=memory_pages.forget),
-    Route(method="POST", pattern="/answer", handler=memory_pages.press),
-    Route(method="GET", pattern="/receipt", handler=memory_pages.received),
+    Route(method="POST", pattern="/answer", handler=command_forms.press),
+    Route(method="GET", pattern="/receipt", handler=command_forms.received),
     Route(method="GET", pattern="/memory/{id}", handler=memory_pages.one),
-    Route(method="POST", pattern="/memory/{id}", handler=memory_pages.act),
     Route(method="GET", pattern="/why/{turn}", handler=why_pages.why),
     Route(method="GET", pattern="/timeline", handler=world_pages.timeline),
     Route(method="GET", pattern="/entities", handler=world_pages.entities),
     Route(method="GET", pattern="/entities/{id}", handler=world_pages.entity),
     Route(method="GET", pattern="/night", handler=night_pages.nights),
     Route(method="GET", pattern="/night/{run}", handler=night_pages.night),
-    Route(method="POST", pattern="/night/{run}", handler=night_pages.undo),
     Route(method="GET", pattern="/questions", handler=question_pages.questions),
     Route(method="POST", pattern="/questions", handler=question_pages.answer),
     Route(method="GET", pattern="/admin", handler=admin_pages.health, admin=True),
-    Route(method="POST", pattern="/admin", handler=admin_pages.back_up, admin=True),
     Route(method="GET", pattern="/admin/jobs", handler=admin_pages.jobs, admin=True),
-    Route(method="POST", pattern="/admin/jobs", handler=admin_pages.run, admin=True),
     Route(method="GET", pattern="/admin/usage", handler=admin_pages.usage, admin=True),
     Route(method="GET", pattern="/admin/dead", handler=admin_pages.dead, admin=True),
-    Route(method="POST", pattern="/admin/dead", handler=admin_pages.settle, admin=True),
     Route(method="GET", pattern="/admin/people", handler=admin_pages.people, admin=True),
-    Route(method="POST", pattern="/admin/people", handler=admin_pages.act, admin=True),
     Route(method="GET", pattern="/me", handler=me_pages.me),
-    Route(method="POST", pattern="/me", handler=me_pages.act),
-    Route(method="POST", pattern="/me/keys", handler=me_pages.act_on_keys),
+    *(Route(method="POST", pattern=form.path, handler=form.say, admin=form.admin) for form in COMMAND_FORMS),
 )
 
 

@@ -94,17 +94,14 @@ class Visit:
         return int(given)
 
     def text(self, template: str, **values: Any) -> str:
-        """Returns a template, filled."""
         return self.site.templates.get_template(template).render(
             t=self.texts, visitor=self.guest, agents=self.visitors.agents, visit=self, at=self.request.path, **values
         )
 
     def html(self, template: str, status: int = 200, **values: Any) -> web.Response:
-        """Returns a page."""
         return web.Response(status=status, text=self.text(template, **values), content_type="text/html")
 
     def to(self, place: str) -> web.Response:
-        """Returns the way to another page, after a form."""
         return web.Response(status=303, headers={"Location": place})
 
 
@@ -131,15 +128,15 @@ class Route:
         wanted, given = self.pattern.split("/"), path.split("/")
         if len(wanted) != len(given):
             return None
-        found = {}
+        parts = {}
         for want, part in zip(wanted, given, strict=True):
             if want.startswith("{"):
                 if not part or len(part) > 100:
                     return None
-                found[want[1:-1]] = part
+                parts[want[1:-1]] = part
             elif want != part:
                 return None
-        return found
+        return parts
 
 
 class Site:
@@ -165,22 +162,22 @@ class Site:
     @cached_property
     def templates(self) -> jinja2.Environment:
         """The templates, in which every value is escaped."""
-        found = jinja2.Environment(
+        made = jinja2.Environment(
             loader=jinja2.PackageLoader("gateway.page"),
             autoescape=True,
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        found.globals |= {"static": self._address}
-        found.filters |= {
+        made.globals |= {"static": self._address}
+        made.filters |= {
             "markdown": markdown.rendered,
             "plain": markdown.plain,
             "part": lambda one: quote(one, safe=""),
             "capital": lambda one: one[:1].upper() + one[1:],
             "grouped": lambda one: f"{one:,}".replace(",", "\u202f"),
         }
-        return found
+        return made
 
     def takes(self, path: str) -> bool:
         """Returns True: paths that no other door takes belong to the page."""
@@ -198,11 +195,9 @@ class Site:
         return await self._refusal(request, status, lambda own: in_words(own, status, error_id))
 
     def secured(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Returns the headers of an answer that is written piece by piece."""
         return {**_SECURITY, **headers}
 
     async def _told(self, request: web.BaseRequest, deed: Awaitable[_T]) -> _T | web.StreamResponse:
-        """Returns what a deed returns, or the page that says why it was not done."""
         try:
             return await deed
         except Refused as exc:
@@ -216,10 +211,10 @@ class Site:
             return await self._refusal(request, 503, lambda _own: why)
 
     async def _entered(self, request: web.BaseRequest) -> Admission | web.StreamResponse:
-        found = [(route, path) for route in self._routes if (path := route.match(request.path)) is not None]
+        fitting = [(route, path) for route in self._routes if (path := route.match(request.path)) is not None]
         method = "GET" if request.method == "HEAD" else request.method
-        route, path = next(((route, path) for route, path in found if route.method == method), (None, {}))
-        if route is None and found:
+        route, path = next(((route, path) for route, path in fitting if route.method == method), (None, {}))
+        if route is None and fitting:
             return await self.failed(request, 405, "")
         if route is None:
             raise Refused(404, "page.nothing_here")
@@ -277,7 +272,6 @@ class Site:
         return request.cookies.get(self._cookie_name(request))
 
     def set_cookie(self, request: web.BaseRequest, response: web.StreamResponse, token: str) -> None:
-        """Gives the browser a session's token."""
         response.set_cookie(
             self._cookie_name(request),
             token,
@@ -289,7 +283,6 @@ class Site:
         )
 
     def drop_cookie(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
-        """Makes the browser forget its session."""
         response.del_cookie(self._cookie_name(request), path="/", secure=self._is_secure(request), httponly=True)
 
     # Files of the page itself -----------------------------------------------------------------------------------
@@ -349,10 +342,10 @@ def _accepted(request: web.BaseRequest) -> str:
 def _static() -> dict[str, tuple[str, str, bytes]]:
     """Returns the page's own files by name: a part of their hash, their type and their bytes."""
     kinds = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
-    found = {}
+    files = {}
     for file in resources.files("gateway.page").joinpath("static").iterdir():
         kind = kinds.get(Path(file.name).suffix)
         if kind is not None:
             data = file.read_bytes()
-            found[file.name] = (hashlib.sha256(data).hexdigest()[:16], kind, data)
-    return found
+            files[file.name] = (hashlib.sha256(data).hexdigest()[:16], kind, data)
+    return files

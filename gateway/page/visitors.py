@@ -68,8 +68,12 @@ class Visitor:
         return self.admin_until is not None and self.now < self.admin_until
 
     @property
+    def is_operator(self) -> bool:
+        """True if the visitor signed in at the machine."""
+        return self.session.channel == _OPERATOR
+
+    @property
     def account(self) -> str:
-        """The visitor's user id on the page."""
         return account(self.session.channel, self.session.user_id)
 
     def place(self, thread: str | None) -> Place:
@@ -115,16 +119,8 @@ class Visitor:
 
 
 class Visitors:
-    """Recognises visitors, and speaks for them."""
-
     def __init__(
-        self,
-        *,
-        config: Config,
-        roster: Roster,
-        channels: Mapping[str, Channel],
-        router: Router,
-        now: Callable[[], int],
+        self, *, config: Config, roster: Roster, channels: Mapping[str, Channel], router: Router, now: Callable[[], int]
     ) -> None:
         self._config = config
         self.roster = roster
@@ -137,7 +133,6 @@ class Visitors:
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """The agents that have a page."""
         return self._config.page_agents
 
     @property
@@ -160,25 +155,25 @@ class Visitors:
         agent = session.agent if session.agent in self.agents else self.agents[0]
         channel = self._channels[f"{WEB_PREFIX}{agent}"]
         own = account(session.channel, session.user_id)
-        said = Inbound(
+        inbound = Inbound(
             channel=channel.id, platform=channel.platform, bot_id=channel.id, update_key="", chat=own,
             chat_kind="private", author_id=own, author_name="", message_id="", text="", sent_at=self._now(),
         )  # fmt: skip
-        if not await self._router.may_speak(said):
+        if not await self._router.may_speak(inbound):
             return None
-        store, name = self.roster.store_for(said), self.roster.name_for(said)
+        store, name = self.roster.store_for(inbound), self.roster.name_for(inbound)
         who = {"platform": session.platform, "user_id": session.user_id, "page": channel.platform, "page_id": own}
         called = await store.memory.visits.name(**who)
         if called is None:
             return None
-        said = replace(said, author_name=called)
+        inbound = replace(inbound, author_name=called)
         served = self.roster.agents[name]
-        where, speaker = where_said(said, served.spec), who_said(said)
+        where, speaker = where_said(inbound, served.spec), who_said(inbound)
         # Known since the sign-in, unless another agent serves the page now.
         context = await store.memory.identities.known(where, speaker) or await store.memory.identities.context(
             where, speaker
         )
-        lists = self._router.is_admin(replace(said, as_admin=True))
+        lists = self._router.is_admin(replace(inbound, as_admin=True))
         return Visitor(
             session=session, token=token, name=called, agent=agent, channel=channel, store=store, served=served,
             context=context, now=self._now(), admin_until=session.created_at + _ADMIN_MS if lists else None,
@@ -188,10 +183,10 @@ class Visitors:
 
     async def named(self, code: str) -> str | None:
         """Returns the name of the person whom a code would sign in, without spending it."""
-        found = await self._of_code(code)
-        if found is None:
+        account = await self._of_code(code)
+        if account is None:
             return None
-        _, platform, user_id = found
+        _, platform, user_id = account
         return await self.roster.stores[self.agents[0]].memory.visits.called(platform, user_id)
 
     async def sign_in(self, code: str) -> str | None:
@@ -221,8 +216,8 @@ class Visitors:
 
     def buttons_of(self, channel: str) -> Channel | None:
         """Returns a running channel whose messages have buttons; None for any other."""
-        found = self._all.get(channel)
-        return found if found is not None and found.capabilities.buttons else None
+        channel_there = self._all.get(channel)
+        return channel_there if channel_there is not None and channel_there.capabilities.buttons else None
 
     def address_of(self, place: Place, message_id: str | None) -> str | None:
         """Returns the address at which a platform shows a message; None if there is none."""
@@ -248,10 +243,10 @@ class Visitors:
                 await visitor.channel.say(inbound)
                 await self._router.settled(place)
                 held = {item.key: item for item in visitor.channel.held(place)}
-                shown = [item for item in tab.taken() if not (item.mine or item.growing)]
+                answers = [item for item in tab.taken() if not (item.mine or item.growing)]
             visitor.channel.drop(place)
         # A tab has the names of files alone.
-        return [held.get(item.key, item) for item in shown]
+        return [held.get(item.key, item) for item in answers]
 
     def keep(self, visitor: Visitor, items: list[PageItem]) -> None:
         """Keeps the answer to a form until the session shows it. A form sent twice does not remove it."""
@@ -261,7 +256,6 @@ class Visitors:
             del self._receipts[next(iter(self._receipts))]
 
     def kept(self, visitor: Visitor) -> list[PageItem] | None:
-        """Returns the answer kept for the session, and keeps it no longer."""
         return self._receipts.pop(visitor.session.id, None)
 
     async def answers(self, visitor: Visitor, place: Place, *, seconds: float) -> None:
@@ -273,7 +267,6 @@ class Visitors:
 
 
 def account(channel: str, user_id: str) -> str:
-    """Returns the user id on the page of an account of a channel."""
     return f"{channel}.{user_id}"
 
 

@@ -25,7 +25,6 @@ _PLACES: Final = (("recalled", "why.found"), ("known", "why.known"), ("unused", 
 
 
 async def why(visit: Visit) -> web.StreamResponse:
-    """Shows what entered one answer."""
     turn, visitor = visit.number(visit.path["turn"], "page.no_answer"), visit.visitor
     found = await visitor.store.memory.browse.why(visitor.context, turn_id=turn)
     if found is None:

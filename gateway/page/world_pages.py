@@ -40,8 +40,6 @@ _RINGS: Final = ((1, 0.0), (7, 0.36), (12, 0.68), (18, 1.0))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dot:
-    """A name in the picture."""
-
     id: int
     name: str
     type: str
@@ -100,7 +98,6 @@ def _back(number: str, *, to: str) -> list[str]:
 
 
 async def entities(visit: Visit) -> web.StreamResponse:
-    """Shows all names, as a picture and as a list."""
     visitor = visit.visitor
     known = await visitor.store.memory.browse.entities(visitor.context)
     dots = _placed(known[:_DRAWN])
@@ -110,17 +107,16 @@ async def entities(visit: Visit) -> web.StreamResponse:
 
 
 async def entity(visit: Visit) -> web.StreamResponse:
-    """Shows one name, with the memories that name it and the names beside it."""
     visitor, number = visit.visitor, visit.path["id"]
     known = await visitor.store.memory.browse.entities(visitor.context)
-    found = next((one for one in known if number in map(str, one.ids)), None)
-    if found is None:
+    named = next((one for one in known if number in map(str, one.ids)), None)
+    if named is None:
         raise Refused(404, "page.no_entity")
-    memories = await visitor.store.memory.browse.some(visitor.context, found.memory_ids[:_NAMED])
-    own = set(found.memory_ids)
-    beside = [(other, len(own & set(other.memory_ids))) for other in known if other is not found]
+    memories = await visitor.store.memory.browse.some(visitor.context, named.memory_ids[:_NAMED])
+    own = set(named.memory_ids)
+    beside = [(other, len(own & set(other.memory_ids))) for other in known if other is not named]
     near = sorted([pair for pair in beside if pair[1]], key=lambda pair: -pair[1])[:12]
-    return visit.html("entity.html", found=found, memories=[told(visit, each) for each in memories], near=near)
+    return visit.html("entity.html", found=named, memories=[told(visit, each) for each in memories], near=near)
 
 
 def _placed(known: list[Entity]) -> list[Dot]:

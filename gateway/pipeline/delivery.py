@@ -32,9 +32,8 @@ from gateway.wording.texts import Texts, written_in
 from languages import Language
 from memory.errors import meets_everybody
 from memory.loops import reason_of
-from memory.mailbox.mailbox import Mailbox
 from memory.mailbox.outbox import OutboxRow, Part
-from memory.store.share import OwnShare
+from memory.service import Service
 
 log = structlog.get_logger(__name__)
 
@@ -90,10 +89,9 @@ class Delivery:
 
     def __init__(
         self,
-        mailbox: Mailbox,
+        memory: Service,
         channels: Mapping[str, Channel],
         *,
-        share: OwnShare,
         language: Language,
         now: Callable[[], int],
         retry_seconds: float = 30.0,
@@ -102,8 +100,7 @@ class Delivery:
 
         `retry_seconds` is the wait after the store has failed.
         """
-        self._mailbox = mailbox
-        self._share = share
+        self._mailbox, self._share = memory.mailbox, memory.share
         self._channels = channels
         self._language = language
         self._now = now

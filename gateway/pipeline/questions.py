@@ -99,7 +99,7 @@ def goes_on(data: str | None) -> bool:
     return taken is not None and taken[1] == DO
 
 
-def is_alone(data: str) -> bool:
+def holds_the_question(data: str) -> bool:
     """Returns whether the message of a question's button holds only the question."""
     return data.startswith(_ANSWER) and data.endswith(_ALONE)
 

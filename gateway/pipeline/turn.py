@@ -36,7 +36,7 @@ from gateway.pipeline.request import Agent, Heard, Limits, TurnRequest, in_words
 from gateway.pipeline.toolbox import Toolbox
 from gateway.reading.attachments import own_words
 from gateway.wording import reminder_lines
-from gateway.wording.texts import Texts, spoken, told_by, written_in
+from gateway.wording.texts import Texts, spoken, spoken_by, told_by, written_in
 from languages import Language
 from memory.chat.compaction import Bounds
 from memory.chat.identities import Where, Who
@@ -51,7 +51,6 @@ from memory.service import Service
 from memory.store.attachments import Attached
 from memory.store.history import Message, Utterance
 from memory.store.usage import Spent
-from memory.text.language import last_language
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -179,7 +178,8 @@ class TurnRunner:
                 course.foreign = () if served.offline else await served.foreign()
                 course.shares = self._shares(served, turn, texts, course.foreign)
                 view = await self.tally.timed("look", self._view(served, turn, course.shares, texts))
-                texts = replace(texts, language=_language(turn, view, texts.language))
+                shown = _language(turn, view) or spoken_by(await self._memory.turns.said_last(turn.context))
+                texts = replace(texts, language=spoken(shown, texts.language))
                 course.listen(on_text)
                 outcome, view = await self.tally.timed(
                     "answer", self._answer(served, turn, view, heard, attached, texts, channel, course)
@@ -689,17 +689,15 @@ def _unread(served: Agent, beside: Sequence[Attached], texts: Texts) -> list[str
     return lines
 
 
-def _language(turn: Turn, view: TurnMaterial, default: Language) -> Language:
-    """Returns the person's own language, else the one they wrote last; `default` if they wrote none that shows.
+def _language(turn: Turn, view: TurnMaterial) -> str | None:
+    """Returns the person's own language, else the one they wrote last; None if they wrote none that shows.
 
     Right after a new conversation began, recalled messages of earlier ones show it.
     """
     recalled = {item.passage.message.id: item.passage.message for item in view.recall.items if item.passage is not None}
     said = [*(message for _, message in sorted(recalled.items())), *view.window, *turn.said]
     own = [message.text for message in said if message.author_id == turn.context.speaker.id]
-    if chosen := spoken(turn.context.speaker.language, ""):
-        return chosen
-    return spoken(last_language((text, told_by(text)) for text in reversed(own)), default)
+    return spoken(turn.context.speaker.language, "") or spoken_by(reversed(own))
 
 
 def spent_on(completions: Sequence[Completion]) -> Spent:

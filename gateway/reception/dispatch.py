@@ -27,7 +27,7 @@ from gateway.pipeline.policy import Policy, code_in
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.reception.waiting import Waiting
-from gateway.wording.texts import Texts, spoken, told_by, written_in
+from gateway.wording.texts import Texts, spoken, spoken_by, written_in
 from memory.chat.doubts import DOUBT
 from memory.context import Context
 from memory.errors import StorageError
@@ -317,10 +317,11 @@ class Dispatch:
 
     async def _texts(self, served: Agent, store: Store, context: Context, inbound: Inbound) -> Texts:
         """Returns the texts in the person's own language, else in that of their words, now or before, or app."""
-        language = context.speaker.language or told_by(inbound.text)
+        language = context.speaker.language
         if language is None:
-            earlier = await store.memory.turns.said_last(context)
-            language = next((code for code in map(told_by, earlier) if code is not None), None)
+            said = [inbound.text, *await store.memory.turns.said_last(context)]
+            # The language of the app counts after a reminder's, but tells Japanese from Chinese.
+            language = spoken_by(said) and spoken_by(said, inbound.language)
         if language is None and (last := await store.memory.reminders.last_shown(context)) is not None:
             language = last.language  # the words that asked for it are no part of the conversation
         return Texts(spoken(language, spoken(inbound.language, served.spec.language)), context.timezone)

@@ -218,16 +218,16 @@ class Router:
         Its row is committed, so after an error it is found by looking, a while later.
         """
         try:
-            if await self.hold(store, row.session_key):
+            if await self.hold(store, row.session_key) != "elsewhere":
                 self._queue_row(store, row)
         except Exception as exc:  # noqa: BLE001 - logged with its place, without people's words
             log.error("task.unqueued", session=row.session_key, error=reason_of(exc), kept="in the inbox")
             self._look_later(store, self._flow.retry_seconds)
 
-    async def hold(self, store: Store, key: str, heard: Heard | None = None) -> bool:
-        """Holds a session, and takes up the work left in it. Returns False if another process answers there.
+    async def hold(self, store: Store, key: str, heard: Heard | None = None) -> str:
+        """Holds a session, unless another process answers there, and takes up the work left in it.
 
-        A place that only this process can reach is asked for. Raises `StorageError`.
+        Returns the answer of `OwnShare.hold`. Asks for a place that only this process can reach. Raises `StorageError`.
         """
         channel = self._channels.get(Place.from_session_key(key).channel)
         # A message about which only this process knows something would lose that on the way to another.
@@ -242,7 +242,7 @@ class Router:
             await self.look(store, key)
         if held == "elsewhere" and asks:
             self._start(key, self._ask_for(store, key))
-        return held != "elsewhere"
+        return held
 
     async def took(self, store: Store, keys: Collection[str]) -> None:
         """Takes up the work that others have left in sessions, except messages. Raises `StorageError`.
@@ -461,14 +461,14 @@ class Router:
             return  # it was found by looking
         self._in_hand.add(own)
         try:
-            ours = store.memory.share.holds(key) or await self.hold(store, key, heard)
-            if ours and not store.memory.share.is_alone:
+            held = await self.hold(store, key, heard)
+            if held == "held":
                 # Messages that another process received before come first, though their signal comes later.
                 await self.look(store, key)
         except StorageError as exc:
             log.error("turn.unsaved", session=key, error=str(exc), kept="in the inbox")
-            ours = False
-        if not ours:
+            held = "elsewhere"
+        if held == "elsewhere":
             self._in_hand.discard(own)
             return
         waiting = self._waiting(heard, store)

@@ -31,10 +31,9 @@ def part_of(named: str) -> ListedPart | None:
 
 @cache
 def _parts() -> Mapping[str, ListedPart]:
-    """Returns every part under each of its names."""
-    found: dict[str, ListedPart] = {}
+    parts: dict[str, ListedPart] = {}
     for tier, kinds in TIERS.items():
-        found[f"tier{tier}"] = found[f"第{'一二三'[tier - 1]}层"] = ListedPart(name=f"tier{tier}", kinds=kinds)
+        parts[f"tier{tier}"] = parts[f"第{'一二三'[tier - 1]}层"] = ListedPart(name=f"tier{tier}", kinds=kinds)
     for language in CATALOGUE.values():
         for key, text in language.items():
             group, _, name = key.partition(".")
@@ -45,5 +44,5 @@ def _parts() -> Mapping[str, ListedPart]:
                 part = ListedPart(name=name, kinds=LISTED, category=name)
             else:
                 continue
-            found |= {name: part, text.casefold().replace(" ", ""): part}
-    return found
+            parts |= {name: part, text.casefold().replace(" ", ""): part}
+    return parts

@@ -23,7 +23,6 @@ _VALUE: Final = "{}"
 
 
 def wording(language: Language) -> dict[str, Any]:
-    """Returns the texts of a language."""
     data: dict[str, Any] = part(language, "texts")
     return data
 
@@ -67,9 +66,9 @@ def _shortened(key: str, value: str, *, language: Language) -> str:
         tail = _phrase(key, spoken)[1].strip()
         inner = value.removesuffix(tail).rstrip() if tail and value != tail else value
         closed = inner != value
-        found = _opening(key, spoken, own=spoken == language, closed=closed).match(value)
-        if found is not None and len(rest := (inner if closed else value)[found.end() :].lstrip()) > 0:
-            word = found.group().strip()
+        opening = _opening(key, spoken, own=spoken == language, closed=closed).match(value)
+        if opening is not None and len(rest := (inner if closed else value)[opening.end() :].lstrip()) > 0:
+            word = opening.group().strip()
             # "Like a Prayer" is a title.
             is_title = word.isalpha() and word.istitle() and any(one[0].isupper() for one in rest.split())
             if not is_title or word.casefold() in (_phrase(key, spoken)[0].strip(), *_listed(key, spoken)):

@@ -35,7 +35,6 @@ def when(texts: Texts, at: int, zone: str, now: int) -> str:
 
 
 def due(texts: Texts, reminder: Reminder, now: int) -> str:
-    """Returns when a reminder comes next and, if it repeats, how."""
     if reminder.next_at is None:
         return texts("remind.waiting")
     at = when(texts, reminder.next_at, reminder.zone, now)
@@ -51,22 +50,22 @@ def due(texts: Texts, reminder: Reminder, now: int) -> str:
 def rule(texts: Texts, written: str) -> str:
     """Returns in words how a reminder repeats; a rule without words of its own as it was written."""
     name, _, parts = written.partition(":")
-    told = dict(part.partition("=")[::2] for part in parts.split(";") if part) if name == "RRULE" else {}
-    unit = _UNITS.get(told.get("FREQ", ""))
-    if unit is None or not told.get("INTERVAL", "1").isdecimal():
+    parts_of = dict(part.partition("=")[::2] for part in parts.split(";") if part) if name == "RRULE" else {}
+    unit = _UNITS.get(parts_of.get("FREQ", ""))
+    if unit is None or not parts_of.get("INTERVAL", "1").isdecimal():
         return texts("remind.every.rule", rule=parts or written)
-    return _every(texts, unit, int(told.get("INTERVAL", "1")), told)
+    return _every(texts, unit, int(parts_of.get("INTERVAL", "1")), parts_of)
 
 
 def _every(texts: Texts, unit: str, interval: int, told: Mapping[str, str]) -> str:
     days = [day for day in told.get("BYDAY", "").split(",") if day in _DAYS]
     if unit == "week" and interval == 1 and set(days) == _WORKDAYS:
         return texts("remind.every.workday")
-    said = texts(f"remind.every.{unit}") if interval == 1 else texts(f"remind.every.{unit}s", n=interval)
+    every = texts(f"remind.every.{unit}") if interval == 1 else texts(f"remind.every.{unit}s", n=interval)
     if not days or unit != "week":
-        return said
+        return every
     names = [texts.weekday(_MONDAY + timedelta(days=_DAYS.index(day))) for day in days]
-    return texts("remind.every.on", every=said, days=texts("remind.every.and").join(names))
+    return texts("remind.every.on", every=every, days=texts("remind.every.and").join(names))
 
 
 def set_back(texts: Texts, reminder: Reminder, now: int, *, key: str = "remind.set") -> str:
@@ -80,21 +79,19 @@ def words(texts: Texts, reminder: Reminder) -> str:
 
 
 def shown(firing: Firing) -> str:
-    """Returns the message in which a reminder comes, in the language in which it was asked for."""
     texts, reminder = texts_of(firing.reminder), firing.reminder
     name = "" if firing.session.private else firing.whose.name
-    said = (
+    text = (
         texts("remind.fire.named", name=name, text=reminder.text) if name else texts("remind.fire", text=reminder.text)
     )
     if not firing.late:
-        return said
+        return text
     at, now = local(firing.at, reminder.zone), local(firing.now, reminder.zone)
     due_at = f"{at:%H:%M}" if at.date() == now.date() else when(texts, firing.at, reminder.zone, firing.now)
-    return f"{said}\n{texts('remind.late', when=due_at)}"
+    return f"{text}\n{texts('remind.late', when=due_at)}"
 
 
 def switched_off(task: Reminder) -> str:
-    """Returns the message that a task was switched off."""
     return texts_of(task)("remind.task.off", n=task.number, text=task.text)
 
 
@@ -106,7 +103,6 @@ def follow_up(due: FollowUp) -> tuple[str, str]:
 
 
 def shown_buttons(reminder: Reminder) -> tuple[Button, ...]:
-    """Returns the buttons under a reminder that has come: one ends it, the others bring it once more."""
     texts = texts_of(reminder)
     return (
         Button(label=texts("remind.button.done"), data=f"{PRESS}done:{reminder.id}"),
@@ -121,13 +117,11 @@ def shown_buttons(reminder: Reminder) -> tuple[Button, ...]:
 
 
 def cancel_button(texts: Texts, reminder: Reminder, *, numbered: bool = False) -> Button:
-    """Returns the button that cancels a reminder, in a list with its number."""
     label = texts("remind.button.cancel_one", n=reminder.number) if numbered else texts("remind.button.cancel")
     return Button(label=label, data=f"{PRESS}cancel:{reminder.id}")
 
 
 def texts_of(reminder: Reminder) -> Texts:
-    """Returns the texts in the language and the timezone of a reminder."""
     return Texts(spoken(reminder.language, "en"), reminder.zone)
 
 

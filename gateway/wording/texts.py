@@ -7,10 +7,11 @@ text of the part `texts` of their `texts.yaml`; a text that another language lac
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, lru_cache, partial
+from itertools import chain
 from typing import Any, Final, TypeAlias, get_args
 
 from babel.dates import format_date, format_skeleton
@@ -21,7 +22,7 @@ from gateway.wording.phrases import wording
 from languages import LANGUAGES, Language, part
 from memory.errors import Derived, MemoryFault, NotCurrent, NotFound, NotWished, NotYours, UnknownFilter, UnreadFilter
 from memory.filters import Name as FilterName
-from memory.text.language import language_of
+from memory.text.language import language_of, last_language
 from memory.text.times.clock import local_time
 
 _ENGLISH: Final[Mapping[str, str]] = wording("en")["texts"]
@@ -78,18 +79,28 @@ def spoken(own: str | None, default: Language) -> Language:
 
 
 def written_in(text: str, default: Language) -> Language:
-    """Returns the language `text` is written in; `default` if that is not clear."""
-    return spoken(language_of(own_words(text)), default)
+    """Returns the language `text` is written in; `default` if that is not clear.
+
+    Characters that Chinese and Japanese share are Japanese where that is the default.
+    """
+    return spoken(last_language([(text, language_of(own_words(text))), ("", default)]), default)
+
+
+def spoken_by(newest_first: Iterable[str], app: str | None = None) -> str | None:
+    """Returns the code of the language that a person's messages show, else that of their `app`."""
+    told = ((text, told_by(text)) for text in newest_first)
+    return last_language(chain(told, [("", spoken(app, "") or None)]))
 
 
 def told_by(text: str) -> str | None:
     """Returns the code of the language a message shows its author to speak; None if it shows none.
 
-    The words of commands are English for everybody: after a command only a sentence tells a language, or letters that
-    English does not have.
+    The words of commands are English for everybody: a command tells a language only by a sentence after it, or by
+    letters that English does not have.
     """
     if text.lstrip().startswith("/"):
-        text = _ID.sub("", text.partition(" ")[2])
+        name, _, rest = text.partition(" ")
+        text = _ID.sub("", rest if name.isascii() else f"{name[1:]} {rest}")
         if text.isascii() and len(text.split()) < _SENTENCE:
             return None
     return language_of(own_words(text))
@@ -97,7 +108,7 @@ def told_by(text: str) -> str | None:
 
 def heard_in(inbound: Inbound, default: Language) -> Language:
     """Returns the language a message is written in, else that of its author's app, else `default`."""
-    return spoken(told_by(inbound.text), spoken(inbound.language, default))
+    return spoken(spoken_by([inbound.text], inbound.language), default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +168,6 @@ class Texts:
         return self("day.on", date=self.date(moment))
 
     def weekday(self, day: _Day) -> str:
-        """Returns the name of a day's weekday."""
         return format_date(day, "EEEE", locale=self.language)
 
     def day_to_come(self, day: _Day, today: _Day) -> str:

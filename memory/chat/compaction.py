@@ -333,7 +333,6 @@ def _kept_from(messages: Sequence[Message], bounds: Bounds, *, asked: bool) -> i
 
 
 def _within_a_quarter(messages: Sequence[Message], size: WindowSize) -> int:
-    """Returns the number of the last spoken messages that fit into a quarter of the window."""
     tokens, left, spoken = int(size.tokens * _RAW), int(size.messages * _RAW), 0
     for message, cost in zip(reversed(messages), reversed(costs(messages, size)), strict=True):
         tokens, left = tokens - cost, left - 1

@@ -301,7 +301,6 @@ class Edits:
 
     @property
     def keys(self) -> Keyring:
-        """The person's keys for programs."""
         return Keyring(self._tx, self._context, now=self._now)
 
     def ask(self, purpose: str, payload: Mapping[str, object], *, choices: Sequence[str], preset: str) -> Question:
@@ -321,7 +320,6 @@ class Edits:
         return outbox.revive(self._tx, self._now, channel, outbox_id)
 
     def drop_dead(self, channel: str, outbox_id: int) -> bool:
-        """Deletes one undelivered message of a channel. Returns False if there is none."""
         return outbox.drop_dead(self._tx, channel, outbox_id)
 
     def settle(self, question: Question, answer: str | None) -> bool:

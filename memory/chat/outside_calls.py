@@ -56,7 +56,6 @@ class OutsideCalls:
         return None
 
     async def end(self, turn: Turn, n: int, i: int, tool: str, result: str) -> None:
-        """Keeps the result of a call."""
         await self._database.write(lambda tx: history.keep_effect(tx, turn.id, n, i, tool, result, now=self._now()))
 
     @in_write
@@ -65,7 +64,6 @@ class OutsideCalls:
         return questions.settle(tx, question.id, answer, inbox_id=inbox_id)
 
     async def is_agreed(self, inbox_ids: Sequence[int]) -> bool:
-        """Returns whether one of these inbox rows gave its yes to a call."""
         return await self._database.read(lambda reader: questions.settled_by(reader, CALL, inbox_ids)) is not None
 
     @in_read

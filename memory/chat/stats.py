@@ -199,7 +199,6 @@ class Stats:
 
     @in_read
     def used_until(self, reader: Reader) -> int:
-        """Returns the moment up to which the use of models is known."""
         return _last_booked(reader)
 
     @in_read

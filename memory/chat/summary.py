@@ -126,7 +126,6 @@ def _item(value: Any) -> str:
 
 
 def _sections(text: str) -> dict[str, list[str]]:
-    """Returns the items of a summary, by section."""
     found: dict[str, list[str]] = {name: [] for name in SECTIONS}
     names = {heading: name for name, heading in SECTIONS.items()}
     name = "facts"

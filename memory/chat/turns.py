@@ -201,11 +201,9 @@ class Turns:
         return retry.again(tx, context.session, anew(tx, context).scope, inbox_id, failed=failed, now=self._now())
 
     async def said_last(self, context: Context) -> list[str]:
-        """Returns the speaker's last words in the window of this session, the newest first."""
+        """Returns the speaker's last words in this session, the newest first; also those before the window."""
         session, authors = context.session, (context.speaker.id, *context.scope.selves)
-        said = await self._database.read(
-            lambda reader: history.after(reader, session.id, session.window_after, limit=_LAST)
-        )
+        said = await self._database.read(lambda reader: history.after(reader, session.id, 0, limit=_LAST))
         return [message.text for message in reversed(said) if message.author_id in authors]
 
     @in_read
@@ -285,7 +283,6 @@ class Turns:
         )
 
     async def _ending(self, turn: Turn) -> set[int]:
-        """Returns the messages, by id, that seem to say that something is over."""
         return {one.id for one in turn.said if one.learn and await guessed(one.text, self._search) == "end"}
 
     def _understood(self, reader: Reader, turn: Turn, scope: Scope, ending: Set[int]) -> Revision:
@@ -343,36 +340,13 @@ class Turns:
         session = turn.context.session
 
         def act(tx: Transaction) -> Afterwards:
-            now = self._now()
-            erased = history.end_turn(tx, turn.id, error=outcome.error, now=now)
-            if erased is None:
-                raise Withdrawn(_ENDED)
-            if outcome.utterances:
-                # The answer to a message that was deleted during its turn is not found again.
-                findable = not erased and all(message.recall for message in turn.said)
-                utterances = [replace(one, recall=one.recall and findable) for one in outcome.utterances]
-                history.record(tx, session, turn.id, utterances, owner_id=turn.context.scope.writes_to, now=now)
-            if outcome.learned is not None:
-                self._learn(tx, turn, outcome.learned)
+            self._answer(tx, turn, outcome)
             if view is not None:
-                looked = view if outcome.recall is None else replace(view, recall=outcome.recall)
-                window.keep(tx, looked, turn_id=turn.id, session_id=session.id, now=now)
-            if outcome.spent is not None:
-                self._book(tx, turn, outcome.spent)
-            if outcome.error is not None:
-                questions.withdraw(tx, turn.id)
-            answer = Outgoing(
-                session_key=session.key,
-                pieces=outcome.pieces,
-                kind="message" if outcome.error is None else "notice",
-                turn_id=turn.id,
-                inbox_id=turn.inbox_ids[0],
-                reply_to=outcome.reply_to,
-            )
-            self._mailbox.post(tx, answer)
-            if view is not None and any(one.data for beside in view.attached.values() for one in beside):
-                attachments.fade(tx, session.id, session.window_after, keep_pictures=outcome.pictures)
-            inbox.end(tx, turn.inbox_ids, error=outcome.error, now=now)
+                seen = view if outcome.recall is None else replace(view, recall=outcome.recall)
+                window.keep(tx, seen, turn_id=turn.id, session_id=session.id, now=self._now())
+                if any(file.data for files in view.attached.values() for file in files):
+                    attachments.fade(tx, session.id, session.window_after, keep_pictures=outcome.pictures)
+            inbox.end(tx, turn.inbox_ids, error=outcome.error, now=self._now())
             if ending is not None:
                 ending(tx)
             return extractions.afterwards(tx, session.id)
@@ -386,6 +360,35 @@ class Turns:
         if taught:
             self._changed(turn.context.scope)
         return after
+
+    def _answer(self, tx: Transaction, turn: Turn, outcome: Outcome) -> None:
+        """Ends a turn with its answer in history and outbox, what it taught, and its cost. Raises `Withdrawn`."""
+        session, now = turn.context.session, self._now()
+        erased = history.end_turn(tx, turn.id, error=outcome.error, now=now)
+        if erased is None:
+            raise Withdrawn(_ENDED)
+        if outcome.utterances:
+            # The answer to a message that was deleted during its turn is not found again.
+            findable = not erased and all(message.recall for message in turn.said)
+            utterances = [replace(each, recall=each.recall and findable) for each in outcome.utterances]
+            history.record(tx, session, turn.id, utterances, owner_id=turn.context.scope.writes_to, now=now)
+        if outcome.learned is not None:
+            self._learn(tx, turn, outcome.learned)
+        if outcome.spent is not None:
+            self._book(tx, turn, outcome.spent)
+        if outcome.error is not None:
+            questions.withdraw(tx, turn.id)
+        self._mailbox.post(
+            tx,
+            Outgoing(
+                session_key=session.key,
+                pieces=outcome.pieces,
+                kind="message" if outcome.error is None else "notice",
+                turn_id=turn.id,
+                inbox_id=turn.inbox_ids[0],
+                reply_to=outcome.reply_to,
+            ),
+        )
 
     async def record(
         self, where: Where, who: Who | None, utterances: Sequence[Utterance], *, inbox_ids: Sequence[int] = ()

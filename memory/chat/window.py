@@ -97,23 +97,20 @@ def take(
     messages, with_files = history.window(reader, session, limit=size.messages * 2)
     window = _fit(messages, size, keep=said[0].id)
     trimmed = bool(window) and len(window) < len(messages) and not size.compacted
-    trimmed_to = window[0].id - 1 if trimmed else None
-    attached = attachments.of_messages(reader, [message.id for message in window if message.id in with_files])
-    members = {} if session.private else chats.members(reader, session.id)
-    question = questions.open_to(reader, session_id=session.id, asker_id=context.speaker.id, now=now)
+    material = TurnMaterial(
+        window=tuple(window),
+        recall=Recall(snapshot=Snapshot()),
+        trimmed_to=window[0].id - 1 if trimmed else None,
+        attached=attachments.of_messages(reader, [message.id for message in window if message.id in with_files]),
+        members={} if session.private else chats.members(reader, session.id),
+        question=questions.open_to(reader, session_id=session.id, asker_id=context.speaker.id, now=now),
+    )
     if budget is None:
-        return TurnMaterial(
-            window=tuple(window),
-            recall=Recall(snapshot=Snapshot()),
-            trimmed_to=trimmed_to,
-            attached=attached,
-            members=members,
-            question=question,
-        )
+        return material
     wanted = context.speaker.manner if session.private else session.manner
     budget = replace(budget, manner=budget.manner and wanted)
     snapshot, taken = _snapshot(reader, context, budget, now=now, count_tokens=count_tokens)
-    found = recall(
+    recalled = recall(
         reader,
         [hit for hit in hits if hit.memory is None or budget.takes(hit.memory)],
         "\n".join(message.text for message in said),
@@ -123,16 +120,14 @@ def take(
         count_tokens=count_tokens,
         assistant=session.agent,
     )
-    found = replace(found, items=(*found.items, *_said_lately(reader, context, said, found, limit=size.lately)))
-    return TurnMaterial(
-        window=tuple(window),
-        recall=found,
+    recalled = replace(
+        recalled, items=(*recalled.items, *_said_lately(reader, context, said, recalled, limit=size.lately))
+    )
+    return replace(
+        material,
+        recall=recalled,
         snapshot_taken_at=now if taken else None,
-        trimmed_to=trimmed_to,
-        attached=attached,
-        again=_spoken_of(reader, session.id, said, found, window, attached),
-        members=members,
-        question=question,
+        again=_spoken_of(reader, session.id, said, recalled, window, material.attached),
     )
 
 
@@ -181,8 +176,8 @@ def keep(tx: Transaction, view: TurnMaterial, *, turn_id: int, session_id: int, 
         chats.keep_snapshot(tx, session_id, snapshot.ids, now=view.snapshot_taken_at)
     if view.trimmed_to is not None:
         chats.trim_window(tx, session_id, after=view.trimmed_to)
-    found = {item.memory.id for item in view.recall.items if item.memory is not None}
-    standing = [m for m in (*snapshot.profile, *snapshot.known, *snapshot.newer) if m.id not in found]
+    ids = {item.memory.id for item in view.recall.items if item.memory is not None}
+    standing = [m for m in (*snapshot.profile, *snapshot.known, *snapshot.newer) if m.id not in ids]
     entries = [_entry(item) for item in view.recall.items]
     entries += [
         RecalledEntry(item="memory", item_id=memory.id, placed="known", score=None, parts={}) for memory in standing

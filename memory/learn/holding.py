@@ -17,7 +17,7 @@ from memory.learn.same import says_as_much
 from memory.scope import Scope
 from memory.store import memories, people
 from memory.store.database import Reader, Transaction
-from memory.store.memories import Draft, Memory, Subject, Telling
+from memory.store.memories import Draft, Memory, Subject, MemoryTelling
 from memory.text.likeness import surface
 
 #: The confidence of a value that was said plainly and yet may be a slip: it reads as unsure.
@@ -105,13 +105,13 @@ def part(tx: Transaction, row: Memory, *, at: int, now: int, new_id: Callable[[]
         memories.move_sources(tx, row.id, memory_id, [each.message_id for each in loose])
 
 
-def _plain(row: Memory, tellings: Sequence[Telling]) -> list[Telling]:
+def _plain(row: Memory, tellings: Sequence[MemoryTelling]) -> list[MemoryTelling]:
     """Returns a row's plain tellings, with one at the time that the person confirmed it or had it kept."""
     if row.unsure and row.confidence != DOUBTED:
         return []
     plain = [each for each in tellings if not each.unsure]
     if not tellings or row.confirmed or row.origin == "told":
-        plain.append(Telling(at=row.learned_at, message_id=0, unsure=False))
+        plain.append(MemoryTelling(at=row.learned_at, message_id=0, unsure=False))
     return plain
 
 
@@ -208,7 +208,7 @@ def _free(
     tx: Transaction,
     rows: Sequence[Memory],
     line: Sequence[_Told],
-    tellings: dict[int, list[Telling]],
+    tellings: dict[int, list[MemoryTelling]],
     *,
     now: int,
     new_id: Callable[[], str],
@@ -235,7 +235,7 @@ def _free(
     return changed
 
 
-def _is_loose(meant: Telling, line: Sequence[_Told], told: Sequence[_Told]) -> bool:
+def _is_loose(meant: MemoryTelling, line: Sequence[_Told], told: Sequence[_Told]) -> bool:
     """Returns whether a value neither was told plainly afterwards nor held when it may have been meant."""
     held = next((each for each in reversed(line) if each.at <= meant.at), None)
     over = held is not None and held.row.superseded_by is None and (held.row.valid_until or meant.at + 1) <= meant.at
@@ -247,7 +247,7 @@ def _standing(
     rows: Sequence[Memory],
     row: Memory,
     sure: set[int],
-    loose: Sequence[Telling],
+    loose: Sequence[MemoryTelling],
     *,
     now: int,
     new_id: Callable[[], str],

@@ -197,7 +197,6 @@ def unanswered(reader: Reader, session_key: str | None = None) -> list[InboxRow]
 
 
 def waiting(reader: Reader, session_key: str) -> list[InboxRow]:
-    """Returns the session's messages whose turn has not begun."""
     rows = reader.all(f"{_ROW} where {OPEN} and state = 'pending' and session_key = ? order by id", (session_key,))
     return [_row_of(row) for row in rows]
 

@@ -204,7 +204,6 @@ class Mailbox:
 
     @in_write
     def dismiss(self, tx: Transaction, inbox_id: int) -> None:
-        """Ends an inbox row that needs no answer."""
         inbox.end(tx, [inbox_id], error=None, now=self._now())
 
     @in_write
@@ -234,13 +233,11 @@ class Mailbox:
 
     @_in_lane
     def sent(self, tx: Transaction, row: OutboxRow, platform_ref: str) -> OutboxRow | None:
-        """Records that a row was shown, and takes the session's next row."""
         goes_on = outbox.sent(tx, self._now(), row.id, platform_ref)
         return outbox.take(tx, self._now(), row.session_key) if goes_on else None
 
     @_in_lane
     def was_sent(self, tx: Transaction, row: OutboxRow, platform_ref: str) -> None:
-        """Records that a row was shown."""
         outbox.sent(tx, self._now(), row.id, platform_ref)
 
     @_in_lane

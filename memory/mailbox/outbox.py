@@ -94,7 +94,6 @@ class OutboxRow:
 
     @property
     def may_be_shown(self) -> bool:
-        """True if an earlier attempt to send this row may have shown it."""
         return self.error == "unknown"
 
 
@@ -230,12 +229,10 @@ def unsent_in(reader: Reader, session_ids: Sequence[int]) -> list[Row]:
 
 
 def drop(tx: Transaction, outbox_ids: Sequence[int]) -> None:
-    """Deletes outbox rows."""
     tx.run("delete from outbox where id in (select value from json_each(?))", (outbox_ids,))
 
 
 def drop_of_turns(tx: Transaction, turn_ids: Sequence[int]) -> None:
-    """Deletes the rows that these turns have yet to show, and empties those that they have shown."""
     these = (turn_ids,)
     tx.run("delete from outbox where state <> 'sent' and turn_id in (select value from json_each(?))", these)
     tx.run(f"update outbox set {_EMPTY} where turn_id in (select value from json_each(?)) and {_HOLDING}", these)
@@ -270,7 +267,6 @@ def put_back(tx: Transaction, row: Row) -> None:
 
 
 def mark_dead(tx: Transaction, outbox_id: int, error: str) -> None:
-    """Marks an outbox row dead and empties it."""
     tx.run(f"update outbox set state = 'dead', error = ?, {_EMPTY} where id = ?", (error, outbox_id))
 
 

@@ -4,39 +4,26 @@ Channels also keep their state here across restarts: positions and fingerprints 
 each under its own id.
 
 Invariants: A person or group is identified by its exact platform id on one configured channel. A pairing code lets one
-person in, once, before it expires. It becomes invalid after too many wrong codes from anybody. The code itself is not
-stored. A person who guesses is locked out before guessing can succeed. A code never lets a blocked person in. Times
-are milliseconds UTC.
+person in, once, and never a blocked one. Times are milliseconds UTC.
 """
 
 from __future__ import annotations
 
-import hmac
-import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from memory.context import reads, writes, writes_at
+from memory.people.codes import PAIRING, Wrong
 from memory.store.database import Database, Reader, Row, Transaction
 
 State: TypeAlias = Literal["allowed", "blocked"]
 Subject: TypeAlias = Literal["person", "group"]
-#: The result of giving a code. "expired" is a right code that came too late. "no_tries_left" is also the result of the
-#: last wrong code.
-Taken: TypeAlias = Literal["allowed", "wrong", "expired", "no_tries_left"]
+#: The result of giving a code. "expired" is a right code that came too late.
+Taken: TypeAlias = Literal["allowed", "expired"] | Wrong
 
-#: The lifetime of a pairing code.
-LIFETIME_MS: Final = 10 * 60 * 1000
 #: The number of codes that may be open at a time on one channel: every open code makes guessing easier.
 PENDING: Final = 3
-#: A person may give `TRIES` wrong codes. After that their codes are ignored until `LOCKED_MS` after the last one: by
-#: then the code they guessed at has expired.
-TRIES: Final = 3
-LOCKED_MS: Final = 60 * 60 * 1000
-#: The number of wrong codes, from all people together on a channel, that ends an open code. 100 guesses of 10^11 hit
-#: nothing, and spoiling codes on purpose takes dozens of accounts.
-GUESSES: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,51 +104,33 @@ def take_over(tx: Transaction, rows: Iterable[Row]) -> None:
         tx.run(f"insert into access values (?, ?, ?, ?, ?, ?){_INSTEAD}", tuple(row))
 
 
-def drop_pairings(tx: Transaction) -> None:
-    """Ends all pairing codes."""
-    tx.run("delete from pairings")
-
-
 def open_pairing(tx: Transaction, now: int, channel: str, code: str) -> Pairing:
-    """Opens `code` to let one person in for `LIFETIME_MS`, unless `PENDING` other codes are open.
+    """Opens `code` to let one person in, unless `PENDING` other codes are open.
 
     In that case the new code is refused instead of replacing the oldest: the admin who asks is told and can wait, while
     a person holding a code that had silently died could not know why.
     """
-    tx.run("delete from pairings where expires_at <= ?", (now,))
+    PAIRING.end_expired(tx, now=now)
     row = tx.one("select count(*) as pending, min(expires_at) as first from pairings where channel = ?", (channel,))
     assert row is not None
     if row["pending"] >= PENDING:
         return Pairing(opened=False, until=row["first"])
-    salt = secrets.token_bytes(16)
-    tx.run(
-        "insert into pairings (channel, salt, hash, created_at, expires_at) values (?, ?, ?, ?, ?)",
-        (channel, salt, _hash(salt, code), now, now + LIFETIME_MS),
-    )
-    return Pairing(opened=True, until=now + LIFETIME_MS)
+    return Pairing(opened=True, until=PAIRING.open(tx, code, now=now, channel=channel))
 
 
 def take_pairing(tx: Transaction, now: int, channel: str, user_id: str, code: str) -> Taken:
-    """Lets a person in by a code, which must have exactly the form it was opened with; a code that fits is used up.
-
-    Compares all codes of the channel, each in constant time, so that the time taken reveals nothing about them.
-    """
-    tx.run("delete from pairing_tries where expires_at <= ?", (now,))
-    tried = tx.one("select count from pairing_tries where channel = ? and user_id = ?", (channel, user_id))
-    if tried is not None and tried["count"] >= TRIES:
+    """Lets a person in by a code; one that fits is used up."""
+    if PAIRING.is_locked(tx, (channel, user_id), now=now):
         return "no_tries_left"
     if state(tx, channel, "person", user_id) == "blocked":
         return "wrong"
-    fits = None
-    for row in tx.all("select id, salt, hash, expires_at from pairings where channel = ?", (channel,)):
-        if hmac.compare_digest(_hash(row["salt"], code), row["hash"]):
-            fits = row
-    tx.run("delete from pairings where expires_at <= ?", (now,))
+    fits = PAIRING.fitting(tx, code, channel)
+    PAIRING.end_expired(tx, now=now)
     if fits is None:
-        return _wrong(tx, channel, user_id, now=now)
+        return PAIRING.note_wrong(tx, (channel, user_id), channel, now=now)
     if fits["expires_at"] <= now:
         return "expired"
-    tx.run("delete from pairings where id = ?", (fits["id"],))
+    PAIRING.end(tx, fits)
     allow(tx, now, channel, "person", user_id, by="code")
     return "allowed"
 
@@ -177,24 +146,6 @@ def _decide(
         (channel, subject, reference, decided, by, now),
     )
     return True
-
-
-def _wrong(tx: Transaction, channel: str, user_id: str, *, now: int) -> Taken:
-    tx.run("update pairings set tries = tries + 1 where channel = ?", (channel,))
-    tx.run("delete from pairings where tries >= ?", (GUESSES,))
-    row = tx.one(
-        "insert into pairing_tries (channel, user_id, count, expires_at) values (?, ?, 1, ?)"
-        " on conflict (channel, user_id) do update set count = pairing_tries.count + 1,"
-        " expires_at = excluded.expires_at returning count",
-        (channel, user_id, now + LOCKED_MS),
-    )
-    assert row is not None
-    return "no_tries_left" if row["count"] >= TRIES else "wrong"
-
-
-def _hash(salt: bytes, code: str) -> bytes:
-    # A slow hash would add nothing: a person who can read this file during a code's ten minutes can read everything.
-    return hmac.digest(salt, code.encode(), "sha256")
 
 
 #: A decision replaces an earlier one about the same person or group.

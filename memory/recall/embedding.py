@@ -186,7 +186,7 @@ class Embedding:
 
     async def idle(self) -> None:
         """Waits until no document is left to be embedded, or the embedder has failed to open."""
-        while not (self._on_duty or self._database.share.is_alone):
+        while self._opened.is_set() and not self._on_duty:  # another process does the work
             if not await self._database.read(vectors.count_waiting):
                 return
             await self._sleep(_LOOKS)
@@ -277,13 +277,13 @@ class Embedding:
             self._trouble = str(exc)
             return
         self._opened.set()
-        async with self._database.share.only_here("embedding"):
+        async with self._loops.by_one(_LOOP):
             self._on_duty = True
             await self._work_off()
 
     async def _work_off(self) -> None:
         """Embeds waiting documents, whenever there are any. Never ends."""
-        reported, alone = 0, self._database.share.is_alone
+        reported = 0
         while True:
             # Cleared before the queue is read: documents that come later set it again.
             self._awake.clear()
@@ -294,7 +294,7 @@ class Embedding:
                     self._idle.set()
                 with suppress(TimeoutError):
                     # Documents that other processes have queued wake nobody here.
-                    seconds = None if alone and not self._loops.put_off(_LOOP) else _LOOKS
+                    seconds = _LOOKS if self._loops.is_shared or self._loops.put_off(_LOOP) else None
                     await asyncio.wait_for(self._awake.wait(), seconds)
 
     async def _patiently(self, act: Callable[[], Awaitable[T]]) -> T:

@@ -58,7 +58,6 @@ def of_inbox(reader: Reader, inbox_id: int) -> tuple[Attached, ...]:
 
 
 def join(tx: Transaction, inbox_id: int, message_id: int) -> None:
-    """Ties the attachments of an inbox row to the message it has become in history."""
     tx.run("update attachments set message_id = ? where inbox_id = ?", (message_id, inbox_id))
 
 
@@ -66,13 +65,14 @@ def of_messages(reader: Reader, message_ids: Sequence[int]) -> dict[int, tuple[A
     """Returns the attachments of each of these messages, in order."""
     if not message_ids:
         return {}
-    found: dict[int, list[Attached]] = defaultdict(list)
-    marks = ", ".join("?" for _ in message_ids)
+    files: dict[int, list[Attached]] = defaultdict(list)
     for row in reader.all(
-        f"select message_id, {_ATTACHED} from attachments where message_id in ({marks}) order by id", tuple(message_ids)
+        f"select message_id, {_ATTACHED} from attachments where message_id in (select value from json_each(?))"
+        " order by id",
+        (message_ids,),
     ):
-        found[row["message_id"]].append(_attached(row))
-    return {message_id: tuple(attached) for message_id, attached in found.items()}
+        files[row["message_id"]].append(_attached(row))
+    return {message_id: tuple(attached) for message_id, attached in files.items()}
 
 
 def last_pictured(reader: Reader, session_id: int, before: int) -> list[int]:
@@ -108,12 +108,10 @@ def drop(tx: Transaction, inbox_ids: Sequence[int]) -> None:
 
 
 def drop_of_messages(tx: Transaction, message_ids: Sequence[int]) -> None:
-    """Deletes the attachments of these messages."""
     tx.run("delete from attachments where message_id in (select value from json_each(?))", (message_ids,))
 
 
 def count(reader: Reader, message_ids: Sequence[int]) -> int:
-    """Returns the number of attachments of these messages."""
     return reader.number(
         "select count(*) from attachments where message_id in (select value from json_each(?))", (message_ids,)
     )

@@ -62,8 +62,8 @@ def chat(tx: Transaction, *, platform: str, reference: str, kind: ChatKind, titl
 
 def session(tx: Transaction, *, key: str, chat_id: int, thread: str | None, agent_id: int, now: int) -> Session:
     """Returns the session under `key`, created on first sight."""
-    if (found := session_by_key(tx, key)) is not None:
-        return found
+    if (known := session_by_key(tx, key)) is not None:
+        return known
     tx.run(
         "insert into sessions (key, chat_id, thread, agent_id, created_at) values (?, ?, ?, ?, ?)",
         (key, chat_id, thread, agent_id, now),
@@ -189,7 +189,6 @@ def is_on(reader: Reader, session: Session, platform: str) -> bool:
 
 
 def last_speaker(reader: Reader, session_id: int) -> int | None:
-    """Returns the id of the identity that spoke last in a session."""
     row = reader.one(
         "select author_id from messages where session_id = ? and author_id is not null order by id desc limit 1",
         (session_id,),
@@ -238,7 +237,6 @@ def group_of(reader: Reader, owner_id: int) -> Row | None:
 
 
 def learns_in(reader: Reader, chat_id: int) -> bool:
-    """Returns whether anything is learned from the messages of a chat."""
     return bool(reader.number("select learning from chats where id = ?", (chat_id,)))
 
 
@@ -251,7 +249,6 @@ def all_groups(reader: Reader) -> list[Row]:
 
 
 def last_private_session(reader: Reader, identity_id: int) -> int | None:
-    """Returns the private session in which an identity spoke last."""
     row = reader.one(
         "select m.session_id from messages m join sessions s on s.id = m.session_id join chats c on c.id = s.chat_id"
         " where m.author_id = ? and c.kind = 'private' order by m.id desc limit 1",
@@ -261,7 +258,6 @@ def last_private_session(reader: Reader, identity_id: int) -> int | None:
 
 
 def members(reader: Reader, session_id: int) -> dict[int, str]:
-    """Returns the names of the authors of the last 5,000 messages of a session, by identity."""
     rows = reader.all(
         "select id, name from identities where name <> '' and id in"
         " (select author_id from (select author_id from messages where session_id = ? order by id desc limit 5000)"
@@ -361,7 +357,6 @@ def choose_model(tx: Transaction, session_id: int, name: str | None) -> None:
 
 
 def chosen_agents(reader: Reader) -> dict[str, str]:
-    """Returns the names of the chosen agents, by session key."""
     rows = reader.all("select s.key, a.name from sessions s join agents a on a.id = s.chosen_agent_id")
     return {row["key"]: row["name"] for row in rows}
 
@@ -381,12 +376,10 @@ def keep_snapshot(tx: Transaction, session_id: int, memory_ids: tuple[int, ...],
 
 
 def set_learning(tx: Transaction, session: Session, on: bool) -> None:
-    """Sets whether anything is learned from the messages in a session's chat from now on."""
     tx.run("update chats set learning = ? where id = ?", (int(on), session.chat_id))
 
 
 def set_manner(tx: Transaction, chat_id: int, on: bool) -> None:
-    """Sets whether a manner of talking is learned in a group."""
     tx.run("update chats set manner = ? where id = ?", (int(on), chat_id))
 
 
@@ -409,7 +402,6 @@ def drop_snapshots_of(tx: Transaction, owner_ids: Collection[int], author_ids: C
 
 
 def note_end(tx: Transaction, session_id: int, *, sitting: int, last_message_at: int | None) -> None:
-    """Notes where a session's history ends now."""
     tx.run("update sessions set sitting = ?, last_message_at = ? where id = ?", (sitting, last_message_at, session_id))
 
 
@@ -522,7 +514,6 @@ def close_sessions(tx: Transaction, chat_id: int) -> list[int]:
 
 
 def untitle(tx: Transaction, chat_id: int) -> bool:
-    """Blanks the title of a chat. Returns whether it had one."""
     return bool(tx.ids(f"update chats set {_UNTITLED} where id = ? and title <> '' returning id", (chat_id,)))
 
 
@@ -545,7 +536,6 @@ def take_over_silence(tx: Transaction, rows: Iterable[Row]) -> None:
 
 
 def untitle_imported(tx: Transaction, import_id: int, chat_id: int | None) -> None:
-    """Blanks the title of a group that is known only from an import."""
     tx.run(
         f"update chats set {_UNTITLED} where id = ?1 and not exists (select 1 from sessions s"
         "   left join messages m on m.session_id = s.id and (m.import_id is null or m.erased_at is null)"

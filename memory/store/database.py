@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, Concatenate, Final, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
@@ -123,7 +123,6 @@ class Transaction(Reader, Protocol):
         ...
 
     def insert(self, sql: str, parameters: Sequence[Parameter] = ()) -> int:
-        """Runs an insert of one row and returns the new row's id."""
         return self.number(f"{sql} returning id", parameters)
 
     def attempt(self, act: Callable[[], T], *, keep: Callable[[T], bool]) -> T:
@@ -143,9 +142,7 @@ class Transaction(Reader, Protocol):
         """Begins to note changes to memories, links and names; see `job_watch`."""
         ...
 
-    def unwatch(self) -> None:
-        """Ends the watch and drops its notes."""
-        ...
+    def unwatch(self) -> None: ...
 
     @property
     def changes(self) -> int:
@@ -172,11 +169,15 @@ class Database(Protocol):
     path: Path
     driver: Driver | None
     seal: Seal
-    share: OwnShare
     damage: str | None
     without_vectors: str
     twice: bool
     on_index_damage: Callable[[], None]
+
+    @cached_property
+    def share(self) -> OwnShare:
+        """The share of the store's work that falls to this process: all of it, unless the engine says otherwise."""
+        return OwnShare()
 
     async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None, durable: bool = True) -> T:
         """Runs `act` as one transaction. Any exception it raises rolls back the whole transaction.
@@ -225,9 +226,7 @@ class Database(Protocol):
         ...
 
     @property
-    def engine(self) -> str:
-        """The engine's name and version, for status."""
-        ...
+    def engine(self) -> str: ...
 
     def deployment(self, reader: Reader) -> Deployment:
         """Returns the state of the store's server, if it has one, and of the processes on it."""
@@ -243,9 +242,7 @@ class Database(Protocol):
         """The size of the log of data that is not yet in the store's own file."""
         ...
 
-    async def close(self) -> None:
-        """Closes the store after all requests made before."""
-        ...
+    async def close(self) -> None: ...
 
 
 def walled(act: Callable[Concatenate[R, Scope, P], T]) -> Callable[Concatenate[R, Scope, P], T]:

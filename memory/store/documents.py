@@ -36,7 +36,6 @@ def changed(tx: Transaction, doc: int) -> None:
 
 
 def changed_messages(tx: Transaction, message_ids: Sequence[int]) -> None:
-    """Logs a change of many messages."""
     docs = [of_message(message_id) for message_id in message_ids]
     tx.run("insert into changes (doc) select value from json_each(?)", (docs,))
 
@@ -56,7 +55,6 @@ def changed_names(tx: Transaction, identity_ids: Sequence[int]) -> None:
 
 
 def has_changes(reader: Reader) -> bool:
-    """Returns whether a change was committed that the indexes have not read yet."""
     return reader.one("select 1 from changes limit 1") is not None
 
 

@@ -108,23 +108,6 @@ def of_memories(reader: Reader, memory_ids: Sequence[int]) -> list[Named]:
     return [Named(type=row["type"], name=row["name"]) for row in rows]
 
 
-@walled
-def merge(tx: Transaction, scope: Scope, keep_id: int, other_id: int) -> None:
-    """Merges two entities of the same owner; the name and aliases of the other become aliases.
-
-    Raises `NotFound` if either is not in this scope or they belong to two owners.
-    """
-    within = scope.owned("e")
-    rows = tx.all(
-        f"select e.id, e.owner_id, e.name from entities e where e.id in (?, ?) and {within.sql}",
-        (keep_id, other_id, *within.parameters),
-    )
-    if len(rows) != 2 or rows[0]["owner_id"] != rows[1]["owner_id"]:
-        raise NotFound(f"Entities {keep_id} and {other_id} can't be made one: both must be known here, to one owner.")
-    names = [row["name"] for row in rows if row["id"] == other_id]
-    _move(tx, other_id, keep_id, aliases=[*names, *_aliases(tx, other_id)])
-
-
 def entity(reader: Reader, scope: Scope, name: str) -> Entity | None:
     """Returns the entity called `name` here, by normal form or alias, else as a word of just one person's name."""
     return max(called(reader, scope, name), key=lambda known: known.mentions, default=None)
@@ -188,20 +171,18 @@ def release(tx: Transaction, memory_ids: Sequence[int]) -> None:
 
 @walled
 def types(reader: Reader, scope: Scope, normal_forms: Sequence[str]) -> defaultdict[str, set[str]]:
-    """Returns the types under which each of these names is known in a scope."""
     within = scope.owned("e")
     rows = reader.all(
         f"select e.norm, e.type from entities e where e.norm in (select value from json_each(?)) and {within.sql}",
         (normal_forms, *within.parameters),
     )
-    found: defaultdict[str, set[str]] = defaultdict(set)
+    types_of: defaultdict[str, set[str]] = defaultdict(set)
     for row in rows:
-        found[row["norm"]].add(row["type"])
-    return found
+        types_of[row["norm"]].add(row["type"])
+    return types_of
 
 
 def of_owner(reader: Reader, owner_id: int) -> list[int]:
-    """Returns all entities of an owner."""
     return reader.ids("select id from entities where owner_id = ?", (owner_id,))
 
 
@@ -210,7 +191,6 @@ def drop(tx: Transaction, entity_ids: Sequence[int]) -> None:
 
 
 def drop_of(tx: Transaction, identity_ids: Sequence[int]) -> None:
-    """Deletes all entities that these identities own."""
     tx.run(
         "delete from entities where owner_id in (select id from owners"
         " where identity_id in (select value from json_each(?)))",
@@ -452,14 +432,14 @@ def _folded(text: str) -> str:
 
 def _occurrences(form: str, text: str) -> list[int]:
     """Returns the positions of `form` in `text` as a whole word; a single character is never searched for."""
-    found: list[int] = []
+    places: list[int] = []
     start = text.find(form) if len(form) > 1 else -1
     while start >= 0:
         end = start + len(form)
         if not (_glued(text[start - 1 : start], form[0]) or _glued(form[-1], text[end : end + 1])):
-            found.append(start)
+            places.append(start)
         start = text.find(form, end)
-    return found
+    return places
 
 
 def _glued(left: str, right: str) -> bool:

@@ -177,7 +177,6 @@ def is_recorded(reader: Reader, what: str, *, erased_at: int) -> bool:
 
 
 def listed(tx: Transaction, erasure_ids: Iterable[int], *, now: int) -> None:
-    """Records that the ledger holds these erasures."""
     for erasure_id in erasure_ids:
         tx.run("update erasures set listed_at = ? where id = ?", (now, erasure_id))
 
@@ -310,19 +309,19 @@ def was_forgotten(reader: Reader, owner_id: int, key: str, value: str, *, said_a
 
 def _is_named(reader: Reader, hashes: Sequence[bytes], *, said_at: int) -> bool:
     marks = ", ".join("?" * len(hashes))
-    found = reader.one(f"select 1 from forgotten_named where hash in ({marks}) and created_at >= ?", (*hashes, said_at))
-    return found is not None
+    row = reader.one(f"select 1 from forgotten_named where hash in ({marks}) and created_at >= ?", (*hashes, said_at))
+    return row is not None
 
 
 def _is_lost(reader: Reader, owner_id: int, *, said_at: int) -> bool:
     """Returns whether anything of an owner was forgotten since `said_at` under a key that is lost."""
     lost = list(reader.seal.lost)
     marks = ", ".join("?" * len(lost))
-    found = reader.one(
+    row = reader.one(
         f"select 1 from forgotten where owner_id = ? and key_id in ({marks}) and created_at >= ?",
         (owner_id, *lost, said_at),
     )
-    return found is not None
+    return row is not None
 
 
 def seal_all(tx: Transaction, *, now: int) -> None:

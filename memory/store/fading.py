@@ -44,7 +44,6 @@ def left(memory: Memory, *, now: int) -> float:
 
 
 def has_faded(memory: Memory, *, now: int) -> bool:
-    """Returns whether a memory is too weak to count as current."""
     return half_life(memory) is not None and memory.strength * left(memory, now=now) < ARCHIVE_BELOW
 
 
@@ -59,8 +58,8 @@ def faded(reader: Reader, scope: Scope, *, now: int) -> list[Memory]:
         f" and (m.strength <> 1 or m.last_reinforced_at <= ? - {_OLD_AGE}) and {within.sql} order by m.id",
         (now, *within.parameters),
     )
-    found = memories.by_ids(reader, scope, ids)
-    return [memory for memory in found if has_faded(memory, now=now)]
+    candidates = memories.by_ids(reader, scope, ids)
+    return [memory for memory in candidates if has_faded(memory, now=now)]
 
 
 @walled
@@ -74,8 +73,8 @@ def fading(reader: Reader, scope: Scope, *, now: int) -> list[int]:
         f" and (m.strength <> 1 or m.last_reinforced_at < ? - ({_OLD_AGE}) / ?) and {within.sql} order by m.id",
         (now, math.log2(1 / ARCHIVE_BELOW), *within.parameters),
     )
-    found = memories.by_ids(reader, scope, [row["id"] for row in rows if not row["whole"]])
-    weaker = [one.id for one in found if half_life(one) is not None and _weight(one, now) < 1 / 2]
+    candidates = memories.by_ids(reader, scope, [row["id"] for row in rows if not row["whole"]])
+    weaker = [memory.id for memory in candidates if half_life(memory) is not None and _weight(memory, now) < 1 / 2]
     return [*weaker, *(row["id"] for row in rows if row["whole"])]
 
 
@@ -106,8 +105,8 @@ def set_aside_rest(tx: Transaction, scope: Scope, told: int, *, now: int) -> Non
         return
     of_key: Counter[str] = Counter()
     rest: list[int] = []
-    found = strongest(tx, scope, style.owner_id, now=now)
-    for n, memory in enumerate(sorted(found, key=lambda one: one.id != told)):
+    styles = strongest(tx, scope, style.owner_id, now=now)
+    for n, memory in enumerate(sorted(styles, key=lambda row: row.id != told)):
         key = f"{memory.key} {memory.subject_id} {memory.subject}"
         of_key[key] += 1
         many = memory.key != ANY_KEY and of_key[key] > _MOST_OF_KEY

@@ -64,7 +64,6 @@ def empty_log(store: Path, driver: Driver) -> None:
 
 
 def copy_pages(source: sqlite3.Connection, target: Path, driver: Driver, progress: Progress) -> None:
-    """Copies all pages of a database to a new file."""
     page = int(source.execute("pragma page_size").fetchone()[0])
     with connected(target, driver, mode="rwc") as copy:
         source.backup(
@@ -85,7 +84,6 @@ def write_anew(file: Path, target: Path, driver: Driver) -> None:
 
 
 def is_store(connection: sqlite3.Connection) -> bool:
-    """Returns whether this is a Remora database."""
     return {row[0] for row in connection.execute(_NAMES)} >= _TABLES
 
 
@@ -101,7 +99,6 @@ def contents(connection: sqlite3.Connection) -> Contents:
 
 
 def damaged(connection: sqlite3.Connection, driver: Driver) -> list[str]:
-    """Returns the names of the damaged tables among those that can't be rebuilt."""
     if _is_sound(connection, driver):
         return []
     error: type[Exception] = driver.module.Error

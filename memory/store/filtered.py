@@ -75,11 +75,11 @@ def meeting(reader: Reader, scope: Scope, given: Filters, timezone: str) -> froz
 
 def holding(reader: Reader, scope: Scope, given: Filters, timezone: str) -> frozenset[int]:
     """Returns the memories that meet every one of the filters and hold all their words, current or not."""
-    found = meeting(reader, scope, given, timezone)
+    met = meeting(reader, scope, given, timezone)
     terms = set(words.query_terms(given.words))
     if not terms:
-        return found
-    held = memories.by_ids(reader, scope, sorted(found))
+        return met
+    held = memories.by_ids(reader, scope, sorted(met))
     texts = {memory.id: f"{memory.key} {memory.value} {memory.subject} {memory.topic}" for memory in held}
     phrase = given.words.casefold()
     return frozenset(
@@ -91,16 +91,16 @@ def messages(reader: Reader, reach: Reach, scope: Scope, given: Filters, timezon
     """Returns the messages within reach that meet every one of the filters; a message has no topic and no category."""
     if any(condition.name in ("category", "topic") for condition in given.given):
         return []
-    found: set[int] | None = None
+    message_ids: set[int] | None = None
     for one in given.given:
         if one.period is not None:
-            some = within_reach(reader, reach, said=clock.moments(one.period.first, one.period.last, timezone))
+            meeting_it = within_reach(reader, reach, said=clock.moments(one.period.first, one.period.last, timezone))
         else:
             is_named = naming(reader, scope, one.value)
             rows = _spelling(reader, reach, _spellings(_forms(reader, scope, one.value)))
-            some = [row["id"] for row in rows if is_named(row["text"])]
-        found = set(some) if found is None else found.intersection(some)
-    return sorted(found or (), reverse=True)
+            meeting_it = [row["id"] for row in rows if is_named(row["text"])]
+        message_ids = set(meeting_it) if message_ids is None else message_ids.intersection(meeting_it)
+    return sorted(message_ids or (), reverse=True)
 
 
 def naming(reader: Reader, scope: Scope, name: str) -> Callable[[str], bool]:
@@ -114,25 +114,24 @@ def names_in(given: Filters) -> list[str]:
     return [condition.value for condition in given.given if condition.name in _NAMING]
 
 
-def _memories(reader: Reader, scope: Scope, one: Filter, timezone: str) -> frozenset[int]:
-    """Returns the memories that meet one filter."""
-    if one.period is not None:
-        first, last = clock.moments(one.period.first, one.period.last, timezone)
+def _memories(reader: Reader, scope: Scope, condition: Filter, timezone: str) -> frozenset[int]:
+    if condition.period is not None:
+        first, last = clock.moments(condition.period.first, condition.period.last, timezone)
         return frozenset(_where(reader, scope, _KINDS, "m.learned_at >= ? and m.learned_at < ?", first, last))
-    found: list[int] = []
-    if one.group is not None:
-        category = one.group.category
-        found += _where(reader, scope, one.group.kinds, "? in ('', m.category)", category)
-    if one.name == "topic":
-        topics = _topics(reader, scope, one.value)
-        found += _where(reader, scope, _KINDS, "m.topic in (select value from json_each(?))", topics)
-    elif one.name in _NAMING:
-        found += _called(reader, scope, one.value, places=one.name == "place")
-        is_named = naming(reader, scope, one.value)
-        spelled = _spellings(_forms(reader, scope, one.value))
-        held = memories.containing(reader, scope, spelled, limit=-1, besides=found)
-        found += [memory.id for memory in held if is_named(f"{memory.value} {memory.subject}")]
-    return frozenset(found)
+    memory_ids: list[int] = []
+    if condition.group is not None:
+        category = condition.group.category
+        memory_ids += _where(reader, scope, condition.group.kinds, "? in ('', m.category)", category)
+    if condition.name == "topic":
+        topics = _topics(reader, scope, condition.value)
+        memory_ids += _where(reader, scope, _KINDS, "m.topic in (select value from json_each(?))", topics)
+    elif condition.name in _NAMING:
+        memory_ids += _called(reader, scope, condition.value, places=condition.name == "place")
+        is_named = naming(reader, scope, condition.value)
+        spelled = _spellings(_forms(reader, scope, condition.value))
+        held = memories.containing(reader, scope, spelled, limit=-1, besides=memory_ids)
+        memory_ids += [memory.id for memory in held if is_named(f"{memory.value} {memory.subject}")]
+    return frozenset(memory_ids)
 
 
 @walled

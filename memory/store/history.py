@@ -81,18 +81,18 @@ def record(
     """
     sitting, last = session.sitting, session.last_message_at
     sittings = []
-    for said in utterances:
-        if last is not None and said.said_at - last > SITTING_GAP_MS:
+    for utterance in utterances:
+        if last is not None and utterance.said_at - last > SITTING_GAP_MS:
             sitting += 1
-        last = max(said.said_at, last or 0)
+        last = max(utterance.said_at, last or 0)
         sittings.append(sitting)
     chats.note_end(tx, session.id, sitting=sitting, last_message_at=last)
     recorded = [
-        _recorded(tx, session, turn_id, said, sitting=its, owner_id=owner_id, now=now)
-        for said, its in zip(utterances, sittings, strict=True)
+        _recorded(tx, session, turn_id, utterance, sitting=its, owner_id=owner_id, now=now)
+        for utterance, its in zip(utterances, sittings, strict=True)
     ]
-    if found := [one.id for one in recorded if one.nth is not None and one.recall]:
-        documents.changed_messages(tx, found)
+    if findable := [one.id for one in recorded if one.nth is not None and one.recall]:
+        documents.changed_messages(tx, findable)
     return recorded
 
 
@@ -100,13 +100,13 @@ def _recorded(
     tx: Transaction,
     session: Session,
     turn_id: int | None,
-    said: Utterance,
+    utterance: Utterance,
     *,
     sitting: int,
     owner_id: int,
     now: int,
 ) -> Message:
-    seen = said.role in ("user", "assistant") and bool(said.text.strip())
+    seen = utterance.role in ("user", "assistant") and bool(utterance.text.strip())
     row = tx.one(
         "insert into messages (session_id, turn_id, role, author_id, author_name, platform_ref, reply_to,"
         " text, tool_calls, tool_call_id, tokens, learn, recall, owner_id, nth, sitting, said_at, recorded_at)"
@@ -114,9 +114,10 @@ def _recorded(
         " case when ? = 1 then (select coalesce(max(nth), 0) + 1 from messages where session_id = ?) end, ?, ?, ?)"
         f" returning {COLUMNS}",
         (
-            session.id, turn_id, said.role, said.author_id, said.author_name, said.platform_ref,
-            said.reply_to, said.text, said.tool_calls, said.tool_call_id, said.tokens, int(said.learn),
-            int(said.recall), owner_id, int(seen), session.id, sitting, said.said_at, now,
+            session.id, turn_id, utterance.role, utterance.author_id, utterance.author_name, utterance.platform_ref,
+            utterance.reply_to, utterance.text, utterance.tool_calls, utterance.tool_call_id, utterance.tokens,
+            int(utterance.learn), int(utterance.recall), owner_id, int(seen), session.id, sitting, utterance.said_at,
+            now,
         ),
     )  # fmt: skip
     assert row is not None
@@ -237,12 +238,10 @@ def erase(tx: Transaction, message_ids: Sequence[int], *, now: int, by_age: bool
 
 
 def unname(tx: Transaction, message_ids: Sequence[int]) -> None:
-    """Blanks the author's name of these messages."""
     tx.run("update messages set author_name = '' where id in (select value from json_each(?))", (message_ids,))
 
 
 def unname_authors(tx: Transaction, identity_ids: Sequence[int]) -> None:
-    """Blanks the author's name of all messages that these identities wrote."""
     tx.run("update messages set author_name = '' where author_id in (select value from json_each(?))", (identity_ids,))
 
 
@@ -256,7 +255,6 @@ def disown(tx: Transaction, message_ids: Sequence[int]) -> None:
 
 
 def move(tx: Transaction, message_ids: Sequence[int], turn_id: int) -> None:
-    """Moves messages into another turn."""
     tx.run("update messages set turn_id = ? where id in (select value from json_each(?))", (turn_id, message_ids))
 
 
@@ -281,7 +279,6 @@ def hide(tx: Transaction, message_ids: Sequence[int], *, now: int) -> None:
 
 
 def reword(tx: Transaction, message_id: int, text: str, *, tokens: int, now: int) -> None:
-    """Replaces the text of a message after its author's edit."""
     tx.run("update messages set text = ?, tokens = ?, edited_at = ? where id = ?", (text, tokens, now, message_id))
     documents.changed(tx, documents.of_message(message_id))
     chats.drop_summaries_of(tx, [message_id])
@@ -296,7 +293,6 @@ def unlearn(tx: Transaction, message_ids: Iterable[int]) -> None:
 
 
 def unlearn_unread(tx: Transaction, person_id: int) -> None:
-    """Excludes a person's unread messages from learning."""
     tx.run(
         "update messages set learn = 0 where learn = 1"
         " and author_id in (select id from identities where person_id = ?)"
@@ -413,7 +409,6 @@ def drop_steps(tx: Transaction, turn_ids: Collection[int]) -> bool:
 
 
 def running_turns(reader: Reader, turn_ids: Collection[int]) -> set[int]:
-    """Returns the running ones of these turns."""
     rows = reader.ids(
         "select id from turns where state = 'running' and id in (select value from json_each(?))", (turn_ids,)
     )
@@ -421,7 +416,6 @@ def running_turns(reader: Reader, turn_ids: Collection[int]) -> set[int]:
 
 
 def running_in(reader: Reader, session_ids: Collection[int]) -> set[int]:
-    """Returns the turns that are running in these sessions."""
     rows = reader.ids(
         "select id from turns where state = 'running' and session_id in (select value from json_each(?))",
         (session_ids,),
@@ -434,7 +428,6 @@ def has_failed(reader: Reader, turn_id: int) -> bool:
 
 
 def turns_of(reader: Reader, message_ids: Collection[int]) -> list[int]:
-    """Returns the turns that these messages belong to."""
     return reader.ids(
         "select distinct turn_id from messages where turn_id is not null and id in (select value from json_each(?))",
         (message_ids,),
@@ -442,7 +435,6 @@ def turns_of(reader: Reader, message_ids: Collection[int]) -> list[int]:
 
 
 def answered_before(reader: Reader, chat_id: int) -> bool:
-    """Returns whether any turn in a chat, in any thread, has brought an answer."""
     return reader.one(f"{_ANSWERED} limit 1", (chat_id,)) is not None
 
 
@@ -492,6 +484,7 @@ COLUMNS = (
     "id, session_id, turn_id, role, author_id, author_name, text, tokens, learn, recall, sitting, nth, said_at,"
     " platform_ref, tool_calls, tool_call_id"
 )
+_FIELDS = COLUMNS.split(", ")
 _MESSAGE = f"select {COLUMNS} from messages"
 #: The turns of a chat, in any thread, that have brought an answer.
 _ANSWERED = "select 1 from sessions s join turns t on t.session_id = s.id and t.state = 'done' where s.chat_id = ?"
@@ -501,21 +494,6 @@ _EMPTY = erasure.emptied("messages", besides=("author_name",))
 
 def message(row: Row) -> Message:
     """Returns a row that begins with `COLUMNS` as a `Message`."""
-    return Message(
-        id=row["id"],
-        session_id=row["session_id"],
-        turn_id=row["turn_id"],
-        role=row["role"],
-        author_id=row["author_id"],
-        author_name=row["author_name"],
-        text=row["text"],
-        tokens=row["tokens"],
-        learn=bool(row["learn"]),
-        recall=bool(row["recall"]),
-        sitting=row["sitting"],
-        nth=row["nth"],
-        said_at=row["said_at"],
-        platform_ref=row["platform_ref"],
-        tool_calls=row["tool_calls"],
-        tool_call_id=row["tool_call_id"],
-    )
+    values = dict(zip(_FIELDS, row, strict=False))
+    values["learn"], values["recall"] = bool(values["learn"]), bool(values["recall"])
+    return Message(**values)

@@ -30,7 +30,6 @@ def watch(tx: Transaction) -> None:
 
 
 def unwatch(tx: Transaction) -> None:
-    """Ends the watch and drops its notes."""
     tx.unwatch()
 
 

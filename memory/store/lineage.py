@@ -31,17 +31,14 @@ class Source:
 
 
 def learned_from(reader: Reader, memory_id: int, message_ids: Sequence[int]) -> bool:
-    """Returns whether a memory already names any of these messages as its source."""
-    marks = ", ".join("?" for _ in message_ids)
     row = reader.one(
-        f"select 1 from memory_sources where memory_id = ? and message_id in ({marks}) limit 1",
-        (memory_id, *message_ids),
+        "select 1 from memory_sources where memory_id = ? and message_id in (select value from json_each(?)) limit 1",
+        (memory_id, message_ids),
     )
     return row is not None
 
 
 def parents(reader: Reader, scope: Scope, memory_id: int) -> list[Memory]:
-    """Returns the rows that a derived row was made from."""
     rows = reader.all("select parent_id from memory_parents where memory_id = ? order by parent_id", (memory_id,))
     return memories.by_ids(reader, scope, [row["parent_id"] for row in rows])
 
@@ -120,7 +117,6 @@ def holding_now(reader: Reader, scope: Scope, replaced: Sequence[Memory]) -> dic
 
 @walled
 def taught_by(reader: Reader, scope: Scope, message_ids: Collection[int]) -> list[Memory]:
-    """Returns the rows that were learned from any of these messages."""
     within = scope.predicate("m", by_id=True)
     rows = reader.all(
         # The messages come first: they have taught only a few of an owner's many memories.
@@ -149,7 +145,6 @@ def offspring(reader: Reader, memory_ids: Collection[int]) -> list[Row]:
 
 
 def behind(reader: Reader, memory_ids: Collection[int]) -> frozenset[int]:
-    """Returns the rows that these rows were made from."""
     rows = reader.ids(
         "select parent_id from memory_parents where memory_id in (select value from json_each(?))", (memory_ids,)
     )
@@ -209,20 +204,19 @@ def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int
     A person's words about themselves in a group are found in private, but without the words of others around them.
     """
     within = scope.owned("m")
-    marks, selves = (", ".join("?" for _ in ids) for ids in (memory_ids, scope.selves))
     with reader.within(scope, elsewhere=True):
         rows = reader.all(
             "select s.memory_id, m.id, m.said_at, m.author_id, m.author_name, m.text, m.erased_at, m.platform_ref,"
             " t.key, t.id as session_id"
             " from memory_sources s join messages m on m.id = s.message_id join sessions t on t.id = m.session_id"
-            f" where s.memory_id in ({marks})"
-            f" and ({within.sql} or m.author_id in ({selves})) order by m.id",
-            (*memory_ids, *within.parameters, *scope.selves),
+            " where s.memory_id in (select value from json_each(?))"
+            f" and ({within.sql} or m.author_id in (select value from json_each(?))) order by m.id",
+            (memory_ids, *within.parameters, scope.selves),
         )
-    found: dict[int, list[Source]] = {memory_id: [] for memory_id in memory_ids}
+    by_memory: dict[int, list[Source]] = {memory_id: [] for memory_id in memory_ids}
     moved = moved_at(reader, {row["session_id"] for row in rows})
     for row in rows:
-        found[row["memory_id"]].append(
+        by_memory[row["memory_id"]].append(
             Source(
                 message_id=row["id"],
                 said_at=row["said_at"],
@@ -233,7 +227,7 @@ def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int
                 platform_ref=row["platform_ref"] if row["said_at"] >= moved.get(row["session_id"], 0) else None,
             )
         )
-    return found
+    return by_memory
 
 
 def moved_at(reader: Reader, session_ids: Collection[int]) -> dict[int, int]:
@@ -251,12 +245,11 @@ def moved_at(reader: Reader, session_ids: Collection[int]) -> dict[int, int]:
 
 
 def source_ids(reader: Reader, memory_ids: Sequence[int]) -> dict[int, frozenset[int]]:
-    """Returns the ids of the messages that each memory was learned from."""
     rows = reader.all(
         "select memory_id, message_id from memory_sources where memory_id in (select value from json_each(?))",
         (memory_ids,),
     )
-    found: dict[int, set[int]] = {memory_id: set() for memory_id in memory_ids}
+    by_memory: dict[int, set[int]] = {memory_id: set() for memory_id in memory_ids}
     for row in rows:
-        found[row["memory_id"]].add(row["message_id"])
-    return {memory_id: frozenset(ids) for memory_id, ids in found.items()}
+        by_memory[row["memory_id"]].add(row["message_id"])
+    return {memory_id: frozenset(ids) for memory_id, ids in by_memory.items()}

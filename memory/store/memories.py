@@ -137,7 +137,7 @@ def draft_of(memory: Memory, **changed: Any) -> Draft:
 
 
 def insert(tx: Transaction, draft: Draft, *, new_id: Callable[[], str], now: int) -> int:
-    short_id = next(found for found in iter(new_id, None) if not _taken(tx, found))
+    short_id = next(candidate for candidate in iter(new_id, None) if not _taken(tx, candidate))
     memory_id = tx.insert(
         "insert into memories (short_id, kind, owner_id, author_id, subject_id, subject, agent_id, category, topic,"
         " key, value, flags, importance, confidence, origin, created_at, learned_at, local_date, valid_from,"
@@ -169,7 +169,7 @@ def add_sources(tx: Transaction, memory_id: int, message_ids: Iterable[int], *, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Telling:
+class MemoryTelling:
     """A message of a person, said `at` (milliseconds UTC), that tells a memory, or with `unsure` may mean it."""
 
     at: int
@@ -177,7 +177,7 @@ class Telling:
     unsure: bool
 
 
-def tellings(reader: Reader, memory_ids: Collection[int]) -> dict[int, list[Telling]]:
+def tellings(reader: Reader, memory_ids: Collection[int]) -> dict[int, list[MemoryTelling]]:
     """Returns the tellings of each row in the order in which they were said; none for a row without messages."""
     rows = reader.all(
         "select s.memory_id, s.message_id, s.unsure, m.said_at from memory_sources s"
@@ -185,9 +185,9 @@ def tellings(reader: Reader, memory_ids: Collection[int]) -> dict[int, list[Tell
         " and s.memory_id in (select value from json_each(?)) order by m.said_at, m.id",
         (memory_ids,),
     )
-    told: dict[int, list[Telling]] = {memory_id: [] for memory_id in memory_ids}
+    told: dict[int, list[MemoryTelling]] = {memory_id: [] for memory_id in memory_ids}
     for row in rows:
-        telling = Telling(at=row["said_at"], message_id=row["message_id"], unsure=bool(row["unsure"]))
+        telling = MemoryTelling(at=row["said_at"], message_id=row["message_id"], unsure=bool(row["unsure"]))
         told[row["memory_id"]].append(telling)
     return told
 
@@ -239,7 +239,7 @@ def close(tx: Transaction, memory_id: int, *, at: int) -> None:
 def reopen(tx: Transaction, scope: Scope, *, at: int) -> list[Memory]:
     """Reopens the rows of the scope's speaker that ended at `at` without a successor, and returns them."""
     ended = _seen(tx, scope, "m.valid_until = ? and m.superseded_by is null", (at,))
-    own = [one.id for one in ended if one.owner_id in scope.own or one.author_id in scope.speakers]
+    own = [memory.id for memory in ended if memory.owner_id in scope.own or memory.author_id in scope.speakers]
     for memory_id in own:
         tx.run("update memories set valid_until = null where id = ?", (memory_id,))
         _changed(tx, memory_id)
@@ -310,13 +310,13 @@ def outdate(tx: Transaction, memory: Memory, *, kinds: Collection[Kind], by: int
         rows = tx.all(
             "select memory_id from memory_parents where parent_id in (select value from json_each(?))", (line,)
         )
-        found = [
-            one
-            for one in of_ids(tx, [row["memory_id"] for row in rows])
-            if one.kind in kinds and one.valid_until is None and not (one.pinned or one.confirmed)
+        derived = [
+            each
+            for each in of_ids(tx, [row["memory_id"] for row in rows])
+            if each.kind in kinds and each.valid_until is None and not (each.pinned or each.confirmed)
         ]
-        line = [one.id for one in found if one.id not in ended]
-        ended |= {one.id: one for one in found}
+        line = [each.id for each in derived if each.id not in ended]
+        ended |= {each.id: each for each in derived}
     for memory_id in ended:
         if by is None:
             close(tx, memory_id, at=at)
@@ -324,14 +324,14 @@ def outdate(tx: Transaction, memory: Memory, *, kinds: Collection[Kind], by: int
             supersede(tx, memory_id, by, at=at)
     back: dict[int, Memory] = {}
     # No row is archived for a reflection.
-    standing = [one.id for one in ended.values() if one.live and one.kind != "reflection"]
+    standing = [each.id for each in ended.values() if each.live and each.kind != "reflection"]
     while standing:
         rows = tx.all(
             "select parent_id from memory_parents where memory_id in (select value from json_each(?))", (standing,)
         )
         behind = of_ids(tx, [row["parent_id"] for row in rows if row["parent_id"] != memory.id])
-        standing = [one.id for one in behind if one.id in ended]
-        back |= {one.id: one for one in behind if one.id not in ended and one.valid_until is None}
+        standing = [each.id for each in behind if each.id in ended]
+        back |= {each.id: each for each in behind if each.id not in ended and each.valid_until is None}
     part(tx, list(back.values()))
     tx.run(
         "update memories set compressed_at = null where kind = 'event' and id in (select value from json_each(?))",
@@ -358,7 +358,6 @@ def archive(tx: Transaction, memory_ids: Sequence[int], *, now: int) -> None:
 
 @walled
 def mark_compressed(tx: Transaction, scope: Scope, memory_ids: Collection[int], *, now: int) -> None:
-    """Marks events as searched for lasting facts."""
     within = scope.predicate("m")
     tx.run(
         f"update memories as m set compressed_at = ? where m.id in (select value from json_each(?)) and {within.sql}",
@@ -367,12 +366,10 @@ def mark_compressed(tx: Transaction, scope: Scope, memory_ids: Collection[int], 
 
 
 def mark_enriched(tx: Transaction, memory_ids: Sequence[int], *, now: int) -> None:
-    """Marks rows as searched for names."""
     tx.run("update memories set enriched_at = ? where id in (select value from json_each(?))", (now, memory_ids))
 
 
 def mark_compared(tx: Transaction, memory_ids: Collection[int], *, now: int) -> None:
-    """Marks facts whose pairs were all compared."""
     tx.run("update memories set compared_at = ? where id in (select value from json_each(?))", (now, memory_ids))
 
 
@@ -485,7 +482,6 @@ def learned_until(reader: Reader, memory_ids: Sequence[int], at: int) -> list[in
 
 
 def count_all(reader: Reader) -> int:
-    """Returns the number of all rows, regardless of scope."""
     return reader.number("select count(*) from memories")
 
 
@@ -511,7 +507,6 @@ def set_values(tx: Transaction, memory_id: int, values: Mapping[str, Value]) -> 
 
 
 def count_closed_by(reader: Reader, memory_id: int) -> int:
-    """Returns the number of facts that a row has replaced."""
     return reader.number("select count(*) from memories where superseded_by = ? and kind = 'fact'", (memory_id,))
 
 
@@ -528,8 +523,8 @@ def with_key(reader: Reader, scope: Scope, draft: Draft) -> list[Row]:
     within = scope.predicate("m")
     return reader.all(
         "select m.id, m.value, m.import_id, m.valid_until, m.local_date from memories m"
-        f" where m.kind = ? and m.key = ? and m.subject = ? and {within.sql}",
-        (draft.kind, draft.key, draft.subject, *within.parameters),
+        f" where m.kind = '{draft.kind}' and m.key = ? and m.subject = ? and {within.sql}",
+        (draft.key, draft.subject, *within.parameters),
     )
 
 
@@ -576,8 +571,8 @@ def by_id(reader: Reader, scope: Scope, memory_id: int) -> Memory | None:
 
 def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
     """Returns the memory with this short id. Raises `NotFound` if it is unknown and, alike, if it is out of scope."""
-    for found in _seen(reader, scope, "m.short_id = ?", (short_id,), by_id=True):
-        return found
+    for row in _seen(reader, scope, "m.short_id = ?", (short_id,), by_id=True):
+        return row
     raise NotFound(f"No memory {short_id} here.")
 
 
@@ -592,8 +587,8 @@ def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memo
     if not memory_ids:
         return []
     rows = _seen(reader, scope, "m.id in (select value from json_each(?))", (memory_ids,), by_id=True)
-    found = {memory.id: memory for memory in rows}
-    return [found[memory_id] for memory_id in memory_ids if memory_id in found]
+    seen = {memory.id: memory for memory in rows}
+    return [seen[memory_id] for memory_id in memory_ids if memory_id in seen]
 
 
 def current(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, limit: int, offset: int = 0) -> list[Memory]:
@@ -612,8 +607,8 @@ def current(reader: Reader, scope: Scope, kinds: Sequence[Kind], *, limit: int, 
 
 def current_of_owner(reader: Reader, scope: Scope, owner_id: int, kind: Kind) -> list[Memory]:
     """Returns the live rows of one kind and owner that describe the owner, the ones that matter most first."""
-    chosen = f"m.owner_id = ? and m.kind = ? and m.subject = '' and {LIVE} order by {_STEADY}"
-    return _seen(reader, scope, chosen, (owner_id, kind))
+    chosen = f"m.owner_id = ? and m.kind = '{kind}' and m.subject = '' and {LIVE} order by {_STEADY}"
+    return _seen(reader, scope, chosen, (owner_id,))
 
 
 @walled
@@ -629,7 +624,6 @@ def count(reader: Reader, scope: Scope) -> int:
 
 @walled
 def held(reader: Reader, scope: Scope) -> Held:
-    """Returns the figures of the memories that this scope sees."""
     within = scope.predicate("m")
     rows = reader.all(
         f"select m.kind, {LIVE} as live, count(*) as n, min(m.learned_at) as at from memories m where {within.sql}"
@@ -693,14 +687,12 @@ class Subject:
     def condition(self) -> tuple[str, tuple[Parameter, ...]]:
         """The condition on memories called m, and its parameters."""
         sql = (
-            "m.owner_id in (select value from json_each(?)) and m.kind = ? and ((m.subject = ?"
+            f"m.owner_id in (select value from json_each(?)) and m.kind = '{self.kind}' and ((m.subject = ?"
             " and m.subject_id is not distinct from ?) or (m.subject = '' and m.subject_id in"
             " (select value from json_each(?))) or (m.subject_id is null and m.author_id in"
             " (select value from json_each(?)) and m.subject in (select value from json_each(?))))"
         )
-        return sql, (
-            self.owner_ids, self.kind, self.subject, self.subject_id, self.selves, self.selves, self.names
-        )  # fmt: skip
+        return sql, (self.owner_ids, self.subject, self.subject_id, self.selves, self.selves, self.names)
 
 
 def of_subject(reader: Reader, scope: Scope, about: Subject, *, key: str | None = None) -> list[Memory]:
@@ -737,8 +729,8 @@ def near(reader: Reader, scope: Scope, about: Subject, draft: Draft, terms: Sequ
     for term in terms:
         ids = reader.ids(
             "select p.doc / 2 as id from postings p where p.partition in (select value from json_each(?))"
-            " and p.term = ? and p.doc % 2 = 0 limit ?",
-            (about.owner_ids, term, _MOST_NEAR + 1),
+            f" and p.term = ? and p.doc % 2 = 0 limit {_MOST_NEAR + 1}",
+            (about.owner_ids, term),
         )
         if len(ids) <= _MOST_NEAR:
             held.update(ids)
@@ -814,7 +806,11 @@ def containing(
 def _seen(
     reader: Reader, scope: Scope, chosen: str, parameters: Sequence[Parameter], *, by_id: bool = False
 ) -> list[Memory]:
-    """Returns the rows that a scope sees and `chosen`, a condition on m with an optional order, selects."""
+    """Returns the rows that a scope sees and `chosen`, a condition on m with an optional order, selects.
+
+    A kind stands in the text of `chosen`: SQLite compares it with the conditions of the indexes, and a statement with
+    a bound one is prepared at every run.
+    """
     within = scope.predicate("m", by_id=by_id)
     rows = reader.all(
         f"select {COLUMNS} from memories m where {within.sql} and {chosen}", (*within.parameters, *parameters)
@@ -863,5 +859,8 @@ _GOING = (
 
 def from_row(row: Row) -> Memory:
     """Returns a row of `COLUMNS` as a memory."""
-    on = {name: bool(row[name]) for name in ("pinned", "confirmed")}
-    return Memory(**{**dict(row), **on, "flags": tuple(json.loads(row["flags"]))})
+    # Not dict(row), which looks for each name among all.
+    values = dict(zip(row.keys(), row, strict=True))
+    values["pinned"], values["confirmed"] = bool(values["pinned"]), bool(values["confirmed"])
+    values["flags"] = tuple(json.loads(values["flags"]))
+    return Memory(**values)

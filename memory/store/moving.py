@@ -108,7 +108,6 @@ def is_current(reader: Reader) -> bool:
 
 
 def clear(tx: Transaction) -> None:
-    """Removes all rows that a copy brings, and those derived from them."""
     for table in reversed(tables()):
         if table.name != "migrations":
             tx.run(f"delete from {table.name}")

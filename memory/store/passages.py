@@ -19,8 +19,6 @@ from memory.store.history import Message
 #: The number of messages on either side that belong to a passage. One is too few, and
 #: more add nothing (docs/design/benchmarks.md).
 REACH = 2
-#: SQLite takes 32,766 parameters per statement, older versions 999.
-_PARAMETERS = 900
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,15 +48,15 @@ class MessagePlace(Protocol):
 @walled
 def by_ids(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[Message]:
     """Returns the messages among `message_ids` that this scope may find, in the order asked for."""
-    found: dict[int, Message] = {}
+    if not message_ids:
+        return []
     within = scope.owned("m")
-    for ids in _portions(message_ids):
-        rows = reader.all(
-            f"select {history.COLUMNS} from messages m where m.id in ({_marks(ids)}) and {_FINDABLE} and {within.sql}",
-            (*ids, *within.parameters),
-        )
-        found |= {row["id"]: history.message(row) for row in rows}
-    return [found[message_id] for message_id in message_ids if message_id in found]
+    rows = reader.all(
+        f"select {history.COLUMNS} from messages m where m.id in {_AMONG} and {_FINDABLE} and {within.sql}",
+        (message_ids, *within.parameters),
+    )
+    messages = {row["id"]: history.message(row) for row in rows}
+    return [messages[message_id] for message_id in message_ids if message_id in messages]
 
 
 @walled
@@ -88,15 +86,13 @@ def standing(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[R
     text, and `name`, the author's. Reading and building whole messages, most of which are never shown, costs several
     times as much.
     """
+    if not message_ids:
+        return []
     within = scope.owned("m")
-    return [
-        row
-        for ids in _portions(message_ids)
-        for row in reader.all(
-            f"select {_STANDING} from messages m where m.id in ({_marks(ids)}) and {_FINDABLE} and {within.sql}",
-            (*ids, *within.parameters),
-        )
-    ]
+    return reader.all(
+        f"select {_STANDING} from messages m where m.id in {_AMONG} and {_FINDABLE} and {within.sql}",
+        (message_ids, *within.parameters),
+    )
 
 
 def standing_around(reader: Reader, scope: Scope, places: Iterable[MessagePlace]) -> list[Row]:
@@ -162,17 +158,21 @@ def containing(reader: Reader, scope: Scope, words: Sequence[str], *, limit: int
 def said_last(reader: Reader, scope: Scope, *, limit: int) -> list[Message]:
     """Returns the latest messages of the scope's speaker, newest first."""
     within = scope.owned("m")
-    rows = reader.all(
-        f"select {history.COLUMNS} from messages m where m.author_id in (select value from json_each(?))"
-        f" and m.role = 'user' and {_FINDABLE} and {within.sql} order by m.id desc limit ?",
-        (scope.speakers, *within.parameters, limit),
-    )
-    return [history.message(row) for row in rows]
+    # One by one, so that the index of authors gives the latest: of several together, all messages would be sorted.
+    rows = [
+        row
+        for author_id in scope.speakers
+        for row in reader.all(
+            f"select {history.COLUMNS} from messages m where m.author_id = ? and m.role = 'user' and {_FINDABLE}"
+            f" and {within.sql} order by m.id desc limit ?",
+            (author_id, *within.parameters, limit),
+        )
+    ]
+    return sorted(map(history.message, rows), key=lambda message: -message.id)[:limit]
 
 
 @walled
 def count(reader: Reader, scope: Scope) -> int:
-    """Returns the number of messages that this scope can find."""
     within = scope.owned("m")
     row = reader.one(f"select count(*) as n from messages m where {_FINDABLE} and {within.sql}", within.parameters)
     assert row is not None
@@ -181,15 +181,14 @@ def count(reader: Reader, scope: Scope) -> int:
 
 def outdated(reader: Reader, message_ids: Sequence[int]) -> set[int]:
     """Returns the messages among these, found by this scope before, whose memories have all been replaced since."""
-    found: set[int] = set()
-    for ids in _portions(message_ids):
-        rows = reader.all(
-            "select s.message_id from memory_sources s join memories m on m.id = s.memory_id"
-            f" where s.message_id in ({_marks(ids)}) group by s.message_id having count(m.superseded_by) = count(*)",
-            ids,
-        )
-        found |= {row["message_id"] for row in rows}
-    return found
+    if not message_ids:
+        return set()
+    rows = reader.ids(
+        "select s.message_id from memory_sources s join memories m on m.id = s.memory_id"
+        f" where s.message_id in {_AMONG} group by s.message_id having count(m.superseded_by) = count(*)",
+        (message_ids,),
+    )
+    return set(rows)
 
 
 @walled
@@ -211,24 +210,16 @@ def _around(reader: Reader, scope: Scope, places: Iterable[MessagePlace], column
     return [
         row
         for session_id, numbers in wanted.items()
-        for some in _portions(sorted(numbers))
         for row in reader.all(
-            f"select {columns} from messages m where m.session_id = ? and m.nth in ({_marks(some)})"
+            f"select {columns} from messages m where m.session_id = ? and m.nth in {_AMONG}"
             f" and {_FINDABLE} and {within.sql}",
-            (session_id, *some, *within.parameters),
+            (session_id, numbers, *within.parameters),
         )
         if (session_id, row["sitting"], row["nth"]) in beside
     ]
 
 
-def _marks(values: Sequence[int]) -> str:
-    return ", ".join("?" * len(values))
-
-
-def _portions(values: Sequence[int]) -> Iterable[Sequence[int]]:
-    return (values[start : start + _PARAMETERS] for start in range(0, len(values), _PARAMETERS))
-
-
+_AMONG = "(select value from json_each(?))"
 _STANDING = (
     "m.id, m.session_id, m.sitting, m.nth, m.role, m.author_id, m.said_at, m.tokens,"
     " rtrim(substr(m.text, -3)) as ending, (select name from identities where id = m.author_id) as name"

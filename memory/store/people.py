@@ -109,9 +109,7 @@ def linked_identities(reader: Reader) -> list[Row]:
 
 
 def names(reader: Reader, identity_ids: Collection[int]) -> dict[int, str]:
-    """Returns the names that the platforms have for these identities, by identity."""
-    marks = ", ".join("?" for _ in identity_ids)
-    rows = reader.all(f"select id, name from identities where id in ({marks})", tuple(identity_ids))
+    rows = reader.all("select id, name from identities where id in (select value from json_each(?))", (identity_ids,))
     return {row["id"]: row["name"] for row in rows}
 
 
@@ -194,12 +192,11 @@ def begin_anew(tx: Transaction, identity_id: int) -> None:
 
 def _of_both_sides(tx: Transaction, leaves: Mapping[int, bool]) -> list[int]:
     """Returns the memories that belong to both sides, by their own owner or the owners of their parents."""
-    marks = ", ".join("?" for _ in leaves)
     rows = tx.all(
         "select p.memory_id, d.owner_id as own, m.owner_id as made_of from memories m"
         " join memory_parents p on p.parent_id = m.id join memories d on d.id = p.memory_id"
-        f" where m.owner_id in ({marks})",
-        tuple(leaves),
+        " where m.owner_id in (select value from json_each(?))",
+        (leaves,),
     )
     sides: defaultdict[int, set[bool]] = defaultdict(set)
     for row in rows:
@@ -291,12 +288,10 @@ def set_manner(tx: Transaction, session: Session, speaker: Speaker, on: bool) ->
 
 
 def unname(tx: Transaction, identity_ids: Sequence[int]) -> None:
-    """Blanks the names of these identities."""
     tx.run(f"update identities set {_UNNAMED} where id in (select value from json_each(?))", (identity_ids,))
 
 
 def unname_silent(tx: Transaction, identity_ids: Sequence[int]) -> None:
-    """Blanks the names of the identities among these that have no words left."""
     tx.run(
         f"update identities set {_UNNAMED} where id in (select value from json_each(?))"
         " and not exists (select 1 from messages m where m.author_id = identities.id and m.erased_at is null)",
@@ -305,7 +300,6 @@ def unname_silent(tx: Transaction, identity_ids: Sequence[int]) -> None:
 
 
 def linked(reader: Reader, identity_ids: Sequence[int]) -> list[int]:
-    """Returns all identities of the people behind these identities, on any platform."""
     return reader.ids(
         "select id from identities where person_id in"
         " (select person_id from identities where id in (select value from json_each(?)))",
@@ -336,7 +330,6 @@ def opted_out(reader: Reader) -> list[Row]:
 
 
 def take_over_opt_outs(tx: Transaction, rows: Iterable[Row]) -> None:
-    """Adds the opt-outs of another copy of the store to those here."""
     for row in rows:
         tx.run(
             "update people set learning = learning * ?, about = about * ?"

@@ -40,7 +40,6 @@ class Entry:
 
 
 def put(tx: Transaction, entries: Sequence[Entry]) -> None:
-    """Indexes documents that are not indexed yet."""
     rows: list[tuple[int, int, int | None, int, str]] = []
     places: list[tuple[int, str, int]] = []
     for entry in entries:

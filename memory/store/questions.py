@@ -183,7 +183,6 @@ def expire_all(tx: Transaction) -> None:
 
 
 def drop_unanswered(tx: Transaction, identity_ids: Sequence[int]) -> None:
-    """Deletes the questions to these identities that were not answered."""
     tx.run(
         "delete from questions where asker_id in (select value from json_each(?)) and state <> 'answered'",
         (identity_ids,),

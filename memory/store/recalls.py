@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from memory.score import ScorePart, known_parts
 from memory.store.database import Reader, Transaction
 
 Item: TypeAlias = Literal["memory", "message"]
-#: The rows of one statement, which takes 999 parameters in older versions of SQLite.
-_AT_ONCE: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,15 +29,17 @@ class RecalledEntry:
 
 def keep(tx: Transaction, turn_id: int, entries: Sequence[RecalledEntry]) -> None:
     rows = [
-        (turn_id, rank, entry.item, entry.item_id, entry.placed, entry.score, json.dumps(entry.parts))
+        (rank, entry.item, entry.item_id, entry.placed, entry.score, json.dumps(entry.parts))
         for rank, entry in enumerate(entries)
     ]
-    for some in (rows[start : start + _AT_ONCE] for start in range(0, len(rows), _AT_ONCE)):
-        tx.run(
-            "insert into recalls (turn_id, rank, item, item_id, placed, score, parts)"
-            f" values {', '.join(['(?, ?, ?, ?, ?, ?, ?)'] * len(some))}",
-            [value for row in some for value in row],
-        )
+    if not rows:
+        return
+    tx.run(
+        "insert into recalls (turn_id, rank, item, item_id, placed, score, parts) select ?,"
+        " cast(value ->> 0 as bigint), value ->> 1, cast(value ->> 2 as bigint), value ->> 3,"
+        " cast(value ->> 4 as double precision), value ->> 5 from json_each(?)",
+        (turn_id, json.dumps(rows)),
+    )
 
 
 def of_turn(reader: Reader, turn_id: int) -> list[RecalledEntry]:
@@ -56,12 +56,10 @@ def turns_with(reader: Reader, memory_id: int) -> list[int]:
 
 
 def drop(tx: Transaction, turn_ids: Sequence[int]) -> None:
-    """Deletes the recalls of these turns."""
     tx.run("delete from recalls where turn_id in (select value from json_each(?))", (turn_ids,))
 
 
 def drop_of_sessions(tx: Transaction, session_ids: Sequence[int]) -> None:
-    """Deletes the recalls of all turns of these sessions."""
     tx.run(
         "delete from recalls where turn_id in (select id from turns where session_id in"
         " (select value from json_each(?)))",

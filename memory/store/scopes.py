@@ -27,17 +27,14 @@ def agent(tx: Transaction, name: str, *, now: int) -> int:
 
 
 def own(tx: Transaction, kind: Literal["agent", "identity", "chat"], own_id: int) -> None:
-    """Creates the owner row of an agent, an identity or a chat."""
     tx.run(f"insert into owners (kind, {kind}_id) values (?, ?)", (kind, own_id))
 
 
 def find_names(tx: Transaction, agent_id: int, by: NameFinder) -> None:
-    """Sets the finder of names in an agent's future memories."""
     tx.run("update agents set entities = ?1 where id = ?2 and entities <> ?1", (by, agent_id))
 
 
 def name_finder(reader: Reader, agent_id: int) -> NameFinder:
-    """Returns the finder of names in an agent's memories."""
     row = reader.one("select entities from agents where id = ?", (agent_id,))
     assert row is not None, f"no agent {agent_id}"
     found: NameFinder = row["entities"]
@@ -87,7 +84,6 @@ def own_thread(tx: Transaction, chat_id: int, thread: str | None) -> None:
 
 
 def owners_of_chat(reader: Reader, chat_id: int) -> list[int]:
-    """Returns the owners of a chat and its threads."""
     return reader.ids("select id from owners where chat_id = ? order by id", (chat_id,))
 
 
@@ -155,7 +151,6 @@ def learned_of(reader: Reader, owner_ids: Collection[int]) -> list[int]:
 
 
 def places(reader: Reader, owner_ids: Sequence[int]) -> list[int]:
-    """Returns the owners among these that are groups or threads."""
     return reader.ids(
         "select id from owners where kind in ('chat', 'thread') and id in (select value from json_each(?))",
         (owner_ids,),

@@ -39,7 +39,6 @@ class Seal:
         self.lost = self.missing(names)
 
     def missing(self, names: Iterable[str]) -> set[str]:
-        """Returns the keys among these that the file does not hold."""
         self._look_again()
         return set(names).difference(self._keys)
 
@@ -53,7 +52,6 @@ class Seal:
         return name, hmac.digest(key, hashed, "sha256")
 
     def all_of(self, hashed: bytes) -> list[bytes]:
-        """Returns the hash sealed with each key."""
         self._look_again()
         return [hmac.digest(key, hashed, "sha256") for key in self._keys.values()]
 

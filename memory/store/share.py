@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from memory.store.database import Reader
 
-#: "taken": nobody held the session until now, so the work that an earlier holder left undone there is to be taken up.
-Held: TypeAlias = Literal["held", "taken", "elsewhere"]
+#: "own": no other process can hold the session. "taken": nobody held it until now, so the work that an earlier holder
+#: left undone there is to be taken up.
+Held: TypeAlias = Literal["own", "held", "taken", "elsewhere"]
 
 
 class OwnShare:
@@ -44,7 +45,6 @@ class OwnShare:
         """Takes part in answering from now on. Raises `StorageError`."""
 
     def holds(self, session_key: str) -> bool:
-        """Returns whether this process answers the session."""
         return True
 
     def held(self) -> Collection[str]:
@@ -57,7 +57,7 @@ class OwnShare:
         With `spread` the session may go to any of the processes, so that they share the work that one of them receives.
         Raises `StorageError`.
         """
-        return "held"
+        return "own"
 
     @asynccontextmanager
     async def holding(self, session_key: Callable[[Reader], str]) -> AsyncIterator[bool]:

@@ -104,7 +104,6 @@ def count_embedded(reader: Reader) -> int:
 
 
 def count_refused(reader: Reader) -> int:
-    """Returns the number of documents that the embedder could not read."""
     return _count(reader, "embedded where refused = 1")
 
 
@@ -131,7 +130,6 @@ def cache(tx: Transaction, doc: int, made: Mapping[bytes, Vector], *, now: int) 
 
 
 def cached(reader: Reader, hashes: Sequence[bytes]) -> dict[bytes, Vector]:
-    """Returns the cached vectors for these hashes, by hash."""
     found: dict[bytes, Vector] = {}
     for some in _portions(hashes):
         rows = reader.all(f"select hash, vector from embedding_cache where hash in ({_marks(some)})", some)

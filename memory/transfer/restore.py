@@ -23,7 +23,8 @@ from memory.errors import StorageError, StoreUnwritable
 from memory.forgetting import ledger
 from memory.forgetting.ledger import LedgerEntry, Replayed
 from memory.mailbox import inbox, outbox
-from memory.people import access, keyring, linking, visits
+from memory.people import access, keyring, visits
+from memory.people.codes import LINKING, PAIRING
 from memory.recall import index
 from memory.reminders import reminding
 from memory.store import chats, erasure, files, history, people, questions, sealing
@@ -217,8 +218,8 @@ def _settle(tx: Transaction, since: _Since | None, *, now: int) -> tuple[int, in
     Returns the numbers of inbox rows and outbox rows that were ended, and of links that were cut.
     """
     inbox, outbox = _end_mail(tx, since or _Since(), now=now)
-    access.drop_pairings(tx)
-    linking.drop_codes(tx)
+    PAIRING.end_all(tx)
+    LINKING.end_all(tx)
     visits.drop_all(tx)
     # A key that was revoked since must not come back.
     keyring.drop_all(tx)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from memory.people import access
-from memory.people.access import GUESSES, LIFETIME_MS, LOCKED_MS, Pairing, Taken
+from memory.people.access import Pairing, Taken
+from memory.people.codes import GUESSES, LIFETIME_MS, LOCKED_MS
 from memory.store.database import Database
 from memory.store.sqlite.database import SqliteDatabase
 from tests.kit.fakes import NOON, Clock

@@ -12,8 +12,8 @@ from channels.base import Button, Capabilities, Channel, Inbound, Outbound, Plac
 from channels.ids import NUMERIC
 from gateway.actions.memory import FORGET
 from gateway.commands import pages, table
-from gateway.commands.table import Call
-from gateway.pipeline.questions import buttons, is_alone
+from gateway.commands.call import Call
+from gateway.pipeline.questions import buttons, holds_the_question
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster
 from gateway.wording.texts import Texts
@@ -393,7 +393,7 @@ async def test_the_answer_to_a_command_takes_its_questions_place(memory: Service
     tea = (await ids(memory, ada))["tea"]
     [asked] = await says(memory, ada, f"/forget {tea}")
     assert labels(asked) == [ENGLISH(name) for name in ("words", "memory", "no")] and all(
-        is_alone(data) for _, data in asked.buttons
+        holds_the_question(data) for _, data in asked.buttons
     )
     [done] = await says(memory, ada, pressed=asked.buttons[0][1])
     assert done.edits == "77" and done.buttons == () and "tea" not in done.text

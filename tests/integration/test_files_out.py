@@ -199,7 +199,7 @@ def test_channels_say_what_people_there_can_be_shown() -> None:
 
 @asynccontextmanager
 async def delivering(memory: Service, channel: Channel, clock: Clock) -> AsyncIterator[Delivery]:
-    delivery = Delivery(memory.mailbox, {channel.id: channel}, share=memory.share, language="en", now=clock)
+    delivery = Delivery(memory, {channel.id: channel}, language="en", now=clock)
     await delivery.take_up(await memory.mailbox.sessions_with_mail())
     try:
         yield delivery

@@ -11,7 +11,8 @@ from random import Random
 import pytest
 
 from gateway.pipeline.policy import CODE_LETTERS, Rules, new_code
-from memory.people import access, linking
+from memory.people import access
+from memory.people.codes import GUESSES, TRIES
 from tests.kit.bench import Handset, Talk
 from tests.kit.fakes import Clock
 
@@ -46,7 +47,7 @@ async def test_ten_people_guess_thirty_link_codes_an_hour(bench: Talk, clock: Cl
     bench.rules = Rules(allow=frozenset(ACCOUNTS), admins=frozenset({"7"}))
     async with bench.running():
         hours = await weighed(bench, clock, "link_tries", "/link")
-    assert hours[:2] == [len(ACCOUNTS) * linking.TRIES] * 2 and max(hours) == hours[0]
+    assert hours[:2] == [len(ACCOUNTS) * TRIES] * 2 and max(hours) == hours[0]
     assert 24 * max(hours) * 100 / POSSIBLE < ODDS
 
 
@@ -55,12 +56,11 @@ async def test_ten_strangers_guess_thirty_pairing_codes_an_hour(bench: Talk, clo
     bench.rules = Rules(admins=frozenset({"7"}))
     async with bench.running():
         hours = await weighed(bench, clock, "pairing_tries", "/pair")
-    assert hours[1:] == [len(ACCOUNTS) * access.TRIES] * 3 and max(hours) == hours[1]
+    assert hours[1:] == [len(ACCOUNTS) * TRIES] * 3 and max(hours) == hours[1]
     assert 24 * max(hours) * access.PENDING / POSSIBLE < ODDS
     assert bench.model.requests == []
 
 
 def test_no_number_of_accounts_guesses_a_code_within_its_life() -> None:
     """Ten thousand codes would have to be asked for to meet one hit in a hundred thousand."""
-    assert 10_000 * linking.GUESSES / POSSIBLE < 1e-5
-    assert 10_000 * access.GUESSES / POSSIBLE < 1e-5
+    assert 10_000 * GUESSES / POSSIBLE < 1e-5

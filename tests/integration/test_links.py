@@ -19,7 +19,7 @@ from memory.chat.turns import Said
 from memory.context import Context
 from memory.errors import NotFound
 from memory.people import linking
-from memory.people.linking import LIFETIME_MS, LOCKED_MS, TRIES
+from memory.people.codes import GUESSES, LIFETIME_MS, LOCKED_MS, TRIES
 from memory.recall.recall import Budget
 from memory.service import Service
 from memory.store import chats, people, scopes
@@ -153,14 +153,14 @@ def test_many_who_guess_together_end_the_code_before_one_can_hit() -> None:
     connection, tx = store()
     with closing(connection):
         linking.open_code(tx, 1, 1, CODES[0], now=NOON)
-        for n in range(linking.GUESSES):
+        for n in range(GUESSES):
             user = people.speaker(tx, platform="console", user_id=f"guesser {n // TRIES}", name="", now=NOON)
             if n % 2:
                 assert not linking.is_code(tx, user.id, CODES[1], now=NOON + n)
             else:
                 assert linking.take_code(tx, user.id, CODES[1], now=NOON + n).outcome in ("wrong", "no_tries_left")
             is_open = linking.maker(tx, CODES[0]) is not None
-            assert is_open == (n + 1 < linking.GUESSES)
+            assert is_open == (n + 1 < GUESSES)
         assert linking.take_code(tx, 2, CODES[0], now=NOON + 1_000).outcome == "wrong"
 
 

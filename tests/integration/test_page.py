@@ -443,7 +443,7 @@ async def test_a_key_is_made_shown_once_used_and_revoked(tmp_path: Path, unused_
     async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
         ada = await page.signed_in()
         await ada.told("/memory", at="/memory", value="I keep bees")
-        made = await ada.told("/me/keys", at="/me", label="Editor", scopes="read")
+        made = await ada.told("/me", at="/me", action="make", label="Editor", scopes="read")
         secret = next(word for word in made.split() if word.startswith("rk_")).rstrip(".,")
         mine = await ada.text("/me")
         assert "Editor" in mine and secret not in mine
@@ -456,10 +456,10 @@ async def test_a_key_is_made_shown_once_used_and_revoked(tmp_path: Path, unused_
             assert refused.status_code == 403, "it may only read"
 
             number = mine.partition("Editor")[0].split()[-1].strip("#.:")
-            await ada.told("/me/keys", at="/me", revoke=number)
+            await ada.told("/me", at="/me", action="revoke", id=number)
             assert (await program.get("/v1/memories")).status_code == 401
         assert "Editor" not in await ada.text("/me")
-        assert (await ada.post("/me/keys", at="/me", label="x", scopes="all")).status_code == 400
+        assert (await ada.post("/me", at="/me", action="make", label="x", scopes="all")).status_code == 400
 
 
 # Admins -------------------------------------------------------------------------------------------------------------

@@ -201,7 +201,7 @@ async def test_of_two_that_make_the_same_answer_one_shows_it(tmp_path: Path) -> 
         await until(lambda: one.router.is_busy("telegram:1:-") and bool(slow.waiting))
         other = await stack.enter_async_context(pipeline(tmp_path, rules=OPEN, shared=url))
         await one.memory.database.write(lambda tx: tx.run("delete from lanes"))
-        assert await other.router.hold(other.store, "telegram:1:-")
+        assert await other.router.hold(other.store, "telegram:1:-") == "taken"
         await until(lambda: len(texts(other)) == 1)
         slow.may.set()
         await first

@@ -61,7 +61,7 @@ def assembled_store(
     web: Web | None = None,
 ) -> Store:
     """The parts that the pipeline needs of one open store."""
-    delivery = Delivery(memory.mailbox, channels, share=memory.share, language="en", now=clock)
+    delivery = Delivery(memory, channels, language="en", now=clock)
     turns = TurnRunner(
         memory,
         limits=limits,

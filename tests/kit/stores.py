@@ -179,16 +179,32 @@ class Watched:
 
 
 class Counted(ModuleType):
-    """An SQLite module that keeps every statement its connections run, in `asked`."""
+    """An SQLite module that keeps every statement its connections run, in `asked`; in `prepared`, those made for it."""
 
     def __init__(self, real: ModuleType) -> None:
         super().__init__(real.__name__)
         self._real = real
         self.asked: list[str] = []
+        self.prepared: list[str] = []
 
     def connect(self, *args: Any, **kwargs: Any) -> Any:
         connection = self._real.connect(*args, **kwargs)
-        connection.set_trace_callback(self.asked.append)
+        is_new = False
+
+        def authorize(*_: object) -> int:  # called only while a statement is prepared
+            nonlocal is_new
+            is_new = True
+            return 0
+
+        def trace(sql: str) -> None:
+            nonlocal is_new
+            self.asked.append(sql)
+            if is_new:
+                self.prepared.append(sql)
+            is_new = False
+
+        connection.set_authorizer(authorize)
+        connection.set_trace_callback(trace)
         return connection
 
     def __getattr__(self, name: str) -> Any:

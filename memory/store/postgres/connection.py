@@ -107,7 +107,6 @@ class ServerConnection:
 
     @property
     def waiting(self) -> int:
-        """The number of functions that wait or run."""
         return self._asked - self._done
 
     @property
@@ -215,7 +214,6 @@ def by_itself(connection: psycopg.Connection[Row], name: str) -> Iterator[None]:
 
 
 def is_going_on(connection: psycopg.Connection[Row], name: str) -> bool:
-    """Returns whether any process is in a block of this name."""
     row = connection.execute(
         b"select 1 from pg_locks where locktype = 'advisory' and objsubid = 1 and granted"
         b" and database = (select oid from pg_database where datname = current_database())"
@@ -235,7 +233,6 @@ def is_alone(connection: psycopg.Connection[Row], store: str) -> bool:
 
 
 def number_of(name: str) -> int:
-    """Returns the number of a lock."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
 
 
@@ -307,7 +304,6 @@ def adapt(connection: AdaptContext) -> None:
 
 
 def storage_error(error: psycopg.Error) -> StorageError:
-    """Returns our error for the driver's."""
     text = str(error).strip()
     if isinstance(error, psycopg.errors.QueryCanceled):
         return ReadTooLong("Reading the store took too long and was ended, so that others can go on. Try again.")

@@ -307,8 +307,6 @@ class PostgresDatabase(Database):
         return []
 
     async def strike(self, tables: Collection[str]) -> None:
-        """Empties derived tables."""
-
         def act(tx: Transaction) -> None:
             for table in set(tables) & set(schema.names()):
                 tx.run(f"delete from {table}")
@@ -347,11 +345,9 @@ class PostgresDatabase(Database):
 
     @property
     def engine(self) -> str:
-        """The server's name and version, for status."""
         return f"PostgreSQL {self._writer.version}"
 
     def deployment(self, reader: Reader) -> Deployment:
-        """Returns the state of the server and of the processes on it."""
         state = standing.deployment(reader)
         return state if self._replica is None else self._replica.within(state)
 
@@ -366,7 +362,6 @@ class PostgresDatabase(Database):
         return 0
 
     async def close(self) -> None:
-        """Closes the store after all requests made before."""
         if self._replica is not None:
             await self._replica.close()
         for connection in [*self._readers, self._signals, self._writer]:

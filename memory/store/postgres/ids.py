@@ -16,12 +16,10 @@ _SEQUENCES: Final = (
 
 
 def given(reader: Reader) -> dict[str, int]:
-    """Returns the greatest id ever given, by table."""
     return {row["name"]: row["last"] for row in reader.all(_SEQUENCES) if row["last"] is not None}
 
 
 def go_on(tx: Transaction, given: Mapping[str, int]) -> None:
-    """Makes all new ids greater than these from now on."""
     for row in tx.all(_SEQUENCES):
         last = max(given.get(row["name"], 0), tx.number(f"select coalesce(max(id), 0) from {row['name']}"))
         if last > (row["last"] or 0):

@@ -25,7 +25,6 @@ def part(tx: Transaction, replica: str) -> None:
 
 
 def peers(reader: Reader) -> list[Peer]:
-    """Returns all processes of the store, with their duties and the numbers of their sessions."""
     rows = reader.all(
         "select r.id, r.beat, r.answers, (select count(*) from lanes l where l.holder = r.id) as lanes from replicas r"
         " order by r.id"

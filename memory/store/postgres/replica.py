@@ -140,7 +140,6 @@ class Replica(OwnShare):
         return ""
 
     def within(self, deployment: Deployment) -> Deployment:
-        """Returns a deployment as this process sees it."""
         return replace(
             deployment, own=self.id, silent_seconds=round(self._silent_seconds, 1), is_lost=self.lost.is_set()
         )
@@ -372,7 +371,6 @@ class Replica(OwnShare):
                 self._heard(signal.payload)
 
     async def _look(self, connection: psycopg.AsyncConnection[tuple[Any, ...]]) -> None:
-        """Removes the processes that are dead."""
         rows = await (await connection.execute(b"select id, beat from replicas where id <> %s", (self.id,))).fetchall()
         locks = await connection.execute(
             b"select objid::bigint from pg_locks where locktype = 'advisory' and classid = %s and granted"

@@ -54,7 +54,6 @@ def name_of(path: Path) -> str:
 
 
 def names() -> list[str]:
-    """Returns the names of the tables."""
     return [name for name, sql in tables() if sql.lower().startswith("create table")]
 
 

@@ -19,7 +19,6 @@ def deployment(reader: Reader) -> Deployment:
 
 
 def server(reader: Reader) -> ServerState:
-    """Returns the state of the server."""
     row = reader.one(_SERVER)
     assert row is not None
     return ServerState(

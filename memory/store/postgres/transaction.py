@@ -49,7 +49,6 @@ class PostgresReader(Reader):
         return self._execute(sql, parameters).fetchone()
 
     def confine(self, scope: Scope, *, session_id: int | None = None) -> None:
-        """Hides rows that the scope may not see from the rest of this transaction."""
         self._wanted = walls.settings(scope, session_id=session_id)
 
     def within(self, scope: Scope, *, elsewhere: bool = False) -> AbstractContextManager[None]:
@@ -70,7 +69,6 @@ class PostgresReader(Reader):
             self._wanted = before
 
     def given_ids(self) -> dict[str, int]:
-        """Returns the greatest id ever given, by table."""
         return ids.given(self)
 
     def _execute(self, statement: str, parameters: Sequence[Parameter]) -> psycopg.Cursor[Row]:
@@ -112,20 +110,16 @@ class PostgresTransaction(PostgresReader, Transaction):
         self._changes += max(cursor.rowcount, 0)
 
     def give_ids_behind(self, given: Mapping[str, int]) -> None:
-        """Makes new ids greater than these and than all existing ones."""
         ids.go_on(self, given)
 
     def watch(self) -> None:
-        """Begins to note changes to memories, links and names; see `job_watch`."""
         watching.watch(self)
 
     def unwatch(self) -> None:
-        """Ends the watch and drops its notes."""
         watching.unwatch(self)
 
     @property
     def changes(self) -> int:
-        """The number of rows written since the transaction began."""
         return self._changes
 
     @property
@@ -199,12 +193,10 @@ def committed(
 
 
 def is_there(connection: psycopg.Connection[Row], replica: str) -> bool:
-    """Returns whether a process is still among the others, not removed."""
     return connection.execute(b"select 1 from replicas where id = %s", (replica,)).fetchone() is not None
 
 
 def consistent(connection: psycopg.Connection[Row], act: Callable[[Reader], T], seal: Seal | None) -> T:
-    """Runs a function on one committed state."""
     try:
         with in_transaction():
             return act(PostgresReader(connection, seal, begins=b"begin isolation level repeatable read read only; "))
@@ -255,7 +247,6 @@ def outcome(connection: psycopg.Connection[Row], doubt: Doubtful) -> Literal["co
 
 
 def _given(said: Translation, parameters: Sequence[Parameter]) -> dict[str, Any]:
-    """Returns the parameters of a statement by their names."""
     given = {f"p{place}": _bound(parameters[place], listed=place in said.listed) for place in said.places}
     return given | {f"n{place}": None if parameters[place] is None else "" for place in said.nulls}
 

@@ -67,7 +67,6 @@ def definitions(connection: Any) -> Iterator[str]:
 
 
 def is_bypassed(connection: Any) -> bool:
-    """Returns whether policies don't hold the connection's role."""
     row = connection.execute("select rolsuper or rolbypassrls from pg_roles where rolname = current_user").fetchone()
     return row is not None and bool(row[0])
 

@@ -16,7 +16,6 @@ _WATCHED: Final = "coalesce(current_setting('remora.watched', true), '') = 'on'"
 
 
 def watch(tx: Transaction) -> None:
-    """Begins to note changes."""
     for table, source, columns in (("rows", "memories", ", ".join(COLUMNS)), ("names", "entities", "type")):
         tx.run(
             f"create temp table journal_{table} on commit drop as"
@@ -31,7 +30,6 @@ def watch(tx: Transaction) -> None:
 
 
 def unwatch(tx: Transaction) -> None:
-    """Ends the watch and drops its notes."""
     tx.run("select set_config('remora.watched', 'off', true)")
     for table in ("rows", "links", "names"):
         tx.run(f"drop table pg_temp.journal_{table}")

@@ -12,11 +12,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from types import NoneType
 from typing import Any, Final, TypeVar
@@ -48,7 +49,6 @@ from memory.store.database import (
     rehearsed,
 )
 from memory.store.sealing import Seal
-from memory.store.share import OwnShare
 from memory.store.sqlite import driver as drivers
 from memory.store.sqlite import health, ids, watching
 from memory.store.sqlite.migrate import Migration, migrate, migrations
@@ -117,7 +117,16 @@ _MEANINGS: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
         ),
     ),
 )
+#: The statements that a connection keeps prepared; a turn and the work it leaves ask some 120 different ones.
+_PREPARED: Final = 250
+_LIMIT: Final = re.compile(r"\blimit \?\d*")
 T = TypeVar("T")
+
+
+@lru_cache(maxsize=2_000)
+def _prepared_once(sql: str) -> str:
+    """Returns a statement that SQLite prepares once: since 3.49 one with a bound limit is prepared at every run."""
+    return _LIMIT.sub(r"\g<0> + 0", sql)
 
 
 def _bound(parameters: Sequence[Parameter]) -> list[Value]:
@@ -134,19 +143,17 @@ class SqliteReader(Reader):
 
     @property
     def seal(self) -> Seal:
-        """The seal of forgotten statements. It exists only if the store was opened with `Database.open`."""
         assert self._seal is not None
         return self._seal
 
     def all(self, sql: str, parameters: Sequence[Parameter] = ()) -> list[Row]:
-        return self._connection.execute(sql, _bound(parameters)).fetchall()
+        return self._connection.execute(_prepared_once(sql), _bound(parameters)).fetchall()
 
     def one(self, sql: str, parameters: Sequence[Parameter] = ()) -> Row | None:
-        row: Row | None = self._connection.execute(sql, _bound(parameters)).fetchone()
+        row: Row | None = self._connection.execute(_prepared_once(sql), _bound(parameters)).fetchone()
         return row
 
     def given_ids(self) -> dict[str, int]:
-        """Returns the greatest id ever given, by table, only for tables that never give one again."""
         return ids.given(self)
 
 
@@ -154,32 +161,26 @@ class SqliteTransaction(SqliteReader, Transaction):
     """The writer inside its transaction."""
 
     def run(self, sql: str, parameters: Sequence[Parameter] = ()) -> None:
-        self._connection.execute(sql, _bound(parameters))
+        self._connection.execute(_prepared_once(sql), _bound(parameters))
 
     def run_each(self, sql: str, rows: Sequence[Sequence[Parameter]]) -> None:
-        """Runs a statement once for each row of parameters."""
         self._connection.executemany(sql, [_bound(row) for row in rows])
 
     def give_ids_behind(self, given: Mapping[str, int]) -> None:
-        """Makes new ids greater than these and than all existing ones."""
         ids.go_on(self, given)
 
     def watch(self) -> None:
-        """Begins to note changes to memories, links and names; see `job_watch`."""
         watching.watch(self)
 
     def unwatch(self) -> None:
-        """Ends the watch and drops its notes."""
         watching.unwatch(self)
 
     @property
     def changes(self) -> int:
-        """The number of rows written since the store was opened."""
         return self.number("select total_changes()")
 
     @property
     def state(self) -> str:
-        """The number of rows written since the store was opened."""
         return str(self.changes)
 
 
@@ -203,7 +204,6 @@ class SqliteDatabase(Database):
         self._log_path = path.with_name(f"{path.name}-wal")
         self.seal = seal
         self.driver = driver
-        self.share = OwnShare()
         #: The damage and the remedy, for health and status; None as long as no damage is known.
         self.damage: str | None = None
         #: The reason why vectors can't be compared here, for health and status; empty if they can.
@@ -333,19 +333,17 @@ class SqliteDatabase(Database):
             raise await self._explained(exc, met) from exc
 
     async def read(self, act: Callable[[Reader], T], *, single: bool = False) -> T:
-        """Runs `act` on one committed state. Raises `StoreBusy` if that takes too long."""
         met = time.monotonic()
         try:
             # A long read must not hold up the others.
             reader = min(self._readers, key=lambda connection: connection.waiting)
-            return await reader.call(lambda connection: _consistent(connection, act, self.seal))
+            return await reader.call(partial(_stated if single else _consistent, act=act, seal=self.seal))
         except self._faults:
             raise
         except self._error as exc:
             raise await self._explained(exc, met) from exc
 
     async def examine(self, act: Callable[[Reader], T]) -> T:
-        """Runs `act` on one committed state, however long it takes; only the caller waits for it."""
         met = time.monotonic()
         try:
             return await self._apart(lambda connection: _consistent(connection, act, self.seal))
@@ -353,16 +351,13 @@ class SqliteDatabase(Database):
             raise await self._explained(exc, met) from exc
 
     async def state(self) -> str:
-        """Returns the `Transaction.state` of a transaction that began now."""
         return await self._write(lambda tx: tx.state)
 
     async def check(self) -> str | None:
-        """Checks all canonical tables now and returns `damage`. Only the caller waits for it."""
         await self._looked_since(time.monotonic())
         return self.damage
 
     async def damaged(self, tables: Collection[str]) -> list[str]:
-        """Returns the tables among `tables` whose pages are damaged."""
         return await self._apart(lambda connection: health.damaged(connection, self._error, tables))
 
     async def strike(self, tables: Collection[str]) -> None:
@@ -402,12 +397,10 @@ class SqliteDatabase(Database):
 
     @property
     def engine(self) -> str:
-        """The name and version of the SQLite library in use."""
         return str(self.driver)
 
     @property
     def file_bytes(self) -> int:
-        """The size of the file without its log."""
         return self.path.stat().st_size
 
     async def close(self) -> None:
@@ -646,12 +639,20 @@ def _consistent(connection: sqlite3.Connection, act: Callable[[Reader], T], seal
             connection.execute("rollback")
 
 
+def _stated(connection: sqlite3.Connection, act: Callable[[Reader], T], seal: Seal) -> T:
+    """Runs `act`, which asks one statement and so sees one state without a transaction."""
+    with in_transaction():
+        return act(SqliteReader(connection, seal))
+
+
 async def _connect(path: Path, driver: drivers.Driver, *, read_seconds: float | None = None) -> _Connection:
     """Opens a connection. With `read_seconds` SQLite ends any function that runs on it for longer."""
 
     def connector() -> Any:
         # Explicit transactions only: the driver must not open one of its own.
-        made = driver.module.connect(str(path), isolation_level=None, check_same_thread=False)
+        made = driver.module.connect(
+            str(path), isolation_level=None, check_same_thread=False, cached_statements=_PREPARED
+        )
         made.row_factory = driver.module.Row
         made.execute(f"pragma busy_timeout = {_BUSY_MS}")
         if read_seconds is not None:

@@ -37,7 +37,6 @@ _DERIVED_TEXT: Final = ("tokens", "term")
 
 
 def is_damage(error: BaseException) -> bool:
-    """Returns whether the driver's error reports damaged pages."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF in (_CORRUPT, _NOT_A_DATABASE) or "malformed" in str(error)
 

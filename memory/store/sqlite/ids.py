@@ -8,7 +8,6 @@ from memory.store.database import Reader, Transaction
 
 
 def given(reader: Reader) -> dict[str, int]:
-    """Returns the greatest id ever given, by table."""
     return {row["name"]: row["seq"] for row in reader.all("select name, seq from sqlite_sequence")}
 
 

@@ -26,7 +26,6 @@ class StoreTable:
 
 
 def empty() -> Any:
-    """Returns a connection to an empty store in memory."""
     connection = drivers.best().module.connect(":memory:", isolation_level=None)
     migrate(connection, migrations(), now=1)
     return connection
@@ -34,7 +33,6 @@ def empty() -> Any:
 
 @cache
 def tables() -> tuple[StoreTable, ...]:
-    """Returns all tables, each after those that it refers to."""
     connection = empty()
     try:
         waiting = {row[0]: _described(connection, row[0]) for row in connection.execute(_TABLES).fetchall()}
@@ -49,7 +47,6 @@ def tables() -> tuple[StoreTable, ...]:
 
 
 def _described(connection: Any, name: str) -> tuple[StoreTable, set[str]]:
-    """Returns a table, and the names of the other tables that it refers to."""
     columns = connection.execute(f"pragma table_info({name})").fetchall()
     references = [(row[3], row[2]) for row in connection.execute(f"pragma foreign_key_list({name})")]
     table = StoreTable(

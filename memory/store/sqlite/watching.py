@@ -54,7 +54,6 @@ def _passed_over(entity: str) -> str:
 
 
 def unwatch(tx: Transaction) -> None:
-    """Ends the watch and drops its notes."""
     for row in tx.all("select name from temp.sqlite_master where type = 'trigger' and name glob 'journal_*'"):
         tx.run(f"drop trigger temp.{row['name']}")
     for table in ("rows", "links", "names"):

@@ -106,8 +106,12 @@ def test_a_button_tells_whether_its_question_stands_alone() -> None:
     """Other words in a message must not go with the answer."""
     for alone in (False, True):
         for button in questions.buttons(QUESTION, Texts("en"), alone=alone):
-            assert questions.is_alone(button.data) is alone
-    assert not questions.is_alone("page:list:1") and not questions.is_alone(":alone") and not questions.is_alone("")
+            assert questions.holds_the_question(button.data) is alone
+    assert (
+        not questions.holds_the_question("page:list:1")
+        and not questions.holds_the_question(":alone")
+        and not questions.holds_the_question("")
+    )
 
 
 @each_row("data", ["", "answer:", "answer:x:yes", "answer:99999999999999999999:yes", "again:3", "now"])

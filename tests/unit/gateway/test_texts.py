@@ -41,6 +41,12 @@ def test_no_text_is_written_twice(language: Language) -> None:
     assert sorted(keys) == sorted(set(keys)) and len(keys) == len(wording(language)["texts"])
 
 
+@pytest.mark.parametrize("language", CATALOGUE)
+def test_no_line_break_is_written_out(language: Language) -> None:
+    """A person would read a backslash."""
+    assert [key for key, text in CATALOGUE[language].items() if "\\n" in text] == []
+
+
 #: Groups of texts of which some are for admins alone or the same everywhere, or which never stand side by side.
 _IN_PART = {"example", "help", "pair", "dead", "night", "jobs", "note"}
 

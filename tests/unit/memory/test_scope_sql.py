@@ -117,6 +117,8 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/entities.py:relink": (1, _UNDONE),
     "store/entities.py:restore_types": (1, _UNDONE),
     "learn/extractions.py:unread_among": (1, "which of these sessions have something left to read, no words"),
+    "people/codes.py:Codes.fitting": (1, "hashes of codes, no words"),
+    "people/codes.py:Codes.is_locked": (1, "a count of wrong codes"),
     "store/moving.py:count": (1, "a count of a whole table that is carried over"),
     "store/moving.py:page": (1, "rows of a table on their way to another engine, all of them"),
     "store/moving.py:used": (1, "whether anything is in a store"),

@@ -1,0 +1,125 @@
+"""Forms that are commands of their visitor, and the answers to them.
+
+Invariants: every change is a command of the visitor, with the answer of that command as its receipt. A field becomes a
+part of a command only in the form that the command has for it, so no field says another command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+from urllib.parse import quote
+
+from aiohttp import web
+
+from channels.base import rows
+from channels.web import PageItem
+from gateway.page.site import Refused, Visit
+from gateway.page.visitors import FORMS
+
+#: The permissions that a key may be made with.
+SCOPES: Final = ("chat,read,write", "read", "read,write", "chat")
+#: The forms of the fields in a command.
+_FIELDS: Final = {
+    "id": "m_[a-z0-9]{1,32}|[0-9]{1,16}", "value": "(?s:.{1,4000})", "run": "[0-9]{1,15}", "who": "-?[0-9]{1,20}",
+    "job": "[a-z]{1,20}", "agent": "[A-Za-z0-9_-]{1,64}", "scopes": "|".join(SCOPES), "label": ".{1,60}",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandForm:
+    """A form: the path it is sent to, and the command of each of its buttons, which are called "action".
+
+    Names in braces are fields of the form or parts of the path. The answer leads back to the path, or to where `back`
+    says for its button. A form about people needs a platform: the terminal has no ids by which to
+    let them in or to look at them.
+    """
+
+    path: str
+    commands: Mapping[str, str]
+    back: Mapping[str, str] = field(default_factory=dict)
+    admin: bool = False
+    about_people: bool = False
+
+    async def say(self, visit: Visit) -> web.StreamResponse:
+        """Says the command for the visitor and shows its answer. Raises `Refused` if a field does not fit."""
+        action, given = visit.form.get("action", ""), {**visit.form, **visit.path}
+        if self.about_people and visit.visitor.is_operator:
+            raise Refused(404, "page.nothing_here")
+        command = self.commands.get(action, "")
+        fields = {name: given.get(name, "").strip() for name in re.findall(r"\{(\w+)\}", command)}
+        if not command or not all(re.fullmatch(_FIELDS[name], text) for name, text in fields.items()):
+            raise Refused(400, "page.bad_form")
+        back = self.back.get(action) or self.path.format(**visit.path)
+        return await _said(visit, back=back, text=command.format(**fields))
+
+
+COMMAND_FORMS: Final = (
+    CommandForm(path="/memory", commands={"": "/remember {value}"}),
+    CommandForm(path="/forget", commands={"": "/forget {value}"}, back={"": "/memory"}),
+    CommandForm(
+        path="/memory/{id}", back={"forget": "/memory"}, commands={
+            "pin": "/memory pin {id}", "unpin": "/memory unpin {id}", "confirm": "/memory confirm {id}",
+            "edit": "/memory edit {id} {value}", "forget": "/forget {id}",
+        },
+    ),
+    CommandForm(path="/night/{run}", commands={"": "/memory undo {run}"}),
+    CommandForm(
+        path="/me", commands={
+            "out": "/privacy out", "in": "/privacy in", "about_off": "/privacy about off",
+            "about_on": "/privacy about on", "delete": "/privacy delete", "export": "/memory export",
+            "make": "/keys make {scopes} {label}", "revoke": "/keys revoke {id}",
+        },
+    ),
+    CommandForm(path="/admin", commands={"": "/backup"}, admin=True),
+    CommandForm(path="/admin/jobs", commands={"": "/jobs run {job} {agent}"}, admin=True),
+    CommandForm(
+        path="/admin/dead", admin=True,
+        commands={"retry": "/dead retry {id}", "drop": "/dead drop {id}", "purge": "/dead purge"},
+    ),
+    CommandForm(
+        path="/admin/people", admin=True, about_people=True, commands={
+            "look": "/admin memory {who} list", "allow": "/allow {who}", "block": "/block {who}", "pair": "/pair",
+        },
+    ),
+)  # fmt: skip
+
+
+async def press(visit: Visit) -> web.StreamResponse:
+    """Answers a question that a command has asked."""
+    pressed = {"message_id": visit.form.get("key", "")[:100], "pressed": visit.form.get("data", "")[:64]}
+    return await _said(visit, back=_safe(visit.form.get("back", "")), **pressed)
+
+
+def receipt(visit: Visit, items: list[PageItem], *, back: str) -> web.StreamResponse:
+    """Returns the way to the page with the answer to a command, or the file that it brought.
+
+    The page is fetched with a GET, so a browser that goes back sends no form again.
+    """
+    file = next((item.file for item in items if item.file is not None), None)
+    if file is not None:
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"}
+        return web.Response(body=file.data, headers=headers, content_type="application/octet-stream")
+    visit.visitors.keep(visit.visitor, items)
+    return visit.to(f"/receipt?back={back}")
+
+
+async def received(visit: Visit) -> web.StreamResponse:
+    """Shows the answer to a form's last command once: it may hold a key, or words that are forgotten next."""
+    back = _safe(visit.query.get("back", ""))
+    items = visit.visitors.kept(visit.visitor)
+    if items is None:
+        return visit.to(back)
+    return visit.html("receipt.html", items=[(item, rows(item.buttons)) for item in items], back=back)
+
+
+async def _said(visit: Visit, *, back: str, **said: Any) -> web.StreamResponse:
+    nonce = visit.form["nonce"].partition(".")[0]
+    inbound = visit.visitor.inbound(thread=FORMS, nonce=nonce, language=visit.texts.language)
+    return receipt(visit, await visit.visitors.answered(visit.visitor, replace(inbound, **said)), back=back)
+
+
+def _safe(back: str) -> str:
+    return back if re.fullmatch(r"/[a-z]+(/[a-z0-9_-]+)?", back) else "/memory"
