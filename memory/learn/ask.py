@@ -94,12 +94,10 @@ def shortened(message: Message, tokens: int = STRETCH_TOKENS) -> str:
 
 
 def _longest(tokens: int) -> int:
-    """Returns the tokens at which a message is shortened, in material of so many tokens."""
     return min(STRETCH_TOKENS, max(_LEAST_MESSAGE, int(tokens * _MESSAGES) - _LINE_TOKENS))
 
 
 def line_cost(message: Message, longest: int) -> int:
-    """Returns the approximate tokens of the line of a message that is cut to `longest` tokens."""
     return min(message.tokens, longest) + _LINE_TOKENS
 
 
@@ -120,7 +118,6 @@ def within(rows: Iterable[T], tokens: int, cost: Callable[[T], int]) -> list[T]:
 
 
 def known_fact(memory: Memory, timezone: str, *, category: bool = True) -> str:
-    """Returns a known fact as a line of material, with the short id by which an answer may name it."""
     about = memory.subject or memory.subject_name or ""
     line = {"id": memory.short_id, "about": about, "key": memory.key}
     if category:

@@ -82,7 +82,6 @@ def standing(found: Iterable[Named], text: str) -> list[Named]:
 
 
 def trained() -> Reads | None:
-    """Returns `by_spacy` if what it needs is installed."""
     return by_spacy if spacy_names.is_installed() else None
 
 
@@ -128,7 +127,6 @@ _SPACY: Final[dict[str, Type]] = {
 
 
 def _distinct(found: Iterable[Named]) -> list[Named]:
-    """Returns each name once by its normal form, with the first type found other than "other"."""
     kept: dict[str, Named] = {}
     for named in found:
         known = kept.get(named.normal)
@@ -455,7 +453,6 @@ _DESCRIBES: Final = _set("一个 一名 一位 医生 老师 学生 老板 同�
 
 
 def _is_name(value: str) -> bool:
-    """Returns whether a whole value looks like a name and nothing else; Chinese names only if short."""
     value = value.strip(" .。")
     return bool(_NAME.fullmatch(value)) and value.lower() not in _COMMON and not any(w in value for w in _DESCRIBES)
 

@@ -85,7 +85,6 @@ class Finding:
 
 
 def propose(text: str, *, scope: Scope, said_at: int, timezone: str) -> list[Draft]:
-    """Returns the facts about the scope's speaker that patterns find in one of their messages."""
     today = clock.local_date(said_at, timezone)
     drafts = []
     for candidate in patterns.extract(text, today=today):
@@ -145,7 +144,6 @@ def noted(text: str, message: Message, *, scope: Scope, timezone: str) -> list[P
 
 
 def findings(answer: Answer, stretch: Stretch) -> list[Finding]:
-    """Returns the findings to keep from a model's answer about `stretch`, without items that fail the bar."""
     instructions = [item for item in answer.facts if kind_of(item)[1] == "instruction"]
     skipped = {id(item) for item in instructions[_MOST_STYLES:]}
     facts = (item for item in answer.facts if id(item) not in skipped)
@@ -187,7 +185,6 @@ def kind_of(item: FactItem) -> tuple[str, str]:
 
 
 def subject_of(about: str, speaker: str) -> str:
-    """Returns the subject of a fact in words; empty for the speaker."""
     name = " ".join(safe(about).split())[:_SUBJECT_LIMIT]
     return "" if name.casefold() in {speaker.casefold()} | _SELF else name
 
@@ -202,13 +199,11 @@ def topic_of(text: str) -> str:
 
 
 def replaced_by(item: FactItem, known: Iterable[Memory]) -> tuple[int, ...]:
-    """Returns the ids of the shown facts that an item calls no longer true."""
     shown = {memory.short_id: memory.id for memory in known}
     return tuple(shown[named] for named in dict.fromkeys(_SHORT_ID.findall(item.replaces)) if named in shown)
 
 
 def named_in(text: str, entities: Iterable[EntityItem]) -> tuple[Named, ...]:
-    """Returns the entities that occur in `text`."""
     lower = text.casefold()
     found: dict[str, Named] = {}
     for entity in entities:
@@ -220,7 +215,6 @@ def named_in(text: str, entities: Iterable[EntityItem]) -> tuple[Named, ...]:
 
 
 def closest(value: str, texts: Sequence[str]) -> int | None:
-    """Returns the index of the text that shares most words with a value; None if none shares any."""
     wanted = set(tokens(value))
     shared = [len(wanted & set(tokens(text))) for text in texts]
     most = max(shared, default=0)

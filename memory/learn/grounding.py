@@ -62,7 +62,6 @@ class SaidText:
 
 
 def judge(claim: Claim, said: SaidText) -> Verdict:
-    """Returns whether the message makes the claim."""
     found = features(claim, said)
     if found["misquoted"] and not found["words shared"]:
         return "refused"
@@ -111,7 +110,6 @@ def is_doubtful(found: Mapping[str, float]) -> bool:
 
 
 def features(claim: Claim, said: SaidText) -> dict[str, float]:
-    """Returns the features that speak for a claim and against it."""
     message, before = said.text[:_READ], said.before[-_READ:]
     wanted, held, asked = telling(claim.value), telling(message), telling(before)
     if _opens("affirms", message) and any(sign in before for sign in "?？"):
@@ -149,7 +147,6 @@ def _other_number(wanted: set[str], held: set[str]) -> bool:
 
 
 def _manner(claim: Claim, message: str, sentence: str, clause: str) -> dict[str, bool]:
-    """Returns the doubts, ends and denials that the claim repeats, leaves out or adds."""
     value = f"{claim.key.replace('_', ' ').replace('-', ' ')} {claim.value}"
     hedged, ended, denied = shows("hedged", sentence), shows("ended", clause), shows("denied", clause)
     return {
@@ -165,17 +162,14 @@ def _manner(claim: Claim, message: str, sentence: str, clause: str) -> dict[str,
 
 
 def is_quoted(quote: str, message: str) -> bool:
-    """Returns whether a message holds a quote, whatever its case, blanks and punctuation."""
     return "".join(_LETTERS.findall(fold(quote))) in "".join(_LETTERS.findall(fold(message)))
 
 
 def telling(text: str) -> set[str]:
-    """Returns the content words of a text, with numbers in digits."""
     return (set(tokens(text)) - stop_tokens()) | set(surface(text).numbers)
 
 
 def _is_of_other(key: str, message: str) -> bool:
-    """Returns whether a key names another person than the speaker: "sister_home", "lena_event"."""
     if keys.category_of(keys.vocabulary_key(key)) is not None and not shows("kin", fold(key)):
         return False
     first, *rest = re.split("[-_ ]", fold(key))
@@ -200,7 +194,6 @@ def _parted(sentence: str) -> list[str]:
 
 
 def shows(kind: str, text: str) -> bool:
-    """Returns whether a text holds a word of one of the lists of `claims.yaml`."""
     return listed("claims")[kind].search(text) is not None
 
 

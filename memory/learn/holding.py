@@ -17,7 +17,7 @@ from memory.learn.same import says_as_much
 from memory.scope import Scope
 from memory.store import memories, people
 from memory.store.database import Reader, Transaction
-from memory.store.memories import Draft, Memory, Subject, MemoryTelling
+from memory.store.memories import Draft, Memory, MemoryTelling, Subject
 from memory.text.likeness import surface
 
 #: The confidence of a value that was said plainly and yet may be a slip: it reads as unsure.
@@ -78,7 +78,6 @@ def told_last(reader: Reader, rows: Sequence[Memory]) -> dict[int, int]:
 
 
 def settle(tx: Transaction, scope: Scope, row: Memory | Draft, *, now: int, new_id: Callable[[], str]) -> list[Memory]:
-    """Makes the value that was told last the one that holds, among all of a row's key. Returns the changed rows."""
     if row.kind != "fact" or not keys.is_single_valued(row.key):
         return []
     about = subject_of(tx, scope, row)
@@ -135,7 +134,6 @@ def _without_jumps(line: Sequence[_Told]) -> tuple[list[_Told], set[int]]:
 
 
 def jumped(old: Memory, new: Draft) -> bool:
-    """Returns whether a number can hardly have become the other since it was learned."""
     return jumps(old, new, years=(new.learned_at - old.learned_at) / _YEAR_MS)
 
 

@@ -111,7 +111,6 @@ def settle(tx: Transaction, scope: Scope, rows: Sequence[Memory], *, now: int, n
 def _refresh(
     tx: Transaction, scope: Scope, rows: Sequence[Memory | Draft], *, now: int, new_id: Callable[[], str]
 ) -> None:
-    """Brings the profile slots up to date that rows feed."""
     for owner_id, slot in sorted({fed for row in rows if (fed := _slot(scope, row)) is not None}):
         profile.refresh(tx, scope, owner_id, slot, now=now, new_id=new_id)
         if slot == "timezone":
@@ -183,7 +182,6 @@ def may_be_kept(
 
 
 def near(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
-    """Returns the rows about the subject of a draft that it may repeat, deny or replace, by validity."""
     about = holding.subject_of(reader, scope, draft)
     telling = _telling(draft.value)
     terms = sorted(telling, key=lambda word: (-len(word), word))[:_TERMS]
@@ -377,7 +375,6 @@ def _says_little_else(one: Memory, memory: Memory) -> bool:
 
 
 def _called(memory: Memory, names: Mapping[int, str]) -> str:
-    """Returns the name of a row's subject."""
     return (memory.subject or names.get(memory.subject_id or 0, "")).casefold()
 
 
@@ -403,6 +400,5 @@ def _may_replace(scope: Scope, memory: Memory, draft: Draft) -> bool:
 
 
 def _slot(scope: Scope, row: Memory | Draft) -> tuple[int, str] | None:
-    """Returns the owner and the profile slot that a row feeds, if any."""
     slot = keys.profile_slot(category=row.category, key=row.key)
     return (row.owner_id, slot) if slot and row.kind == "fact" and row.owner_id in scope.own else None

@@ -139,7 +139,6 @@ class Learner:
         return self._timers.keys()
 
     def soon(self, session_id: int, reason: str) -> None:
-        """Starts reading a session's unread messages in the background."""
         self._disarm(session_id)
         if session_id in self._waiting:
             return
@@ -419,14 +418,12 @@ class Learner:
         return work, None, None
 
     def _owner(self, reader: Reader, work: Work) -> int:
-        """Returns the owner whose rows a piece of work writes, or 0 if nobody speaks in it."""
         session = _session(reader, work)
         said = history.between(reader, work.session_id, work.first_id, work.last_id)
         author = next((message.author_id for message in said if message.author_id is not None), None)
         return 0 if author is None else chats.scope_of(reader, session, author).writes_to
 
     def _whose(self, reader: Reader, work: Work) -> tuple[int, Sequence[int]]:
-        """Returns the agent that a piece of work was said to, and the owners whose rows it writes."""
         return extractions.agent_of(reader, work), (self._owner(reader, work),)
 
     async def _stretch(self, work: Work) -> Stretch | None:
@@ -538,7 +535,6 @@ class Learner:
         usage.add(tx, answer.spent, agent_id=agent_id, purpose="extract", now=now, session_id=work.session_id)
 
     def _by_patterns(self, tx: Transaction, work: Work) -> int:
-        """Reads one piece without a model and ends it. Returns the number of findings."""
         session = _session(tx, work)
         messages = history.between(tx, work.session_id, work.first_id, work.last_id)
         found = 0
@@ -567,7 +563,6 @@ def _session(reader: Reader, work: Work) -> Session:
 
 
 def _scopes(reader: Reader, work: Work) -> list[Scope]:
-    """Returns the scopes of the people who speak in a piece of work."""
     session = _session(reader, work)
     said = history.between(reader, work.session_id, work.first_id, work.last_id)
     authors = {message.author_id for message in said if message.author_id is not None}

@@ -72,7 +72,6 @@ def _is_theirs(reader: Reader, identity: Row, name: str, chat_id: int | None, *,
 
 
 def _has_borne(identity: Row, name: str, *, now: int) -> bool:
-    """Returns whether an identity has had this name for a while, as its full name or as the first word of it."""
     said, known = " ".join(name.casefold().split()), identity["name"].casefold().split()
     return bool(said and known) and said in (" ".join(known), known[0]) and identity["named_at"] <= now - A_WHILE_MS
 

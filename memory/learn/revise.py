@@ -114,7 +114,6 @@ def end(
 
 
 def _own(reader: Reader, scope: Scope) -> list[Memory]:
-    """Returns the speaker's current facts, the newest first."""
     found = memories.current(reader, scope, ("fact",), limit=_MOST)
     own = [one for one in found if one.owner_id in scope.own or one.author_id in scope.speakers]
     return sorted(own, key=lambda one: -one.learned_at)
@@ -159,7 +158,6 @@ def _revised(
 
 
 def _put_right(back: Changes, live: Sequence[Memory], message: Message, scope: Scope) -> list[Proposal]:
-    """Returns the fact that a correction is nearest to, with the new words in it; nothing if none resembles it."""
     said = back.new or back.rest
     words = set(query_terms(message.text))
     shares = [(len(words & set(tokens(f"{one.key} {cues(one.key)} {one.value}"))), one) for one in live]
@@ -202,7 +200,6 @@ def _shares_value(memory: Memory, text: str) -> bool:
 
 
 def _told_before(reader: Reader, scope: Scope, message: Message) -> list[Message]:
-    """Returns the speaker's messages before `message`, newest first."""
     said = passages.said_last(reader, scope, limit=_SAID)
     return [one for one in said if one.id < message.id and len(one.text) <= keys.VALUE_LIMIT]
 
@@ -240,7 +237,6 @@ def _noted(back: Changes, told: Sequence[Message], message: Message, *, scope: S
 
 
 def _meant(ended: Ended, live: Sequence[Memory]) -> list[Memory]:
-    """Returns the facts that are over: those named under the meant keys, else any named ones, else the last."""
     kind = [memory for memory in live if memory.key in ended.keys]
     if ended.what:
         named = _naming(ended.what, kind) or _naming(ended.what, live)
@@ -269,7 +265,6 @@ def _spoken_of(text: str, live: Sequence[Memory]) -> list[Memory]:
 
 
 def _is_kind(what: str, kind: Sequence[Memory]) -> bool:
-    """Returns whether words name a kind of fact ("my job", "my wife") and not a value."""
     words = set(query_terms(what))
     return bool(kind) and all(words & set(tokens(f"{memory.key} {cues(memory.key)}")) for memory in kind)
 
@@ -295,7 +290,6 @@ def _says(draft: Draft, memory: Memory) -> bool:
 
 
 def _nearest(new: str, live: Sequence[Memory]) -> Memory | None:
-    """Returns the fact whose value shares most words or characters with `new`, the newest of several; None if none."""
     words = set(tokens(new))
     shared = [(len(words & set(tokens(memory.value))), memory) for memory in live]
     most = max((count for count, _ in shared), default=0)

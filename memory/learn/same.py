@@ -49,7 +49,6 @@ _terms: Final = lru_cache(4_096)(said)
 
 
 def same(memory: Statement, draft: Statement) -> bool:
-    """Returns whether a memory and a draft say one thing."""
     if draft.kind == "event" and memory.local_date != draft.local_date:
         return False
     if equal(memory, draft):
@@ -87,7 +86,6 @@ def says_as_much(memory: Statement, draft: Statement) -> bool:
 
 
 def is_opposite(one: Statement, other: Statement) -> bool:
-    """Returns whether one likes what the other dislikes."""
     (liked, of_one), (disliked, of_other) = _feeling(one), _feeling(other)
     return liked * disliked < 0 and of_one == of_other != frozenset()
 

@@ -76,7 +76,6 @@ class _Contents:
 
     @property
     def names_more(self) -> bool:
-        """True if the clause has words beside manners."""
         return bool(self.words or self.pieces)
 
 
@@ -102,7 +101,6 @@ class _Clause:
         return turn == "denied" or bool(_denials(text))
 
     def read(self) -> _Contents:
-        """Returns the contents of the clause."""
         text = " ".join(segment for segment, _ in self.segments)
         others, pieces = _other_words(text)
         return _Contents(
@@ -161,7 +159,6 @@ def _wanted(claim: str) -> _Contents:
 
 @lru_cache(_KEPT)
 def _asked(text: str, before: str) -> tuple[_Contents, ...]:
-    """Returns the clauses of a message that ask the assistant for a lasting manner."""
     if injection_flags(text) or _has("retold", _plain(text)):
         return ()
     plain = [_plain(part) for part in _own_sentences(text)]
@@ -182,7 +179,6 @@ def _own_sentences(text: str) -> list[str]:
 
 
 def _wish(plain: str) -> list[_Contents]:
-    """Returns the clauses of a sentence that ask the assistant for a manner of its answers."""
     if not (_has("talk", plain) or _names_manner(plain)) or _has("unreal", plain) or _has("vague", plain):
         return []
     place = _asked_at(plain)
@@ -323,7 +319,6 @@ def _holds(asked: Sequence[_Contents], wanted: _Contents) -> bool:
 
 
 def _joined(readings: Iterable[_Contents]) -> _Contents:
-    """Returns several readings as one."""
     parts = list(readings)
     return _Contents(
         text=" ".join(part.text for part in parts),
@@ -336,7 +331,6 @@ def _joined(readings: Iterable[_Contents]) -> _Contents:
 
 
 def _clauses(plain: str) -> list[_Clause]:
-    """Returns the clauses of a sentence or a claim in plain words."""
     parted: list[_Clause] = []
     japanese, leads = _KANA.search(plain) is not None, False
     turn: _Turn
@@ -409,7 +403,6 @@ def _sets_apart(segment: str) -> bool:
 
 
 def _segments(plain: str) -> Iterator[tuple[int, str]]:
-    """Yields the segments of a sentence, each with its place."""
     ends = [match.end() if match["starts"] is None else match.start("starts") for match in _joint().finditer(plain)]
     for start, end in pairwise([0, *ends, len(plain)]):
         part = plain[start:end]
@@ -430,7 +423,6 @@ def _order_within(part: str) -> list[int]:
 
 @lru_cache(_SEGMENTS)
 def _role_of(segment: str) -> _Role:
-    """Returns how a segment stands to those beside it."""
     start, unspaced = _opening(segment), _UNSPACED.search(segment) is not None
     gives_reason = unspaced and _ends_with("reasons", segment) and not _has("asks", segment)
     if gives_reason or any(_begins(name, segment, at) for name in ("despite", "reasons") for at in (0, start)):
@@ -488,7 +480,6 @@ def _opening(segment: str) -> int:
 
 
 def _names_manner(plain: str, *, but: str = "") -> bool:
-    """Returns whether a text speaks of a manner other than `but`."""
     return any(known.search(plain) for name, known in _manners().items() if name != but)
 
 
@@ -534,7 +525,6 @@ def _turn_at(segment: str, match: re.Match[str], denied: Sequence[tuple[int, int
 
 
 def _denials(text: str) -> list[tuple[int, int]]:
-    """Returns the places of the words that deny something, in their order."""
     text = _word("undenied").sub(lambda match: " " * len(match.group()), text)
     lists = [_word("denies"), _word("stops")] + ([] if _KANA.search(text) else [_list("claims")["denied"]])
     return sorted(match.span() for known in lists for match in known.finditer(text))
@@ -561,41 +551,34 @@ _manners = partial(listed, "wishes", "manners", _folded)
 
 
 def _word(name: str) -> re.Pattern[str]:
-    """Returns a list of `wishes.yaml` as an expression."""
     return _list("wishes")[name]
 
 
 def _is_of_others(text: str) -> bool:
-    """Returns whether a text names another person."""
     return _list("claims")["kin"].search(text) is not None
 
 
 def _has(name: str, text: str) -> bool:
-    """Returns whether a text has a word of a list."""
     return _word(name).search(text) is not None
 
 
 def _begins(name: str, text: str, at: int = 0) -> bool:
-    """Returns whether a text has a word of a list at a place."""
     return _word(name).match(text, at) is not None
 
 
 def _ends_with(name: str, plain: str) -> bool:
-    """Returns whether a text has a word of a list at its end."""
     last = plain.rstrip(_SIGNS)
     return any(match.end() == len(last) for match in _word(name).finditer(last))
 
 
 @cache
 def _empty() -> re.Pattern[str]:
-    """Returns the words that say nothing beside a wish."""
     lists = [*(words("wishes")[name] for name in _EMPTY), words("claims")["denied"]]
     return listed_words(_folded("|".join(lists)))
 
 
 @cache
 def _joint() -> re.Pattern[str]:
-    """Returns what stands between two segments."""
     starts = "|".join(_word(name).pattern for name in ("despite", "reasons", "contrasts", "beside", "joins"))
     lists = (*map(_word, ("orders", "asks", "stops")), _list("claims")["denied"])
     heads = "|".join(known.pattern for known in lists)

@@ -193,7 +193,6 @@ def tellings(reader: Reader, memory_ids: Collection[int]) -> dict[int, list[Memo
 
 
 def move_sources(tx: Transaction, old_id: int, new_id: int, message_ids: Collection[int]) -> None:
-    """Makes messages sources of another row instead."""
     add_sources(tx, new_id, message_ids, unsure=True)
     unlink(tx, [(old_id, message_id) for message_id in message_ids], table="memory_sources")
 
@@ -231,7 +230,6 @@ def supersede(tx: Transaction, old_id: int, new_id: int | None, *, at: int | Non
 
 
 def close(tx: Transaction, memory_id: int, *, at: int) -> None:
-    """Ends a row at `at` without a successor."""
     tx.run("update memories set valid_until = ? where id = ?", (at, memory_id))
     _changed(tx, memory_id)
 
@@ -259,7 +257,6 @@ def reinforce(tx: Transaction, memory_id: int, *, at: int, confidence: float = 0
 
 
 def stand_for(tx: Transaction, memory_id: int, merged: Sequence[Memory]) -> None:
-    """Makes a merged row stand for its parts: it counts as told as often and as recently as they were."""
     set_parents(tx, memory_id, [memory.id for memory in merged])
     tx.run(
         "update memories set reinforced_count = ?, last_reinforced_at = ? where id = ?",
@@ -282,7 +279,6 @@ def confirm(tx: Transaction, memory_id: int, *, at: int) -> None:
 
 
 def use(tx: Transaction, memory_id: int, *, at: int) -> None:
-    """Counts a deliberate look-up, which refreshes the memory, unlike automatic recall."""
     tx.run(
         "update memories set access_count = access_count + 1, last_access_at = ?1,"
         f" last_reinforced_at = {_LATER.format('?1')} where id = ?2",
@@ -291,7 +287,6 @@ def use(tx: Transaction, memory_id: int, *, at: int) -> None:
 
 
 def part(tx: Transaction, merged: Sequence[Memory]) -> None:
-    """Brings the parts of a replaced row back from the archive."""
     for memory in merged:
         tx.run("update memories set archived_at = null where id = ?", (memory.id,))
         _changed(tx, memory.id)
@@ -341,7 +336,6 @@ def outdate(tx: Transaction, memory: Memory, *, kinds: Collection[Kind], by: int
 
 
 def pin(tx: Transaction, memory_id: int, *, pinned: bool) -> None:
-    """Pins or unpins a row: a pinned row never fades, leads the known facts, and comes back from the archive."""
     tx.run(
         "update memories set pinned = ?1, archived_at = case when ?1 = 0 then archived_at end where id = ?2",
         (int(pinned), memory_id),
@@ -350,7 +344,6 @@ def pin(tx: Transaction, memory_id: int, *, pinned: bool) -> None:
 
 
 def archive(tx: Transaction, memory_ids: Sequence[int], *, now: int) -> None:
-    """Archives rows: they are found only if nothing current answers, and come back when told again."""
     for memory_id in memory_ids:
         tx.run("update memories set archived_at = ? where id = ?", (now, memory_id))
         _changed(tx, memory_id)
@@ -470,7 +463,6 @@ def _join(tx: Transaction, memory_id: int) -> None:
 
 
 def of_owner(reader: Reader, owner_id: int) -> list[int]:
-    """Returns all memories of an owner, regardless of scope: for erasing."""
     return reader.ids("select id from memories where owner_id = ?", (owner_id,))
 
 
@@ -486,7 +478,6 @@ def count_all(reader: Reader) -> int:
 
 
 def some_imported(reader: Reader, import_id: int, *, limit: int) -> list[int]:
-    """Returns the newest remaining rows of an import."""
     return reader.ids("select id from memories where import_id = ? order by id desc limit ?", (import_id, limit))
 
 
@@ -512,7 +503,6 @@ def count_closed_by(reader: Reader, memory_id: int) -> int:
 
 @walled
 def values(reader: Reader, scope: Scope) -> list[Row]:
-    """Returns kind, key, subject and value of all rows of a scope."""
     within = scope.predicate("m")
     return reader.all(f"select m.kind, m.key, m.subject, m.value from memories m where {within.sql}", within.parameters)
 
@@ -577,7 +567,6 @@ def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
 
 
 def short_id(reader: Reader, memory_id: int) -> str | None:
-    """Returns the short id of a row; None if there is no such row."""
     row = reader.one("select short_id from memories where id = ?", (memory_id,))
     return None if row is None else str(row["short_id"])
 
@@ -613,7 +602,6 @@ def current_of_owner(reader: Reader, scope: Scope, owner_id: int, kind: Kind) ->
 
 @walled
 def count(reader: Reader, scope: Scope) -> int:
-    """Returns the number of facts, styles, events and reflections that this scope sees."""
     within = scope.predicate("m")
     return reader.number(
         "select count(*) as n from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
@@ -685,7 +673,6 @@ class Subject:
 
     @property
     def condition(self) -> tuple[str, tuple[Parameter, ...]]:
-        """The condition on memories called m, and its parameters."""
         sql = (
             f"m.owner_id in (select value from json_each(?)) and m.kind = '{self.kind}' and ((m.subject = ?"
             " and m.subject_id is not distinct from ?) or (m.subject = '' and m.subject_id in"
@@ -708,7 +695,6 @@ def of_subject(reader: Reader, scope: Scope, about: Subject, *, key: str | None 
 
 
 def single_valued(reader: Reader, scope: Scope) -> list[Memory]:
-    """Returns the person's facts under keys with one value at a time, closed ones too."""
     return _seen(
         reader,
         scope,
@@ -753,7 +739,6 @@ def near(reader: Reader, scope: Scope, about: Subject, draft: Draft, terms: Sequ
 
 
 def derived_beside(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
-    """Returns the live derived facts with the same owner, category and key, about any person."""
     return _seen(
         reader,
         scope,
@@ -858,7 +843,6 @@ _GOING = (
 
 
 def from_row(row: Row) -> Memory:
-    """Returns a row of `COLUMNS` as a memory."""
     # Not dict(row), which looks for each name among all.
     values = dict(zip(row.keys(), row, strict=True))
     values["pinned"], values["confirmed"] = bool(values["pinned"]), bool(values["confirmed"])
