@@ -100,7 +100,11 @@ def _closes(line: str) -> bool:
 def _greets(line: str) -> bool:
     """Returns whether a line greets somebody by name and says nothing else."""
     greeting = listed("claims")["greets"].search(line)
-    if greeting is None or not line.endswith((*_GREETING_ENDS, greeting.group())):
+    if (
+        greeting is None
+        or not line.endswith((*_GREETING_ENDS, greeting.group()))
+        or listed("claims")["bots"].search(line)
+    ):
         return False
     if _UNSPACED.search(greeting.group()):
         return len(line) <= _SHORT
