@@ -120,12 +120,10 @@ def take(
         count_tokens=count_tokens,
         assistant=session.agent,
     )
-    recalled = replace(
-        recalled, items=(*recalled.items, *_said_lately(reader, context, said, recalled, limit=size.lately))
-    )
+    lately = _said_lately(reader, context, said, recalled, limit=size.lately)
     return replace(
         material,
-        recall=recalled,
+        recall=replace(recalled, items=(*recalled.items, *lately)),
         snapshot_taken_at=now if taken else None,
         again=_spoken_of(reader, session.id, said, recalled, window, material.attached),
     )
