@@ -28,20 +28,12 @@ _PLAIN = frozenset({"name", "language", "timezone", "home", "occupation", "likes
 def refresh(
     tx: Transaction, scope: Scope, owner_id: int, slot: str | None, *, now: int, new_id: Callable[[], str]
 ) -> None:
-    """Refills `slot` from the owner's current facts; None is no slot and changes nothing."""
     refresh_all(tx, scope, owner_id, [slot], now=now, new_id=new_id)
 
 
 def refresh_all(
-    tx: Transaction,
-    scope: Scope,
-    owner_id: int,
-    slots: Iterable[str | None],
-    *,
-    now: int,
-    new_id: Callable[[], str],
+    tx: Transaction, scope: Scope, owner_id: int, slots: Iterable[str | None], *, now: int, new_id: Callable[[], str]
 ) -> None:
-    """Refills several slots, reading the owner's facts only once."""
     feeding: dict[str, list[Memory]] = {slot: [] for slot in sorted({slot for slot in slots if slot is not None})}
     if not feeding:
         return

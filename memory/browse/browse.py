@@ -240,13 +240,7 @@ class Browse:
         self._now = now
 
     async def search(
-        self,
-        context: Context,
-        query: str,
-        *,
-        limit: int,
-        weights: Weights | None = None,
-        filters: Filters = NO_FILTERS,
+        self, context: Context, query: str, *, limit: int, weights: Weights | None = None, filters: Filters = NO_FILTERS
     ) -> list[Hit]:
         """Returns the memories and passages that answer `query` best, with `filters` only those that meet them all.
 

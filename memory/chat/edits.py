@@ -49,13 +49,7 @@ class Edits:
     """The edits that `EditRequests.answer` and `Turns.act` hand to a request; never kept beyond it."""
 
     def __init__(
-        self,
-        tx: Transaction,
-        context: Context,
-        *,
-        now: int,
-        new_id: Callable[[], str],
-        source_ids: Sequence[int] = (),
+        self, tx: Transaction, context: Context, *, now: int, new_id: Callable[[], str], source_ids: Sequence[int] = ()
     ) -> None:
         """`source_ids` are the messages in which the request was made, if there are any."""
         self._tx = tx
@@ -283,7 +277,6 @@ class Edits:
         return retry.undo(self._tx, context.session, context.scope, turn_id=turn_id, now=self._now, new_id=self._new_id)
 
     def set_task(self, task: str | None) -> None:
-        """Notes the active task of this session; None clears it."""
         chats.set_task(self._tx, self._context.session.id, task)
 
     def choose_model(self, name: str | None) -> None:

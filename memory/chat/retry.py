@@ -69,11 +69,7 @@ def at_hand(reader: Reader, session: Session, scope: Scope) -> AtHand:
     answer = normalise_value(" ".join(row["text"] for row in found if row["role"] == "assistant"))
     entered = [entry.item_id for entry in recalls.of_turn(reader, found[0]["turn_id"]) if entry.item == "memory"]
     quoted = [m for m in memories.by_ids(reader, scope, entered) if normalise_value(m.value) in answer]
-    return AtHand(
-        learned=_offered(learned),
-        quoted=_offered(quoted),
-        turn_id=found[0]["turn_id"],
-    )
+    return AtHand(learned=_offered(learned), quoted=_offered(quoted), turn_id=found[0]["turn_id"])
 
 
 def _offered(found: Sequence[Memory]) -> tuple[Memory, ...]:
@@ -103,13 +99,7 @@ def again(
 
 
 def undo(
-    tx: Transaction,
-    session: Session,
-    scope: Scope,
-    *,
-    turn_id: int | None = None,
-    now: int,
-    new_id: Callable[[], str],
+    tx: Transaction, session: Session, scope: Scope, *, turn_id: int | None = None, now: int, new_id: Callable[[], str]
 ) -> UndoneTurn | None:
     """Undoes the last turn, as if it had never been said; None if there is none, or if it is not `turn_id`.
 

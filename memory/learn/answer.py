@@ -170,7 +170,6 @@ def read_object(text: str, *members: str) -> dict[str, Any]:
 
 
 def read_entities(value: Any) -> tuple[EntityItem, ...]:
-    """Returns the usable names of a list in a model's answer, also those without a type."""
     return items(EntityItem, value)[0]
 
 
@@ -178,7 +177,6 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 def items(model: type[_Model], value: Any) -> tuple[tuple[_Model, ...], int]:
-    """Returns the valid items of `value`, and the number of invalid ones. A single object counts as a list of one."""
     if isinstance(value, dict):
         # Models also put items under names of their own: {"1": {...}, "2": {...}}.
         nested = value and all(isinstance(one, dict) for one in value.values())
@@ -203,7 +201,6 @@ def items(model: type[_Model], value: Any) -> tuple[tuple[_Model, ...], int]:
 
 
 def _answer(text: str) -> tuple[dict[str, Any] | None, bool]:
-    """Returns the answer's object, the first JSON with the form of an answer, and whether it was cut off."""
     text = _said_last(text)
     scattered: list[dict[str, Any]] = []
     cut = False
@@ -373,7 +370,6 @@ class _Scan:
         return True
 
     def _skip(self, also: str = "") -> None:
-        """Skips white space, line comments and `also`."""
         while (char := self._peek()) != _END:
             if char.isspace() or char in also:
                 self._at += 1

@@ -80,7 +80,6 @@ def ask(stretch: Stretch, tokens: int = _MATERIAL_TOKENS) -> ModelRequest:
 
 
 def fitting(messages: Sequence[Message], tokens: int) -> int:
-    """Returns the number of messages that fit in one question with material of so many tokens: at least one."""
     room = int(min(tokens, _MATERIAL_TOKENS) * _MESSAGES)
     return max(1, len(within(messages, room, lambda message: line_cost(message, _longest(tokens)))))
 
@@ -107,7 +106,6 @@ def _line_tokens(line: str) -> int:
 
 
 def within(rows: Iterable[T], tokens: int, cost: Callable[[T], int]) -> list[T]:
-    """Returns the first of the rows, as many as fit."""
     kept: list[T] = []
     for row in rows:
         tokens -= cost(row)
@@ -150,7 +148,6 @@ def _plain(name: str) -> str:
 def message_line(
     message: Message, names: Mapping[int, str], timezone: str, longest: int, *, number: int | None = None
 ) -> str:
-    """Returns a message as a line of material, its words cut to `longest` tokens."""
     at = datetime.fromtimestamp(message.said_at / 1000, UTC).astimezone(ZoneInfo(timezone))
     line: dict[str, object] = {} if number is None else {"n": number}
     line["at"] = at.strftime("%Y-%m-%d %a %H:%M")

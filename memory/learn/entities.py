@@ -86,7 +86,6 @@ def trained() -> Reads | None:
 
 
 def is_latin(text: str) -> bool:
-    """Returns whether a text is nearly all in Latin letters, so that the trained model may be able to read it."""
     letters = [char for char in text[:_LOOKED_AT] if char.isalpha()]
     latin = sum(char <= "\u024f" for char in letters)
     return latin > 0 and latin >= 0.9 * len(letters)
@@ -409,7 +408,6 @@ def _begins_entry(text: str, start: int) -> bool:
 
 
 def _is_verb(word: str) -> bool:
-    """Returns whether a word looks like a verb in the past, or like one with which notes on a person begin."""
     folded = word.casefold()
     if folded in _VERBS:
         return True
@@ -417,7 +415,6 @@ def _is_verb(word: str) -> bool:
 
 
 def _odd_capitals(word: str) -> bool:
-    """Returns whether a word is written as only names are: "GitHub", "NASA", "GPT-4"."""
     return any(c.isupper() for c in word[1:]) or any(c.isdigit() for c in word)
 
 

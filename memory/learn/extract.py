@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import get_args
+from typing import Any, get_args
 
 from memory import keys
 from memory.learn.answer import Answer, EntityItem, FactItem, Item, StyleItem
@@ -112,7 +112,6 @@ def propose(text: str, *, scope: Scope, said_at: int, timezone: str) -> list[Dra
 
 
 def read(messages: Sequence[Message], *, scope: Scope, timezone: str) -> list[Proposal]:
-    """Returns the facts that patterns find in a stretch of one session, by message; all by the scope's speaker."""
     return [
         Proposal(draft=draft, message_id=message.id)
         for message in messages
@@ -122,7 +121,6 @@ def read(messages: Sequence[Message], *, scope: Scope, timezone: str) -> list[Pr
 
 
 def noted(text: str, message: Message, *, scope: Scope, timezone: str) -> list[Proposal]:
-    """Returns a message as a note: a person's correction is to be kept, though no pattern reads it."""
     today = clock.local_date(message.said_at, timezone)
     draft = Draft(
         kind="fact",
@@ -166,7 +164,6 @@ def _few_of_each(found: Sequence[Finding]) -> list[Finding]:
 
 
 def worth_keeping(draft: Draft) -> bool:
-    """Returns whether a draft clears the bar: it says something, and is no number, path, time or secret."""
     if not draft.key or not draft.value.strip():
         return False
     return draft.key in _NUMERIC_KEYS or _JUNK.fullmatch(draft.value) is None
@@ -178,7 +175,6 @@ def safe(text: str) -> str:
 
 
 def kind_of(item: FactItem) -> tuple[str, str]:
-    """Returns the key and the category of a fact, in the words of the vocabulary if it has any."""
     key = keys.vocabulary_key(safe(item.key))
     category = keys.category_of(key) or keys.normalise_key(item.category)
     return key, category if category in keys.CATEGORIES else "conversation"
@@ -274,21 +270,15 @@ def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> F
         return None
     of_self = origin.by_person and not about
     is_own = of_self and _is_own_word(item.value, origin)
-    draft = Draft(
+    draft = _draft(
+        item,
+        origin,
         kind="fact",
-        owner_id=origin.scope.writes_to,
-        author_id=origin.scope.speaker_id if origin.by_person else None,
         subject_id=origin.scope.speaker_id if is_own else None,
         subject=about if is_own or not of_self else origin.dated.author_name,
         category=category,
-        topic=topic_of(item.topic),
         key=key,
-        value=value,
-        importance=item.importance,
         confidence=_confidence(item.confidence, verdict),
-        origin="extracted",
-        learned_at=origin.dated.said_at,
-        local_date=origin.today.isoformat(),
     )
     return Finding(
         draft=draft,
@@ -299,12 +289,26 @@ def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> F
     )
 
 
+def _draft(item: Item, origin: _Origin, *, at: int | None = None, **fields: Any) -> Draft:
+    said_at = origin.dated.said_at if at is None else at
+    return Draft(
+        owner_id=origin.scope.writes_to,
+        author_id=origin.scope.speaker_id if origin.by_person else None,
+        topic=topic_of(item.topic),
+        value=value_of(item.value, origin.today),
+        importance=item.importance,
+        origin="extracted",
+        learned_at=said_at,
+        local_date=clock.local_date(said_at, origin.timezone).isoformat(),
+        **fields,
+    )
+
+
 def _confidence(given: float, verdict: Verdict) -> float:
     return min(given, _UNSURE) if verdict == "unsure" else given
 
 
 def _verdict(claim: Claim, origin: _Origin, stretch: Stretch, *, by_assistant: bool) -> Verdict:
-    """Returns whether an item's messages say it. `by_assistant` counts the assistant's own words, too."""
     own = [message.text for message in origin.messages if message.author_id is not None or by_assistant]
     text = "\n".join(map(own_words, own) if claim.key in _OBEYED else own)
     first = next((message for message in origin.messages if message.author_id is not None), None)
@@ -315,7 +319,6 @@ def _verdict(claim: Claim, origin: _Origin, stretch: Stretch, *, by_assistant: b
 
 
 def _before(message: Message, stretch: Stretch) -> str:
-    """Returns the assistant's words right before a message; "" if another person's stand there."""
     earlier = [one for one in (*stretch.before, *stretch.messages) if one.id < message.id]
     return earlier[-1].text if earlier and earlier[-1].author_id is None else ""
 
@@ -326,23 +329,18 @@ def _style(item: StyleItem, stretch: Stretch) -> Finding | None:
     if origin is None or not asking:
         return None
     is_own = _is_own_word(item.value, origin)
-    draft = Draft(
+    draft = _draft(
+        item,
+        origin,
+        at=asking[-1].said_at,
         kind="style",
-        owner_id=origin.scope.writes_to,
-        author_id=origin.scope.speaker_id,
         subject_id=origin.scope.speaker_id if is_own else None,
         subject="" if is_own else origin.dated.author_name,
         # A style is between one agent and the person, and no business of other agents.
         agent_id=origin.scope.agent_id,
         category="instruction",
-        topic=topic_of(item.topic),
         key=_style_key(item),
-        value=value_of(item.value, origin.today),
-        importance=item.importance,
         confidence=0.7,
-        origin="extracted",
-        learned_at=asking[-1].said_at,
-        local_date=clock.local_date(asking[-1].said_at, origin.timezone).isoformat(),
     )
     # Only a message that asks for it tells a wish again.
     return Finding(draft=draft, scope=origin.scope, source_ids=tuple(message.id for message in asking))
@@ -375,21 +373,15 @@ def _event(item: Item, entities: Iterable[EntityItem], stretch: Stretch) -> Find
     verdict = _verdict(Claim(key="event", value=item.value), origin, stretch, by_assistant=False)
     if verdict == "refused" or is_refusal(item.value, [message.text for message in origin.messages]):
         return None
-    draft = Draft(
+    draft = _draft(
+        item,
+        origin,
         kind="event",
-        owner_id=origin.scope.writes_to,
-        author_id=origin.scope.speaker_id,
         # In a group an event tells of everybody who took part, so nobody finds it in private.
         subject_id=origin.scope.speaker_id if origin.scope.private else None,
         category="happening",
-        topic=topic_of(item.topic),
         key="event",
-        value=value,
-        importance=item.importance,
         confidence=_confidence(0.8, verdict),
-        origin="extracted",
-        learned_at=origin.dated.said_at,
-        local_date=origin.today.isoformat(),
     )
     return Finding(
         draft=draft,

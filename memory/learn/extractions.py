@@ -185,7 +185,6 @@ def mark_read(tx: Transaction, session_id: int, message_id: int) -> None:
 
 
 def next_work(reader: Reader, session_id: int, *, now: int) -> Work | None:
-    """Returns the session's oldest piece of work that is due; None while the bot is not in the chat."""
     row = reader.one(
         "select id, session_id, first_id, last_id, attempts from extractions"
         f" where session_id = ? and state = 'pending' and not_before <= ? and {_PRESENT} order by id limit 1",
@@ -229,7 +228,6 @@ def split(tx: Transaction, work: Work, *, last_id: int, next_id: int) -> Work:
 
 
 def anew(reader: Reader, work: Work) -> Work:
-    """Returns a piece of work as it is now: part of it may have been split off."""
     row = reader.one("select id, session_id, first_id, last_id, attempts from extractions where id = ?", (work.id,))
     return work if row is None else Work(**dict(row))
 
@@ -244,7 +242,6 @@ def readable(reader: Reader, work: Work) -> frozenset[int]:
 
 
 def lines_before(reader: Reader, work: Work, *, limit: int) -> list[int]:
-    """Returns the ids of the last readable messages before a piece of work in its sitting, oldest first."""
     rows = reader.all(
         "select m.id from messages m where m.session_id = ?1 and m.id < ?2 and m.erased_at is null"
         f" and m.sitting = (select sitting from messages where id = ?2) and {_READABLE} order by m.id desc limit ?3",
@@ -279,7 +276,6 @@ def postpone(tx: Transaction, session_id: int, *, until: int) -> None:
 
 
 def hasten(tx: Transaction, work_id: int) -> None:
-    """Makes a piece of work due that waits after a failure, but not one that waits for another day's budget."""
     tx.run(
         "update extractions set not_before = 0 where id = ? and state = 'pending' and error is distinct from ?",
         (work_id, _NO_BUDGET),
@@ -291,7 +287,6 @@ def count_parked(reader: Reader) -> int:
 
 
 def retry_parked(tx: Transaction) -> None:
-    """Gives parked work another five tries."""
     tx.run(
         "update extractions set state = 'pending', attempts = 0, not_before = 0, error = null where state = 'parked'"
     )

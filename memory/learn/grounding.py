@@ -105,7 +105,6 @@ def likelihood(found: Mapping[str, float], weights: Mapping[str, float]) -> floa
 
 
 def is_doubtful(found: Mapping[str, float]) -> bool:
-    """Returns whether a claim leaves out the doubt of its sentence, or gives another number than the message."""
     return bool(found["hedged"] or found["numbers missing"])
 
 
@@ -177,7 +176,6 @@ def _is_of_other(key: str, message: str) -> bool:
 
 
 def _bearing(claim: Claim, message: str) -> tuple[str, str]:
-    """Returns the clause that a claim rests on, and its sentence: the first that shares most words with it."""
     wanted = telling(claim.value)
     best, place = -1, (message, message)
     for sentence in sentences.parts(message)[:_MOST_SENTENCES]:
@@ -198,7 +196,6 @@ def shows(kind: str, text: str) -> bool:
 
 
 def _is_translated(value: str, message: str) -> bool:
-    """Returns whether a value is in another language than the message, as far as both show."""
     language = language_of(message)
     return language is not None and (language_of(value) or "en") != language
 

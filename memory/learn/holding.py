@@ -138,7 +138,6 @@ def jumped(old: Memory, new: Draft) -> bool:
 
 
 def jumps(old: Memory, new: Memory | Draft, *, years: float) -> bool:
-    """Returns whether a number can hardly have become the other in so many years: an age, or how many children."""
     if old.key != new.key or old.key not in _COUNTED:
         return False
     before, after = (
@@ -155,7 +154,6 @@ _COUNTED: Final = frozenset({"age", "children", "child", "kids", "siblings", "gr
 
 
 def _trust(tx: Transaction, rows: Sequence[Memory], line: Sequence[_Told], doubted: set[int]) -> list[Memory]:
-    """Marks rows whose plain tellings are doubted, and those that are so no longer."""
     changed = []
     sure = {told.row.id for told in line}
     for row in rows:
@@ -173,7 +171,6 @@ def _trust(tx: Transaction, rows: Sequence[Memory], line: Sequence[_Told], doubt
 
 
 def _succeed(tx: Transaction, rows: Sequence[Memory], line: Sequence[_Told]) -> list[Memory]:
-    """Ends each row at the next telling of another one, and lets the last one hold."""
     if not line:
         return []
     last = {told.row.id: place for place, told in enumerate(line)}
@@ -250,7 +247,6 @@ def _standing(
     now: int,
     new_id: Callable[[], str],
 ) -> int:
-    """Returns the unsure row of the same value; a new one if there is none."""
     for each in rows:
         mine = each.owner_id == row.owner_id and each.id not in sure
         if mine and each.valid_until is None and _same_value(each, row):

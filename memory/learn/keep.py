@@ -86,7 +86,6 @@ def keep(
 
 
 def confirm(tx: Transaction, scope: Scope, memory: Memory, *, now: int, new_id: Callable[[], str]) -> None:
-    """Marks a memory as confirmed by its person. One that was unsure ends now what it denies or replaces."""
     memories.confirm(tx, memory.id, at=now)
     draft = memories.draft_of(memory, confidence=1.0, learned_at=now, confirmed=True)
     named: list[Memory] = []
@@ -97,7 +96,6 @@ def confirm(tx: Transaction, scope: Scope, memory: Memory, *, now: int, new_id: 
 
 
 def settle(tx: Transaction, scope: Scope, rows: Sequence[Memory], *, now: int, new_id: Callable[[], str]) -> None:
-    """Lets hold what was told last under the keys of rows that were changed by another way than `keep`."""
     changed: list[Memory] = []
     done: set[object] = set()
     for row in rows:
@@ -139,16 +137,7 @@ def keep_new(
         return short_id
 
     def act() -> int | None:
-        return keep(
-            tx,
-            scope,
-            draft,
-            source_ids=source_ids,
-            now=now,
-            new_id=noted,
-            replaces=replaces,
-            names=names,
-        )
+        return keep(tx, scope, draft, source_ids=source_ids, now=now, new_id=noted, replaces=replaces, names=names)
 
     def is_new(memory_id: int | None) -> bool:
         return memory_id is not None and memories.short_id(tx, memory_id) in made
@@ -209,7 +198,6 @@ def _telling(text: str) -> frozenset[str]:
 
 
 def _is_unclear(draft: Draft, memory: Memory, rows: Sequence[Memory]) -> bool:
-    """Returns whether a draft or the memory may name either of two things that are known by that name."""
     named = thing(draft.key, draft.value) if draft.kind == "fact" else None
     if named is None:
         return False
@@ -379,7 +367,6 @@ def _called(memory: Memory, names: Mapping[int, str]) -> str:
 
 
 def _nearest(parts: Sequence[Memory], draft: Draft) -> list[Memory]:
-    """Returns the part of a merged memory that a draft is about: the most similar, under its key if there is any."""
     about = [memory for memory in parts if memory.key == draft.key]
     if len(about) == 1:
         return about

@@ -135,7 +135,6 @@ class Learner:
 
     @property
     def due(self) -> KeysView[int]:
-        """The ids of the sessions that will be read when their timers run out."""
         return self._timers.keys()
 
     def soon(self, session_id: int, reason: str) -> None:
@@ -185,7 +184,6 @@ class Learner:
             self._arm(session_id, self._triggers.quiet_seconds, "left over")
 
     async def take_over(self, session_keys: Collection[str]) -> None:
-        """Waits for quiet in the sessions that another process left unread."""
         for session_id in await self._database.read(lambda reader: extractions.unread_among(reader, session_keys)):
             if session_id not in self._timers and session_id not in self._waiting:
                 self._arm(session_id, self._triggers.quiet_seconds, "left over")
@@ -212,7 +210,6 @@ class Learner:
             raise failure
 
     async def finish(self, *, seconds: float) -> None:
-        """Reads everything unread before the process ends. After `seconds` the rest is left to the next start."""
         try:
             async with asyncio.timeout(seconds):
                 for session_id in await self._database.read(extractions.sessions_with_work):
@@ -255,7 +252,6 @@ class Learner:
             timer.cancel()
 
     async def _put_off(self, session_id: int, spent: BudgetSpent) -> None:
-        """Postpones the session's work to the next day, because the agent's tokens of the day are used up."""
         log.warning("learn.budget_spent", session=session_id, reason=str(spent))
         await self._write(session_id, lambda tx: extractions.postpone(tx, session_id, until=spent.until))
         self._arm(session_id, (spent.until - self._now()) / 1000, "next day")
@@ -467,7 +463,6 @@ class Learner:
         )
 
     def _nearest(self, reader: Reader, scope: Scope, messages: Sequence[Message]) -> list[Memory]:
-        """Returns known facts that people's messages may be about, the best of each message first."""
         found = [
             nearest_facts(reader, scope, shortened(message)[:_QUERY_CHARS], limit=_NEAREST)
             for message in messages
@@ -557,7 +552,6 @@ def _unit(session_id: int) -> str:
 
 
 def _session(reader: Reader, work: Work) -> Session:
-    """Returns the session of a piece of work, with the agent of that time. Another agent may serve it by now."""
     session = chats.session_by_id(reader, work.session_id)
     return replace(session, agent_id=extractions.agent_of(reader, work))
 

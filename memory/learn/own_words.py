@@ -49,7 +49,6 @@ def own_words(text: str, *, longest_quote: int = _NAMED, given: bool = True) -> 
 
 
 def _length(text: str) -> int:
-    """Returns the length of a text; a character of Chinese or Japanese says as much as two letters."""
     return len(text) + len(_UNSPACED.findall(text))
 
 
@@ -98,7 +97,6 @@ def _closes(line: str) -> bool:
 
 
 def _greets(line: str) -> bool:
-    """Returns whether a line greets somebody by name and says nothing else."""
     greeting = listed("claims")["greets"].search(line)
     if (
         greeting is None

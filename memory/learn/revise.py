@@ -217,7 +217,6 @@ def _denied_in(back: Changes, told: Message) -> bool:
 
 
 def _noted(back: Changes, told: Sequence[Message], message: Message, *, scope: Scope, timezone: str) -> list[Proposal]:
-    """Returns a correction as a note: the earlier words with the new ones in them, or else the correction's own."""
     words = set(query_terms(message.text))
     nearest = max(told, key=lambda one: (len(words & set(tokens(one.text))), one.id), default=None)
     said = back.new or back.rest
@@ -297,7 +296,6 @@ def _nearest(new: str, live: Sequence[Memory]) -> Memory | None:
 
 
 def _with_part(value: str, new: str) -> str:
-    """Returns `value` with `new` in place of the part between blanks that shares most with it."""
     words = set(tokens(new))
     parts = value.split()
     place = max(range(len(parts)), key=lambda n: len(words & set(tokens(parts[n]))))
@@ -305,7 +303,6 @@ def _with_part(value: str, new: str) -> str:
 
 
 def _instead(memory: Memory, wrong: Denied, found: Sequence[Proposal]) -> int | str | None:
-    """Returns the replacement of a fact: a proposal's place in `found`, a value, or None for nothing."""
     for place, one in enumerate(found):
         if one.draft.key == memory.key and not _says(one.draft, memory):
             return place
@@ -316,7 +313,6 @@ def _instead(memory: Memory, wrong: Denied, found: Sequence[Proposal]) -> int | 
 
 
 def _substituted(value: str, old: str, new: str) -> str:
-    """Returns `value` with the words of `old` that it holds replaced by `new`."""
     place = value.casefold().find(old.casefold())
     if place >= 0:
         # "ベイ" stands for the whole of "ベイスターズ".
@@ -349,13 +345,11 @@ def _with_value(memory: Memory, value: str, message: Message, scope: Scope) -> D
 
 
 def _with_days(memory: Memory, value: str) -> str:
-    """Returns the new value of a fact with dates behind its days, counted from the day the fact was told."""
     today = date.fromisoformat(memory.local_date)
     return anchor(_DAY.sub("", value), today, ahead=memory.key == "plan")
 
 
 def _replacing(proposal: Proposal, live: Sequence[Memory]) -> Proposal:
-    """Returns a proposal that replaces the newest fact of its key, as a correction does if a key holds many."""
     draft = proposal.draft
     rivals = [memory for memory in live if memory.key == draft.key and not _says(draft, memory)]
     if draft.key == "age":

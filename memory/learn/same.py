@@ -91,7 +91,6 @@ def is_opposite(one: Statement, other: Statement) -> bool:
 
 
 def is_denial(one: Statement, other: Statement) -> bool:
-    """Returns whether one denies exactly the statement of the other, apart from words for their keys."""
     if not (keys.tells(one.key, other.key) or keys.tells(other.key, one.key)):
         return False
     told, meant = _terms(one.value), _terms(other.value)

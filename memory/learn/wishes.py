@@ -92,7 +92,6 @@ class _Clause:
 
     @property
     def may_ask(self) -> bool:
-        """False for a statement, but of what its speaker likes."""
         return self.role != "states" or self.feels
 
     @property
@@ -128,7 +127,6 @@ def adds_nothing(key: str, claim: str) -> bool:
 
 
 def manners_of(text: str) -> set[str]:
-    """Returns the manners of answers that a text speaks of, and their opposites."""
     plain = _plain(text)
     return set(_with_opposites(frozenset(name for name, words in _manners().items() if words.search(plain)) - _ALWAYS))
 
@@ -395,7 +393,6 @@ def _is_polite_thing(segment: str) -> bool:
 
 
 def _sets_apart(segment: str) -> bool:
-    """Returns whether a thing is wanted or not whatever was said before it: "but …", "only …"."""
     return _begins("contrasts", segment) or _has("insists", segment)
 
 
@@ -412,7 +409,6 @@ def _segments(plain: str) -> Iterator[tuple[int, str]]:
 
 
 def _order_within(part: str) -> list[int]:
-    """Returns where an order begins behind a condition without a comma: "when you explain it use lists"."""
     for match in _word("orders").finditer(part) if _begins("joins", part) else ():
         before, behind = part[: match.start()].split(), part[match.end() :].strip(_SIGNS)
         no_verb = len(before) > 2 and not any(_word(name).fullmatch(before[-1]) for name in _BEFORE_VERBS)
@@ -439,7 +435,6 @@ def _role_of(segment: str) -> _Role:
 
 
 def _is_inverted(segment: str, start: int) -> bool:
-    """Returns whether a subject follows the verb: "antworte ich"."""
     verb = _word("orders").match(segment, start)
     return verb is not None and _begins("inverts", segment[verb.end() :].lstrip())
 
@@ -485,13 +480,11 @@ def _names_manner(plain: str, *, but: str = "") -> bool:
 
 @lru_cache(_SEGMENTS)
 def _is_empty(segment: str) -> bool:
-    """Returns whether a segment names nothing that could be wanted."""
     others, pieces = _other_words(segment)
     return not (others or pieces or _names_manner(_word("feels").sub(" ", segment)))
 
 
 def _other_words(text: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Returns the words of a text that are no manner and say something, and its pieces of scripts without spaces."""
     for expression in (_word("feels"), *_manners().values(), _empty()):
         text = expression.sub(" ", text)
     pieces = tuple(piece for piece in _UNSPACED.findall(text) if not _FEW_KANA.fullmatch(piece))

@@ -87,7 +87,6 @@ def is_code(tx: Transaction, identity_id: int, code: str, *, now: int) -> bool:
 
 
 def take_code(tx: Transaction, identity_id: int, code: str, *, now: int) -> Given:
-    """Takes a code from an identity, in exactly the form it was opened with; a code that fits is used up."""
     if LINKING.is_locked(tx, (identity_id,), now=now):
         return Given(outcome="no_tries_left")
     row = LINKING.fitting(tx, code)
@@ -106,7 +105,6 @@ def take_code(tx: Transaction, identity_id: int, code: str, *, now: int) -> Give
 
 
 def spoil(tx: Transaction, code: str) -> None:
-    """Ends a code that was said where others can read it."""
     row = LINKING.fitting(tx, code)
     if row is not None:
         LINKING.end(tx, row)
@@ -127,17 +125,10 @@ class Linking:
         self._new_id = new_id
 
     def take_code(self, code: str) -> Given:
-        """Takes a code that the speaker gives."""
         return take_code(self._tx, self._context.speaker.id, code, now=self._now)
 
     def ask(
-        self,
-        purpose: str,
-        payload: dict[str, int],
-        other: int,
-        *,
-        choices: Sequence[str],
-        of: Party | None = None,
+        self, purpose: str, payload: dict[str, int], other: int, *, choices: Sequence[str], of: Party | None = None
     ) -> Question:
         """Asks the speaker, or the other side `of`, whether they are the same person as the identity `other`."""
         both = [*self.accounts(), *self.accounts(other)]
@@ -164,7 +155,6 @@ class Linking:
 
     @property
     def until(self) -> int:
-        """Returns when a question asked now expires, in milliseconds UTC."""
         return self._now + questions.LIFETIME_MS
 
     def settle(self, question: Question, answer: str) -> bool:
@@ -172,7 +162,6 @@ class Linking:
         return questions.settle(self._tx, question.id, answer)
 
     def account(self) -> Account:
-        """Returns the speaker's identity."""
         found = people.account(self._tx, self._context.speaker.id)
         assert found is not None
         return found
@@ -220,12 +209,8 @@ class Linking:
 
 
 def party(reader: Reader, identity_id: int, session_id: int) -> Party:
-    """Returns the party that a question about a link names."""
     account, session = people.account(reader, identity_id), chats.session_by_id(reader, session_id)
     assert account is not None  # rows of identities and sessions are never deleted
     return Party(
-        account=account,
-        session_id=session.id,
-        session_key=session.key,
-        present=chats.is_present(reader, session),
+        account=account, session_id=session.id, session_key=session.key, present=chats.is_present(reader, session)
     )

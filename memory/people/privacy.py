@@ -119,7 +119,6 @@ class Privacy:
             history.unlearn_unread(tx, person_id)
 
     async def learn_about(self, context: Context, about: bool) -> None:
-        """Sets whether anything is learned about the speaker from others' words."""
         await self._database.write(lambda tx: people.learn_about(tx, anew(tx, context).speaker.person_id, about))
 
     async def follow_up(self, context: Context, hours: str) -> None:
@@ -141,12 +140,7 @@ class Privacy:
         )
 
     async def act(
-        self,
-        context: Context,
-        inbox_id: int,
-        act: Callable[[Linking], Sequence[Note]],
-        *,
-        edits: str | None = None,
+        self, context: Context, inbox_id: int, act: Callable[[Linking], Sequence[Note]], *, edits: str | None = None
     ) -> None:
         """Runs `act` on links and shows the notes it returns, in one transaction that ends the inbox row.
 
@@ -224,7 +218,6 @@ def _said(reader: Reader, scope: Scope, speaker_id: int) -> HeldCounts:
 def note_look(
     tx: Transaction, owner_id: int, *, admin_id: int, agent_id: int, action: Look, found: int, now: int
 ) -> None:
-    """Records a look; `now` is in milliseconds UTC."""
     tx.run(
         "insert into looks (owner_id, admin_id, agent_id, action, found, looked_at) values (?, ?, ?, ?, ?, ?)",
         (owner_id, admin_id, agent_id, action, found, now),
@@ -232,7 +225,6 @@ def note_look(
 
 
 def _count_looks(reader: Reader, owner_ids: Sequence[int]) -> int:
-    """Returns the number of looks at the memory of these owners."""
     marks = ", ".join("?" for _ in owner_ids)
     row = reader.one(f"select count(*) as n from looks where owner_id in ({marks})", tuple(owner_ids))
     assert row is not None
@@ -255,7 +247,6 @@ def looks(reader: Reader, owner_ids: Sequence[int], limit: int, *, before: int =
 
 
 def drop_looks_of(tx: Transaction, identity_ids: Sequence[int]) -> None:
-    """Deletes the looks at the memory of these identities."""
     tx.run(
         "delete from looks where owner_id in (select id from owners"
         " where identity_id in (select value from json_each(?)))",

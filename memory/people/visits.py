@@ -81,7 +81,6 @@ def account_of(reader: Reader, now: int, code: str) -> tuple[str, str, str] | No
 
 
 def session(reader: Reader, now: int, token: str) -> SignedIn | None:
-    """Returns the open session with this token."""
     row = reader.one(
         f"{_SESSION} where hash = ? and expires_at > ? and seen_at > ?", (_hash(token), now, now - IDLE_MS)
     )
@@ -89,7 +88,6 @@ def session(reader: Reader, now: int, token: str) -> SignedIn | None:
 
 
 def of_account(reader: Reader, now: int, channel: str, user_id: str) -> list[SignedIn]:
-    """Returns the open sessions of an account, the most recently used first."""
     rows = reader.all(
         f"{_SESSION} where channel = ? and user_id = ? and expires_at > ? and seen_at > ? order by seen_at desc, id",
         (channel, user_id, now, now - IDLE_MS),
@@ -98,17 +96,14 @@ def of_account(reader: Reader, now: int, channel: str, user_id: str) -> list[Sig
 
 
 def visited(tx: Transaction, now: int, session_id: int) -> None:
-    """Notes a visit."""
     tx.run("update web_sessions set seen_at = ? where id = ?", (now, session_id))
 
 
 def choose_agent(tx: Transaction, session_id: int, agent: str) -> None:
-    """Switches a session to another agent's page."""
     tx.run("update web_sessions set agent = ? where id = ?", (agent, session_id))
 
 
 def sign_out(tx: Transaction, session_id: int) -> None:
-    """Ends one session."""
     tx.run("delete from web_sessions where id = ?", (session_id,))
 
 
@@ -120,7 +115,6 @@ def sign_out_everywhere(tx: Transaction, channel: str, user_id: str) -> int:
 
 
 def drop_all(tx: Transaction) -> None:
-    """Ends all codes and sessions."""
     tx.run("delete from web_codes")
     tx.run("delete from web_sessions")
 
@@ -149,7 +143,6 @@ def _name(reader: Reader, _now: int, *, platform: str, user_id: str, page: str, 
 
 
 def _called(reader: Reader, platform: str, user_id: str) -> str:
-    """Returns the name of an account; its id if it is not known yet."""
     known = people.known_speaker(reader, platform=platform, user_id=user_id)
     return user_id if known is None else known.name or user_id
 

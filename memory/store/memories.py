@@ -157,7 +157,6 @@ def insert(tx: Transaction, draft: Draft, *, new_id: Callable[[], str], now: int
 
 
 def add_sources(tx: Transaction, memory_id: int, message_ids: Iterable[int], *, unsure: bool = False) -> None:
-    """Names messages as sources of a row. With `unsure`, they may not mean what it says."""
     for message_id in message_ids:
         tx.run(
             "insert into memory_sources (memory_id, message_id, unsure) values (?, ?, ?)"
@@ -178,7 +177,6 @@ class MemoryTelling:
 
 
 def tellings(reader: Reader, memory_ids: Collection[int]) -> dict[int, list[MemoryTelling]]:
-    """Returns the tellings of each row in the order in which they were said; none for a row without messages."""
     rows = reader.all(
         "select s.memory_id, s.message_id, s.unsure, m.said_at from memory_sources s"
         " join messages m on m.id = s.message_id where m.role = 'user'"
@@ -224,7 +222,6 @@ def set_parents(tx: Transaction, memory_id: int, parent_ids: Iterable[int]) -> N
 
 
 def supersede(tx: Transaction, old_id: int, new_id: int | None, *, at: int | None) -> None:
-    """Makes `new_id` the successor of a row from `at` on; the old row keeps all its dates. With None it holds again."""
     tx.run("update memories set superseded_by = ?, valid_until = ? where id = ?", (new_id, at, old_id))
     _changed(tx, old_id)
 
@@ -235,7 +232,6 @@ def close(tx: Transaction, memory_id: int, *, at: int) -> None:
 
 
 def reopen(tx: Transaction, scope: Scope, *, at: int) -> list[Memory]:
-    """Reopens the rows of the scope's speaker that ended at `at` without a successor, and returns them."""
     ended = _seen(tx, scope, "m.valid_until = ? and m.superseded_by is null", (at,))
     own = [memory.id for memory in ended if memory.owner_id in scope.own or memory.author_id in scope.speakers]
     for memory_id in own:
@@ -509,7 +505,6 @@ def values(reader: Reader, scope: Scope) -> list[Row]:
 
 @walled
 def with_key(reader: Reader, scope: Scope, draft: Draft) -> list[Row]:
-    """Returns the rows of the draft's kind, key and subject: id, value, import_id, valid_until and local_date."""
     within = scope.predicate("m")
     return reader.all(
         "select m.id, m.value, m.import_id, m.valid_until, m.local_date from memories m"
@@ -532,13 +527,11 @@ def has_heir(reader: Reader, memory_id: int, *, besides: Collection[int]) -> boo
 
 
 def unlink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -> None:
-    """Removes links of rows, given as (memory id, id of the source or parent)."""
     for pair in pairs:
         tx.run(f"delete from {table} where memory_id = ? and {_LINKED[table][0]} = ?", pair)
 
 
 def relink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -> None:
-    """Puts back links of rows whose other side still exists."""
     for pair in pairs:
         tx.run(
             f"insert into {table} (memory_id, {_LINKED[table][0]}) select ?, id from {_LINKED[table][1]} where id = ?"
@@ -652,7 +645,6 @@ def last_reflection(reader: Reader, scope: Scope) -> int | None:
 
 
 def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) -> list[Memory]:
-    """Returns live facts and styles written since `since`, newest first: a snapshot taken then can't hold them."""
     chosen = f"m.kind in ('fact', 'style') and m.created_at >= ? and {LIVE} order by m.id desc limit ?"
     return _seen(reader, scope, chosen, (since, limit))
 
@@ -683,14 +675,10 @@ class Subject:
 
 
 def of_subject(reader: Reader, scope: Scope, about: Subject, *, key: str | None = None) -> list[Memory]:
-    """Returns rows about a subject, under a key if one is given, closed ones too, by validity."""
     sql, parameters = about.condition
     keyed = "" if key is None else " and m.key = ?"
     return _seen(
-        reader,
-        scope,
-        f"{sql}{keyed} order by m.valid_from, m.id",
-        (*parameters, *(() if key is None else (key,))),
+        reader, scope, f"{sql}{keyed} order by m.valid_from, m.id", (*parameters, *(() if key is None else (key,)))
     )
 
 
@@ -721,13 +709,7 @@ def near(reader: Reader, scope: Scope, about: Subject, draft: Draft, terms: Sequ
         if len(ids) <= _MOST_NEAR:
             held.update(ids)
     held.update(reader.ids("select distinct doc / 2 as id from changes where doc % 2 = 0"))
-    found = _seen(
-        reader,
-        scope,
-        f"m.id in (select value from json_each(?)) and {sql}",
-        (held, *parameters),
-        by_id=True,
-    )
+    found = _seen(reader, scope, f"m.id in (select value from json_each(?)) and {sql}", (held, *parameters), by_id=True)
     keyed = _seen(
         reader,
         scope,
