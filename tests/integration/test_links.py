@@ -253,8 +253,7 @@ async def test_both_say_yes_and_each_reads_what_either_told(world: World) -> Non
 
 
 @pytest.mark.parametrize(
-    ("who", "word", "told"),
-    [("bob", "no", "not linked"), ("bob", "不", "没有关联"), ("ada", "no", "not linked")],
+    ("who", "word", "told"), [("bob", "no", "not linked"), ("bob", "不", "没有关联"), ("ada", "no", "not linked")]
 )
 async def test_whoever_says_no_ends_it_and_the_code_is_over(world: World, who: str, word: str, told: str) -> None:
     """In whatever language; the other one hears of a no."""

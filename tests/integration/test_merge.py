@@ -942,12 +942,7 @@ async def test_a_whole_profile_is_made_of_one_reading_of_the_facts(world: Servic
         tx.run("delete from memories where kind = 'profile'")
         watched = Watched(tx)
         profile.refresh_all(
-            watched,
-            scope,
-            scope.writes_to,
-            [*keys.PROFILE_SLOTS, None],
-            now=clock(),
-            new_id=lambda: f"m_{counting()}",
+            watched, scope, scope.writes_to, [*keys.PROFILE_SLOTS, None], now=clock(), new_id=lambda: f"m_{counting()}"
         )
         kinds = (re.search(r"m\.owner_id = \? and m\.kind = '(\w+)'", sql) for sql, _ in watched.asked)
         return [kind[1] for kind in kinds if kind is not None]

@@ -13,17 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.patterns import (
-    Disclosure,
-    Fact,
-    Label,
-    Negative,
-    by_patterns,
-    disclosures,
-    negatives,
-    normalise,
-    score,
-)
+from bench.patterns import Disclosure, Fact, Label, Negative, by_patterns, disclosures, negatives, normalise, score
 
 LANGUAGES: Final = ("en", "zh")
 # fmt: off
