@@ -30,8 +30,9 @@ def installed() -> bool:
 
 def missing_tools(names: Iterable[str], folder: Path) -> list[str]:
     """Returns the names of the operator's tools that have neither a file nor an entry point."""
-    offered = plugins.installed(plugins.TOOLS)
-    return [name for name in names if not (folder / f"{name}.py").is_file() and name not in offered]
+    absent = [name for name in names if not (folder / f"{name}.py").is_file()]
+    offered = plugins.installed(plugins.TOOLS) if absent else frozenset[str]()
+    return [name for name in absent if name not in offered]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

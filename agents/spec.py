@@ -87,7 +87,6 @@ class Section(BaseModel):
 
 
 def whole(default: int | None, unit: str, low: int, high: int) -> Any:
-    """Returns a field for a whole number of `unit` from `low` to `high`, both included."""
     return Field(default=default, ge=low, le=high, description=f"a whole number of {unit} from {low} to {high}")
 
 
@@ -159,7 +158,6 @@ class PriceSpec(Section):
     output: _Price
 
     def cost(self, input_tokens: int, cached_tokens: int, output_tokens: int) -> float:
-        """Returns the price of a call. `input_tokens` include the `cached_tokens`."""
         cached = min(cached_tokens, input_tokens)
         at_cached = self.input if self.cached is None else self.cached
         return ((input_tokens - cached) * self.input + cached * at_cached + output_tokens * self.output) / 1_000_000
@@ -209,6 +207,11 @@ class ModelSpec(Section):
         default_factory=dict, max_length=50, description="further fields of the request, as the server calls them"
     )
     price: PriceSpec | None = None
+
+    @property
+    def from_outside(self) -> bool:
+        """True if another installed package brings the provider."""
+        return self.provider not in (*KNOWN, OFFLINE)
 
     @model_validator(mode="before")
     @classmethod
@@ -330,10 +333,7 @@ class WindowSpec(Section):
 
 
 class TurnSpec(Section):
-    """The limits of one answer: calls of the model, their cost in the currency of `price`, and the time of a tool call.
-
-    When the cost is reached, or one call is left, the model is offered no tools and has to answer.
-    """
+    """The limits of one answer. When one is reached, the model is offered no tools and has to answer."""
 
     call_seconds: ClassVar[float] = 30.0
 
@@ -405,15 +405,11 @@ class ServerSpec(Section):
 
     @property
     def where(self) -> str:
-        """The place that the words of a call go to: the server's host, or the program on this machine."""
         return (urlsplit(self.url).hostname or "") if self.url else self.command[0].replace("\\", "/").split("/")[-1]
 
 
 class SessionSpec(Section):
-    """The rule by which a conversation begins anew by itself: after so many silent hours, or at an hour of the day.
-
-    The hour is in the person's timezone.
-    """
+    """The rule by which a conversation begins anew by itself. The hour is in the person's timezone."""
 
     idle_hours: Number | None = Field(
         default=None, gt=0, le=8760, description="a number of hours greater than 0, at most 8760"
@@ -422,13 +418,7 @@ class SessionSpec(Section):
 
 
 class MemorySpec(Section):
-    """An agent's memory. `enabled: false` keeps history only.
-
-    A prompt holds what the search for the message found and what is always at hand, each within a number of rows and
-    tokens that leaves small models room to answer. With `manner`, the agent learns how each person and group likes to
-    be talked to. With `threads: own`, each thread or topic of a group keeps what is learned in it to itself. `entities`
-    says who finds names of people, places and organizations in what is learned.
-    """
+    """An agent's memory. What is found and what is always at hand leave small models room to answer."""
 
     recall_items: ClassVar[int] = 8
     recall_tokens: ClassVar[int] = 1500
@@ -442,14 +432,13 @@ class MemorySpec(Section):
 
 
 class BackgroundSpec(Section):
-    """The models that read conversations for memories, and their tokens per day (a day in the agent's timezone).
-
-    An empty list of models means the agent's own models. `timeout` bounds one reading, with its wait for a place at the
-    model's server.
-    """
+    """The models that read conversations for memories, while nobody waits."""
 
     models: tuple[ModelSpec, ...] = Field(default_factory=tuple, max_length=10)
-    timeout: Number = seconds(300.0, 7200)
+    #: A slow machine writes a long answer for ten minutes, after it has answered people. A server that is gone is
+    #: noticed by its model's own `timeout`.
+    timeout: ClassVar[float] = 1800.0
+
     tokens_per_day: Whole | None = whole(500_000, "tokens", 1_000, 1_000_000_000)
 
 
@@ -463,10 +452,7 @@ class PortionOfDay(Section):
 
 
 class AllowanceSpec(Section):
-    """Limits what answers take in a day of the agent's timezone: to each person, in each chat, and by the agent in all.
-
-    Admins are answered beyond it, unless `admins` is true. Reading for memories has its own `tokens_per_day`.
-    """
+    """Limits what answers take in a day of the agent's timezone. Reading for memories has its own `tokens_per_day`."""
 
     person: PortionOfDay = Field(default_factory=PortionOfDay)
     chat: PortionOfDay = Field(default_factory=PortionOfDay)
@@ -513,7 +499,6 @@ class JobsSpec(Section):
 
     @property
     def times(self) -> dict[str, JobTime]:
-        """The times of the jobs that are not off, by job name."""
         if self.night == OFF:
             return {}
         return {
@@ -606,7 +591,6 @@ class AgentSpec(Section):
 
     @property
     def usable_tools(self) -> tuple[Literal[ToolName, WebToolName], ...]:
-        """The named tools that work with these settings: memory tools need a memory."""
         return tuple(tool for tool in self.tools if self.memory.enabled or tool in _WITHOUT_MEMORY)
 
     @field_validator("tools")

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-_CONFIG: Final = "data_dir: data\nembedding: {provider: none}\nmemory: {exit_seconds: 20}\n"
+_CONFIG: Final = "data_dir: data\nembedding: {provider: none}\n"
 
 
 class Machine:

@@ -27,6 +27,7 @@ import trustme
 from channels.base import Capabilities, Channel, Inbound, Outbound, Place
 from gateway import app
 from gateway.config import loading
+from gateway.config.pace import WorkPace
 from gateway.ops import telemetry
 from gateway.reception.router import Router
 from tests.kit import faultserver
@@ -204,14 +205,14 @@ def configured(folder: Path, base_url: str, deadline: float) -> loading.Config:
     agents.mkdir(exist_ok=True)
     (folder / "config.yaml").write_text(
         f"limits: {{turn_seconds: {deadline:g}, burst_seconds: 0, concurrent_turns: 100}}\n"
-        "memory: {quiet_seconds: 86400, exit_seconds: 0}\nembedding: {provider: none}\n",
+        "embedding: {provider: none}\n",
         "utf-8",
     )
     (agents / "assistant.yaml").write_text(
         f"name: assistant\nmodels: [{{provider: openai, model: gpt-4o, base_url: '{base_url}', key: sk-local}}]\n",
         "utf-8",
     )
-    return loading.load(folder / "config.yaml", {}, folder)
+    return loading.load(folder / "config.yaml", {}, folder, pace=WorkPace(quiet_seconds=86_400, exit_seconds=0))
 
 
 def _untrusted(folder: Path) -> ssl.SSLContext:

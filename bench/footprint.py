@@ -37,6 +37,8 @@ _PATIENCE = 60.0
 _TOKEN = "123456789:" + "Aa0_-" * 7
 #: Seconds after which both models are loaded; they begin shortly after the start.
 _LOADING = 20.0
+#: The program as people have it: developers' tools bring rich, which structlog loads wherever it finds it.
+_START = "import sys; sys.modules['rich'] = None; from gateway.__main__ import main; main()"
 
 
 def one_help(root: Path, folder: Path) -> dict[str, float]:
@@ -57,7 +59,7 @@ def one_help(root: Path, folder: Path) -> dict[str, float]:
 def one_chat(root: Path, folder: Path) -> dict[str, float]:
     """Chats once. Gives seconds by the clock and of the processor until the prompt, and MB resident."""
     config = folder / "config.yaml"
-    config.write_text("agents_dir: agents\n", "utf-8")
+    config.write_text("data_dir: data\n", "utf-8")
     leader, follower = pty.openpty()
     environment = {**_environment(root), "TERM": "xterm"}
     environment.pop("OPENAI_API_KEY", None)
@@ -129,11 +131,13 @@ async def one_serve(root: Path, folder: Path, *, models: bool) -> dict[str, floa
 
 
 def _program() -> tuple[str, ...]:
-    return sys.executable, "-m", "gateway"
+    return sys.executable, "-c", _START
 
 
 def _environment(root: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(root)}
+    # An installed program is compiled once, not at each start.
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPATH": str(root)}
 
 
 def _commands(group: click.Group, *before: str) -> Iterator[tuple[str, ...]]:

@@ -30,6 +30,7 @@ from typing import Literal
 from channels.base import Capabilities, Channel, ChatKind, Inbound, Outbound
 from gateway import app
 from gateway.config import loading
+from gateway.config.pace import WorkPace
 from gateway.ops import telemetry
 from gateway.pipeline.policy import Rules
 from gateway.reception.router import Router
@@ -142,6 +143,11 @@ class Bench:
 
     address: str
     mode: Literal["classic", "hybrid"] = "classic"
+
+    @property
+    def embedder(self) -> str:
+        return "local" if self.mode == "hybrid" else "none"
+
     seconds: float = 12.0
     lock_seconds: float = 120.0
     size: float = 1.0
@@ -154,8 +160,7 @@ class Bench:
         agents = folder / "agents"
         agents.mkdir(parents=True)
         (folder / "config.yaml").write_text(
-            f"memory: {{exit_seconds: 0}}\nlimits: {{concurrent_turns: {SLOTS}}}\nrecall: {{mode: {self.mode}}}\n",
-            "utf-8",
+            f"limits: {{concurrent_turns: {SLOTS}}}\nembedding: {{provider: {self.embedder}}}\n", "utf-8"
         )
         (agents / "assistant.yaml").write_text(self._agent("assistant", model), "utf-8")
         if hangs_for:
@@ -163,7 +168,7 @@ class Bench:
             (agents / "stuck.yaml").write_text(
                 self._agent("stuck", "hang") + f"routing: {{people: [{people}]}}\n", "utf-8"
             )
-        return loading.load(folder / "config.yaml", {}, folder)
+        return loading.load(folder / "config.yaml", {}, folder, pace=WorkPace(exit_seconds=0))
 
     def _agent(self, name: str, model: str) -> str:
         return f"name: {name}\nmodels: [{{provider: openai, model: {model}, base_url: '{self.address}', key: sk-1}}]\n"

@@ -62,12 +62,17 @@ SCHEMAS: Final[JSON] = {
     "confirm": _object(_MEMORY),
     "pin": _object(_MEMORY),
     "preview_forget": _object(
-        {"memories": _some(_ref("Memory")), **_counts("messages", "replies", "staying"), "quoted": _some(_TEXT)}
+        {
+            "memories": _some(_ref("Memory")),
+            **_counts("messages", "replies", "staying", "naming"),
+            "quoted": _some(_TEXT),
+            "reminders": _some(_TEXT),
+        }
     ),
     "erase": _object(
         {
             "event": _EVENT,
-            **_counts("memories", "derived", "messages", "replies"),
+            **_counts("memories", "derived", "messages", "replies", "reminders", "naming"),
             "scrubbed": _FLAG,
             "backups_until": _NO_DATE,
         }

@@ -117,7 +117,10 @@ async def taken(folder: Path, *, write: bool) -> None:
     installation = folder / "installation"
     installation.mkdir()
     port = _free_port()
-    served = Served(installation, port=port, recall="{mode: classic}", memory="{exit_seconds: 2}")
+    served = Served(
+        installation,
+        port=port,
+    )
     await asyncio.to_thread(_replay, installation)
     async with paged(installation, port=port, served=served) as page, chromium() as browser:
         guest = await page.signed_in("Ada")

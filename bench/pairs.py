@@ -45,6 +45,7 @@ from gateway import app
 from gateway.config import loading
 from memory.jobs import compare
 from memory.service import Service
+from tests.kit.served import SELDOM
 
 _START: Final = 1_780_300_800_000  # 1 June 2026, 8:00 UTC
 _DAY: Final = 86_400_000
@@ -128,11 +129,10 @@ async def played(folder: Path, pairs: Sequence[Pair], models: str) -> dict[str, 
     (folder / "agents" / "assistant.yaml").write_text(f"name: assistant\ntimezone: UTC\n{models}", "utf-8")
     path = folder / "config.yaml"
     path.write_text(
-        "limits: {person_messages_per_minute: 1800}\n"
-        "memory: {quiet_seconds: 86400, extract_messages: 1000, exit_seconds: 0}\n",
-        "utf-8",
+        "limits: {person_messages_per_minute: 1800}\nutf-8",
     )
-    config, screen = loading.load(path, {}, folder / "data"), Screen()
+    config = loading.load(path, {}, folder / "data", pace=SELDOM)
+    screen = Screen()
     moment, numbers = [_START], count(1)
 
     def now() -> int:

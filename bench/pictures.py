@@ -197,7 +197,7 @@ def _colour(name: str) -> str | None:
 def _told(folder: Path) -> Path:
     """Returns a configuration whose store remembers what was told."""
     config = folder / "config.yaml"
-    config.write_text("embedding: {provider: none}\nrecall: {mode: classic}\n", "utf-8")
+    config.write_text("embedding: {provider: none}\n", "utf-8")
     lines = (
         {"id": number, "time": at, "channel": "console", "chat": "you", "author_id": "you", "text": text}
         for number, (at, text) in enumerate(TOLD)

@@ -33,6 +33,7 @@ from channels.base import Capabilities, Channel, Inbound, Outbound
 from gateway import app
 from gateway.config import loading
 from memory.chat.identities import Where, Who
+from tests.kit.served import SELDOM
 
 CONTEXTS = (2_048, 4_096, 8_192, 128_000)
 _START = 1_668_505_500_000  # 15 November 2022, 9:45 UTC
@@ -271,11 +272,9 @@ def configured(folder: Path, base_url: str, context: int) -> loading.Config:
     )
     path = folder / "config.yaml"
     path.write_text(
-        "limits: {person_messages_per_minute: 1800}\nembedding: {provider: none}\n"
-        "memory: {quiet_seconds: 86400, extract_messages: 1000, exit_seconds: 0}\n",
-        "utf-8",
+        "limits: {person_messages_per_minute: 1800}\nembedding: {provider: none}\nutf-8",
     )
-    return loading.load(path, {}, folder / "data")
+    return loading.load(path, {}, folder / "data", pace=SELDOM)
 
 
 def _table(figures: Mapping[str, Any]) -> str:

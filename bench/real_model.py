@@ -34,11 +34,11 @@ from bench.prompt import inbound_of, sayings, whereabouts
 from channels.base import Capabilities, Channel, Outbound, Place
 from gateway import app
 from gateway.config import loading
+from tests.kit.served import SELDOM
 
 CONTEXTS: Final = (2_048, 4_096, 8_192)
 _READ_EVERY: Final = 10  # turns between two readings for memories
 _ANSWER: Final = 160  # tokens: a model this small may never come to an end
-_READING: Final = 60  # seconds, after which patterns read in the model's place
 _START_SECONDS: Final = 120
 _RAW: Final = re.compile(
     r"<[|｜][^<>\n]{0,40}[|｜]>|</?(?:think|thinking|tool_calls?|function_calls?|start_of_turn|end_of_turn|s)>"
@@ -153,17 +153,13 @@ def _configured(folder: Path, base_url: str, context: int) -> loading.Config:
     (folder / "agents" / "assistant.yaml").write_text(
         f"name: assistant\ntimezone: UTC\nmodels: [{{provider: openai, model: m, base_url: '{base_url}',"
         f" context: {context}, max_tokens: {_ANSWER}, timeout: 600}}]\n"
-        f"background: {{timeout: {_READING}}}\n",
         "utf-8",
     )
     path = folder / "config.yaml"
     path.write_text(
-        "limits: {person_messages_per_minute: 1800, turn_seconds: 900}\n"
-        "embedding: {provider: none}\n"
-        "memory: {quiet_seconds: 86400, extract_messages: 1000, exit_seconds: 0}\n",
-        "utf-8",
+        "limits: {person_messages_per_minute: 1800, turn_seconds: 900}\nembedding: {provider: none}\nutf-8",
     )
-    return loading.load(path, {}, folder / "data")
+    return loading.load(path, {}, folder / "data", pace=SELDOM)
 
 
 def main(arguments: Sequence[str]) -> None:

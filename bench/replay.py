@@ -111,7 +111,7 @@ class Setup:
 
 def setup_of(config: Config, parts: app.Opened) -> Setup:
     """Returns the setup of a replay. Each text is masked as in the pipeline."""
-    quiet_ms = int(config.settings.memory.quiet_seconds * 1000)
+    quiet_ms = int(config.pace.quiet_seconds * 1000)
     return Setup(roster=parts.roster, mask=app.MASK, count_tokens=count_tokens, quiet_ms=quiet_ms)
 
 

@@ -71,7 +71,7 @@ def configure(folder: Path, telegram: Control, chats: int, port: int) -> None:
     )
     (folder / "config.yaml").write_text(
         f"data_dir: data\nembedding: {{provider: none}}\nhttp: {{port: {port}}}\nbackup: {{keep_days: 2}}\n"
-        "memory: {quiet_seconds: 1, exit_seconds: 5}\nlimits: {burst_seconds: 0, person_messages_per_minute: 10000}\n"
+        "limits: {burst_seconds: 0, person_messages_per_minute: 10000}\n"
         f"channels: {{telegram: [{{token: '{TOKEN}', base_url: '{telegram.url}', "
         f"allow: {[1_000 + n for n in range(chats)]}, admins: [1000]}}]}}\n"
     )

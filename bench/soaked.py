@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.load import resident_mb
-from gateway import app
+from gateway import bots
 from gateway.config import loading
+from gateway.config.pace import WorkPace
 from gateway.ops import telemetry
 from gateway.serve import serve
 
@@ -135,7 +136,7 @@ def _run(folder: Path, wire: Connection) -> None:
 
 async def _serve(folder: Path, wire: Connection) -> int:
     clock, stop, loop = MovedTime(), asyncio.Event(), asyncio.get_running_loop()
-    config = loading.load(folder / "config.yaml", {}, folder)
+    config = loading.load(folder / "config.yaml", {}, folder, pace=WorkPace(quiet_seconds=1, exit_seconds=5))
     deeds: Mapping[str, Callable[..., object]] = {"move": clock.move, "full": _fill, "held": _held, "stop": stop.set}
 
     def told() -> None:
@@ -152,7 +153,7 @@ async def _serve(folder: Path, wire: Connection) -> int:
 
     loop.add_reader(wire.fileno(), told)
     return await serve(
-        config, app.channels(config, now=clock.now), stop=stop, say=lambda _: None,
+        config, bots.channels(config, now=clock.now), stop=stop, say=lambda _: None,
         now=clock.now, monotonic=clock.monotonic, sleep=clock.sleep,
     )  # fmt: skip
 

@@ -109,6 +109,7 @@ class Setup:
         path = self.folder / "config.yaml"
         url = f"database_url: '{self.database_url}'\n" if self.database_url else ""
         limits = f"limits: {{concurrent_turns: {max(8, self.concurrent)}}}\n"
+        # Old revisions know no other way to search by words; since then the option is retired, and holds.
         path.write_text(f"{url}{limits}recall: {{mode: {self.mode}}}\n", "utf-8")
         if self.model:
             model = f"{{provider: openai, model: answer-0, base_url: '{self.model}', key: sk-1}}"

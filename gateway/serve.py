@@ -15,7 +15,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as package_version
 from itertools import chain
@@ -25,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from channels.base import Channel, Health, Hook
-from gateway import app, warming
+from gateway import app, bots, warming
 from gateway.config.loading import Config
 from gateway.ops import health, http
 from gateway.ops.background import beside
@@ -149,16 +148,13 @@ class _Process:
 
     @property
     def hooks(self) -> dict[str, Hook]:
-        """The webhooks of the channels."""
         return {name: hook for name, channel in self._channels.items() if (hook := channel.hook()) is not None}
 
     async def reload(self) -> Reloaded:
-        """Takes up the configuration as it is now in its files."""
         assert self._reloader is not None
         return await self._reloader.reload()
 
     async def report(self) -> health.Report:
-        """Returns the health of the process."""
         receiving = self._receiving
         return with_loops(
             judge(
@@ -200,7 +196,6 @@ class _Process:
         )
 
     def open_page(self, router: Router) -> None:
-        """Opens the web page, if an agent has one."""
         if self._config.page_agents:
             # Imported here, so that nobody pays for a page that is off.
             from gateway.page.routes import assembled
@@ -220,9 +215,11 @@ class _Process:
         self._receiving = receiving
 
         async def apply(before: Config, after: Config) -> None:
+            own = before.settings.channels.bots, after.settings.channels.bots
+            # Made before anything changes: if one can't be made, nothing of the new configuration holds.
+            made = [await warming.warm_channel(bot, now=self._now) for bot in receiving.changed(*own)]
             await app.renew(before, after, parts)
-            bots = before.settings.channels.bots, after.settings.channels.bots
-            await receiving.renew(*bots, partial(warming.warm_channel, now=self._now))
+            await receiving.renew(*own, made)
             plan_nights()
 
         if sources is not None:
@@ -299,7 +296,6 @@ def _channel(name: str, felt: Health, begun: float | None, now: int) -> tuple[he
 
 
 def _store(name: str, store: StoreHealth | str, now: int, turn_seconds: float) -> tuple[health.StoreReport, list[str]]:
-    """Returns the report on a store, or on why it can't be asked, and the reasons for bad health."""
     if isinstance(store, str):
         return health.StoreReport(name=name, damage=store), [f"{name}: {store}"]
     inbox, outbox = _age(store.oldest_inbox, now), _age(store.oldest_outbox, now)
@@ -374,7 +370,6 @@ def signals(stop: asyncio.Event, reload: asyncio.Event) -> Iterator[None]:
 
 
 def version() -> str:
-    """Returns the version of the installed package."""
     try:
         return package_version("remora")
     except PackageNotFoundError:
@@ -382,7 +377,6 @@ def version() -> str:
 
 
 def describe(config: Config, name: str) -> str:
-    """Returns an agent's description in one clause: its name and the models it uses."""
     models = ", ".join(f"{model.provider}/{model.model}".rstrip("/") for model in config.agents[name].models)
     chosen = " (default)" if name == config.default_agent and len(config.agents) > 1 else ""
     return f"{name}{chosen}: {models or 'offline, no language model'}"
@@ -394,7 +388,6 @@ async def _metrics(
     stores: Sequence[Store],
     stalls: Stalls,
 ) -> Callable[[], Awaitable[bytes]]:
-    """Returns the function that makes the metrics page of stores, whose memories are given by name."""
     used_until = {name: await memory.stats.used_until() for name, memory in memories.items()}
     counted: Metrics | None = None
 
@@ -412,8 +405,7 @@ async def _metrics(
 
 
 def _warnings(config: Config) -> list[str]:
-    """Returns the warnings for the operator at the start."""
-    told = policy.warnings(app.rules(config))
+    told = policy.warnings(bots.rules(config))
     if config.page_agents and not config.settings.channels.bots:
         told.append(
             "no chat platform is set up, so there is the web page alone. `remora channels add telegram` takes two "
@@ -544,7 +536,6 @@ class _Files:
 
 
 def _age(at: int | None, now: int) -> int | None:
-    """Returns the whole seconds from `at` to `now`, both in milliseconds."""
     return None if at is None else max(0, (now - at) // 1000)
 
 

@@ -19,7 +19,7 @@ import structlog
 from agents import plugins
 from agents.offline.speech import speech
 from channels.base import Channel
-from gateway import app
+from gateway import bots
 from gateway.commands import plain
 from gateway.config.loading import Config
 from gateway.config.settings import BotSettings, OtherSettings
@@ -92,9 +92,8 @@ async def warming_up(
 
 
 async def warm_channel(bot: BotSettings, *, now: Callable[[], int]) -> Channel:
-    """Returns the channel of a bot that comes while others are answered."""
     await asyncio.to_thread(_import_channel, bot)
-    channel = app.channel(bot, now=now)
+    channel = bots.channel(bot, now=now)
     await asyncio.to_thread(channel.warm_up)
     return channel
 

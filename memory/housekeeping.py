@@ -131,7 +131,8 @@ class Housekeeping:
         def act(tx: Transaction) -> int:
             vectors.evict(tx, now=now)
             erasure.drop_notes(tx, before=now - _DAY_MS)
-            reminding.drop_old(tx, unasked_before=now - _DAY_MS, shown_before=now - _SHOWN_DAYS * _DAY_MS)
+            if reminding.drop_old(tx, unasked_before=now - _DAY_MS, shown_before=now - _SHOWN_DAYS * _DAY_MS):
+                erasure.note_reworded(tx, now=now)
             return runs.drop_old(tx, before=now - _RUN_DAYS * _DAY_MS)
 
         return {"runs": await self._database.write(act)}

@@ -22,6 +22,8 @@ import yaml
 from bench.vendors.play import KEY, Case, Run, Turn, serving, tries
 from bench.vendors.rules import Seat
 from bench.vendors.table import VENDORS
+from gateway.config.pace import WorkPace
+from tests.kit.paced import keep
 from tests.kit.program import ran
 from tests.kit.served import environment, spawned
 
@@ -57,10 +59,11 @@ class Bot:
         front = {"name": "hall", "key": _FRONT_KEY, "shared": True}
         config = {
             "data_dir": "data", "http": {"port": self.port}, "default_agent": runs[0].agent,
-            "log": {"format": "json", "file": "remora.log"}, "memory": {"exit_seconds": 1},
+            "log": {"format": "json", "file": "remora.log"},
             "api": {"enabled": True, "requests_per_minute": 100_000, "concurrent": 100, "front_ends": [front]},
         }  # fmt: skip
         (self.folder / "agents").mkdir(parents=True)
+        keep(WorkPace(exit_seconds=1), self.folder)
         (self.folder / "config.yaml").write_text(yaml.safe_dump(config), "utf-8")
         keys = {vendor.key: KEY for vendor in VENDORS.values() if vendor.key} | {"WRONG_KEY": "sk-wrong"}
         (self.folder / ".env").write_text("".join(f"{name}={key}\n" for name, key in keys.items()), "utf-8")

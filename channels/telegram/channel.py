@@ -116,7 +116,7 @@ class Webhook:
                 "someone else's name; create one with `openssl rand -hex 32`"
             )
         if not urlsplit(self.url).hostname:
-            raise ChannelRefused("webhook.url must be the https address at which Telegram can reach this program")
+            raise ChannelRefused("webhook must be the https address at which Telegram can reach this program")
 
 
 async def probe(token: str, base_url: str = API, *, request_seconds: float = 30) -> TelegramBot:
@@ -422,7 +422,7 @@ class TelegramChannel(Channel):
         except TelegramRefused as exc:
             if exc.status == 400:
                 raise ChannelRefused(
-                    f"{exc}: webhook.url must be an https address that Telegram can reach, on port 443, 80, 88 or 8443"
+                    f"{exc}: webhook must be an https address that Telegram can reach, on port 443, 80, 88 or 8443"
                 ) from None
             raise no_entry(exc) from None
         self._contact = self._now()

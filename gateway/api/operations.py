@@ -153,7 +153,8 @@ class Operations:
         assert receipt is not None, "no question could be over"
         return {
             "event": "DELETE", "memories": receipt.memories, "derived": receipt.derived, "messages": receipt.messages,
-            "replies": receipt.replies, "scrubbed": receipt.scrubbed, "backups_until": _date(receipt.backups_until),
+            "replies": receipt.replies, "reminders": receipt.reminders, "naming": receipt.naming,
+            "scrubbed": receipt.scrubbed, "backups_until": _date(receipt.backups_until),
         }  # fmt: skip
 
     async def _ask_to_forget(self, asking: MemoryRequest, action: Action, given: Arguments) -> JSON:
@@ -264,7 +265,8 @@ def _about(asking: MemoryRequest, given: OneEntity, about: About | None) -> JSON
 def _would_go(asking: MemoryRequest, _given: OneMemory, preview: ForgetPreview) -> JSON:
     return {
         "memories": [told(asking, row) for row in preview.shown], "messages": preview.messages,
-        "replies": preview.replies, "staying": preview.staying, "quoted": list(preview.quoted),
+        "replies": preview.replies, "staying": preview.staying, "naming": preview.naming,
+        "quoted": list(preview.quoted), "reminders": list(preview.reminders),
     }  # fmt: skip
 
 

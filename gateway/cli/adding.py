@@ -21,7 +21,7 @@ import click
 
 from agents.spec import AGENT_NAME
 from channels.base import Channel, ChannelError, Inbound
-from gateway import app
+from gateway import app, bots
 from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_TEMPFAIL, fail
 from gateway.cli.pairing import PAIRING_SECONDS, pair
 from gateway.cli.start import set_up_logs
@@ -283,7 +283,7 @@ _MEET: Mapping[setup.Platform, Callable[[str, str], _Pairing]] = {"telegram": _m
 
 async def _paired(config: Config, channel: str, pairing: _Pairing) -> Inbound | None:
     set_up_logs(config)
-    bot: Channel = app.channels(_asking(config))[channel]
+    bot: Channel = bots.channels(_asking(config), now=app.now)[channel]
     code = new_code(secrets.choice)
     minutes = PAIRING_SECONDS / 60
     click.echo()

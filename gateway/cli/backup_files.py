@@ -14,6 +14,7 @@ from gateway.ops.databases import NoSuchStore, Stores
 from memory.store.files import Progress
 from memory.transfer import backups
 from memory.transfer import erase_again as erasing
+from memory.transfer import restore as restoring
 from memory.transfer.backup import Backup
 from memory.transfer.restore import Restored, Stage
 
@@ -67,35 +68,22 @@ async def make(
 
 
 async def restore(
-    file: Path,
-    store: Path,
-    *,
-    keep: bool,
-    keep_days: int,
-    now: int,
-    say: Callable[[str], None],
-    progress: Progress,
+    file: Path, store: Path, *, keep: bool, keep_days: int, now: int, say: Callable[[str], None], progress: Progress
 ) -> Restored:
-    """Puts a backup in the place of a store, and reports the outcome. Raises as `memory.backups.restore`."""
+    """Puts a backup in the place of a store, and reports the outcome. Raises as `memory.transfer.restore` does."""
 
     def stage(name: Stage) -> None:
         if name in _STAGES:
             say(_STAGES[name])
 
-    done = await backups.restore(file, store, now=now, keep=keep, say=stage, progress=progress)
+    done = await restoring.restore(file, store, now=now, keep=keep, say=stage, progress=progress)
     for line in summary(done, file, keep_days):
         say(line)
     return done
 
 
 async def erase_again(
-    stores: Stores,
-    lists: Sequence[Path],
-    *,
-    name: str | None,
-    now: int,
-    database_url: str,
-    say: Callable[[str], None],
+    stores: Stores, lists: Sequence[Path], *, name: str | None, now: int, database_url: str, say: Callable[[str], None]
 ) -> None:
     """Repeats in the stores the erasings that their own lists and `lists` name, and reports the outcome.
 
@@ -125,7 +113,6 @@ async def erase_again(
 
 
 def erased_summary(done: erasing.ErasedAgain, store: Path) -> Sequence[str]:
-    """Returns the outcome of erasing again, one line each."""
     again = done.again
     lines = [
         f"{store.name}: {again.erasings} of {done.listed} requests were missing and are carried out again.",
@@ -142,7 +129,6 @@ def erased_summary(done: erasing.ErasedAgain, store: Path) -> Sequence[str]:
 
 
 def summary(done: Restored, file: Path, keep_days: int) -> Sequence[str]:
-    """Returns the outcome of a restore, one line each."""
     rows = done.contents.rows
     held = f"{rows['people']} people, {rows['messages']} messages, {rows['memories']} memories"
     lines = [f"{done.store} is now {file.name}: {held}."]

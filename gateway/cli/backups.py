@@ -111,6 +111,5 @@ def _copying(left: str) -> Iterator[None]:
 
 
 def _copied(done: int, of: int) -> None:
-    """Shows the progress of a copy to an operator at a terminal."""
     if sys.stderr.isatty():
         click.echo(f"\r{100 * done // max(of, 1):3} % of {of / 1e6:.0f} MB", nl=done >= of, err=True)

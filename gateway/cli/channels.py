@@ -23,7 +23,7 @@ def channels() -> None:
 @CONFIG
 def list_channels(config_path: Path | None) -> None:
     """List the configured channels and who may talk there."""
-    from gateway import app
+    from gateway import bots
     from gateway.config.settings import DiscordSettings
     from gateway.pipeline import policy
 
@@ -37,7 +37,7 @@ def list_channels(config_path: Path | None) -> None:
             f"{bot.id}: {bot.platform.capitalize()}, bot {bot.number}; {len({*bot.allow, *bot.admins})} people, "
             f"{len(bot.admins)} of them admins; {places}"
         )
-    for warning in policy.warnings(app.rules(config)):
+    for warning in policy.warnings(bots.rules(config)):
         click.echo(f"Warning: {warning}", err=True)
 
 

@@ -189,7 +189,7 @@ async def _talk(config: Config, channel: ConsoleChannel) -> None:
 
 
 async def _served(config: Config, config_path: Path | None) -> int:
-    from gateway import app
+    from gateway import app, bots
     from gateway import serve as serving
     from gateway.config.loading import ConfigError, find, load
     from gateway.ops.reloading import Sources
@@ -198,10 +198,14 @@ async def _served(config: Config, config_path: Path | None) -> int:
     set_up_logs(config)
     _offer_notes(config)
     stop, home, cwd = asyncio.Event(), Path.home(), Path.cwd()
-    sources = Sources(lambda: load(find(config_path, os.environ, cwd, home), os.environ, home), asyncio.Event())
+    sources = Sources(
+        lambda: load(find(config_path, os.environ, cwd, home), os.environ, home, pace=config.pace), asyncio.Event()
+    )
     with traced(os.environ), serving.signals(stop, sources.asked):
         while True:
-            code = await serving.serve(config, app.channels(config), stop=stop, say=_tell_operator, sources=sources)
+            code = await serving.serve(
+                config, bots.channels(config, now=app.now), stop=stop, say=_tell_operator, sources=sources
+            )
             if code != serving.BEGIN_ANEW or stop.is_set():
                 return code
             with suppress(ConfigError):  # the last good one serves

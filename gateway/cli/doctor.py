@@ -66,6 +66,5 @@ _SUMMARY = {
 
 
 def told(finding: Diagnosis) -> str:
-    """Returns a finding as it is printed."""
     line = f"{_MARKS[finding.state]}  {finding.about}: {finding.text}"
     return f"{line}\n      {finding.fix}" if finding.fix else line

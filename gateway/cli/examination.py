@@ -18,7 +18,7 @@ from typing import Final, Literal
 
 from agents.spec import ModelSpec
 from channels.base import ChannelError
-from gateway import app
+from gateway import app, meaning
 from gateway.cli import offer
 from gateway.cli.status import without_names
 from gateway.commands.jobs import outcome
@@ -67,7 +67,6 @@ class Diagnosis:
 
 
 def status(findings: list[Diagnosis]) -> Literal["green", "yellow", "red"]:
-    """Returns the state of all: red where one is in trouble, yellow where one has a warning."""
     states = {one.state for one in findings}
     return "red" if "trouble" in states else "yellow" if "warning" in states else "green"
 
@@ -159,7 +158,6 @@ async def _process(config: Config) -> Diagnosis:
 
 
 async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis]:
-    """Yields the findings about a database: itself, its clock, its backups and its jobs."""
     path, address = config.data_dir / name, config.settings.database_url.get_secret_value()
     if not (address or path.exists()):
         yield Diagnosis(name, "ok", "not made yet; the first message makes it")
@@ -196,7 +194,6 @@ async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis
 
 
 async def _deployment(config: Config, name: str, path: Path) -> AsyncIterator[Diagnosis]:
-    """Yields the findings about the server of a store and the processes that use it."""
     from memory.store.postgres import standing  # an extra, which answers here
     from memory.store.postgres.database import CONNECTIONS, look
 
@@ -216,7 +213,6 @@ async def _deployment(config: Config, name: str, path: Path) -> AsyncIterator[Di
 
 
 def processes(name: str, found: Deployment) -> Diagnosis:
-    """Lists the processes that answer from a store, each with its sessions and duties."""
     each = [f"{its.id} ({', '.join([f'{its.lanes} sessions', *its.duties])})" for its in found.answering]
     text = f"{len(each)} running: {', '.join(each)}" if each else "none is running"
     return Diagnosis(f"{name}: processes", "ok", text)
@@ -281,9 +277,9 @@ def _backup(config: Config, name: str, newest: int | None, now: int) -> Diagnosi
 
 async def _meaning(config: Config) -> Diagnosis:
     settings = config.settings
-    if settings.recall.mode == "classic" or settings.embedding.provider == "none":
+    if settings.embedding.provider == "none":
         return Diagnosis("search by meaning", "ok", "switched off, so words alone find memories")
-    if why := await app.without_meaning(settings.embedding):
+    if why := await meaning.without_meaning(settings.embedding):
         return Diagnosis("search by meaning", "warning", why, "Until then words alone find memories.")
     return Diagnosis("search by meaning", "ok", f"the model answers ({settings.embedding.provider})")
 
@@ -359,7 +355,6 @@ async def probe() -> Diagnosis:
 
 
 def _holding(folder: Path, words: bytes) -> list[str]:
-    """Returns the names of the files below `folder` that hold `words`."""
     return sorted(path.name for path in folder.rglob("*") if path.is_file() and words in path.read_bytes())
 
 

@@ -25,15 +25,7 @@ from memory.errors import NotFound
 from memory.service import Service
 from memory.transfer.export import Exported
 from memory.transfer.formats import markdown, remora, telegram
-from memory.transfer.formats.material import (
-    ImportedItem,
-    Mask,
-    Masking,
-    Material,
-    Ownership,
-    Skipped,
-    together,
-)
+from memory.transfer.formats.material import ImportedItem, Mask, Masking, Material, Ownership, Skipped, together
 from memory.transfer.homes import Known, Owner
 from memory.transfer.imports import Import
 from memory.transfer.transfers import Brought, ImportPreview, Transfer
@@ -105,7 +97,6 @@ async def asker(memory: Service, owner: Owner, named: str) -> Context:
 def owner_of(
     config: Config, *, person: str | None, chat: str | None, agent_wide: bool, agent: str | None
 ) -> Owner | None:
-    """Returns the named owner; None if none was named. Raises `Unusable`."""
     name = agent_named(config, agent)
     if sum((person is not None, chat is not None, agent_wide)) > 1:
         raise Unusable("Memories can belong to only one owner. Give just one of --person, --chat and --agent-wide.")
@@ -127,7 +118,6 @@ def owner_of(
 
 
 def nobody(known: Sequence[Known]) -> str:
-    """Returns the text for an operator who named no owner: the owners to choose from."""
     lines = [
         "Whose memory do you mean? Choose --person PLATFORM:USER for a person, --chat CHANNEL:CHAT for a group,",
         "or --agent-wide for everyone who talks to the agent.",
@@ -178,7 +168,6 @@ def session_key(config: Config, owner: Owner, channel: str | None) -> Callable[[
 
 
 def told(preview: ImportPreview, owner: Owner) -> str:
-    """Returns a preview as text for the operator."""
     counts = preview.counts
     lines: list[str] = []
     if preview.before is not None:
@@ -222,7 +211,6 @@ def told(preview: ImportPreview, owner: Owner) -> str:
 
 
 def done(brought: Brought) -> str:
-    """Returns the result of an import as text for the operator."""
     counts = brought.counts
     text = (
         f"Imported as {brought.short_id}: {counts.memories} memories, {counts.messages} messages. "
@@ -234,7 +222,6 @@ def done(brought: Brought) -> str:
 
 
 def listed(imports: Sequence[Import]) -> str:
-    """Returns the imports as text, one per line."""
     if not imports:
         return "There are no imports yet."
     states = {"running": "interrupted: run the same command to continue", "done": "done", "undone": "undone"}
@@ -246,7 +233,6 @@ def listed(imports: Sequence[Import]) -> str:
 
 
 async def find_import(transfers: Iterable[Transfer], short_id: str) -> Transfer:
-    """Returns the store that holds an import. Raises `NotFound`."""
     for transfer in transfers:
         if any(one.short_id == short_id for one in await transfer.imports()):
             return transfer

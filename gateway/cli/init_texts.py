@@ -11,7 +11,6 @@ SPOKEN = tuple(code for code in LANGUAGES if has(code, "init"))
 
 
 def texts(language: Language) -> Mapping[str, str]:
-    """Returns the texts in a language that `language` gave."""
     data: Mapping[str, str] = part(language, "init")
     return data
 

@@ -88,7 +88,6 @@ def undo(config_path: Path | None, number: int, person: str | None, chat: str | 
 
 @contextmanager
 def _at_work() -> Iterator[None]:
-    """Reports an error, and ends with its code."""
     from memory.jobs.runner import NoUndo
     from memory.learn.model import BudgetSpent, ModelFailed
 
@@ -158,7 +157,6 @@ async def _run(config: Config, job: str, agent: str | None) -> None:
 
 
 async def _followed(worker: Worker, memory: Service, agent: str, job: str) -> Run | None:
-    """Runs a job and reports its progress. On any exit the job has ended or is cancelled."""
     running = asyncio.create_task(worker.run(agent, job))
     try:
         while not running.done():
@@ -198,7 +196,6 @@ async def _undo(config: Config, number: int, *, person: str | None, chat: str | 
 async def _whose(
     config: Config, *, person: str | None, chat: str | None, agent: str | None
 ) -> AsyncIterator[tuple[Service, Context]]:
-    """Opens the store of the named person or chat, and yields it with their context. Raises `Unusable`."""
     from gateway.cli.importing import agent_named, asker, owner_of
 
     name = agent_named(config, agent)
@@ -220,7 +217,6 @@ def _known(worker: Worker, agent: str, job: str) -> None:
 
 
 def _told(change: Change) -> Iterator[str]:
-    """Yields the lines of a change: - set aside or replaced, + new with its sources, = stays, told again."""
     marks = {"new": "+", "archived": "-", "replaced": "-", "back": "+"}
     yield f"{marks.get(change.what, '=')} {_line(change.memory)}" + (
         "" if change.what == "new" else f" ({': '.join(filter(None, (change.what, change.why)))})"

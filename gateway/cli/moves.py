@@ -94,7 +94,6 @@ def _show(rows: int, label: str) -> AbstractContextManager[Advance]:
 
 
 def _told(name: str, moved: MovedStore, seconds: float) -> list[str]:
-    """Returns the outcome of a move, one line each."""
     held = f"{moved.people:,} people, {moved.messages:,} messages, {moved.memories:,} memories"
     if not moved.is_new:
         return [f"{name}: moved before, and still equal: {held}."]
@@ -105,7 +104,6 @@ def _told(name: str, moved: MovedStore, seconds: float) -> list[str]:
 
 
 def _next(config: Config, to: str) -> list[str]:
-    """Returns the steps to take after a move, one line each."""
     is_set = bool(config.settings.database_url.get_secret_value())
     if to == "postgres":
         left = (

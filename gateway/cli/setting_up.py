@@ -40,7 +40,6 @@ class _Picked:
 
 
 def set_up(folder: Path | None, name: str | None, base_url: str | None, key_env: str | None, *, yes: bool) -> None:
-    """Carries out `remora init`."""
     home = Path.home()
     folder = (folder or home_folder(home)).expanduser().absolute()
     asking = _Asking(texts(language(os.environ)), yes=yes)
@@ -85,7 +84,6 @@ class _Asking:
         return str(answer).strip()
 
     def pick(self, lines: list[str], default: int) -> int:
-        """Shows the lines with numbers and returns the index of the chosen one."""
         if self.yes:
             return default
         for number, line in enumerate(lines, 1):
@@ -102,7 +100,6 @@ def _has_agent(folder: Path, existing: Config | None) -> bool:
 
 
 def _named(asking: _Asking, name: str, base_url: str | None, key_env: str | None) -> _Picked | None:
-    """Returns the model that the options name, tested; a failure ends the command."""
     if name == "none":
         return None
     vendor = next((key for key, one in offer.VENDORS.items() if one.variable == key_env), None)
@@ -121,7 +118,6 @@ def _named(asking: _Asking, name: str, base_url: str | None, key_env: str | None
 
 
 def _chosen(asking: _Asking) -> _Picked | None:
-    """Asks until a model answers or none is wanted."""
     if not asking.yes and not sys.stdin.isatty():
         fail(asking.text("no_terminal"), click.UsageError.exit_code)
     while True:
@@ -201,7 +197,6 @@ def _of_other(asking: _Asking) -> _Picked:
 def _picked(
     provider: str, model: str, base_url: str | None, *, variable: str | None = None, key: str | None = None
 ) -> _Picked:
-    """Returns the choice. Without `key`, the key in the environment counts. Raises `ValidationError`."""
     entry: dict[str, str | int] = {"provider": provider, "model": model}
     if base_url is not None:
         entry["base_url"] = base_url
@@ -216,7 +211,6 @@ def _picked(
 
 
 def _tested(asking: _Asking, picked: _Picked) -> str:
-    """Returns why the model gave no answer, or "" when it did."""
     asking.say("asking" if picked.spec.key else "asking_local", model=picked.spec.model)
     trial = asyncio.run(offer.tried(picked.spec))
     if not trial.trouble:
@@ -225,11 +219,8 @@ def _tested(asking: _Asking, picked: _Picked) -> str:
 
 
 def _write(asking: _Asking, folder: Path, existing: Config | None, picked: _Picked | None) -> None:
-    agent_file = folder / "agents" / "assistant.yaml"
-    named = any((folder / "agents").glob("*.yaml"))
-    if existing is not None:
-        agent_file = existing.agents_dir / f"{existing.default_agent}.yaml"
-        named = any(existing.agents_dir.glob("*.yaml"))
+    agent_file = folder / "agents" / f"{existing.default_agent if existing else 'assistant'}.yaml"
+    named = any(agent_file.parent.glob("*.yaml"))
     kept = [path for path in (folder / CONFIG_NAME, folder / ".env", agent_file) if path.exists()]
     data = data_here(os.environ, Path.cwd(), Path.home()) if existing is None else None
     made = homes.make(
@@ -241,7 +232,6 @@ def _write(asking: _Asking, folder: Path, existing: Config | None, picked: _Pick
             data_dir=str(data or "data"),
         ),
         lambda file: load(file, os.environ, Path.home()),
-        agents_dir=existing.agents_dir if existing else None,
     )
     if picked is not None and named:
         if agent_file.exists():
@@ -298,7 +288,6 @@ def _say_next(asking: _Asking, folder: Path) -> None:
 
 
 def _program() -> str:
-    """Returns the command that starts Remora here: its path if the shell would not find it."""
     path = Path(sys.executable).with_name("remora")
     if shutil.which("remora") or not path.exists():
         return "remora"
@@ -317,7 +306,6 @@ def _vendor_line(asking: _Asking, vendor: KnownServer) -> str:
 
 
 def _reason(error: ValidationError) -> str:
-    """Returns the mistakes in a model's options, in the words of their descriptions."""
     first = error.errors(include_url=False, include_input=False)[0]
     option = str(first["loc"][0])
     if "message" in first.get("ctx", {}):
@@ -326,6 +314,5 @@ def _reason(error: ValidationError) -> str:
 
 
 def _shown(path: Path) -> str:
-    """Returns the path, with ~ for the home folder."""
     home = Path.home()
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)

@@ -19,6 +19,7 @@ from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, fail
 
 if TYPE_CHECKING:
     from gateway.config.loading import Config
+    from gateway.config.pace import WorkPace
     from gateway.pipeline.store import Roster
 
 #: The log of terminal chats, in the data folder.
@@ -40,12 +41,19 @@ def loaded(config_path: Path | None) -> Config:
 
     home = Path.home()
     try:
-        config = load(find(config_path, os.environ, Path.cwd(), home), os.environ, home)
+        config = load(find(config_path, os.environ, Path.cwd(), home), os.environ, home, pace=pace())
     except ConfigError as exc:
         fail(str(exc), EX_CONFIG)
     for sentence in config.retired:
         click.echo(f"Note: {sentence}", err=True)
     return config
+
+
+def pace() -> WorkPace:
+    """Returns the pace of this run: that of whoever called the command line from a program of their own."""
+    from gateway.config.pace import WorkPace
+
+    return click.get_current_context().find_object(WorkPace) or WorkPace()
 
 
 def set_up_logs(config: Config, *, beside_chat: bool = False) -> Path | None:

@@ -26,11 +26,12 @@ EXPORTS = "exports"
 #: The most memories shown before they go, and the letters of each.
 _SHOWN = 10
 _LINE = 100
-#: The way of forgetting for each answer; earlier versions asked for "yes", and left the words.
-_HOW: dict[str, How] = {"words": "words", "memory": "memory", "yes": "memory"}
+#: The way of forgetting for each answer.
+_HOW: dict[str, How] = {"words": "words", "memory": "memory"}
 
 
-async def forget(call: Call) -> None:
+async def forget(call: Call, *, request: str = "") -> None:
+    """Shows what the words after the command name, or those taken from the plain words of a `request`."""
     words, reply_to = call.arguments.strip(), call.inbound.reply_to
     if not words and reply_to is None:
         await call.say(call.texts("forget.usage"))
@@ -40,7 +41,12 @@ async def forget(call: Call) -> None:
         return
     try:
         preview = await call.memory.forgetting.preview(
-            call.context, asked, limit=_SHOWN, may_all=_may_all(call), reply_to=None if words else reply_to
+            call.context,
+            asked,
+            limit=_SHOWN,
+            may_all=_may_all(call),
+            reply_to=None if words else reply_to,
+            request=request,
         )
     except (NotFound, NotYours, Derived) as exc:
         await call.say(call.refusal(words, exc))
@@ -59,7 +65,7 @@ async def offered(call: Call, words: str) -> bool:
     """Shows what would go for `words`, and asks how to forget it; False if nothing would, or no memory is near them."""
     try:
         preview = await call.memory.forgetting.preview(
-            call.context, Filters(words=words), limit=_SHOWN, may_all=_may_all(call)
+            call.context, Filters(words=words), limit=_SHOWN, may_all=_may_all(call), request=call.inbound.text
         )
     except (NotFound, NotYours, Derived):
         return False
@@ -154,6 +160,8 @@ def told(call: Call, receipt: Receipt) -> str:
         lines.append(texts("forget.words_stay"))
     if receipt.keep_source:
         lines.append(texts("forget.staying", count=receipt.keep_source))
+    if receipt.naming:
+        lines.append(texts("forget.still_naming", count=receipt.naming))
     if receipt.restored:
         lines.append(texts("forget.restored", count=receipt.restored))
     if receipt.scrubbed and receipt.on_server:
@@ -193,6 +201,8 @@ def _lines(call: Call, preview: ForgetPreview) -> list[str]:
         lines.append(texts("forget.too_many", count=preview.selection.more))
     if preview.staying:
         lines.append(texts("forget.would_stay", count=preview.staying))
+    if preview.naming:
+        lines.append(texts("forget.would_name", count=preview.naming))
     if preview.skipped:
         lines.append(texts("forget.skipped", count=preview.skipped))
     return [*lines, texts("forget.how")]

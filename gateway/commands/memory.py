@@ -17,6 +17,7 @@ from gateway.actions.memory import NothingKept, syntax, typed
 from gateway.commands import learning, lines, listing, night, pages, why
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.pipeline.delivery import shows
+from gateway.wording.parts import means
 from gateway.wording.texts import REFUSALS
 from memory.browse.shown import Shown
 from memory.chat.edits import Edits
@@ -29,8 +30,6 @@ from memory.store.questions import Question
 _ID = re.compile(r"m_[a-z0-9]{4,12}")
 #: The beginning of the mark in the place of a secret.
 _MASK = "[secret: "
-#: The words after `/memory export` that ask for all messages, too.
-_TRANSCRIPT = frozenset({"transcript", "all", "原话", "全部"})
 
 
 async def look(call: Call) -> None:
@@ -193,7 +192,7 @@ async def _export(call: Call, rest: str) -> None:
     In a group only an admin may export everybody's messages, as some are older than the asker's membership.
     """
     texts = call.texts
-    if rest and rest.casefold() not in _TRANSCRIPT:
+    if rest and not means(rest, "transcript"):
         await call.say(call.usage_line())
         return
     if call.channel is None or not call.channel.capabilities.file_bytes:
@@ -256,7 +255,7 @@ _ACTIONS: Mapping[str, tuple[_Handler, str]] = {
     "list": (listing.show_list, "[part] [page] [filters]"),
     "search": (listing.search_page, "<words or filters>"),
     "show": (_show, syntax("show_memory")),
-    "why": (lambda call, rest: why_of(replace(call, arguments=rest, discreet=True)), "[all|<id>]"),
+    "why": (lambda call, rest: why_of(replace(call, arguments=rest)), "[all|<id>]"),
     "pin": _marking("pin", "memory.pin.done", pinned=True),
     "unpin": _marking("pin", "memory.unpin.done", pinned=False),
     "confirm": _marking("confirm", "memory.confirm.done"),

@@ -126,7 +126,7 @@ async def offer(call: Call, request: PlainRequest) -> bool:
         await undo(call)
         return True
     if request.kind == "topic":
-        await forget(replace(call, arguments=request.what))
+        await forget(replace(call, arguments=request.what), request=call.inbound.text)
         return True
     at_hand = await call.memory.turns.at_hand(call.context)
     meant = at_hand.quoted

@@ -11,6 +11,7 @@ from typing import Final
 
 from gateway.commands.call import Call, excerpt
 from gateway.commands.memory import keep
+from gateway.wording.parts import means
 from gateway.wording.texts import Texts, spoken
 from languages import LANGUAGES, Language, part
 from memory.browse.browse import FilledSlot
@@ -19,8 +20,6 @@ from memory.jobs.style import LEAST as MANNER_LEAST
 from memory.jobs.style import LIMIT as MANNER_LIMIT
 from memory.text.zones import zone_named, zones_like
 
-#: Words that reset a setting.
-_AUTO = frozenset({"auto", "none", "off", "-", "自动"})
 #: The languages by their own names.
 NAMES: Final[dict[Language, str]] = {code: part(code, "language")["name"] for code in LANGUAGES}
 _CALLED: Final[dict[str, Language]] = {
@@ -28,8 +27,6 @@ _CALLED: Final[dict[str, Language]] = {
     for code, known in ((code, part(code, "language")) for code in LANGUAGES)
     for name in (code, known["name"], known["english"], *known.get("also", ()))
 }
-_OFF = frozenset({"off", "关", "关闭"})
-_ON = frozenset({"on", "开", "打开"})
 #: Timezones suggested when the typed timezone is not known.
 _NAMED = 3
 
@@ -97,7 +94,7 @@ def _value(call: Call, slot: FilledSlot) -> str:
 
 async def _manner(call: Call, value: str) -> None:
     """Handles /profile manner: shows the manner for this person or group, sets it, resets it, switches it on or off."""
-    texts, word, settings = call.texts, value.casefold(), call.agent.spec.memory
+    texts, settings = call.texts, call.agent.spec.memory
     where = "private" if call.context.session.private else "group"
     if not settings.enabled:
         await call.say(texts("memory.off"))
@@ -107,10 +104,10 @@ async def _manner(call: Call, value: str) -> None:
         await _show_manner(call, where)
     elif where == "group" and not call.admin:
         await call.say(texts("manner.admins"))
-    elif word in _OFF or word in _ON:
-        text = texts(f"manner.{'on' if word in _ON else 'off'}.{where}")
-        await call.done(text, lambda edits: edits.learn_manner(word in _ON))
-    elif word in _AUTO:
+    elif (on := means(value, "on")) or means(value, "off"):
+        text = texts(f"manner.{'on' if on else 'off'}.{where}")
+        await call.done(text, lambda edits: edits.learn_manner(on))
+    elif means(value, "auto"):
         await call.do(lambda edits: texts(f"manner.auto.{'done' if edits.leave_manner() else 'same'}"))
     else:
 
@@ -143,7 +140,7 @@ async def _show_manner(call: Call, where: str) -> None:
 
 
 async def _language(call: Call, value: str) -> None:
-    if value.casefold() in _AUTO:
+    if means(value, "auto"):
         wanted, text = None, call.texts("profile.language.auto")
     elif value.casefold() in _CALLED:
         wanted = _CALLED[value.casefold()]
@@ -157,7 +154,7 @@ async def _language(call: Call, value: str) -> None:
 
 async def _timezone(call: Call, value: str) -> None:
     texts = call.texts
-    if value.casefold() in _AUTO:
+    if means(value, "auto"):
         wanted, text = None, texts("profile.timezone.auto", timezone=call.agent.spec.timezone)
     else:
         wanted = zone_named(value)

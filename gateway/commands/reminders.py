@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
+from channels.base import Button
 from gateway.commands import pages, reminder_orders
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.pipeline.questions import buttons, typed
@@ -89,6 +90,16 @@ async def ordered(call: Call, said: str, *, certain: bool = False) -> bool:
     return True
 
 
+async def _requested(call: Call, said: str, reading: Reading | Unclear, *, private: bool = False) -> None:
+    """Sets the reminder that was read from `said`, or the several that it names one after the other."""
+    if isinstance(reading, Unclear) and (
+        each := call.memory.reminders.several(call.context, said, language=call.texts.language)
+    ):
+        await _add_each(call, each, private=private)
+    else:
+        await requested(call, reading, private=private)
+
+
 async def requested(call: Call, reading: Reading | Unclear, *, private: bool = False) -> None:
     """Sets the reminder that was read from plain words, or asks for the part that could not be read."""
     if unfit := _unfit(call, reading.what):
@@ -160,7 +171,7 @@ async def wished(call: Call) -> bool:
     reading = call.memory.reminders.read(call.context, call.inbound.text, language=call.texts.language)
     if reading is None:
         return False
-    await requested(call, reading)
+    await _requested(call, call.inbound.text, reading)
     return True
 
 
@@ -214,7 +225,7 @@ async def press(call: Call, data: str) -> bool:
 
 async def _set(call: Call, said: str, *, private: bool = False) -> None:
     reading = call.memory.reminders.read_bare(call.context, said, language=call.texts.language)
-    await requested(call, reading, private=private)
+    await _requested(call, said, reading, private=private)
 
 
 async def _set_task(call: Call, said: str) -> None:
@@ -256,20 +267,50 @@ async def _add(
     """Sets a reminder. One whose time is `unclear`, for this reason, waits without a time, which is asked for."""
 
     def add(edits: Edits) -> str | Asking:
-        try:
-            made = edits.reminding.add(
-                text,
-                due,
-                language=call.texts.language,
-                asked_ref=call.inbound.message_id or None,
-                private=private,
-                kind=kind,
-            )
-        except TooManyReminders:
-            return call.texts("remind.full", most=MOST_REMINDERS)
+        made = _made(call, edits, text, due, private=private, kind=kind)
+        if isinstance(made, str):
+            return made
         return _when_again(call, edits, made, unclear) if unclear else _set_back(call, edits, made, "remind.set")
 
     await call.do(add)
+
+
+async def _add_each(call: Call, readings: Sequence[Reading], *, private: bool) -> None:
+    def add(edits: Edits) -> Asking:
+        lines: list[str] = []
+        cancel: list[Button] = []
+        for reading in readings:
+            made = _made(call, edits, reading.what[:LONGEST_REMINDER], due_of(reading), private=private)
+            if isinstance(made, str):
+                return Asking(text="\n".join([*lines, made]), buttons=tuple(cancel))
+            lines.append(reminder_lines.set_back(call.texts, made, edits.reminding.now, key="remind.set"))
+            cancel.append(reminder_lines.cancel_button(call.texts, made, numbered=True))
+        return Asking(text="\n".join(lines), buttons=tuple(cancel))
+
+    await call.do(add)
+
+
+def _made(
+    call: Call,
+    edits: Edits,
+    text: str,
+    due: ReminderTimes | None,
+    *,
+    private: bool,
+    kind: ReminderKind = "reminder",
+) -> Reminder | str:
+    """Adds a reminder; returns the answer that there are too many if there are."""
+    try:
+        return edits.reminding.add(
+            text,
+            due,
+            language=call.texts.language,
+            asked_ref=call.inbound.message_id or None,
+            private=private,
+            kind=kind,
+        )
+    except TooManyReminders:
+        return call.texts("remind.full", most=MOST_REMINDERS)
 
 
 def _when_again(call: Call, edits: Edits, reminder: Reminder, reason: str) -> Asking:

@@ -6,6 +6,7 @@ from gateway.commands import jobs, keys, learning
 from gateway.commands.call import Call, excerpt
 from gateway.commands.why import NO_MODEL
 from gateway.pipeline import allowance
+from gateway.wording.parts import means
 from gateway.wording.texts import Texts
 from memory.chat.edits import Edits
 from memory.chat.stats import Status, Used
@@ -17,8 +18,6 @@ _TASK = 300
 _TALK = frozenset({"chat", "extract", "compact", "task"})
 #: The argument of /agent and /model that leaves the choice to the configuration.
 _BY_RULES = "default"
-#: Words that end a task when typed after the command, in either language.
-_ENDED = frozenset({"done", "off", "none", "完成", "结束", "没有"})
 
 
 async def start(call: Call) -> None:
@@ -104,7 +103,7 @@ async def task(call: Call) -> None:
         none = call.texts("task.none")
         await call.say(none if current is None else call.texts("task.now", task=current))
         return
-    ended = wanted.casefold() in _ENDED
+    ended = means(wanted, "done")
     if len(wanted) > _TASK:
         await call.say(call.texts("task.long", most=_TASK))
     elif not ended:

@@ -257,9 +257,7 @@ TABLE: tuple[Command, ...] = (
         name="profile", usage=f"/profile [{'|'.join(profile.WHAT)}] …", run=profile.profile, private=True,
         options=(_option("what", choices=profile.WHAT), _option("value", suggests=True)),
     ),
-    Command(
-        name="why", usage="/why [all|<id>]", run=memory.why_of, options=(_option("what"),), discreet=True,
-    ),
+    Command(name="why", usage="/why [all|<id>]", run=memory.why_of, options=(_option("what"),)),
     Command(
         name="web", usage="/web [out]", run=keys.web, private=True, elsewhere="web.private",
         options=(_option("action", choices=("out",)),),

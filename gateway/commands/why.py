@@ -1,7 +1,8 @@
 """/why: shows what entered a reply; in short, or all of it.
 
-Invariant: the memories and messages named are looked up in the scope of the person who asks, so anything forgotten,
-or no longer theirs, is not shown again.
+Invariants: the memories and messages named are looked up in the scope of the person who asks where they ask, so
+anything forgotten, or no longer theirs, is not shown again, and a group is shown what all of it may see. What an answer
+cost is told in private.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import replace
 
 from gateway.commands import lines
 from gateway.commands.call import Call, excerpt
+from gateway.wording.parts import means
 from memory.browse.why import Why
 from memory.score import FACTORS as SCORE_FACTORS
 from memory.score import ScorePart
@@ -19,8 +21,6 @@ from memory.store.memories import Memory
 from memory.store.recalls import RecalledEntry
 from memory.store.usage import Spent
 
-#: The words that ask for everything.
-_ALL = frozenset({"all", "全部"})
 #: Memories and messages shown in short.
 _SHORT = 3
 #: Lines shown of memories known all along, and of those found but not needed.
@@ -39,8 +39,8 @@ async def explain(call: Call) -> None:
     if why is None:
         await call.say(texts("why.none" if asked is None else "why.no_answer"))
         return
-    if call.arguments.strip().casefold() in _ALL:
-        rows = [*_groups(call, why), *_costs(call, why.spent)]
+    if means(call.arguments, "all"):
+        rows = [*_groups(call, why), *(_costs(call, why.spent) if call.context.session.private else ())]
     else:
         rows = _in_short(call, why)
     await call.say("\n".join([_head(call, why), *rows]))

@@ -32,20 +32,17 @@ class Choices:
     data_dir: str = "data"
 
 
-def make(
-    folder: Path, choices: Choices, check: Callable[[Path], object], *, agents_dir: Path | None = None
-) -> list[Path]:
+def make(folder: Path, choices: Choices, check: Callable[[Path], object]) -> list[Path]:
     """Makes the missing files in `folder` and returns their paths. `check` gets the config.yaml at the end.
 
-    `agents_dir` is where an existing config.yaml keeps the agents. Raises `OSError`, and whatever `check` raises;
-    nothing stays behind then.
+    Raises `OSError`, and whatever `check` raises; nothing stays behind then.
     """
     made: list[Path] = []
     env_file = folder / ".env"
     kept = env_file.read_bytes() if env_file.exists() else None
     try:
         _make_folder(folder, made)
-        agents = agents_dir or folder / "agents"
+        agents = folder / "agents"
         _make_folder(agents, made)
         if not any(agents.glob("*.yaml")):
             _write(agents / "assistant.yaml", _agent(choices), made)

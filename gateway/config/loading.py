@@ -8,23 +8,23 @@ Relative paths are relative to the folder of config.yaml. The environment and th
 from __future__ import annotations
 
 import io
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, TypeVar, get_origin
 
 from dotenv.parser import parse_stream
 from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
 
 from agents import foreign, plugins, skills
-from agents.spec import AGENT_NAME, REFUSED, AgentSpec, JobsSpec
+from agents.spec import AGENT_NAME, REFUSED, AgentSpec
 from channels.base import Place
-from gateway.config.settings import BotSettings, OtherSettings, Settings, TelegramSettings, is_loopback
+from gateway.config.explaining import fix_of, instead_of, rule_of
+from gateway.config.pace import USUAL, WorkPace
+from gateway.config.retired import RETIRED, RETIRED_OF_AGENTS, Retired, dropped
+from gateway.config.settings import EMBEDDERS, BotSettings, OtherSettings, Settings, TelegramSettings, is_loopback
 from gateway.config.strict_yaml import (
     MAX_BYTES,
     MAX_PROBLEMS,
@@ -42,55 +42,6 @@ CONFIG_NAME = "config.yaml"
 WEB_PREFIX = "web-"
 #: Words that commands and the terminal already use where an agent's name could stand.
 RESERVED_AGENT_NAMES = frozenset({"all", "console", "default", "list", "none"})
-#: Options of config.yaml that no longer exist, by their paths, and what holds in their place. Files that still have
-#: them work on.
-RETIRED: Final = {
-    "channels.console": "`remora chat` is always there.",
-    "api.front_ends.*.issuer": "It is open-webui.",
-    "api.body_bytes": "It is 10 MB.",
-    "limits.message_chars": "It is 32,000.",
-    "limits.person_burst": "It is a third of person_messages_per_minute.",
-    "attachments.fetch_seconds": "It is 20 seconds.",
-    "attachments.text_tokens": "It is 8,000 tokens.",
-    "attachments.pictures": "It is 4.",
-    "transcriber.timeout": "It is 60 seconds.",
-    "internet.ports": "Pages are fetched on 80 and 443.",
-    "memory.extract_tokens": "It is 2,000 tokens.",
-    "embedding.dimension": "It is the model's own.",
-    "embedding.timeout": "It is 30 seconds.",
-    "embedding.batch": "It is 64 texts.",
-    "rerank.top_n": "It is 8.",
-    "rerank.timeout": "It is 1.5 seconds.",
-}
-#: The same of the agents' files.
-RETIRED_OF_AGENTS: Final = {
-    "tool_notes": "What stands there is read as rules.",
-    "window.messages": "It is 100 messages.",
-    "turn.call_seconds": "It is 30 seconds.",
-    "compaction": "Conversations are summed up at three quarters of the window.",
-    "memory.recall_items": "It is 8.",
-    "memory.recall_tokens": "It is 1,500 tokens.",
-    "memory.known_facts": "It is 50.",
-    "memory.known_tokens": "It is 1,500 tokens.",
-    "memory.patterns_while_down": "Messages wait for the model.",
-    **{f"jobs.{name}": "See jobs.night and jobs.week." for name in JobsSpec.minutes},
-    "routing.default": "Write default_agent into config.yaml.",
-    "tasks.*.heartbeat": "A task without a text reads HEARTBEAT.md.",
-}
-
-
-#: Values of these options that asked for less than what holds now: to leave them out would break a promise.
-_STRICTER: Final[Mapping[str, Callable[[Any], bool]]] = {
-    "api.front_ends.*.issuer": lambda value: value != "open-webui",
-    "internet.ports": lambda value: isinstance(value, list) and not {80, 443} <= {*value},
-    "embedding.dimension": lambda value: value is not None,
-    "compaction": lambda value: isinstance(value, dict) and value.get("enabled") is False,
-    **{
-        f"memory.{name}": lambda value: value == 0
-        for name in ("recall_items", "recall_tokens", "known_facts", "known_tokens")
-    },
-    **{f"jobs.{name}": lambda value: value in ("off", False) for name in JobsSpec.minutes},
-}
 
 
 class ConfigError(Exception):
@@ -121,16 +72,15 @@ class Config:
     agents: dict[str, AgentSpec]
     page_agents: tuple[str, ...]
     retired: tuple[str, ...]
+    pace: WorkPace = USUAL
 
 
 def reference() -> Path:
-    """Returns the path of the shipped config.yaml, in the installed package or in the source tree."""
     inside = Path(str(resources.files("gateway"))) / CONFIG_NAME
     return inside if inside.is_file() else inside.parents[1] / CONFIG_NAME
 
 
 def home_folder(home: Path) -> Path:
-    """Returns the folder of the configuration that is used from everywhere."""
     return home / ".config" / "remora"
 
 
@@ -171,7 +121,6 @@ def is_reference(path: Path, env: Mapping[str, str], home: Path) -> bool:
 
 
 def data_here(env: Mapping[str, str], cwd: Path, home: Path) -> Path | None:
-    """Returns the folder of the databases that the reference in `cwd` has used so far, for a new configuration."""
     file = cwd / CONFIG_NAME
     if not _exists(file) or not is_reference(file, env, home):
         return None
@@ -194,7 +143,7 @@ def misplaced(config: Config, cwd: Path, home: Path) -> list[str]:
     return found
 
 
-def load(path: Path | None, env: Mapping[str, str], home: Path) -> Config:
+def load(path: Path | None, env: Mapping[str, str], home: Path, *, pace: WorkPace = USUAL) -> Config:
     """Reads the configuration at `path` with its .env and agents.
 
     With `path` None all settings are defaults, based in `home`/.config/remora. If the agents' folder is missing or
@@ -205,7 +154,7 @@ def load(path: Path | None, env: Mapping[str, str], home: Path) -> Config:
     folder = path.parent if path is not None else home_folder(home)
     loader = _Loader(folder=folder, env=env, home=home)
     settings = loader.settings(path)
-    agents_dir = _resolved(settings.agents_dir, folder, home)
+    agents_dir = folder / "agents"
     data_dir = _resolved(settings.data_dir, folder, home)
     log_file = _resolved(settings.log.file, folder, home) if settings.log.file is not None else None
     agents = loader.agents(agents_dir)
@@ -236,6 +185,7 @@ def load(path: Path | None, env: Mapping[str, str], home: Path) -> Config:
         agents={agent.name: agent.spec for agent in agents if agent.spec is not None},
         page_agents=(settings.web.agents or (default_agent,)) if settings.has_page else (),
         retired=tuple(loader.retired),
+        pace=pace,
     )
 
 
@@ -294,13 +244,11 @@ class _Loader:
 
     def agents(self, folder: Path) -> list[_Agent]:
         """Returns the agents in `folder`, or the shipped agent if it holds none."""
-        if not self._sound("agents_dir"):
-            return []
         try:
             files = sorted(folder.iterdir()) if folder.exists() else []
         except (OSError, ValueError) as error:
-            message = f"the folder can't be read ({_reason(error)})"
-            self._report(self._main, ("agents_dir",), message, "name a folder that the bot's user may read")
+            message, fix = f"the folder can't be read ({_reason(error)})", "let the bot's user read it"
+            self.problems.append(_about_file(folder, message, fix))
             return []
         files = [f for f in files if f.suffix in (".yaml", ".yml") and not f.name.startswith(".")]
         agents: list[_Agent] = []
@@ -316,7 +264,6 @@ class _Loader:
         return agents
 
     def check_names(self, agents: list[_Agent]) -> None:
-        """Reports names that two agents share, and names that a command would read as something else."""
         first: dict[str, _Agent] = {}
         for agent in agents:
             if agent.spec is None:
@@ -351,7 +298,6 @@ class _Loader:
                     self._report(agent.read, path, message, "leave it in one place only")
 
     def check_tools(self, agents: list[_Agent], folder: Path) -> None:
-        """Reports tools and skills that are not there, and a package that servers of tools need."""
         for agent in agents:
             if agent.spec is None:
                 continue
@@ -367,7 +313,6 @@ class _Loader:
                     self._report(agent.read, ("skills",), f"names {name}, which is not there", fix, show=False)
 
     def check_tasks(self, agents: list[_Agent]) -> None:
-        """Reports standing tasks whose times can't be read."""
         if not any(agent.spec is not None and agent.spec.tasks for agent in agents):
             return  # memory takes long to load, and few files have tasks
         from memory.text.times.rules import parse_rule as reminder_rule
@@ -403,12 +348,11 @@ class _Loader:
             tokens.setdefault(token, key_text(here))
 
     def check_parts(self, settings: Settings, agents: list[_Agent]) -> None:
-        """Reports providers and embedders of other packages that can't be loaded."""
-        if settings.embedding.provider in plugins.installed(plugins.EMBEDDERS):
+        if settings.embedding.provider not in EMBEDDERS:
             self._check_part(self._main, ("embedding", "provider"), plugins.EMBEDDERS, settings.embedding.provider)
         for agent in agents:
             for number, model in enumerate(agent.spec.models if agent.spec is not None else ()):
-                if model.provider in plugins.installed(plugins.PROVIDERS):
+                if model.from_outside:
                     self._check_part(agent.read, ("models", number, "provider"), plugins.PROVIDERS, model.provider)
 
     def _check_part(self, read: _Read | None, path: KeyPath, group: str, name: str) -> None:
@@ -418,7 +362,6 @@ class _Loader:
             self._report(read, path, f"can't be used: {exc}", "install the package anew, or ask whoever wrote it")
 
     def check_webhooks(self, settings: Settings) -> None:
-        """Reports webhooks without an HTTP server that takes them."""
         for bot, here in _bots(settings):
             if isinstance(bot, TelegramSettings) and bot.webhook is not None and not settings.http.enabled:
                 message = "needs the HTTP server, which http.enabled: false turns off"
@@ -445,7 +388,6 @@ class _Loader:
             seen |= {one.name, one.key.get_secret_value()}
 
     def check_search(self, settings: Settings, agents: list[_Agent]) -> None:
-        """Reports agents that may search the web although no search server is named."""
         for agent in agents:
             tools = agent.spec.tools if agent.spec is not None else ()
             if "web_search" in tools and settings.internet.search is None and self._sound("internet"):
@@ -454,7 +396,6 @@ class _Loader:
                 self._report(agent.read, ("tools", tools.index("web_search")), message, fix, show=False)
 
     def check_page(self, settings: Settings, agents: list[_Agent]) -> None:
-        """Reports a web page that can't be served, or that anybody on the network could reach."""
         if not self._sound("web") or not self._sound("http"):
             return
         if settings.web.enabled and not settings.http.enabled:
@@ -473,7 +414,6 @@ class _Loader:
                 self._report(self._main, ("web", "agents", number), "is no agent", fix)
 
     def default_agent(self, settings: Settings, agents: list[_Agent]) -> str:
-        """Returns the name of the agent that answers where no rule says otherwise."""
         name = settings.default_agent
         if not self._sound("default_agent") or not agents:
             return name
@@ -517,8 +457,7 @@ class _Loader:
             return True
         data = self._main.document.data
         if data is None:
-            # The file says nothing, but most people keep their agents in the usual folder.
-            return option == "agents_dir"
+            return False
         if any(path[:1] == (option,) for path in self._main.document.faulty):
             return False
         return option not in data or _fits({option: data[option]})
@@ -541,25 +480,17 @@ class _Loader:
         self.problems.extend(document.problems)
         return _Read(file=file, document=document)
 
-    def _drop_retired(self, read: _Read, retired: Mapping[str, str]) -> None:
+    def _drop_retired(self, read: _Read, retired: Mapping[str, Retired]) -> None:
         """Removes the options that no longer exist from a file's data, and notes a sentence for each."""
-        for option, instead in retired.items():
-            *sections, name = option.split(".")
-            for section, path in _sections(read.document.data, sections, ()):
-                if name in section:
-                    value = section.pop(name)
-                    if _STRICTER.get(option, lambda _: False)(value):
-                        message = f"is no longer an option, and more would be done than it says. {instead.rstrip('.')}"
-                        self._report(read, (*path, name), message, "remove the line if that is right", show=False)
-                        continue
-                    if option == "tool_notes" and isinstance(value, list):
-                        section["rules"] = [*(section.get("rules") or []), *value]
-                    line = read.document.line((*path, name))
-                    place = f"{read.file}, line {line}: {key_text((*path, name))}"
-                    self.retired.append(f"{place} is no longer an option. {instead} Remove the line.")
+        for path, row, value in dropped(read.document.data, retired):
+            if row.wants_less(value):
+                message = f"is no longer an option, and what it says would not hold. {row.instead.rstrip('.')}"
+                self._report(read, path, message, "remove the line if that is right", show=False)
+            else:
+                place = f"{read.file}, line {read.document.line(path)}: {key_text(path)}"
+                self.retired.append(f"{place} is no longer an option. {row.instead} Remove the line.")
 
     def _validated(self, model: type[_Part], read: _Read) -> _Part | None:
-        """Returns the file as a value of `model`, or None with its problems noted."""
         document = read.document
         if document.data is None:
             return None
@@ -577,7 +508,7 @@ class _Loader:
                 self._report(read, at, context["message"], context["fix"])
             elif detail["type"] == "extra_forbidden":
                 # The value is not shown: it may be a secret under a misspelled name.
-                self._report(read, path, "unknown option", _known_instead(model, path), show=False)
+                self._report(read, path, "unknown option", instead_of(model, path), show=False)
             elif detail["type"] == "missing":
                 _, rule, example = rule_of(model, path)
                 fix = f"add {key_text(path[-1:])}: {example}" if example else "add it"
@@ -590,7 +521,7 @@ class _Loader:
                     read,
                     path,
                     f"must be {rule_of(model, path)[1]}",
-                    _fix(model, path, _at(document.data, path), detail["type"]),
+                    fix_of(model, path, _at(document.data, path), detail["type"]),
                 )
         return None
 
@@ -652,27 +583,13 @@ class _Loader:
             return None
 
 
-def _sections(data: Any, names: Sequence[str], path: KeyPath) -> Iterator[tuple[dict[str, Any], KeyPath]]:
-    """Yields the sections at these names with their paths; `*` stands for each item of a list."""
-    if not names:
-        if isinstance(data, dict):
-            yield data, path
-    elif names[0] == "*":
-        for number, item in enumerate(data if isinstance(data, list) else ()):
-            yield from _sections(item, names[1:], (*path, number))
-    elif isinstance(data, dict) and names[0] in data:
-        yield from _sections(data[names[0]], names[1:], (*path, names[0]))
-
-
 def _bots(settings: Settings) -> Iterable[tuple[BotSettings, KeyPath]]:
-    """Yields every bot with its path in config.yaml."""
     for platform in ("telegram", "discord", "other"):
         for i, bot in enumerate(getattr(settings.channels, platform)):
             yield bot, ("channels", platform, i)
 
 
 def _rules(agent: _Agent) -> Iterable[tuple[KeyPath, str, str]]:
-    """Yields every routing rule of an agent: its path, its kind, its text."""
     if agent.spec is None:
         return
     for kind in _ROUTES:
@@ -691,97 +608,6 @@ def _canonical(kind: str, rule: str) -> str:
         return ""
 
 
-def rule_of(model: type[BaseModel], path: KeyPath) -> tuple[Any, str, str]:
-    """Returns the rule for the option at `path`: its type, the words that follow "must be", and an example or ''."""
-    annotation: Any = model
-    field: FieldInfo | None = None
-    for step in path:
-        annotation = bare(annotation)
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            field = annotation.model_fields[str(step)]
-            annotation = field.annotation
-        else:
-            annotation, field = get_args(annotation)[0], None
-        if field is None or not field.description:
-            arms = (annotation, *get_args(annotation)) if NoneType in get_args(annotation) else (annotation,)
-            extras = [extra for arm in arms for extra in getattr(arm, "__metadata__", ())]
-            field = next((extra for extra in extras if isinstance(extra, FieldInfo)), field)
-    annotation = bare(annotation)
-    example: object = None
-    if field is not None:
-        example = field.examples[0] if field.examples else field.default
-    text = example if isinstance(example, str) and "\n" not in example else ""
-    if isinstance(example, bool | int | float):
-        text = json.dumps(example).removesuffix(".0")
-    if field is not None and field.description:
-        return annotation, field.description, text
-    if annotation is bool:
-        return annotation, "true or false", text
-    if get_origin(annotation) is Literal:
-        return annotation, "one of " + ", ".join(get_args(annotation)), text
-    if get_origin(annotation) is tuple:
-        return annotation, "a list: one item a line, each beginning with '- '", ""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation, "a section: its options below it, one a line, indented", ""
-    return annotation, "a text", text
-
-
-def bare(annotation: Any) -> Any:
-    """Returns the type without its constraints and without None."""
-    while True:
-        if get_origin(annotation) is Annotated:
-            annotation = get_args(annotation)[0]
-        elif get_origin(annotation) in (Union, UnionType):
-            annotation = next(arm for arm in get_args(annotation) if arm is not NoneType)
-        else:
-            return annotation
-
-
-def _fix(model: type[BaseModel], path: KeyPath, value: object, kind: str) -> str:
-    annotation, _, example = rule_of(model, path)
-    name = "-" if isinstance(path[-1], int) else f"{path[-1]}:"
-    if get_origin(annotation) is Literal:
-        choices = list(get_args(annotation))
-        return f"write {name} {nearest(str(value), choices) or example or choices[0]}"
-    if kind == "string_type" and isinstance(value, bool | int | float):
-        return "put the value in quotes"
-    if example:
-        return f"write for example {name} {example}"
-    if get_origin(annotation) is tuple:
-        return "write the items below it, or [] for none"
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return f"write its options below it, such as {next(iter(annotation.model_fields))}"
-    return "correct the value, or remove the line"
-
-
-def _known_instead(model: type[BaseModel], path: KeyPath) -> str:
-    """Returns the fix for an unknown option: the nearest option here, the same option elsewhere, or all known here."""
-    word = str(path[-1])
-    section = rule_of(model, path[:-1])[0] if path[:-1] else model
-    here = list(section.model_fields)
-    meant = nearest(word, here)
-    if meant is not None:
-        return f"write {meant} instead"
-    elsewhere = [place for place in _options(model) if place.endswith(f".{word}")]
-    if elsewhere:
-        return f"move it to {elsewhere[0]}"
-    other, where = (AgentSpec, "an agent's file") if model is Settings else (Settings, CONFIG_NAME)
-    if word in other.model_fields:
-        return f"move it to {where}, where it belongs"
-    return f"remove it; known here: {', '.join(here)}"
-
-
-def _options(model: type[BaseModel], before: str = "") -> Iterable[str]:
-    """Yields every option of a model as a dotted path, items of lists as `[]`."""
-    for name, field in model.model_fields.items():
-        yield before + name
-        annotation, inside = bare(field.annotation), "."
-        if get_origin(annotation) is tuple:
-            annotation, inside = bare(get_args(annotation)[0]), "[]."
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            yield from _options(annotation, before + name + inside)
-
-
 def _fits(data: dict[str, Any]) -> bool:
     try:
         Settings.model_validate(data)
@@ -791,7 +617,6 @@ def _fits(data: dict[str, Any]) -> bool:
 
 
 def _at(data: Any, path: KeyPath) -> Any:
-    """Returns the value at a path known to exist in plain data."""
     for step in path:
         data = data[step]
     return data

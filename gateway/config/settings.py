@@ -6,9 +6,9 @@ never printed. The `config` package checks the rules that span several files.
 
 from __future__ import annotations
 
+import hmac
 import re
 from base64 import urlsafe_b64decode
-from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
@@ -29,14 +29,13 @@ DISCORD_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{4,16}\.[A-Za-z0
 DISCORD_URL = "https://discord.com/api/v10"
 #: The name under which a browser keeps the page apart from others on this machine, whose ports share cookies otherwise.
 OWN_NAME = "remora.localhost"
-_WEBHOOK_SECRET = re.compile(r"[A-Za-z0-9_-]{16,256}")
 #: The fewest characters of a secret that a program shows.
 _LEAST_SECRET = 24
 _URL = re.compile(r"https?://[^\s/?#@]+(?:/[A-Za-z0-9._~/-]*)?")
 
 
 class LogSettings(Section):
-    """The log's content, format and destination. `file` is relative to config.yaml; null means the terminal."""
+    """The log. `file` is relative to config.yaml."""
 
     level: Literal["debug", "info", "warning", "error"] = "warning"
     format: Literal["console", "json"] = "console"
@@ -45,8 +44,8 @@ class LogSettings(Section):
     )
 
 
-def _number(pattern: str) -> Callable[[Any], str]:
-    """Returns a validator for a platform's id: exact digits, so that no two texts mean the same person."""
+def _digits(pattern: str, description: str, example: str) -> Any:
+    """Returns the type of a platform's id: exact digits, so that no two texts mean the same person."""
     canonical = re.compile(pattern)
 
     def number(value: Any) -> str:
@@ -54,119 +53,96 @@ def _number(pattern: str) -> Callable[[Any], str]:
             raise ValueError("a number is needed")
         return str(value)
 
-    return number
+    return BeforeValidator(number), Field(description=description, examples=[example])
 
 
-PersonNumber = Annotated[
-    str,
-    BeforeValidator(_number("[1-9][0-9]{0,15}")),
-    Field(
-        description="a person's number on Telegram, such as 123456789 (a @name can be taken over by someone else)",
-        examples=["123456789"],
-    ),
-]
-GroupNumber = Annotated[
-    str,
-    BeforeValidator(_number("-[1-9][0-9]{0,15}")),
-    Field(description="a group's negative number on Telegram", examples=["-1001234567890"]),
-]
+_PERSON = "a person's number on Telegram, such as 123456789 (a @name can be taken over by someone else)"
+PersonNumber = Annotated[str, *_digits("[1-9][0-9]{0,15}", _PERSON, "123456789")]
+_GROUP = "a group's negative number on Telegram"
+GroupNumber = Annotated[str, *_digits("-[1-9][0-9]{0,15}", _GROUP, "-1001234567890")]
 # The upper bits of Discord's ids count milliseconds since 2015, so no id ever had fewer than 15 digits.
-_snowflake = _number("[1-9][0-9]{14,19}")
+_SNOWFLAKE = "[1-9][0-9]{14,19}"
+_COPIED = "id on Discord, 15 to 20 digits (Developer Mode on, right-click {}, Copy {} ID)"
 DiscordPerson = Annotated[
-    str,
-    BeforeValidator(_snowflake),
-    Field(
-        description="a person's id on Discord, 15 to 20 digits (Developer Mode on, right-click the name, Copy User ID)",
-        examples=["123456789012345678"],
-    ),
+    str, *_digits(_SNOWFLAKE, f"a person's {_COPIED.format('the name', 'User')}", "123456789012345678")
 ]
 DiscordServer = Annotated[
-    str,
-    BeforeValidator(_snowflake),
-    Field(
-        description="a server's id on Discord, 15 to 20 digits (Developer Mode on, right-click it, Copy Server ID)",
-        examples=["234567890123456789"],
-    ),
+    str, *_digits(_SNOWFLAKE, f"a server's {_COPIED.format('it', 'Server')}", "234567890123456789")
 ]
 DiscordChannelNumber = Annotated[
-    str,
-    BeforeValidator(_snowflake),
-    Field(
-        description="a channel's id on Discord, 15 to 20 digits (Developer Mode on, right-click it, Copy Channel ID)",
-        examples=["345678901234567890"],
-    ),
+    str, *_digits(_SNOWFLAKE, f"a channel's {_COPIED.format('it', 'Channel')}", "345678901234567890")
 ]
+_Id = Annotated[
+    str,
+    StringConstraints(pattern=r"^[^\s]{1,200}$"),
+    Field(description="an id as the platform writes it", examples=["ada@example.org"]),
+]
+_NAME: Any = Field(pattern=AGENT_NAME, description=AGENT_NAME_RULE)
+_PEOPLE: Any = Field(default_factory=tuple, max_length=10_000)
+_ADMINS: Any = Field(default_factory=tuple, max_length=1000)
+
+_URL_FIELD: Any = Field(
+    max_length=1000, pattern=r"^https?://[^\s/?#][^\s?#]*$", description="the address of the platform's API"
+)
 
 
-class WebhookSettings(Section):
-    """A webhook, to which a platform delivers updates instead of being polled.
+class AnyBot(Section):
+    """A bot on a platform, and who may talk to it.
 
-    `secret` proves that a request comes from the platform. `url` is the address of the HTTP server as seen from
-    outside; the channel appends its own path.
+    People in `allow` and `admins` may talk to it in private, and others in `groups`. `group_members` says who is
+    answered there. With `observe: context` it reads the latest lines that were not said to it, and keeps none of them.
     """
 
-    url: str = Field(
-        max_length=1000, description="the address the platform delivers to", examples=["https://bot.example.org"]
-    )
-    # The default is validated too: without a secret, anyone who finds the address could impersonate anyone.
-    secret: SecretStr = Field(default=SecretStr(""), validate_default=True)
+    id: Annotated[str, _NAME]
+    allow: tuple[_Id, ...] = _PEOPLE
+    admins: tuple[_Id, ...] = _ADMINS
+    groups: tuple[_Id, ...] = _PEOPLE
+    group_members: Literal["everyone", "allowed"] = "everyone"
+    observe: Literal["none", "context"] = "none"
 
-    @field_validator("url")
-    @classmethod
-    def _reaches_us(cls, url: str) -> str:
-        example = "write for example url: https://bot.example.org"
-        if not _URL.fullmatch(url):
-            raise refused("is not a plain address with at most a path of letters, digits, -, . and _", example)
-        parts = urlsplit(url)
-        if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
-            raise refused("is not https, so others on the network could read the messages", example)
-        return url
-
-    @field_validator("secret")
-    @classmethod
-    def _can_not_be_guessed(cls, secret: SecretStr) -> SecretStr:
-        value = secret.get_secret_value()
-        make = (
-            'python3 -c "import secrets; print(secrets.token_urlsafe(32))" prints one. Add it to .env as '
-            "TELEGRAM_WEBHOOK_SECRET and write secret: ${TELEGRAM_WEBHOOK_SECRET}"
-        )
-        if not value:
-            raise refused("is missing; without it, anyone could write to the bot in someone else's name", make)
-        if not _WEBHOOK_SECRET.fullmatch(value):
-            raise refused("is not a secret of 16 to 256 letters A-Z and a-z, digits, _ and -", make)
-        return secret
+    @property
+    def number(self) -> str:
+        return ""
 
 
-class TelegramSettings(Section):
-    """A bot on Telegram, and who may talk to it: people in `allow` and `admins` in private, and groups in `groups`.
+class KnownBot(AnyBot):
+    """A bot whose platform Remora knows. `mention` says whether people in a group must call it."""
 
-    `group_members` says which members of such a group are answered, and `mention` whether they must call the bot. With
-    `observe: context` it reads the latest lines that were not said to it, and keeps none of them. `stream` says how a
-    growing answer is shown. Without `webhook`, Telegram is polled for updates.
+    token: SecretStr
+    base_url: Annotated[str, _URL_FIELD]
+    mention: bool = True
+
+
+class TelegramSettings(KnownBot):
+    """A bot on Telegram. `stream` says how a growing answer is shown.
+
+    With `webhook`, the address of the HTTP server as seen from outside, Telegram delivers updates there instead of
+    being polled; the channel appends its own path.
     """
 
     platform: ClassVar[Literal["telegram"]] = "telegram"
     id: str = Field(default="telegram", pattern=AGENT_NAME, description=AGENT_NAME_RULE)
     token: SecretStr = Field(description="the bot's token from @BotFather", examples=["${TELEGRAM_TOKEN}"])
-    base_url: str = Field(
-        default=TELEGRAM_URL,
-        max_length=1000,
-        pattern=r"^https?://[^\s/?#][^\s?#]*$",
-        description="the address of a Bot API server",
-    )
-    allow: tuple[PersonNumber, ...] = Field(default_factory=tuple, max_length=10_000)
-    admins: tuple[PersonNumber, ...] = Field(default_factory=tuple, max_length=1000)
-    groups: tuple[GroupNumber, ...] = Field(default_factory=tuple, max_length=10_000)
-    group_members: Literal["everyone", "allowed"] = "everyone"
-    mention: bool = True
-    observe: Literal["none", "context"] = "none"
+    base_url: Annotated[str, _URL_FIELD] = TELEGRAM_URL
+    allow: tuple[PersonNumber, ...] = _PEOPLE
+    admins: tuple[PersonNumber, ...] = _ADMINS
+    groups: tuple[GroupNumber, ...] = _PEOPLE
     stream: Literal["edit", "draft"] = "edit"
-    webhook: WebhookSettings | None = None
+    webhook: str | None = Field(
+        default=None,
+        max_length=1000,
+        description="the address the platform delivers to",
+        examples=["https://bot.example.org"],
+    )
 
     @property
     def number(self) -> str:
-        """The bot's number, with which its token begins."""
         return self.token.get_secret_value().partition(":")[0]
+
+    @property
+    def webhook_secret(self) -> str:
+        """The word by which Telegram's requests are known. Nobody without the token can make it."""
+        return hmac.digest(self.token.get_secret_value().encode(), b"webhook", "sha256").hex()
 
     @field_validator("token")
     @classmethod
@@ -178,35 +154,32 @@ class TelegramSettings(Section):
             )
         return token
 
+    @field_validator("webhook")
+    @classmethod
+    def _reaches_us(cls, url: str | None) -> str | None:
+        example = "write for example webhook: https://bot.example.org"
+        if url is not None and not _URL.fullmatch(url):
+            raise refused("is not a plain address with at most a path of letters, digits, -, . and _", example)
+        parts = urlsplit(url or "")
+        if url is not None and parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+            raise refused("is not https, so others on the network could read the messages", example)
+        return url
 
-class DiscordSettings(Section):
-    """A bot on Discord, and who may talk to it.
 
-    People in `allow` and `admins` may talk to it in private, and others in all channels of `servers` and in the
-    channels `groups`. `group_members` says who is answered there, and `mention` whether they must call the bot. With
-    `observe: context` it reads the latest lines that were not said to it, and keeps none of them.
-    """
+class DiscordSettings(KnownBot):
+    """A bot on Discord. People may talk to it in all channels of `servers`, and in the channels `groups`."""
 
     platform: ClassVar[Literal["discord"]] = "discord"
     id: str = Field(default="discord", pattern=AGENT_NAME, description=AGENT_NAME_RULE)
     token: SecretStr = Field(description="the bot's token from its Bot page on Discord", examples=["${DISCORD_TOKEN}"])
-    base_url: str = Field(
-        default=DISCORD_URL,
-        max_length=1000,
-        pattern=r"^https?://[^\s/?#][^\s?#]*$",
-        description="the address of Discord's API",
-    )
-    allow: tuple[DiscordPerson, ...] = Field(default_factory=tuple, max_length=10_000)
-    admins: tuple[DiscordPerson, ...] = Field(default_factory=tuple, max_length=1000)
-    servers: tuple[DiscordServer, ...] = Field(default_factory=tuple, max_length=10_000)
-    groups: tuple[DiscordChannelNumber, ...] = Field(default_factory=tuple, max_length=10_000)
-    group_members: Literal["everyone", "allowed"] = "everyone"
-    mention: bool = True
-    observe: Literal["none", "context"] = "none"
+    base_url: Annotated[str, _URL_FIELD] = DISCORD_URL
+    allow: tuple[DiscordPerson, ...] = _PEOPLE
+    admins: tuple[DiscordPerson, ...] = _ADMINS
+    servers: tuple[DiscordServer, ...] = _PEOPLE
+    groups: tuple[DiscordChannelNumber, ...] = _PEOPLE
 
     @property
     def number(self) -> str:
-        """The bot's id, with which its token begins. Empty if it can't be read."""
         return discord_number(self.token.get_secret_value())
 
     @field_validator("token")
@@ -221,29 +194,16 @@ class DiscordSettings(Section):
         return token
 
 
-_Id = Annotated[
-    str,
-    StringConstraints(pattern=r"^[^\s]{1,200}$"),
-    Field(description="an id as the platform writes it", examples=["ada@example.org"]),
-]
-
-
-class OtherSettings(Section):
-    """A bot on a platform whose channel another installed package brings (docs/extending.md), and who may talk to it.
+class OtherSettings(AnyBot):
+    """A bot on a platform whose channel another installed package brings (docs/extending.md).
 
     `options` are the channel's own.
     """
 
     platform: str = Field(pattern=AGENT_NAME, description="the name under which the package offers its channel")
-    id: str = Field(pattern=AGENT_NAME, description=AGENT_NAME_RULE)
     options: dict[str, Any] = Field(
         default_factory=dict, max_length=50, description="options of the channel", repr=False
     )
-    allow: tuple[_Id, ...] = Field(default_factory=tuple, max_length=10_000)
-    admins: tuple[_Id, ...] = Field(default_factory=tuple, max_length=1000)
-    groups: tuple[_Id, ...] = Field(default_factory=tuple, max_length=10_000)
-    group_members: Literal["everyone", "allowed"] = "everyone"
-    observe: Literal["none", "context"] = "none"
 
     @field_validator("platform")
     @classmethod
@@ -255,11 +215,6 @@ class OtherSettings(Section):
                 "install the package, or correct the name",
             )
         return platform
-
-    @property
-    def number(self) -> str:
-        """The bot's number on its platform, which only the channel may know."""
-        return ""
 
 
 #: The settings of a bot on any platform.
@@ -285,15 +240,11 @@ class ChannelsSettings(Section):
 
     @property
     def bots(self) -> tuple[BotSettings, ...]:
-        """The bots on all platforms."""
         return (*self.telegram, *self.discord, *self.other)
 
 
 class HttpSettings(Section):
-    """The HTTP server on which `remora serve` reports its health and receives webhooks.
-
-    After `exit_after_minutes` of bad health the process exits, so that it can be restarted (0: never).
-    """
+    """The HTTP server on which `remora serve` reports its health, receives webhooks and serves the page and the API."""
 
     enabled: bool = True
     host: str = Field(
@@ -304,11 +255,7 @@ class HttpSettings(Section):
 
 
 class WebSettings(Section):
-    """The web page, on which people talk to agents and see what is remembered of them.
-
-    `url` is the page's address as seen from outside; without it the page answers on this machine alone. `agents` are
-    those that have a page; the default agent if none are named.
-    """
+    """The web page, on which people talk to agents and see what is remembered of them."""
 
     enabled: bool = False
     url: str = Field(
@@ -333,10 +280,7 @@ class WebSettings(Section):
 
 
 class FrontEndSettings(Section):
-    """A front end for many people, such as Open WebUI, that says in each request who asks.
-
-    With `jwt_secret` it signs that (HS256, as open-webui). With `shared` whatever name it gives is believed.
-    """
+    """A front end for many people, such as Open WebUI, that says in each request who asks, signed (HS256) or not."""
 
     name: str = Field(pattern=AGENT_NAME, description=AGENT_NAME_RULE, examples=["open-webui"])
     key: SecretStr = Field(description="the key that the front end shows", examples=["${FRONT_END_KEY}"])
@@ -362,11 +306,7 @@ class FrontEndSettings(Section):
 
 
 class ApiSettings(Section):
-    """The doors for programs: an OpenAI endpoint, a memory API and a server of tools (MCP), on the HTTP server.
-
-    `url` is the address at which others reach that server. A key may make `requests_per_minute` requests, `concurrent`
-    of them at the same time, with bodies of at most `body_bytes` bytes.
-    """
+    """The doors for programs: an OpenAI endpoint, a memory API and a server of tools (MCP), on the HTTP server."""
 
     body_bytes: ClassVar[int] = 10_000_000
 
@@ -390,11 +330,7 @@ class ApiSettings(Section):
 class LimitSettings(Section):
     """Bounds on turns and messages.
 
-    `concurrent_turns` applies to each agent. `queue` is the number of messages of one session that may wait. A person
-    may send `person_messages_per_minute` in the long run, and a third of them at once. Of a message longer than
-    `message_chars` characters, its head and tail are kept and shown to the model.
-    Messages that waited longer than `stale_hours` for the bot to start are answered only on request. An answer that
-    takes longer than `placeholder_seconds` is shown as it grows.
+    Of a message longer than `message_chars`, head and tail are kept and shown to the model.
     """
 
     message_chars: ClassVar[int] = 32_000
@@ -402,14 +338,10 @@ class LimitSettings(Section):
     concurrent_turns: Whole = whole(8, "turns", 1, 1000)
     turn_seconds: Number = seconds(180.0, 3600)
     burst_seconds: Number = seconds(1.0, 60, zero=True)
-    queue: Whole = whole(50, "messages", 1, 10_000)
     person_messages_per_minute: Whole = whole(30, "messages", 1, 10_000)
-    stale_hours: Number = Field(default=2.0, gt=0, le=168, description="a number of hours greater than 0, at most 168")
-    placeholder_seconds: Number = seconds(1.5, 60, zero=True)
 
     @property
     def person_burst(self) -> int:
-        """The messages that one person may send at once."""
         return max(1, self.person_messages_per_minute // 3)
 
 
@@ -429,7 +361,15 @@ class AttachmentSettings(Section):
     max_bytes: Whole = whole(10_000_000, "bytes", 0, 20_000_000)
 
 
-class TranscriberSettings(Section):
+class ModelServer(Section):
+    """A model on a server: its address, its name there, and the key that the server asks for."""
+
+    base_url: str = Field(min_length=1, max_length=1000, description="the server's address")
+    model: str = Field(min_length=1, max_length=200, description="the model's name on its server")
+    key: SecretStr | None = Field(default=None, max_length=1000)
+
+
+class TranscriberSettings(ModelServer):
     """A server that transcribes voice messages through OpenAI's API (/audio/transcriptions) in `timeout` seconds."""
 
     timeout: ClassVar[float] = 60.0
@@ -443,18 +383,13 @@ class TranscriberSettings(Section):
     model: str = Field(
         min_length=1, max_length=200, description="the model's name on its server", examples=["whisper-1"]
     )
-    key: SecretStr | None = Field(default=None, max_length=1000)
     language: str | None = Field(
         default=None, pattern=r"^[a-z]{2,3}$", description="a language's code of two or three letters", examples=["de"]
     )
 
 
 class InternetSettings(Section):
-    """The way to the web of agents whose files name the tools fetch_url and web_search.
-
-    `search` is the address of a SearXNG server, which may be on this machine or its network. Pages are fetched on
-    these `ports` alone, because other services listen on others.
-    """
+    """The web, for agents whose files name the tools fetch_url and web_search. Other services have other ports."""
 
     ports: ClassVar[tuple[int, ...]] = (80, 443)
 
@@ -468,42 +403,25 @@ class InternetSettings(Section):
 
 
 class MemorySettings(Section):
-    """The moments when messages are read for memories: after a quiet gap, at a number of messages or tokens, at exit.
-
-    With `admins_read`, a channel's admins see what is remembered about its people and groups; without it they can only
-    count and forget memories. Messages older than `transcript_days` lose their text (null: never), but what was learned
-    from them stays. What was said and learned in a chat is erased `left_chat_days` after the bot has left it: time
-    enough to notice that it was removed by mistake. Exports beside the databases are removed after `export_days` (null:
-    never).
-    """
+    """What holds for the memories of all agents."""
 
     #: More would not fit beside the prompt of a small model.
     extract_tokens: ClassVar[int] = 2000
 
-    quiet_seconds: Number = seconds(60.0, 86_400, zero=True)
-    extract_messages: Whole = whole(30, "messages", 1, 1000)
-    exit_seconds: Number = seconds(20.0, 600, zero=True)
     admins_read: bool = True
     transcript_days: Whole | None = whole(None, "days", 1, 36_500)
     left_chat_days: Whole = whole(30, "days", 1, 36_500)
     export_days: Whole | None = whole(None, "days", 1, 36_500)
 
 
-class RecallSettings(Section):
-    """The search mode of memory: `hybrid` searches by words and meaning, `classic` by words alone."""
-
-    mode: Literal["hybrid", "classic"] = "hybrid"
+EMBEDDERS = ("local", "small", "english", "openai", "ollama", "none")
 
 
-_EMBEDDERS = ("local", "small", "english", "openai", "ollama", "none")
-
-
-class EmbeddingSettings(Section):
+class EmbeddingSettings(ModelServer):
     """The embedding models for search by meaning.
 
-    `local` uses two models on this machine: a multilingual one, and an English one that tells words apart. `small`
-    and `english` use only one of the two. The other choices are a server with OpenAI's or Ollama's API, or none. A
-    server is sent `batch` texts at a time and has `timeout` seconds.
+    `local` uses two models on this machine: a multilingual one, and an English one that tells words apart. `small` and
+    `english` use one of the two. A server is sent `batch` texts at a time and has `timeout` seconds.
     """
 
     timeout: ClassVar[float] = 30.0
@@ -511,17 +429,16 @@ class EmbeddingSettings(Section):
 
     provider: str = Field(
         default="local",
-        description=f"one of {', '.join(_EMBEDDERS)}, or an embedder of an installed package",
+        description=f"one of {', '.join(EMBEDDERS)}, or an embedder of an installed package",
         examples=["local"],
     )
     base_url: str = Field(default="", max_length=1000, description="the server's address", examples=[_OLLAMA])
-    key: SecretStr | None = Field(default=None, max_length=1000)
     model: str = Field(default="", max_length=200, description="the model's name on its server")
 
     @field_validator("provider")
     @classmethod
     def _is_known(cls, provider: str) -> str:
-        if provider not in _EMBEDDERS and provider not in plugins.installed(plugins.EMBEDDERS):
+        if provider not in EMBEDDERS and provider not in plugins.installed(plugins.EMBEDDERS):
             raise ValueError("unknown")
         return provider
 
@@ -535,7 +452,7 @@ class EmbeddingSettings(Section):
         return self
 
 
-class RerankSettings(Section):
+class RerankSettings(ModelServer):
     """A server that reranks the `top_n` best findings, through the API of Jina, Cohere and others.
 
     After `timeout` seconds the order stays as it is, so that nobody waits for it.
@@ -545,12 +462,10 @@ class RerankSettings(Section):
     timeout: ClassVar[float] = 1.5
 
     base_url: str = Field(min_length=1, max_length=1000, description="the server's address, before /rerank")
-    model: str = Field(min_length=1, max_length=200, description="the model's name on its server")
-    key: SecretStr | None = Field(default=None, max_length=1000)
 
 
 class BackupSettings(Section):
-    """The backup settings: the folder, the days for which a backup is kept, and whether a backup is made each day."""
+    """Copies of the databases."""
 
     folder: str = Field(
         default="backups",
@@ -563,12 +478,10 @@ class BackupSettings(Section):
     server_days: Whole = whole(0, "days", 0, 3650)
 
     def within(self, data_dir: Path) -> Path:
-        """Returns the backup folder for data in `data_dir`."""
         return data_dir / self.folder
 
 
 def names_database(address: str) -> bool:
-    """Returns whether this is the form of an address of a PostgreSQL database."""
     return re.match(r"postgres(?:ql)?://|(?:.* )?dbname=", address) is not None
 
 
@@ -576,12 +489,6 @@ class Settings(Section):
     """The content of config.yaml as written. Its paths are not resolved yet (see `Config`)."""
 
     data_dir: str = Field(default="data", min_length=1, max_length=1000, description="the path of a folder")
-    agents_dir: str = Field(
-        default="agents",
-        min_length=1,
-        max_length=1000,
-        description="the path of the folder with the agents' .yaml files",
-    )
     default_agent: str = Field(default="assistant", pattern=AGENT_NAME, description=AGENT_NAME_RULE)
     durability: Literal["process", "power-loss"] = "process"
     database_url: SecretStr = Field(
@@ -599,7 +506,6 @@ class Settings(Section):
     transcriber: TranscriberSettings | None = None
     internet: InternetSettings = Field(default_factory=InternetSettings)
     memory: MemorySettings = Field(default_factory=MemorySettings)
-    recall: RecallSettings = Field(default_factory=RecallSettings)
     embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
     rerank: RerankSettings | None = None
     backup: BackupSettings = Field(default_factory=BackupSettings)
@@ -617,7 +523,6 @@ class Settings(Section):
 
     @property
     def page_url(self) -> str:
-        """The address of the web page, for a person."""
         return self.web.url or f"http://{OWN_NAME}:{self.http.port}"
 
     @property
@@ -628,7 +533,6 @@ class Settings(Section):
 
 
 def is_loopback(name: str) -> bool:
-    """Returns whether a host's name or address means this machine."""
     try:
         return ip_address(name).is_loopback
     except ValueError:

@@ -34,7 +34,6 @@ def variable(channel: str) -> str:
 
 
 def short_config(data_dir: str = "data") -> str:
-    """Returns the text of a config.yaml that leaves everything else at its default."""
     return (
         "# Remora's configuration. An option that is not here has its default. Every option is explained in\n"
         f"# {reference()}\n"
@@ -156,7 +155,6 @@ def _rewrite(
 
 
 def _bots(settings: CommentedMap, platform: Platform) -> Any:
-    """Returns the list of a platform's bots. Makes it if it is missing."""
     channels = settings.get("channels")
     if not isinstance(channels, CommentedMap):
         channels = settings["channels"] = CommentedMap()

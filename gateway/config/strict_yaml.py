@@ -139,48 +139,25 @@ _VARIABLE_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,127})(?::-(.{0,1000}))?",
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 # The parser's messages, reworded as the person's mistakes. The first part that occurs decides.
+_ESCAPES = "use single quotes, or write \\\\ for a \\"
+_QUOTES = "put the value in quotes"
 _SYNTAX: tuple[tuple[str, str, str], ...] = (
     ("'\\t'", "a tab is used where only spaces are allowed", "indent with spaces"),
-    (
-        "mapping values are not allowed",
-        "a ': ' appears where no option can start",
-        "put text that contains ': ' in quotes, and check the indentation of this line and the one above",
-    ),
-    (
-        "could not find expected ':'",
-        "a line is neither 'option: value' nor part of a text",
-        "write a ':' and a space after the option's name, or indent the line below the text it belongs to",
-    ),
-    (
-        "unknown escape character",
-        "the text contains an unknown \\ escape",
-        "use single quotes, or write \\\\ for a \\",
-    ),
-    (
-        "expected escape sequence",
-        "the text contains an incomplete \\ escape",
-        "use single quotes, or write \\\\ for a \\",
-    ),
+    ("mapping values are not allowed", "a ': ' appears where no option can start",
+     "put text that contains ': ' in quotes, and check the indentation of this line and the one above"),
+    ("could not find expected ':'", "a line is neither 'option: value' nor part of a text",
+     "write a ':' and a space after the option's name, or indent the line below the text it belongs to"),
+    ("unknown escape character", "the text contains an unknown \\ escape", _ESCAPES),
+    ("expected escape sequence", "the text contains an incomplete \\ escape", _ESCAPES),
     ("quoted scalar", "a quoted text starts here and is never closed", "add the missing quote"),
-    (
-        "expected <block end>",
-        "this does not fit what comes before it",
-        "give the options of a section the same indentation, and end a line after a closing quote",
-    ),
-    (
-        "expected ',' or",
-        "a list or section in brackets is not closed or lacks a comma",
-        "add the missing , or bracket",
-    ),
-    (
-        "cannot start any token",
-        "a value starts with a character that needs quotes",
-        "put the value in quotes",
-    ),
-    ("while scanning an alias", "a value starts with '*'", "put the value in quotes"),
-    ("while scanning an anchor", "a value starts with '&'", "put the value in quotes"),
-    ("tag", "a value starts with '!'", "put the value in quotes"),
-)
+    ("expected <block end>", "this does not fit what comes before it",
+     "give the options of a section the same indentation, and end a line after a closing quote"),
+    ("expected ',' or", "a list or section in brackets is not closed or lacks a comma", "add the missing , or bracket"),
+    ("cannot start any token", "a value starts with a character that needs quotes", _QUOTES),
+    ("while scanning an alias", "a value starts with '*'", _QUOTES),
+    ("while scanning an anchor", "a value starts with '&'", _QUOTES),
+    ("tag", "a value starts with '!'", _QUOTES),
+)  # fmt: skip
 _OTHER_SYNTAX = (
     "this is not valid YAML",
     "check the indentation, quotes and brackets of this line and the one above",

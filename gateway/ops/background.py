@@ -33,7 +33,6 @@ def _log_death(task: asyncio.Task[None]) -> None:
 
 
 async def cancelled(tasks: Collection[asyncio.Task[None]]) -> None:
-    """Stops tasks and waits for their end."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

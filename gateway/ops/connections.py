@@ -247,7 +247,6 @@ class BodyBudget:
         self._held[sender] += size
 
     def give_back(self, sender: str, size: int) -> None:
-        """Counts bytes that are held no longer."""
         self._held[sender] -= size
         if not self._held[sender]:
             del self._held[sender]

@@ -89,12 +89,10 @@ class Report:
 
 
 def address(host: str, port: int) -> str:
-    """Returns the page's address for a person on this machine."""
     return near_url(host, port) + PATH
 
 
 def near_url(host: str, port: int) -> str:
-    """Returns the address of the server for a program on this machine."""
     near = _near(host)
     return f"http://{f'[{near}]' if ':' in near else near}:{port}"
 
@@ -113,7 +111,6 @@ def ask(host: str, port: int) -> dict[str, Any] | None:
 
 
 def told(page: Mapping[str, Any]) -> str:
-    """Returns the page in words for people."""
     how = "well" if page["status"] == "green" else "in trouble"
     lines = [f"Remora {page['version']} is {how}, running for {_span(page['uptime_seconds'])}."]
     lines += [f"  ! {reason}" for reason in page["reasons"]]
@@ -150,7 +147,6 @@ def told(page: Mapping[str, Any]) -> str:
 
 
 def _told_of_server(deployment: Mapping[str, Any]) -> list[str]:
-    """Returns lines about a database server and the processes that use a store on it."""
     server, answering = deployment["server"], [peer for peer in deployment["peers"] if peer["answers"]]
     durable = [f"{name} {'on' if server[name] else 'OFF'}" for name in ("fsync", "synchronous_commit")]
     many = f"{len(answering)} processes answer" if len(answering) != 1 else "one process answers"
@@ -164,7 +160,6 @@ def _told_of_server(deployment: Mapping[str, Any]) -> list[str]:
 
 
 def lag(standby: Mapping[str, Any]) -> str:
-    """Returns in words how far a standby is behind."""
     if standby["lag_bytes"] is None:
         return "the role in database_url may not see how far it is behind"
     seconds = standby["lag_seconds"]
@@ -180,5 +175,4 @@ def _span(seconds: int) -> str:
 
 
 def _near(host: str) -> str:
-    """Returns the address at which a listener at `host` is reached from this machine."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - read, not bound

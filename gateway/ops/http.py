@@ -133,7 +133,6 @@ class _Shared(Generic[_T]):
         return await asyncio.shield(self._running)
 
     async def end(self) -> None:
-        """Stops the work wherever it is."""
         if self._running is not None:
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)

@@ -45,7 +45,6 @@ def remembered(folder: Path, now: Callable[[], int]) -> Iterator[Learned]:
 
 
 def _read(path: Path, now: int) -> _Times:
-    """Returns the quirks in the file that are not too old."""
     try:
         held = json.loads(path.read_text("utf-8"))
         times = {

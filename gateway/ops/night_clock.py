@@ -56,7 +56,6 @@ class Timetable:
     has: frozenset[str]
 
     def job(self, name: str) -> schedule.ScheduledJob | None:
-        """Returns the job of this name, or None if it is switched off."""
         return next((job for job in self.jobs if job.name == name), None)
 
 
@@ -79,7 +78,6 @@ class _Wanted:
 
 
 def timetables(specs: Mapping[str, AgentSpec]) -> tuple[Timetable, ...]:
-    """Returns the timetables of one store's agents; the first also has the store's own job."""
     made = []
     for n, (name, spec) in enumerate(specs.items()):
         has = frozenset(
@@ -116,16 +114,13 @@ class Worker:
 
     @property
     def jobs(self) -> tuple[str, ...]:
-        """The names of all jobs, in the order of the night."""
         return (*self._memory.jobs.names, TIDY)
 
     def renew(self, agents: Sequence[Timetable]) -> None:
-        """Takes other timetables and makes the worker check for due jobs."""
         self.agents = tuple(agents)
         self._woken.set()
 
     async def wake(self) -> None:
-        """Makes the worker check for due jobs."""
         self._woken.set()
 
     def ask(self, agent: str, job: str) -> str:

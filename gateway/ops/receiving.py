@@ -64,14 +64,12 @@ class Receiving:
         self,
         running: Sequence[BotSettings],
         bots: Sequence[BotSettings],
-        make: Callable[[BotSettings], Awaitable[Channel]],
+        made: Sequence[Channel],
     ) -> None:
-        """Takes out the bots that are gone, puts in the new ones, and connects those anew whose connection changed."""
+        """Takes out the bots that are gone and those whose connection changed, and puts in the channels `made`."""
         before, after = {bot.id: _connection(bot) for bot in running}, {bot.id: _connection(bot) for bot in bots}
         self._changing = True
         try:
-            # Made before any is taken out: one that can't be made leaves the others as they are.
-            made = [await make(bot) for bot in bots if before.get(bot.id) != after[bot.id]]
             for name in [name for name, connection in before.items() if after.get(name) != connection]:
                 task = self._tasks.pop(name, None)
                 await cancelled([task] if task is not None else [])
@@ -82,6 +80,12 @@ class Receiving:
         finally:
             self._changing = False
             self._changed.set()
+
+    @staticmethod
+    def changed(running: Sequence[BotSettings], bots: Sequence[BotSettings]) -> list[BotSettings]:
+        """Returns the bots that are new or connected in another way."""
+        before = {bot.id: _connection(bot) for bot in running}
+        return [bot for bot in bots if before.get(bot.id) != _connection(bot)]
 
     def seconds(self, name: str) -> float | None:
         """Returns the seconds since a channel was begun; None while another process receives for its bot."""

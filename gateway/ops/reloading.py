@@ -120,8 +120,6 @@ def applicable(running: Config, read: Config) -> Config:
     chosen, because its messages may still wait.
     """
     fixed = {name: getattr(running.settings, name) for name in Settings.model_fields if name not in _LIVE}
-    if read.settings.agents_dir != running.settings.agents_dir:
-        read = replace(read, agents=running.agents, default_agent=running.default_agent)
     databases = {spec.database for spec in running.agents.values()}
     agents = {}
     for name, old in running.agents.items():

@@ -49,7 +49,6 @@ def due(job: ScheduledJob, zone: ZoneInfo, last: date | None, now: int, *, since
 
 
 def latest(job: ScheduledJob, zone: ZoneInfo, now: int) -> DueTime:
-    """Returns the newest slot that is not after `now`."""
     # One day ahead: a slot whose time the clock skips may fall on the day after its name.
     day = _local_day(zone, now) + timedelta(days=1)
     while (slot := _slot(job, zone, day)) is None or slot.at > now:
@@ -58,7 +57,6 @@ def latest(job: ScheduledJob, zone: ZoneInfo, now: int) -> DueTime:
 
 
 def following(job: ScheduledJob, zone: ZoneInfo, now: int) -> DueTime:
-    """Returns the first slot after `now`."""
     day = _local_day(zone, now) - timedelta(days=1)
     while (slot := _slot(job, zone, day)) is None or slot.at <= now:
         day += timedelta(days=1)

@@ -79,7 +79,6 @@ class Stalls:
         self._logged: dict[str, float] = {}
 
     def add(self, stall: Stall) -> None:
-        """Counts a stall, and tells of it."""
         self.durations.add(stall.seconds)
         self.processor_seconds += stall.processor_seconds
         while self._recent and self._recent[-1][1].seconds <= stall.seconds:

@@ -37,12 +37,10 @@ class StandingTask:
 
     @property
     def rule(self) -> str:
-        """The rule of its times."""
         return reminder_rule(self.task.at)
 
     @property
     def person(self) -> tuple[str, str]:
-        """The person's platform and their id there."""
         platform, _, user_id = self.task.person.partition(":")
         return platform, user_id
 
@@ -60,7 +58,6 @@ class StandingTask:
 
 
 def standing(agents: Mapping[str, AgentSpec], folder: Path) -> list[StandingTask]:
-    """Returns the standing tasks of agents whose files are in a folder."""
     return [
         StandingTask(agent=agent, task=task, key=f"{agent.name}:{number}", folder=folder)
         for agent in agents.values()

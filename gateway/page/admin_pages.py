@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from aiohttp import web
-
 from channels.base import Place
 from gateway.commands.jobs import job_name, timetable
 from gateway.commands.session import purpose_name
-from gateway.page.site import Visit
+from gateway.page.site import Response, Visit
 
 #: The most people, undelivered messages and days that are shown.
 _PEOPLE: Final = 200
@@ -22,7 +20,7 @@ _DEAD: Final = 100
 _DAYS: Final = 30
 
 
-async def health(visit: Visit) -> web.StreamResponse:
+async def health(visit: Visit) -> Response:
     report, roster = await visit.site.report(), visit.visitors.roster
     return visit.html(
         "admin.html",
@@ -38,7 +36,7 @@ async def health(visit: Visit) -> web.StreamResponse:
     )
 
 
-async def jobs(visit: Visit) -> web.StreamResponse:
+async def jobs(visit: Visit) -> Response:
     texts, store = visit.texts, visit.visitor.store
     tables = [] if store.nights is None else await timetable(texts, store.memory, store.nights)
     return visit.html(
@@ -46,7 +44,7 @@ async def jobs(visit: Visit) -> web.StreamResponse:
     )
 
 
-async def usage(visit: Visit) -> web.StreamResponse:
+async def usage(visit: Visit) -> Response:
     texts, stats, context = visit.texts, visit.visitor.store.memory.stats, visit.visitor.context
     days = await stats.by_day(context, days=_DAYS)
     used = [use for use in await stats.usage(context, days=_DAYS, everywhere=True) if use.input_tokens]
@@ -61,7 +59,7 @@ async def usage(visit: Visit) -> web.StreamResponse:
     )
 
 
-async def dead(visit: Visit) -> web.StreamResponse:
+async def dead(visit: Visit) -> Response:
     texts, channel = visit.texts, _channel(visit)
     undelivered = await visit.visitor.store.memory.mailbox.dead(channel, limit=_DEAD)
     rows = [
@@ -71,7 +69,7 @@ async def dead(visit: Visit) -> web.StreamResponse:
     return visit.html("admin_dead.html", rows=rows, channel=visit.visitor.session.channel)
 
 
-async def people(visit: Visit) -> web.StreamResponse:
+async def people(visit: Visit) -> Response:
     visitor, texts = visit.visitor, visit.texts
     listed = (
         [] if visit.visitor.is_operator else await visitor.store.memory.oversight.people(_channel(visit), limit=_PEOPLE)

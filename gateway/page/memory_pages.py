@@ -13,12 +13,10 @@ from difflib import SequenceMatcher
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
-from aiohttp import web
-
 from channels.base import Place
 from gateway.actions.memory import kinds
 from gateway.config.loading import WEB_PREFIX
-from gateway.page.site import Refused, Visit
+from gateway.page.site import Refused, Response, Visit
 from gateway.page.visitors import FORMS
 from gateway.wording import phrases
 from gateway.wording.parts import part_of
@@ -72,7 +70,7 @@ def told(visit: Visit, memory: Memory) -> ShownMemory:
     )
 
 
-async def listed(visit: Visit) -> web.StreamResponse:
+async def listed(visit: Visit) -> Response:
     query, day = visit.query.get("q", "").strip()[:400], visit.query.get("on", "").strip()[:20]
     page = page_of(visit)
     state: Literal["", "pinned", "fading"] = next((one for one in _STATES if one == visit.query.get("show")), "")
@@ -153,7 +151,7 @@ async def _chips(visit: Visit, categories: set[str]) -> list[tuple[str, str]]:
     return [*states, *facts, *kinds, *places]
 
 
-async def one(visit: Visit) -> web.StreamResponse:
+async def one(visit: Visit) -> Response:
     visitor, short_id = visit.visitor, visit.path["id"]
     if not _ID.fullmatch(short_id):
         raise Refused(404, "page.no_memory")

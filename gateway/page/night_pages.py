@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from aiohttp import web
-
 from gateway.commands.jobs import figures, job_name
 from gateway.page.memory_pages import told
-from gateway.page.site import Refused, Visit
+from gateway.page.site import Refused, Response, Visit
 from memory.errors import NotFound
 from memory.jobs.runner import What
 from memory.jobs.runs import OwnerResult
@@ -22,7 +20,7 @@ _SIGNS: Final[dict[What, str]] = {
 }  # fmt: skip
 
 
-async def nights(visit: Visit) -> web.StreamResponse:
+async def nights(visit: Visit) -> Response:
     visitor, texts = visit.visitor, visit.texts
     runs: dict[int, list[OwnerResult]] = {}
     for item in await visitor.store.memory.jobs.mine(visitor.context, limit=_READ):
@@ -36,7 +34,7 @@ async def nights(visit: Visit) -> web.StreamResponse:
     return visit.html("nights.html", runs=listed)
 
 
-async def night(visit: Visit) -> web.StreamResponse:
+async def night(visit: Visit) -> Response:
     visitor, texts, number = visit.visitor, visit.texts, visit.number(visit.path["run"], "page.no_night")
     items = await visitor.store.memory.jobs.item(visitor.context, number)
     if not items:

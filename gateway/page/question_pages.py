@@ -12,15 +12,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from aiohttp import web
-
 from channels.base import Inbound, Place
 from channels.web import PageItem
 from gateway.actions.memory import FORGET
 from gateway.commands import forget, people, privacy, reminders
 from gateway.page.command_forms import receipt
 from gateway.page.memory_pages import ShownMemory, told
-from gateway.page.site import Refused, Visit
+from gateway.page.site import Refused, Response, Visit
 from gateway.page.visitors import FORMS
 from gateway.pipeline.questions import answering
 from gateway.pipeline.store import where_said, who_said
@@ -44,7 +42,7 @@ class Matter:
     verbatim: str = ""
 
 
-async def questions(visit: Visit) -> web.StreamResponse:
+async def questions(visit: Visit) -> Response:
     texts, memory, rows = visit.texts, visit.visitor.store.memory, []
     for found, said in await _waiting(visit):
         known = await memory.identities.known(
@@ -67,7 +65,7 @@ async def questions(visit: Visit) -> web.StreamResponse:
     return visit.html("questions.html", shown=rows)
 
 
-async def answer(visit: Visit) -> web.StreamResponse:
+async def answer(visit: Visit) -> Response:
     number, choice = visit.form.get("id", ""), visit.form.get("choice", "")
     waiting = await _waiting(visit)
     found, said = next((one for one in waiting if str(one[0].question.id) == number), (None, None))
@@ -115,7 +113,8 @@ async def _forgetting(visit: Visit, context: Context, question: Question) -> Mat
 
 
 def _counted(visit: Visit, found: ForgetPreview) -> str:
-    return visit.texts("forget.counts", memories=found.memories, messages=found.messages, replies=found.replies)
+    counted = visit.texts("forget.counts", memories=found.memories, messages=found.messages, replies=found.replies)
+    return f"{counted} {visit.texts('forget.would_name', count=found.naming)}" if found.naming else counted
 
 
 async def _doubt(visit: Visit, context: Context, question: Question) -> Matter:

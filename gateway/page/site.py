@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import quote, urlsplit
 
 import jinja2
+import structlog
 from aiohttp import web
 from markupsafe import Markup
 
@@ -33,6 +34,8 @@ from gateway.page.visitors import Visitor, Visitors
 from gateway.wording.texts import CATALOGUE, Texts, spoken
 from languages import Language
 from memory.errors import StorageError
+
+log = structlog.get_logger(__name__)
 
 #: The most bytes of a form without files, and of the fields that come with files; and of a form of somebody who is not
 #: signed in, which holds a link or a code.
@@ -106,7 +109,8 @@ class Visit:
 
 
 _T = TypeVar("_T")
-Handler = Callable[[Visit], Awaitable[web.StreamResponse]]
+Response: TypeAlias = web.StreamResponse
+Handler = Callable[[Visit], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,8 +210,12 @@ class Site:
         except BadForm as exc:
             status = exc.status
             return await self._refusal(request, status, lambda own: in_words(own, status))
-        except (StorageError, NotTaken) as exc:
+        except NotTaken as exc:
             why = str(exc)
+            return await self._refusal(request, 503, lambda _own: why)
+        except StorageError as exc:
+            log.error("page.not_served", error=str(exc))
+            why = self._texts(request, None).not_saved(exc)
             return await self._refusal(request, 503, lambda _own: why)
 
     async def _entered(self, request: web.BaseRequest) -> Admission | web.StreamResponse:

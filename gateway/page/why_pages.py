@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from aiohttp import web
-
 from gateway.commands.why import telling_parts
 from gateway.page.memory_pages import told
-from gateway.page.site import Refused, Visit
+from gateway.page.site import Refused, Response, Visit
 from gateway.wording import phrases
 from memory.browse.why import Why
 from memory.score import FACTORS as SCORE_FACTORS
@@ -24,7 +22,7 @@ from memory.store.recalls import RecalledEntry
 _PLACES: Final = (("recalled", "why.found"), ("known", "why.known"), ("unused", "why.unused"))
 
 
-async def why(visit: Visit) -> web.StreamResponse:
+async def why(visit: Visit) -> Response:
     turn, visitor = visit.number(visit.path["turn"], "page.no_answer"), visit.visitor
     found = await visitor.store.memory.browse.why(visitor.context, turn_id=turn)
     if found is None:

@@ -16,10 +16,8 @@ from itertools import combinations
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from aiohttp import web
-
 from gateway.page.memory_pages import PAGE, page_of, pages_of, told
-from gateway.page.site import Refused, Visit
+from gateway.page.site import Refused, Response, Visit
 from memory.store.entities import Entity
 from memory.text.times.clock import local_time
 
@@ -48,7 +46,7 @@ class Dot:
     size: float
 
 
-async def timeline(visit: Visit) -> web.StreamResponse:
+async def timeline(visit: Visit) -> Response:
     """Shows memories by the month since which they hold: a few of each of the newest months, or all of one."""
     visitor, texts, browse = visit.visitor, visit.texts, visit.visitor.store.memory.browse
     page, months = page_of(visit), _months(await browse.dated(visitor.context), texts.timezone)
@@ -97,7 +95,7 @@ def _back(number: str, *, to: str) -> list[str]:
     return [each for each in numbers if each >= to]
 
 
-async def entities(visit: Visit) -> web.StreamResponse:
+async def entities(visit: Visit) -> Response:
     visitor = visit.visitor
     known = await visitor.store.memory.browse.entities(visitor.context)
     dots = _placed(known[:_DRAWN])
@@ -106,7 +104,7 @@ async def entities(visit: Visit) -> web.StreamResponse:
     return visit.html("entities.html", dots=dots, lines=lines, types=types, width=_WIDTH, height=_HEIGHT)
 
 
-async def entity(visit: Visit) -> web.StreamResponse:
+async def entity(visit: Visit) -> Response:
     visitor, number = visit.visitor, visit.path["id"]
     known = await visitor.store.memory.browse.entities(visitor.context)
     named = next((one for one in known if number in map(str, one.ids)), None)

@@ -27,7 +27,7 @@ from gateway.pipeline.policy import Policy, code_in
 from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.reception.waiting import Waiting
-from gateway.wording.texts import Texts, spoken, spoken_by, written_in
+from gateway.wording.texts import Texts, spoken, spoken_by, told_by, written_in
 from memory.chat.doubts import DOUBT
 from memory.context import Context
 from memory.errors import StorageError
@@ -317,14 +317,17 @@ class Dispatch:
 
     async def _texts(self, served: Agent, store: Store, context: Context, inbound: Inbound) -> Texts:
         """Returns the texts in the person's own language, else in that of their words, now or before, or app."""
-        language = context.speaker.language
-        if language is None:
+        language, default = (
+            context.speaker.language or told_by(inbound.text),
+            spoken(inbound.language, served.spec.language),
+        )
+        if language is None or (language == "zh" and context.speaker.language is None):
             said = [inbound.text, *await store.memory.turns.said_last(context)]
-            # The language of the app counts after a reminder's, but tells Japanese from Chinese.
-            language = spoken_by(said) and spoken_by(said, inbound.language)
+            # The default counts after a reminder's language, but tells Japanese from Chinese.
+            language = spoken_by(said) and spoken_by(said, default)
         if language is None and (last := await store.memory.reminders.last_shown(context)) is not None:
             language = last.language  # the words that asked for it are no part of the conversation
-        return Texts(spoken(language, spoken(inbound.language, served.spec.language)), context.timezone)
+        return Texts(spoken(language, default), context.timezone)
 
 
 def _as_written(call: Call) -> Call:

@@ -303,7 +303,7 @@ class Router:
                     # Without an answer, a command given in place would look pending for a quarter of an hour.
                     self._answer_unadmitted(inbound, texts("not_here"))
         except StorageError as exc:
-            raise NotTaken(texts("error.storage", reason=str(exc))) from exc
+            raise _not_taken(exc, texts) from exc
 
     async def on_moved(self, channel: str, chat: str, new_chat: str) -> None:
         configured = self._policy.lists_group(channel, chat)
@@ -313,7 +313,7 @@ class Router:
                 await store.delivery.move(self._channels[channel], chat, new_chat)
             await self._roster.load_choices()
         except StorageError as exc:
-            raise NotTaken(str(exc)) from exc
+            raise _not_taken(exc, Texts("en")) from exc
 
     async def on_presence(self, channel: str, chat: str, *, present: bool) -> None:
         try:
@@ -321,7 +321,7 @@ class Router:
                 platform, named = self._channels[channel].platform, Place(channel=channel, chat=chat).session_key
                 await store.memory.mailbox.presence(platform, named.partition(":")[0], chat, present=present)
         except StorageError as exc:
-            raise NotTaken(str(exc)) from exc
+            raise _not_taken(exc, Texts("en")) from exc
 
     def admins(self, channel: str) -> Sequence[str]:
         return self._policy.admins(channel)
@@ -337,13 +337,13 @@ class Router:
         try:
             return await self._access.kept(channel, prefix)
         except StorageError as exc:
-            raise NotTaken(str(exc)) from exc
+            raise _not_taken(exc, Texts("en")) from exc
 
     async def keep(self, channel: str, values: Mapping[str, str | None]) -> None:
         try:
             await self._access.keep(channel, values)
         except StorageError as exc:
-            raise NotTaken(str(exc)) from exc
+            raise _not_taken(exc, Texts("en")) from exc
 
     async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
         try:
@@ -355,7 +355,7 @@ class Router:
                 told = json.dumps({"place": place.session_key, "ids": list(message_ids)})
                 await store.memory.share.tell("deleted", told, session_key=place.session_key)
         except StorageError as exc:
-            raise NotTaken(str(exc)) from exc
+            raise _not_taken(exc, Texts("en")) from exc
 
     def deleted_elsewhere(self, store: Store, told: str) -> None:
         """Takes back the memories of a running turn from messages whose deletion another process was told."""
@@ -667,7 +667,7 @@ class Router:
         self._look_later(batch[0].store, self._flow.retry_seconds)
         if first.inbox_id not in self._told_unsaved:
             self._told_unsaved.add(first.inbox_id)
-            await self._tell(first, texts("error.storage", reason=str(error)))
+            await self._tell(first, texts.not_saved(error))
 
     def _look_later(self, store: Store, seconds: float) -> None:
         """Looks for unanswered rows again after a while."""
@@ -726,6 +726,12 @@ class Router:
                 log.exception("unadmitted.broken", channel=inbound.channel)
 
         self._start(inbound.place.session_key, say())
+
+
+def _not_taken(exc: StorageError, texts: Texts) -> NotTaken:
+    """Returns the failure for a channel, which shows it to people and on the health page; the log has the reason."""
+    log.error("message.not_taken", error=str(exc), again="when the platform sends it again")
+    return NotTaken(texts.not_saved(exc))
 
 
 def _asks_to_forget(inbound: Inbound) -> bool:

@@ -1,15 +1,18 @@
-"""The parts of memory that people can ask for by name: tiers, kinds and categories, in every language."""
+"""What people can ask for by name in every language: parts of memory, and words such as "all" and "off"."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal, TypeAlias
 
 from gateway.wording.texts import CATALOGUE
 from memory.browse.browse import LISTED, TIERS
 from memory.filters import Group
 from memory.store.memories import Kind
+
+Word: TypeAlias = Literal["auto", "off", "on", "done", "all", "transcript"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +30,16 @@ def part_of(named: str) -> ListedPart | None:
     "tier 2", "facts" and 健康 are such names.
     """
     return _parts().get(named.casefold().replace(" ", ""))
+
+
+def means(text: str, word: Word) -> bool:
+    """Returns whether a text is a `word` in any language."""
+    return text.strip().casefold() in _words(word)
+
+
+@cache
+def _words(word: Word) -> frozenset[str]:
+    return frozenset(said for language in CATALOGUE.values() for said in language[f"word.{word}"].split("|"))
 
 
 @cache

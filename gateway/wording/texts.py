@@ -20,7 +20,17 @@ from channels.base import Inbound
 from gateway.reading.attachments import own_words, plain_name
 from gateway.wording.phrases import wording
 from languages import LANGUAGES, Language, part
-from memory.errors import Derived, MemoryFault, NotCurrent, NotFound, NotWished, NotYours, UnknownFilter, UnreadFilter
+from memory.errors import (
+    Derived,
+    MemoryFault,
+    NotCurrent,
+    NotFound,
+    NotWished,
+    NotYours,
+    StorageError,
+    UnknownFilter,
+    UnreadFilter,
+)
 from memory.filters import Name as FilterName
 from memory.text.language import language_of, last_language
 from memory.text.times.clock import local_time
@@ -86,10 +96,10 @@ def written_in(text: str, default: Language) -> Language:
     return spoken(last_language([(text, language_of(own_words(text))), ("", default)]), default)
 
 
-def spoken_by(newest_first: Iterable[str], app: str | None = None) -> str | None:
-    """Returns the code of the language that a person's messages show, else that of their `app`."""
+def spoken_by(newest_first: Iterable[str], default: Language | None = None) -> str | None:
+    """Returns the code of the language that a person's messages show, else `default`."""
     told = ((text, told_by(text)) for text in newest_first)
-    return last_language(chain(told, [("", spoken(app, "") or None)]))
+    return last_language(chain(told, [("", default)]))
 
 
 def told_by(text: str) -> str | None:
@@ -108,7 +118,8 @@ def told_by(text: str) -> str | None:
 
 def heard_in(inbound: Inbound, default: Language) -> Language:
     """Returns the language a message is written in, else that of its author's app, else `default`."""
-    return spoken(spoken_by([inbound.text], inbound.language), default)
+    app = spoken(inbound.language, default)
+    return spoken(spoken_by([inbound.text], app), app)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +147,11 @@ class Texts:
                 return self.unread(error)
             case _:
                 return self("memory.unknown_id", id=short_id)
+
+    def not_saved(self, error: StorageError) -> str:
+        """Returns the reason why the database did not do its work, for people: without paths and statements."""
+        key = f"storage.{error.code}"
+        return self("error.storage", reason=self(key if key in CATALOGUE[self.language] else "storage.storage"))
 
     def unread(self, error: UnknownFilter | UnreadFilter) -> str:
         """Returns the reason why a filter was not taken, with the known filters."""

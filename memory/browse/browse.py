@@ -37,7 +37,6 @@ LISTED: Final = (*TIERS[2], *TIERS[3])
 
 
 def _rank(column: str, order: Sequence[str]) -> str:
-    """Returns an SQL expression for the place of a column's value in `order`."""
     return f"case {column} " + " ".join(f"when '{one}' then {n}" for n, one in enumerate(order)) + " else 99 end"
 
 
@@ -63,16 +62,12 @@ _PLACE: Final = ", ".join(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilledSlot:
-    """One slot of a profile with the memories it is made from."""
-
     memory: Memory
     made_of: tuple[Memory, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """An entity found by name, with the memories that name it."""
-
     entity: Entity
     memories: tuple[Memory, ...]
 
@@ -128,14 +123,12 @@ def _shelf(
 
 @walled
 def _pinned(reader: Reader, scope: Scope) -> list[int]:
-    """Returns the current rows that a person has pinned, by id."""
     within = scope.predicate("m")
     return reader.ids(f"select m.id from memories m where m.pinned = 1 and {LIVE} and {within.sql}", within.parameters)
 
 
 @walled
 def _places(reader: Reader, scope: Scope, *, limit: int) -> list[str]:
-    """Returns the names of the places that most current memories mention, the most frequent first."""
     within, owned = scope.predicate("m"), scope.owned("e")
     rows = reader.all(
         "select min(e.name) as name from entities e join memory_entities l on l.entity_id = e.id"
@@ -203,7 +196,6 @@ def _offered(
 
 
 def _memories(reader: Reader, scope: Scope, *, limit: int) -> list[Memory]:
-    """Returns live facts, styles, events and reflections, the most important first."""
     return memories.current(reader, scope, LISTED, limit=limit)
 
 
@@ -232,8 +224,6 @@ def _entity(reader: Reader, scope: Scope, name: str, *, limit: int = 20) -> Abou
 
 
 class Browse:
-    """The operations of `Service.browse`."""
-
     def __init__(self, database: Database, search: Search, *, now: Callable[[], int]) -> None:
         self._database = database
         self._search = search

@@ -35,7 +35,6 @@ class Shown:
 
 
 def shown(reader: Reader, scope: Scope, short_id: str, *, now: int) -> Shown:
-    """Returns a memory with its sources, versions and state. Raises `NotFound`."""
     memory = memories.by_short_id(reader, scope, short_id)
     found = lineage.sources(reader, scope, [memory.id])
     archived = memory.archived_at is not None

@@ -54,7 +54,6 @@ _SEEN = "m.role in ('user', 'assistant') and m.nth is not null and m.erased_at i
 
 @walled
 def talks(reader: Reader, scope: Scope, *, platform: str, limit: int) -> list[Conversation]:
-    """Returns the conversations on a platform that still have messages, latest first."""
     within, opened = scope.owned("m"), scope.owned("f")
     rows = reader.all(
         "select s.key as session_key, max(m.said_at) as last_at, coalesce((select text from messages f"
@@ -70,7 +69,6 @@ def talks(reader: Reader, scope: Scope, *, platform: str, limit: int) -> list[Co
 
 @walled
 def lines(reader: Reader, scope: Scope, session_key: str, *, limit: int) -> list[ConversationLine]:
-    """Returns the newest `limit` messages of a conversation, oldest first."""
     within = scope.owned("m")
     rows = reader.all(
         f"select {_LINE} from messages m join sessions k on k.id = m.session_id where k.key = ? and k.id in {_THEIRS}"
@@ -82,7 +80,6 @@ def lines(reader: Reader, scope: Scope, session_key: str, *, limit: int) -> list
 
 @walled
 def entered(reader: Reader, scope: Scope, memory_id: int, *, limit: int) -> list[Entered]:
-    """Returns the answers in the person's private conversations that a memory entered, newest first."""
     within = scope.owned("m")
     rows = reader.all(
         "select t.id as turn_id, coalesce(t.finished_at, t.started_at) as answered_at, (select text from messages m"
@@ -105,7 +102,6 @@ def session_of_turn(reader: Reader, scope: Scope, turn_id: int) -> int | None:
 
 @walled
 def of_turn(reader: Reader, scope: Scope, turn_id: int) -> list[ConversationLine]:
-    """Returns the messages of a turn in the person's private conversations, oldest first."""
     within = scope.owned("m")
     rows = reader.all(
         f"select {_LINE} from messages m where m.turn_id = ? and m.session_id in {_THEIRS} and {_SEEN}"
@@ -116,11 +112,5 @@ def of_turn(reader: Reader, scope: Scope, turn_id: int) -> list[ConversationLine
 
 
 def _line(row: Row) -> ConversationLine:
-    return ConversationLine(
-        id=row["id"],
-        turn_id=row["turn_id"],
-        mine=row["role"] == "user",
-        text=row["text"],
-        said_at=row["said_at"],
-        platform_ref=row["platform_ref"],
-    )
+    fields = dict(row)
+    return ConversationLine(mine=fields.pop("role") == "user", **fields)

@@ -278,6 +278,7 @@ class Edits:
 
     def set_task(self, task: str | None) -> None:
         chats.set_task(self._tx, self._context.session.id, task)
+        erasure.note_reworded(self._tx, now=self._now)
 
     def choose_model(self, name: str | None) -> None:
         """Notes which of the agent's models is asked first in this session; None leaves it to the agent's file."""

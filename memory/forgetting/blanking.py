@@ -53,7 +53,6 @@ def clear_traffic(tx: Transaction, message_ids: Sequence[int], *, now: int) -> b
 
 
 def running_turns(reader: Reader, message_ids: Sequence[int]) -> list[int]:
-    """Returns the ids of the messages' turns that are running."""
     return sorted(history.running_turns(reader, history.turns_of(reader, message_ids)))
 
 

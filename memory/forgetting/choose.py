@@ -11,12 +11,13 @@ import json
 import re
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
-from memory import filters
+from memory import filters, keys
 from memory.errors import Derived, NotYours
-from memory.filters import Filters
-from memory.forgetting import forgettable
+from memory.filters import Filter, Filters
+from memory.forgetting import forgettable, stated
+from memory.learn.offline.patterns import Disclosure
 from memory.mailbox import outbox
 from memory.recall.cues import cues
 from memory.reminders import reminding
@@ -26,6 +27,7 @@ from memory.store import entities, filtered, history, lineage, memories, passage
 from memory.store.chats import Session
 from memory.store.database import Reader
 from memory.store.filtered import Reach
+from memory.store.history import Message
 from memory.store.memories import Memory
 from memory.text import words as tokenised
 from memory.text.times import clock
@@ -55,6 +57,13 @@ _ALIKE_READ: Final = 200
 #: The shortest query, in characters, that also chooses messages containing it; half of it in scripts where a letter is
 #: a syllable or a word.
 _PHRASE: Final = 4
+#: The most memories whose names are looked for, and names; the most words of a relation's value that are a name.
+_MOST_NAMED: Final = 20
+_NAME_WORDS: Final = 3
+#: Words that may be a sentence: "lisbon" states nothing.
+_SENTENCE: Final = re.compile(r"\S\s+\S|[\u3040-\u9fff]{3}")
+#: The keys of one's own name.
+_OWN_NAMES: Final = ("name", "called")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +84,6 @@ class Selection:
     near: bool = False
 
     def fields(self) -> dict[str, object]:
-        """Returns the fields for the payload of a question."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     def to_json(self) -> str:
@@ -83,27 +91,16 @@ class Selection:
 
     @classmethod
     def from_json(cls, text: str) -> Selection:
-        """Reads the form that `to_json` writes, and that of earlier versions: {"memory": id}.
-
-        Raises `ValueError` for anything else.
-        """
-        fields = json.loads(text)
-        if not isinstance(fields, dict):
+        """Reads the payload of a question with these fields. Raises `ValueError` for anything else."""
+        given = json.loads(text)
+        if not isinstance(given, dict) or given.get("what") not in get_args(What):
             raise ValueError("not a selection")
-        if "memory" in fields:
-            return cls(what="memories", memory_ids=(int(fields["memory"]),))
-        if fields.get("what") not in get_args(What):
-            raise ValueError("not a selection")
-        return cls(
-            what=fields["what"],
-            memory_ids=tuple(map(int, fields["memory_ids"])),
-            message_ids=tuple(map(int, fields["message_ids"])),
-            reminder_ids=tuple(map(int, fields.get("reminder_ids", ()))),
-            first=int(fields["first"]),
-            last=int(fields["last"]),
-            more=int(fields.get("more", 0)),
-            near=bool(fields.get("near", False)),
-        )
+        fields: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in given.items()
+            if name in cls.__slots__
+        }
+        return cls(**fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +117,6 @@ class Asker:
 
     @property
     def selves(self) -> tuple[int, ...]:
-        """The identities that this person speaks as here."""
         return self.scope.speakers
 
 
@@ -151,17 +147,18 @@ def understand(
     found: Sequence[int] = (),
     heard: Sequence[int] = (),
     reply_to: str | None = None,
+    request: str = "",
 ) -> Selection | None:
     """Returns the selection that was typed or, if nothing was typed, the one for the message replied to.
 
     Returns None if nothing matches. `found` and `heard` are the ids of memories and messages that a search for the
-    words returned. Raises `NotFound`, `NotYours` and `Derived` for a memory's id.
+    words returned. `request` is the whole message that the words were taken from. Raises `NotFound`, `NotYours` and
+    `Derived` for a memory's id.
     """
-    if asked.given:
-        return _filtered(reader, asker, asked, found=found, heard=heard)
     said = asked.words
-    if not said:
-        return None if reply_to is None else _replied_to(reader, asker, reply_to)
+    if asked.given or not said:
+        by_reply = None if reply_to is None else _replied_to(reader, asker, reply_to)
+        return _filtered(reader, asker, asked, found=found, heard=heard) if asked.given else by_reply
     if said.casefold() in _LAST:
         return _told_last(reader, asker)
     if _SHORT_ID.fullmatch(said):
@@ -170,21 +167,13 @@ def understand(
         return Selection(what="memories", memory_ids=(memory.id,))
     if (what := _WHATS.get(said.casefold())) is not None:
         return Selection(what=what)
-    return _described(reader, asker, said, now=now, found=found, heard=heard)
-
-
-def _described(
-    reader: Reader, asker: Asker, said: str, *, now: int, found: Sequence[int], heard: Sequence[int]
-) -> Selection | None:
-    """Returns the selection for a period or words."""
-    if (period := _period(reader, asker, said, now=now)) is not None:
-        first, last = clock.moments(period.first, period.last, asker.timezone)
-        return Selection(what="range", first=first, last=last)
-    return _held(reader, asker, said, found, heard)
+    if (period := _period(reader, asker, said, now=now)) is None:
+        return _held(reader, asker, said, found, heard, request)
+    first, last = clock.moments(period.first, period.last, asker.timezone)
+    return Selection(what="range", first=first, last=last)
 
 
 def is_query(said: str) -> bool:
-    """Returns whether the typed text may be words to search for."""
     said = said.strip()
     return bool(said) and not (
         _SHORT_ID.fullmatch(said) or said.casefold() in (*_WHATS, *_LAST) or filters.span(said) is not None
@@ -198,8 +187,7 @@ def may_forget(reader: Reader, asker: Asker, memory: Memory) -> None:
     if memory.follows:
         made_of = lineage.parents(reader, asker.scope, memory.id)
         raise Derived(
-            f"{memory.short_id} is made from other memories.",
-            short_ids=tuple(parent.short_id for parent in made_of),
+            f"{memory.short_id} is made from other memories.", short_ids=tuple(parent.short_id for parent in made_of)
         )
 
 
@@ -270,7 +258,6 @@ def governed(reader: Reader, asker: Asker) -> list[int]:
 
 
 def may_erase(reader: Reader, asker: Asker) -> Callable[[Memory], bool]:
-    """Returns a predicate that is true for the memories this person may have erased."""
     places = set(governed(reader, asker))
     return lambda memory: memory.owner_id in places or may_change(memory, asker.scope)
 
@@ -299,7 +286,6 @@ def _replied_to(reader: Reader, asker: Asker, platform_ref: str) -> Selection | 
 
 
 def _told_last(reader: Reader, asker: Asker) -> Selection | None:
-    """Returns the person's last message that told something, with all memories from it; None if there is none here."""
     said = passages.said_last(reader, asker.scope, limit=_LAST_READ)
     told = [message for message in said if not message.text.rstrip().endswith(("?", "？"))]
     taught = [message for message in told if lineage.taught_by(reader, asker.scope, [message.id])]
@@ -314,9 +300,7 @@ def _with_memories(reader: Reader, asker: Asker, message_ids: Sequence[int]) -> 
     may = may_erase(reader, asker)
     taught = lineage.taught_by(reader, asker.scope, message_ids)
     return Selection(
-        what="memories",
-        memory_ids=tuple(memory.id for memory in taught if may(memory)),
-        message_ids=tuple(message_ids),
+        what="memories", memory_ids=tuple(memory.id for memory in taught if may(memory)), message_ids=tuple(message_ids)
     )
 
 
@@ -398,47 +382,87 @@ def _answers_naming(reader: Reader, asker: Asker, asked: Filters) -> list[int]:
     ]
 
 
-def _held(reader: Reader, asker: Asker, said: str, found: Sequence[int], heard: Sequence[int]) -> Selection | None:
+def _held(
+    reader: Reader, asker: Asker, said: str, found: Sequence[int], heard: Sequence[int], request: str = ""
+) -> Selection | None:
     """Returns the memories and messages that hold all the words of `said`, or else all its single characters.
 
     If no memory holds them in its own words, they ask for memories by kind: "my date of birth" is a birthday. If
-    nothing holds them all, the nearest hits of the search are offered.
+    nothing holds them all, the nearest hits of the search are offered; so are memories of the kind that the `request`
+    states, if only messages hold the words. Nothing that says the opposite is chosen.
     """
+    whole, facts = False, list[Disclosure]()
+    if _SENTENCE.search(request or said):
+        whole, said = stated.everything(request or said), stated.bare(said)
+        facts = stated.stated(said, request)
     terms = set(tokenised.query_terms(said))
     characters = {term for term in terms if not tokenised.UNIT.match(term) or tokenised.UNIT.fullmatch(term)}
-    selection = _holding(reader, asker, said, terms, found, heard)
+    words = _Words(said, terms, found, heard, facts)
+    selection = _holding(reader, asker, words)
     if (selection is None or not selection.memory_ids) and characters != terms:
-        selection = _holding(reader, asker, said, characters, found, heard) or selection
-    if selection is None and (nearest := _nearest(reader, asker, terms, found, heard)) is not None:
+        selection = _holding(reader, asker, replace(words, terms=characters)) or selection
+    if selection is None and (nearest := _nearest(reader, asker, words)) is not None:
         return replace(nearest, near=True)
-    return selection
+    if selection is not None and not selection.memory_ids and (meant := _of_kind(reader, asker, facts)):
+        return replace(selection, memory_ids=meant, near=True)
+    return selection and with_names(reader, asker, selection, whole=whole)
 
 
-def _holding(
-    reader: Reader, asker: Asker, said: str, terms: Set[str], found: Sequence[int], heard: Sequence[int]
-) -> Selection | None:
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words of a request, what a search for them has found, and the facts that they state."""
+
+    said: str
+    terms: Set[str]
+    found: Sequence[int]
+    heard: Sequence[int]
+    facts: Sequence[Disclosure]
+
+    def denies(self, memory: Memory) -> bool:
+        return any(memory.key == stated.opposite(fact) for fact in self.facts)
+
+    def is_denied_by(self, text: str) -> bool:
+        """Returns whether a message states the opposite of the facts, and none of them."""
+        keys_said = {fact.key for fact in stated.stated(text)} if self.facts else set()
+        asked = {fact.key for fact in self.facts}
+        return not keys_said & asked and any(stated.opposite(fact) in keys_said for fact in self.facts)
+
+    def are_stated_by(self, memory: Memory) -> bool:
+        return any(
+            memory.key == fact.key and keys.normalise_value(memory.value) == keys.normalise_value(fact.value)
+            for fact in self.facts
+        )
+
+
+def _holding(reader: Reader, asker: Asker, words: _Words) -> Selection | None:
+    said, terms = words.said, words.terms
     looked_for = list(dict.fromkeys([said.lower(), *said.lower().split(), *terms]))
     candidates = [
-        *memories.containing(reader, asker.scope, looked_for, limit=-1),
-        *memories.by_ids(reader, asker.scope, found),
+        memory
+        for memory in (
+            *memories.containing(reader, asker.scope, looked_for, limit=-1),
+            *memories.by_ids(reader, asker.scope, words.found),
+        )
+        if not words.denies(memory)
     ]
     phrase = said.casefold()
     matching = []
     for memory in candidates:
         text = f"{memory.key} {memory.value} {memory.subject} {memory.topic}"
-        if phrase in text.casefold() or (terms and terms <= set(tokenised.tokens(text))):
+        if phrase in text.casefold() or (terms and terms <= set(tokenised.tokens(text))) or words.are_stated_by(memory):
             matching.append(memory)
     if not matching:
         matching = [memory for memory in candidates if memory.live and _asked_by_kind(memory, terms)]
-    holding = list(dict.fromkeys([*_messages_holding(reader, asker, said), *_said_with(reader, asker, terms, heard)]))
+    hits = [*_messages_holding(reader, asker, said), *_said_with(reader, asker, words)]
+    holding = _not_denying(reader, asker, words, list(dict.fromkeys(hits)))
     if not matching:
         # "That I can't drink milk" holds no word of "allergic to", but says the value learned from its message.
-        taught = [one for one in lineage.taught_by(reader, asker.scope, holding) if one.live]
-        matching = [one for one in taught if set(tokenised.tokens(one.value)) <= terms]
+        taught = [row for row in lineage.taught_by(reader, asker.scope, holding) if row.live and not words.denies(row)]
+        matching = [row for row in taught if set(tokenised.tokens(row.value)) <= terms]
         # "That I work at Leclerc" says most of "Leclerc, at the fish counter".
-        shares = [len(terms & set(tokenised.tokens(one.value))) for one in taught]
+        shares = [len(terms & set(tokenised.tokens(row.value))) for row in taught]
         most = max(shares, default=0)
-        matching = matching or [one for one, share in zip(taught, shares, strict=True) if share == most > 0]
+        matching = matching or [row for row, share in zip(taught, shares, strict=True) if share == most > 0]
     matching = list({memory.id: memory for memory in matching}.values())
     selection = _with_versions(reader, asker.scope, matching[:_MOST])
     reminder_ids = _reminders_holding(reader, asker, phrase, terms)
@@ -453,19 +477,110 @@ def _holding(
     )
 
 
-def _nearest(
-    reader: Reader, asker: Asker, terms: Set[str], found: Sequence[int], heard: Sequence[int]
-) -> Selection | None:
-    """Returns the memories and messages that share the most words with `terms`, one at least; None if none does."""
+def _not_denying(reader: Reader, asker: Asker, words: _Words, message_ids: list[int]) -> list[int]:
+    if not any(stated.opposite(fact) for fact in words.facts):
+        return message_ids
+    # The bot's "you don't like tea" holds "like tea", too. Its answers go with what they answer or quote.
+    read = passages.by_ids(reader, asker.scope, message_ids)
+    return [row.id for row in read if row.role == "user" and not words.is_denied_by(row.text)]
+
+
+def _of_kind(reader: Reader, asker: Asker, facts: Sequence[Disclosure]) -> tuple[int, ...]:
+    """Returns the person's current memories that may be meant by such facts: a job by "that I work at the railway"."""
+    categories = {fact.category for fact in facts if keys.is_single_valued(fact.key)}
+    held = memories.current(reader, asker.scope, ("fact",), limit=_MOST) if categories else []
+    return tuple(
+        memory.id
+        for memory in held
+        if memory.owner_id in asker.scope.own
+        and not memory.subject
+        and memory.category in categories
+        and keys.is_single_valued(memory.key)
+    )[:_NEAREST]
+
+
+# Names behind memories -----------------------------------------------------------------------------------------------
+
+
+def with_names(reader: Reader, asker: Asker, selection: Selection, *, whole: bool) -> Selection:
+    """Returns the selection with what else names the people, animals and things that its memories are about.
+
+    They are messages and reminders and, if the `whole` of what is known is meant, other memories. Without it, a name
+    that other memories give as well stays.
+    """
+    memory_ids, message_ids = dict.fromkeys(selection.memory_ids), dict.fromkeys(selection.message_ids)
+    reminder_ids = dict.fromkeys(selection.reminder_ids)
+    chosen_rows = memories.by_ids(reader, asker.scope, selection.memory_ids)
+    for name in names_behind(reader, asker, chosen_rows, whole=whole):
+        named = _filtered(reader, asker, _about(name), found=(), heard=())
+        if named is not None:
+            memory_ids |= dict.fromkeys(named.memory_ids if whole else ())
+            message_ids |= dict.fromkeys(named.message_ids)
+            reminder_ids |= dict.fromkeys(named.reminder_ids)
+    return replace(
+        selection,
+        memory_ids=tuple(memory_ids),
+        message_ids=tuple(message_ids)[:_MOST_MESSAGES],
+        reminder_ids=tuple(reminder_ids),
+    )
+
+
+def names_behind(reader: Reader, asker: Asker, rows: Sequence[Memory], *, whole: bool = False) -> list[str]:
+    """Returns the names of people, animals and things that these memories are about.
+
+    Unless the `whole` is meant, they are those that no other memory gives. One's own name is none of them.
+    """
+    told = [memory for memory in rows[:_MOST_NAMED] if not memory.follows and memory.key not in _OWN_NAMES]
+    given = [
+        named.name
+        for named in entities.of_memories(reader, [memory.id for memory in told])
+        if named.type in ("person", "other")
+    ]
+    given += [row.value for row in told if row.category == "relation" and len(row.value.split()) <= _NAME_WORDS]
+    # "Hund Bello" is called Bello.
+    kind = {word for memory in told if given for word in tokenised.tokens(cues(memory.key))}
+    bare = (" ".join(word for word in name.split() if not set(tokenised.tokens(word)) <= kind) for name in given)
+    names = list(dict.fromkeys(name for name in bare if len(name) > 1))[:_MOST_NAMED]
+    ids = {memory.id for memory in rows}
+    return [name for name in names if whole or not _others_naming(reader, asker, name, ids)]
+
+
+def reminders_naming(reader: Reader, asker: Asker, names: Sequence[str]) -> list[int]:
+    return [row for name in names for row in _reminders_naming(reader, asker, _about(name))]
+
+
+def messages_naming(reader: Reader, asker: Asker, names: Sequence[str]) -> set[int]:
+    reach = _reach(reader, asker)
+    return {
+        row for name in names for row in filtered.messages(reader, reach, asker.scope, _about(name), asker.timezone)
+    }
+
+
+def _others_naming(reader: Reader, asker: Asker, name: str, besides: Set[int]) -> bool:
+    others = filtered.meeting(reader, asker.scope, _about(name), asker.timezone) - besides
+    return any(memory.origin != "derived" for memory in memories.by_ids(reader, asker.scope, sorted(others)))
+
+
+def _about(name: str) -> Filters:
+    return Filters(given=(Filter(name="about", value=name),))
+
+
+# What is nearest -----------------------------------------------------------------------------------------------------
+
+
+def _nearest(reader: Reader, asker: Asker, words: _Words) -> Selection | None:
+    """Returns the memories and messages that share the most words, one at least; None if none does."""
+    terms, heard = words.terms, words.heard
     near = [
         (len(terms & _words_of(memory)), memory)
-        for memory in memories.by_ids(reader, asker.scope, found)
-        if memory.live and memory.kind not in ("profile", "directive")
+        for memory in memories.by_ids(reader, asker.scope, words.found)
+        if memory.live and not memory.follows and not words.denies(memory)
     ]
-    mine = erasable(reader, asker, "memories", heard)
-    said = passages.with_neighbours(reader, asker.scope, sorted(mine))
-    by_people = [one.message for one in said if one.message.role == "user"]
-    spoken = [(len(terms & set(tokenised.tokens(message.text))), message) for message in by_people]
+    spoken = [
+        (len(terms & set(tokenised.tokens(message.text))), message)
+        for message in _heard_from_people(reader, asker, heard)
+        if not words.is_denied_by(message.text)
+    ]
     most = max((shared for shared, _ in (*near, *spoken)), default=0)
     if not most:
         return _alike(reader, asker, terms)
@@ -499,16 +614,18 @@ def _asked_by_kind(memory: Memory, terms: Set[str]) -> bool:
     return bool(terms) and bool(terms & kind) and terms <= kind | own
 
 
-def _said_with(reader: Reader, asker: Asker, terms: Set[str], heard: Sequence[int]) -> list[int]:
-    """Returns the messages among `heard` that the person said and that hold all these words."""
+def _said_with(reader: Reader, asker: Asker, words: _Words) -> list[int]:
+    terms, said = words.terms, _heard_from_people(reader, asker, words.heard)
+    return [message.id for message in said if terms and terms <= set(tokenised.tokens(message.text))]
+
+
+def _heard_from_people(reader: Reader, asker: Asker, heard: Sequence[int]) -> list[Message]:
     mine = erasable(reader, asker, "memories", heard)
     said = passages.with_neighbours(reader, asker.scope, sorted(mine))
-    by_people = [one.message for one in said if one.message.role == "user"]
-    return [one.id for one in by_people if terms and terms <= set(tokenised.tokens(one.text))]
+    return [passage.message for passage in said if passage.message.role == "user"]
 
 
 def _reminders_holding(reader: Reader, asker: Asker, phrase: str, terms: Set[str]) -> list[int]:
-    """Returns the person's reminders whose words hold the phrase, or all the terms."""
     return [
         reminder.id
         for reminder in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
@@ -555,5 +672,4 @@ def _of_person(reader: Reader, asker: Asker) -> Chosen:
 
 
 def identities(reader: Reader, asker: Asker) -> list[int]:
-    """Returns all identities linked with the asker's, on any platform."""
     return people.linked(reader, asker.selves)

@@ -22,7 +22,7 @@ from memory.mailbox import inbox, outbox
 from memory.people import keyring, linking, privacy
 from memory.reminders import reminding
 from memory.scope import Scope
-from memory.store import attachments, chats, entities, erasure, history, memories, people, questions, recalls
+from memory.store import attachments, chats, entities, erasure, history, memories, people, questions, recalls, scopes
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Memory
 
@@ -34,7 +34,11 @@ _ERASED: Final = "erased"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasedCounts:
-    """The numbers of rows that went. `keep_source` counts memories that stay though one of their sources is erased."""
+    """The numbers of rows that went: the memories that were meant, and those `derived` from them.
+
+    `messages` of people and `replies` of the bot have lost their words. `restored` memories came back. `keep_source`
+    memories stay though one of their sources is erased, `naming` messages though they name what went.
+    """
 
     memories: int = 0
     derived: int = 0
@@ -44,6 +48,7 @@ class ErasedCounts:
     files: int = 0
     keep_source: int = 0
     reminders: int = 0
+    naming: int = 0
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -74,7 +79,7 @@ def carry_out(
         if plan.is_whole(asker, going.what):
             quotes = Quotes(plan.telling_texts(tx, [*going.memories, *going.derived], []))
         _clear_mail(tx, asker, going, sessions, quotes, now=now)
-        chats.drop_summaries(tx, blanked, sessions=_quoted_in_summaries(tx, sessions, quotes, going.memories))
+        chats.drop_summaries(tx, blanked, sessions=_quoted_in_summaries(tx, sessions, quotes, going))
         running, files = running_turns(tx, blanked), attachments.count(tx, blanked)
         erasure.note_said(tx, blanked, now=now)
         history.hide(tx, blanked[_AT_ONCE:], now=now)
@@ -111,6 +116,7 @@ def _counts(going: Plan, files: int) -> ErasedCounts:
         files=files,
         keep_source=going.staying,
         reminders=len(going.reminders),
+        naming=going.naming,
     )
 
 
@@ -161,10 +167,14 @@ def replay(tx: Transaction, what: str, *, erased_at: int, now: int) -> None:
     else:
         history.unlearn(tx, (*there, *told["others"]))
     held = memories.learned_until(tx, told["memories"], erased_at)
-    for memory in memories.of_ids(tx, held) if told.get("what") != "edited" else ():
+    rows = memories.of_ids(tx, held)
+    for memory in rows if told.get("what") != "edited" else ():
         erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=erased_at)
     derived = told.get("derived", told["memories"])
     memories.take_apart(tx, held, forgotten=set(held).difference(derived))
+    for owner_id in sorted({memory.owner_id for memory in rows if memory.key == "timezone"}):
+        # A fact is seen by every agent.
+        profile.follow_timezone(tx, scopes.scope_of_owner(tx, owner_id, agent_id=0), owner_id)
     _clear_person(tx, told["identities"])
     reminding.drop_made_until(tx, told.get("reminders", ()), erased_at)
     chats.drop_snapshots(tx)
@@ -222,7 +232,6 @@ def _clear_mail(
 
 
 def _whole_sessions(reader: Reader, asker: Asker, going: Plan) -> list[int]:
-    """Returns the sessions that go as a whole."""
     if going.what == "here":
         return [asker.session.id] if asker.scope.private or asker.may_all else []
     if going.what == "all" and not asker.scope.private:
@@ -249,11 +258,9 @@ def _selves(reader: Reader, asker: Asker, going: Plan) -> Sequence[int]:
     return choose.identities(reader, asker) if going.what == "me" else asker.selves
 
 
-def _quoted_in_summaries(
-    reader: Reader, session_ids: Sequence[int], quotes: Quotes, going: Sequence[Memory]
-) -> list[int]:
-    """Returns the sessions whose summary or task quotes a row that goes, or holds its value, however short it is."""
-    values = Quotes(memory.value for memory in going)
+def _quoted_in_summaries(reader: Reader, session_ids: Sequence[int], quotes: Quotes, going: Plan) -> list[int]:
+    """Returns the sessions whose summary or task quotes a row that goes, or holds its value or name, however short."""
+    values = Quotes([*(memory.value for memory in going.memories), *going.names])
     rows = chats.summaries(reader, session_ids)
     return [row["id"] for row in rows if quotes.stand_in(row["text"]) or values.stand_in(row["text"], whole_words=True)]
 

@@ -17,7 +17,6 @@ from memory.store.filtered import Reach
 def messages_of(
     reader: Reader, message_ids: Sequence[int], *, owners: Sequence[int], authors: Sequence[int]
 ) -> list[int]:
-    """Returns the messages among these that these people said, that these owners hold, or that the bot said."""
     return reader.ids(
         "select id from messages where id in (select value from json_each(?1)) and (role <> 'user'"
         " or author_id in (select value from json_each(?2)) or owner_id in (select value from json_each(?3)))",
@@ -26,7 +25,6 @@ def messages_of(
 
 
 def messages_here(reader: Reader, session_id: int, reach: Reach) -> list[int]:
-    """Returns the messages of a session that the owners hold or the authors said."""
     return reader.ids(
         "select id from messages m where m.session_id = ?1 and m.erased_at is null and"
         " (m.owner_id in (select value from json_each(?2))"
@@ -36,7 +34,6 @@ def messages_here(reader: Reader, session_id: int, reach: Reach) -> list[int]:
 
 
 def memories(reader: Reader, reach: Reach) -> list[int]:
-    """Returns all memories of the owners, and those by or about the authors in the places."""
     return reader.ids(
         "select id from memories where owner_id in (select value from json_each(?1))"
         " or owner_id in (select value from json_each(?2)) and owner_id not in"
@@ -47,7 +44,6 @@ def memories(reader: Reader, reach: Reach) -> list[int]:
 
 
 def messages_of_people(reader: Reader, identity_ids: Sequence[int]) -> list[int]:
-    """Returns these identities' messages anywhere, and all messages in their private chats."""
     return reader.ids(
         "select m.id from messages m left join owners o on o.id = m.owner_id where m.erased_at is null and"
         " (o.identity_id in (select value from json_each(?1)) or m.author_id in (select value from json_each(?1)))",
@@ -56,7 +52,6 @@ def messages_of_people(reader: Reader, identity_ids: Sequence[int]) -> list[int]
 
 
 def memories_of_people(reader: Reader, identity_ids: Sequence[int]) -> list[int]:
-    """Returns the memories of these identities, and those by or about them anywhere."""
     return reader.ids(
         "select m.id from memories m join owners o on o.id = m.owner_id where o.kind <> 'agent' and"
         " (o.identity_id in (select value from json_each(?1)) or m.author_id in (select value from json_each(?1))"
@@ -80,7 +75,6 @@ def memories_between(reader: Reader, scope: Scope, first: int, last: int) -> lis
 
 
 def owners_of(reader: Reader, message_ids: Collection[int]) -> set[int]:
-    """Returns the owners of these messages."""
     rows = reader.ids(
         "select distinct owner_id from messages where owner_id is not null and id in (select value from json_each(?))",
         (message_ids,),
@@ -108,7 +102,6 @@ def sessions_of(reader: Reader, owners: Sequence[int], identities: Sequence[int]
 
 
 def said_again(reader: Reader, texts: Sequence[str], *, places: Sequence[int], authors: Sequence[int]) -> list[int]:
-    """Returns the messages that say exactly one of these texts."""
     return reader.ids(
         "select id from messages where author_id in (select value from json_each(?1)) and role = 'user'"
         " and erased_at is null and owner_id in (select value from json_each(?2))"
@@ -162,7 +155,6 @@ def texts(reader: Reader, message_ids: Collection[int], *, by: Sequence[int] | N
 
 
 def not_by_people(reader: Reader, message_ids: Collection[int]) -> frozenset[int]:
-    """Returns the messages among these that come from the bot or a tool."""
     rows = reader.ids(
         "select id from messages where role <> 'user' and id in (select value from json_each(?))", (message_ids,)
     )
@@ -170,7 +162,6 @@ def not_by_people(reader: Reader, message_ids: Collection[int]) -> frozenset[int
 
 
 def with_words(reader: Reader, message_ids: Collection[int]) -> frozenset[int]:
-    """Returns the messages among these that still have their words."""
     rows = reader.ids(
         "select id from messages where erased_at is null and id in (select value from json_each(?))", (message_ids,)
     )
@@ -216,7 +207,6 @@ def told_in(reader: Reader, turn_ids: Collection[int], memory_ids: Collection[in
 
 
 def answers_in(reader: Reader, turn_ids: Collection[int]) -> list[int]:
-    """Returns the messages of the bot and its tools in these turns that still have their words."""
     return reader.ids(
         "select id from messages where role <> 'user' and erased_at is null"
         " and turn_id in (select value from json_each(?))",

@@ -23,6 +23,7 @@ from memory.filters import Filters
 from memory.forgetting import blanking, choose, erase, plan
 from memory.forgetting.blanking import Sought
 from memory.forgetting.choose import Asker, Selection, What
+from memory.forgetting.erase import ErasedCounts
 from memory.forgetting.plan import How, Plan
 from memory.loops import reason_of
 from memory.recall import index
@@ -51,9 +52,9 @@ _QUOTED: Final = 3
 class ForgetPreview:
     """A preview of a forget. `shown` are some of the memories, weightiest first; `memories` and `messages` count all.
 
-    `replies` counts the bot's messages, `staying` the memories that lose a source and stay, `skipped` the memories that
-    match but belong to others. `quoted` are the words of some of the messages, `reminders` those of the reminders.
-    The preview is empty if all of them are.
+    `replies` counts the bot's messages, `staying` the memories that lose a source and stay, `naming` the messages that
+    name what goes and stay, `skipped` the memories that match but belong to others. `quoted` are the words of some of
+    the messages, `reminders` those of the reminders. The preview is empty if all of them are.
     """
 
     selection: Selection
@@ -65,6 +66,7 @@ class ForgetPreview:
     staying: int
     skipped: int
     reminders: tuple[str, ...] = ()
+    naming: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -72,29 +74,18 @@ class ForgetPreview:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
-    """The result of a forget that `what` was asked for.
+class Receipt(ErasedCounts):
+    """The result of a forget that `what` was asked for. Without `words`, messages and replies stay.
 
-    `memories` counts the memories that were meant and `derived` those made from them. `messages` of people and
-    `replies` of the bot have lost their words, and `files` and `reminders` are gone. `restored` memories came back;
-    `keep_source` memories stay though one of their sources is erased. Without `words`, messages and replies stay.
     Unless `scrubbed`, the files still hold traces, which go later. `on_server` says that the database is on a server,
     whose log and archives hold it until they are recycled. Backups may hold it up to `backups_until`
     (milliseconds UTC; None if there are none).
     """
 
     what: What
-    memories: int
-    derived: int
-    restored: int
-    messages: int
-    replies: int
-    files: int
-    keep_source: int
     words: bool
     scrubbed: bool
     on_server: bool = False
-    reminders: int = 0
     backups_until: int | None = None
 
     @property
@@ -108,7 +99,6 @@ async def no_backups() -> int | None:
 
 
 async def _no_list() -> int:
-    """Returns 0: no ledger is kept."""
     return 0
 
 
@@ -176,11 +166,13 @@ class Forgetting:
         limit: int = 10,
         may_all: bool = False,
         reply_to: str | None = None,
+        request: str = "",
     ) -> ForgetPreview | None:
         """Returns a preview of the text `said` after /forget, with up to `limit` memories to show; None without a
         match.
 
-        Without a text it is about the message `reply_to` (the platform's id). `may_all` is set if the person asking
+        Without a text it is about the message `reply_to` (the platform's id). `request` is the whole message that the
+        text was taken from. `may_all` is set if the person asking
         may have all of a group erased. Raises `NotFound`, `NotYours` and `Derived` for a memory's id, and
         `UnknownFilter` and `UnreadFilter`.
         """
@@ -196,7 +188,7 @@ class Forgetting:
         def act(reader: Reader) -> ForgetPreview | None:
             asker = _asker(reader, context, may_all)
             selection = choose.understand(
-                reader, asker, asked, now=self._now(), found=found, heard=heard, reply_to=reply_to
+                reader, asker, asked, now=self._now(), found=found, heard=heard, reply_to=reply_to, request=request
             )
             return None if selection is None else _preview(reader, asker, selection, limit)
 
@@ -210,7 +202,6 @@ class Forgetting:
     def preview_of(
         self, reader: Reader, context: Context, selection: Selection, *, limit: int = 10, may_all: bool = False
     ) -> ForgetPreview:
-        """Returns the present preview of a selection."""
         return _preview(reader, _asker(reader, context, may_all), selection, limit)
 
     async def forget(
@@ -292,7 +283,6 @@ class Forgetting:
         return {} if sought is None else {erasure_id: sought}
 
     async def has_erased(self, inbox_id: int) -> bool:
-        """Returns whether anything was erased for a request."""
         return await self._database.read(lambda reader: erasure.of_inbox(reader, inbox_id)) is not None
 
     async def receipt(self, inbox_id: int) -> Receipt | None:
@@ -420,4 +410,5 @@ def _preview(reader: Reader, asker: Asker, selection: Selection, limit: int) -> 
         staying=going.staying,
         skipped=going.skipped,
         reminders=tuple(reminder.text for reminder in going.reminders),
+        naming=going.naming,
     )

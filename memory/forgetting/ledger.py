@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memory.atomic import alone_with, replace_file
+from memory.errors import StoreUnwritable
 from memory.forgetting import erase
 from memory.mailbox import inbox, outbox
 from memory.store import chats, erasure, history, memories, people
@@ -95,6 +96,20 @@ def read(path: Path) -> tuple[list[LedgerEntry], int]:
     return list(found.values()), unreadable
 
 
+def read_all(paths: Iterable[Path], *, effect: str) -> tuple[list[LedgerEntry], int]:
+    """Returns the entries of several ledgers as `read` does. Raises `StoreUnwritable`, which says the `effect`."""
+    found: dict[tuple[int, str], LedgerEntry] = {}
+    bad = 0
+    for path in dict.fromkeys(paths):
+        try:
+            entries, unreadable = read(path)
+        except OSError as exc:
+            raise StoreUnwritable(f"Can't read {path}: {exc.strerror}. {effect}") from exc
+        found |= {(entry.erased_at, entry.what): entry for entry in entries}
+        bad += unreadable
+    return list(found.values()), bad
+
+
 def sealed(entry: LedgerEntry, seal: Seal) -> LedgerEntry:
     """Returns the entry with all hashes sealed. Earlier versions stored them unsealed."""
 
@@ -129,7 +144,6 @@ def _sealed_line(line: bytes, seal: Seal) -> bytes:
 
 
 def missing(reader: Reader, entries: Iterable[LedgerEntry]) -> int:
-    """Returns the number of these erasures that a store does not know, because it is older than they are."""
     known = {(row["erased_at"], row["what"]) for row in erasure.on_request(reader)}
     return sum((entry.erased_at, entry.what) not in known for entry in entries)
 

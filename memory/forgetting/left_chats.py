@@ -195,7 +195,6 @@ def _close(tx: Transaction, chat: Left, *, now: int) -> bool:
 
 
 def _still_left(reader: Reader, chat: Left) -> bool:
-    """Returns whether the bot has not been back since it left a chat."""
     return reader.one("select 1 from chats where id = ? and left_at = ?", (chat.chat_id, chat.left_at)) is not None
 
 

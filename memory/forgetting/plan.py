@@ -14,14 +14,16 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from memory import keys
-from memory.forgetting import choose, forgettable
+from memory.forgetting import choose, forgettable, stated
 from memory.forgetting.choose import Asker, Selection, What
 from memory.forgetting.quotes import Quotes, is_telling
+from memory.recall.cues import cues
 from memory.reminders import reminding
 from memory.reminders.reminding import Reminder
 from memory.store import history, lineage, memories, recalls
 from memory.store.database import Reader, Row
 from memory.store.memories import Memory
+from memory.text import words
 
 #: "words": with the source messages' words. "memory": without; these stay in history, but nothing is learned from them.
 How: TypeAlias = Literal["words", "memory"]
@@ -50,7 +52,8 @@ class Plan:
     `restored` memories come back. The `messages` and `replies` lose their words; with `how` = "memory" they keep them,
     but nothing is learned from them any more. Nothing is learned from `others` either: another person said them, or
     their words went by age. `reminders` go with all their times to come. `staying` counts memories that lose a source
-    and stay. `looked` tells which answers quote rows that go.
+    and stay, `naming` other messages that stay though they give one of the `names` of people, animals and things that
+    no memory gives any more. `looked` tells which answers quote rows that go.
     """
 
     what: What
@@ -65,6 +68,8 @@ class Plan:
     skipped: int
     looked: Looked
     reminders: tuple[Reminder, ...] = ()
+    names: tuple[str, ...] = ()
+    naming: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -98,6 +103,8 @@ def plan(reader: Reader, asker: Asker, selection: Selection, how: How, *, looked
     messages = forgettable.with_words(reader, messages) - replies
     foreign = said - theirs if how == "words" else frozenset[int]()
     going_ids = {memory.id for memory in (*going, *derived)}
+    names = [] if every else choose.names_behind(reader, asker, [*going, *derived])
+    naming = choose.messages_naming(reader, asker, names) - messages - replies
     return Plan(
         what=selection.what,
         how=how,
@@ -110,24 +117,33 @@ def plan(reader: Reader, asker: Asker, selection: Selection, how: How, *, looked
         staying=forgettable.losing_a_source(reader, messages, besides=going_ids) if how == "words" else 0,
         skipped=chosen.skipped,
         looked=looked,
-        reminders=chosen.reminders if every else _reminders(reader, asker, chosen.reminders, going, messages),
+        reminders=chosen.reminders if every else _reminders(reader, asker, chosen.reminders, going, messages, names),
+        names=tuple(names),
+        naming=len(naming) if how == "words" else 0,
     )
 
 
 def _reminders(
-    reader: Reader, asker: Asker, chosen: Sequence[Reminder], going: Sequence[Memory], messages: Collection[int]
+    reader: Reader,
+    asker: Asker,
+    chosen: Sequence[Reminder],
+    going: Sequence[Memory],
+    messages: Collection[int],
+    names: Sequence[str],
 ) -> tuple[Reminder, ...]:
-    """Returns the chosen reminders, and the person's other reminders that share their words with a row that goes."""
+    """Returns the chosen reminders, and the person's others that share their words or a name with a row that goes."""
     said = {text.casefold() for text in forgettable.texts(reader, messages)} | {
         memory.value.casefold() for memory in going
     }
     quotes = Quotes([text for text in said if is_telling(text)])
+    naming = choose.reminders_naming(reader, asker, names)
     others = [
         reminder
         for reminder in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
         if reminder not in chosen
         and (
-            quotes.stand_in(reminder.text, whole_words=True)
+            reminder.id in naming
+            or quotes.stand_in(reminder.text, whole_words=True)
             or (is_telling(reminder.text) and any(reminder.text.casefold() in text for text in said))
         )
     ]
@@ -159,25 +175,36 @@ def _with_parts(reader: Reader, chosen: Sequence[Memory]) -> list[Memory]:
 
 
 def _with_same_words(reader: Reader, asker: Asker, found: Sequence[Memory]) -> list[Memory]:
-    """Returns these memories and their versions that say the same, less or more, or come from the same messages."""
+    """Returns these memories and those that say the same: versions that say less or more, or come from the same
+    messages, and twins that were learned from a message of theirs."""
     going = {memory.id: memory for memory in found}
     may_erase = choose.may_erase(reader, asker)
+    told_by = lineage.source_ids(reader, list(going))
+    beside = lineage.taught_by(reader, asker.scope, frozenset[int]().union(*told_by.values()))
+    sources = lineage.source_ids(reader, [row.id for row in beside]) | told_by
     for memory in found:
-        linked = [
-            version
-            for version in lineage.versions(reader, asker.scope, memory)
-            if version.id not in going and may_erase(version)
-        ]
-        if not linked:
-            continue
-        sources = lineage.source_ids(reader, [memory.id, *(version.id for version in linked)])
         value = keys.normalise_value(memory.value)
-        for one in linked:
-            other = keys.normalise_value(one.value)
-            alone = sources[one.id] and sources[one.id] <= sources[memory.id]
-            if other in value or value in other or alone:
-                going[one.id] = one
+        versions = [row for row in lineage.versions(reader, asker.scope, memory) if row.id not in going]
+        sources |= lineage.source_ids(reader, [row.id for row in versions if row.id not in sources])
+        for row in versions:
+            other, alone = keys.normalise_value(row.value), sources[row.id] and sources[row.id] <= sources[memory.id]
+            if may_erase(row) and (other in value or value in other or alone):
+                going[row.id] = row
+        for row in beside:
+            if row.id not in going and sources[row.id] & sources[memory.id] and _says_same(memory, row):
+                going |= {row.id: row} if may_erase(row) else {}
     return list(going.values())
+
+
+def _says_same(memory: Memory, other: Memory) -> bool:
+    """Returns whether two memories differ only in words for their kind: "walnuts" and "allergic to walnuts"."""
+    if memory.owner_id != other.owner_id or memory.subject != other.subject or memory.follows or other.follows:
+        return False
+    if stated.OPPOSITES.get(memory.key) == other.key:
+        return False
+    kind = {word for row in (memory, other) for word in words.tokens(f"{row.key} {cues(row.key)}")}
+    value, others = (set(words.query_terms(row.value)) for row in (memory, other))
+    return bool(value & others) and (value ^ others) <= kind
 
 
 def _left_without_words(

@@ -158,7 +158,6 @@ class Linking:
         return self._now + questions.LIFETIME_MS
 
     def settle(self, question: Question, answer: str) -> bool:
-        """Closes a question with the choice taken. Returns False if it was closed already."""
         return questions.settle(self._tx, question.id, answer)
 
     def account(self) -> Account:

@@ -75,8 +75,6 @@ class Kept:
 
 
 class Privacy:
-    """The privacy requests of one store. Reached from an open service."""
-
     def __init__(
         self, database: Database, mailbox: Mailbox, *, now: Callable[[], int], new_id: Callable[[], str]
     ) -> None:
@@ -98,12 +96,10 @@ class Privacy:
         return await self._database.read(lambda reader: _kept(reader, context, looks_shown, looks_before))
 
     async def accounts(self, context: Context) -> list[Account]:
-        """Returns all identities of the speaker, the current one included, in a stable order."""
         return await self._database.read(lambda reader: people.accounts(reader, context.speaker.id))
 
     @in_read
     def speakers(self, reader: Reader, platform: str, user_ids: Sequence[str]) -> dict[str, Speaker]:
-        """Returns the known people among some users of a platform, by their id there."""
         found = {one: people.known_speaker(reader, platform=platform, user_id=one) for one in user_ids}
         return {user_id: speaker for user_id, speaker in found.items() if speaker is not None}
 
@@ -118,26 +114,28 @@ class Privacy:
         if not learning:
             history.unlearn_unread(tx, person_id)
 
-    async def learn_about(self, context: Context, about: bool) -> None:
-        await self._database.write(lambda tx: people.learn_about(tx, anew(tx, context).speaker.person_id, about))
+    @in_write
+    def learn_about(self, tx: Transaction, context: Context, about: bool) -> None:
+        """Sets whether anything is learned about the speaker from others' words."""
+        people.learn_about(tx, anew(tx, context).speaker.person_id, about)
 
-    async def follow_up(self, context: Context, hours: str) -> None:
+    @in_write
+    def follow_up(self, tx: Transaction, context: Context, hours: str) -> None:
         """Sets the hours between which the speaker wants to be asked how plans went, such as "10-20"; "" for never."""
-        await self._database.write(lambda tx: people.set_follow_ups(tx, anew(tx, context).speaker.person_id, hours))
+        people.set_follow_ups(tx, anew(tx, context).speaker.person_id, hours)
 
-    async def is_code(self, context: Context, code: str) -> bool:
+    @in_write
+    def is_code(self, tx: Transaction, context: Context, code: str) -> bool:
         """Returns whether the speaker's words are an open code. If not, they count as a wrong code."""
-        return await self._database.write(lambda tx: linking.is_code(tx, context.speaker.id, code, now=self._now()))
+        return linking.is_code(tx, context.speaker.id, code, now=self._now())
 
-    async def open_code(self, context: Context, code: str) -> int:
+    @in_write
+    def open_code(self, tx: Transaction, context: Context, code: str) -> int:
         """Opens `code`, which links another account with the speaker, in place of the speaker's earlier code.
 
         Returns when the code expires.
         """
-        speaker, session = context.speaker, context.session
-        return await self._database.write(
-            lambda tx: linking.open_code(tx, speaker.id, session.id, code, now=self._now())
-        )
+        return linking.open_code(tx, context.speaker.id, context.session.id, code, now=self._now())
 
     async def act(
         self, context: Context, inbox_id: int, act: Callable[[Linking], Sequence[Note]], *, edits: str | None = None
@@ -225,10 +223,9 @@ def note_look(
 
 
 def _count_looks(reader: Reader, owner_ids: Sequence[int]) -> int:
-    marks = ", ".join("?" for _ in owner_ids)
-    row = reader.one(f"select count(*) as n from looks where owner_id in ({marks})", tuple(owner_ids))
-    assert row is not None
-    return int(row["n"])
+    return reader.number(
+        "select count(*) from looks where owner_id in (select value from json_each(?))", (list(owner_ids),)
+    )
 
 
 def looks(reader: Reader, owner_ids: Sequence[int], limit: int, *, before: int = 0) -> list[AuditEntry]:
@@ -236,12 +233,11 @@ def looks(reader: Reader, owner_ids: Sequence[int], limit: int, *, before: int =
 
     Looks at a group are recorded under the chat, not under a thread.
     """
-    marks = ", ".join("?" for _ in owner_ids)
     rows = reader.all(
         "select l.admin_id, i.name as admin_name, a.name as agent, l.action, l.found, l.looked_at from looks l"
-        f" join identities i on i.id = l.admin_id join agents a on a.id = l.agent_id where l.owner_id in ({marks})"
-        " order by l.looked_at desc, l.id desc limit ? offset ?",
-        (*owner_ids, limit, before),
+        " join identities i on i.id = l.admin_id join agents a on a.id = l.agent_id"
+        " where l.owner_id in (select value from json_each(?)) order by l.looked_at desc, l.id desc limit ? offset ?",
+        (list(owner_ids), limit, before),
     )
     return [AuditEntry(**dict(row)) for row in rows]
 

@@ -73,7 +73,6 @@ def sign_in(tx: Transaction, now: int, code: str, token: str) -> SignedIn | None
 
 
 def account_of(reader: Reader, now: int, code: str) -> tuple[str, str, str] | None:
-    """Returns channel, platform and user id of the account that an open code is for."""
     row = reader.one(
         "select channel, platform, user_id from web_codes where hash = ? and expires_at > ?", (_hash(code), now)
     )
@@ -148,8 +147,6 @@ def _called(reader: Reader, platform: str, user_id: str) -> str:
 
 
 class Visits:
-    """The visits of one store's page (`Service.visits`)."""
-
     def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
         self._database = database
         self._now = now
@@ -168,5 +165,4 @@ class Visits:
     called = reads(_called)
 
     def is_noted(self, session: SignedIn) -> bool:
-        """Returns whether the noted time of a session's last visit is recent enough."""
         return self._now() - session.seen_at < _NOTED_MS

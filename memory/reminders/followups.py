@@ -50,8 +50,6 @@ class FollowUp:
 
 
 class FollowUps:
-    """The follow-ups of one open store."""
-
     def __init__(
         self,
         database: Database,
@@ -71,12 +69,10 @@ class FollowUps:
 
     @in_read
     def wanted(self, reader: Reader) -> list[int]:
-        """Returns an identity of each person who wants follow-ups."""
         return people.followed_up(reader)
 
     @in_read
     def due(self, reader: Reader, identity_id: int) -> FollowUp | None:
-        """Returns the question that the person behind an identity may be asked now."""
         return self._of(reader, identity_id)
 
     @in_write
@@ -102,7 +98,6 @@ class FollowUps:
         return session.key
 
     def _of(self, reader: Reader, identity_id: int) -> FollowUp | None:
-        """Returns the question for the person behind an identity now."""
         speaker = people.speaker_by_id(reader, identity_id)
         place = _place(reader, identity_id)
         if place is None or not speaker.follow_ups:

@@ -86,7 +86,6 @@ def birthday_of(memory: Memory, year: int) -> date | None:
 
 
 def is_conditional(said: str) -> bool:
-    """Returns whether a message makes its plan depend on something."""
     return CONDITION.search(said) is not None
 
 
@@ -97,7 +96,6 @@ def is_settled(plan: Occasion, said: str, *, later: bool) -> bool:
 
 
 def language(plan: Occasion) -> str | None:
-    """Returns the language in which a plan is told; None if it is not clear."""
     return language_of(plan.what)
 
 

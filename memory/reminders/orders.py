@@ -60,7 +60,6 @@ def read(text: str, *, language: str) -> Iterator[Order]:
 
 
 def takes_back(text: str, *, language: str) -> bool:
-    """Returns whether a text means only "never mind"."""
     orders = (order for order in read(text, language=language) if order.action == "cancel")
     return any(not order.rest and order.number is None and order.place is None for order in orders)
 

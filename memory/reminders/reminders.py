@@ -87,7 +87,6 @@ class Reminders:
         self.stirred = asyncio.Event()
 
     def read(self, context: Context, text: str, *, language: str) -> Reading | Unclear | None:
-        """Returns the reminder that a request in plain words asks for; None if it asks for none."""
         return phrases.read(text, language=language, now=self._local(context))
 
     def read_bare(self, context: Context, text: str, *, language: str) -> Reading | Unclear:
@@ -102,8 +101,10 @@ class Reminders:
             read = read or phrases.read(asking.format(text), language=language, now=now)
         return read or Unclear(what=text, reason="none")
 
+    def several(self, context: Context, text: str, *, language: str) -> list[Reading]:
+        return phrases.several(text, language=language, now=self._local(context))
+
     def read_time(self, context: Context, text: str, *, language: str) -> Reading | Unclear | None:
-        """Returns the time that a text names; None if it names none."""
         return phrases.read_time(text, language=language, now=self._local(context))
 
     def at(self, context: Context, written: str) -> Reading | Unclear | None:
@@ -177,7 +178,6 @@ class Reminders:
         return None if first is None else due(first, rule=parsed)
 
     def after(self, delay: timedelta) -> int:
-        """Returns the time that comes after a delay, in milliseconds UTC."""
         return self._now() + int(delay.total_seconds() * 1000)
 
     @in_read
@@ -203,11 +203,9 @@ class Reminders:
         return next((one for one in _reachable(reader, context) if one.id == found), None)
 
     async def next_due(self, *, besides: Collection[int] = ()) -> Reminder | None:
-        """Returns the reminder that is due first, whether its time has come or not, leaving out those of these ids."""
         return await self._database.read(lambda reader: reminding.next_due(reader, besides=besides))
 
     async def whose(self, reminder: Reminder) -> tuple[Account, Session]:
-        """Returns the person of a reminder, and the session in which it is to be shown."""
         return await self._database.read(lambda reader: _whose(reader, reminder))
 
     @in_write
@@ -217,10 +215,9 @@ class Reminders:
 
         Returns the key of the session in whose queue it is. Returns None if the reminder is not due any more.
         """
-        now, still = self._now(), reminding.of_id(tx, reminder.id)
-        if still is None or still.next_at is None or still.next_at > now:
+        if (firing := _due_now(tx, reminder, self._now())) is None:
             return None
-        firing = _firing(tx, still, now)
+        still = firing.reminder
         reply_to = still.asked_ref if firing.session.id == still.session_id and not firing.session.private else None
         parts = [replace(part, reminder_id=still.id) for part in show(firing)]
         self._mailbox.post(tx, Outgoing(session_key=firing.session.key, pieces=parts, reply_to=reply_to))
@@ -233,12 +230,11 @@ class Reminders:
 
         That is one transaction. Returns None if the task is not due any more.
         """
-        now, still = self._now(), reminding.of_id(tx, reminder.id)
-        if still is None or still.next_at is None or still.next_at > now:
+        if (firing := _due_now(tx, reminder, self._now())) is None:
             return None
-        firing = _firing(tx, still, now)
+        still = firing.reminder
         key = f"{still.id}:{firing.at}"
-        row = _take_in(tx, firing.whose, firing.session, key, message(firing), now=now)
+        row = _take_in(tx, firing.whose, firing.session, key, message(firing), now=firing.now)
         _move_on(tx, still, firing)
         return row
 
@@ -272,12 +268,10 @@ class Reminders:
     @in_write
     def put_off(self, tx: Transaction, reminder: Reminder) -> None:
         """Leaves a task out until its next time; one that has none is tried again an hour later."""
-        now, still = self._now(), reminding.of_id(tx, reminder.id)
-        if still is None or still.next_at is None or still.next_at > now:
+        if (firing := _due_now(tx, reminder, self._now())) is None:
             return
-        next_at = _firing(tx, still, now).next_at
-        again = None if next_at is not None else now + _AGAIN_MS
-        reminding.shown(tx, still.id, due_at=next_at, snoozed_to=again, now=now)
+        again = None if firing.next_at is not None else firing.now + _AGAIN_MS
+        reminding.shown(tx, reminder.id, due_at=firing.next_at, snoozed_to=again, now=firing.now)
 
     def task_ending(
         self, reminder_id: int, *, error: str | None, told: Callable[[Reminder], Sequence[Part]]
@@ -335,7 +329,6 @@ def due(first: datetime, *, rule: str | None = None, until: date | None = None) 
 
 
 def due_of(reading: Reading) -> ReminderTimes:
-    """Returns when a reminder with this reading is due."""
     return due(reading.first, rule=reading.rule, until=reading.until)
 
 
@@ -371,6 +364,12 @@ def _whose(reader: Reader, reminder: Reminder) -> tuple[Account, Session]:
     if reminder.private or not chats.is_present(reader, session):
         session = chats.private_session(reader, reminder.identity_id) or session
     return account, session
+
+
+def _due_now(reader: Reader, reminder: Reminder, now: int) -> Firing | None:
+    """Returns the firing of a reminder; None if it is gone or not due any more."""
+    still = reminding.of_id(reader, reminder.id)
+    return None if still is None or still.next_at is None or still.next_at > now else _firing(reader, still, now)
 
 
 def _firing(reader: Reader, reminder: Reminder, now: int) -> Firing:

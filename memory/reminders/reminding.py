@@ -4,8 +4,8 @@ A person's own requests change them by `Reminding`, reached from `Edits` within 
 
 Invariants: A reminder belongs to the identity that asked for it. `ReminderReach` is the only way to a person's
 reminders: in private all of them, in a group those that the person asked for in that very place. A row is deleted when
-it is done or cancelled, so nothing keeps its words. Times are in milliseconds UTC; `first` is the local wall clock in
-`zone`.
+it is done or cancelled, and the files are scrubbed of its words in the next quiet hour. Times are in milliseconds UTC;
+`first` is the local wall clock in `zone`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from memory.context import Context
 from memory.errors import NotFound, TooManyReminders
 from memory.scope import Scope
+from memory.store import erasure
 from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction
 
@@ -92,7 +93,6 @@ class ReminderReach(NamedTuple):
 
 
 def reach(scope: Scope, session: Session) -> ReminderReach:
-    """Returns the reminders that the speaker of a scope can reach in a session."""
     return ReminderReach(scope.speakers, None if scope.private else session.id)
 
 
@@ -110,7 +110,6 @@ class Reminding:
         return [reminder for reminder in of_reach(self._tx, self._reach) if reminder.first]
 
     def numbered(self, number: int) -> Reminder:
-        """Returns the reminder of this number. Raises `NotFound`."""
         for reminder in self.every():
             if reminder.number == number:
                 return reminder
@@ -158,7 +157,6 @@ class Reminding:
         return made if due is None else self.change(made, due)
 
     def change(self, reminder: Reminder, due: ReminderTimes) -> Reminder:
-        """Gives a reminder another time in place of its own."""
         return _set(
             self._tx,
             reminder.id,
@@ -167,7 +165,7 @@ class Reminding:
         )
 
     def reword(self, reminder: Reminder, text: str) -> Reminder:
-        """Gives a reminder another text."""
+        erasure.note_reworded(self._tx, now=self.now)
         return _set(self._tx, reminder.id, "text = ?", (text[:LONGEST],))
 
     def snooze(self, reminder: Reminder, to: int) -> Reminder:
@@ -175,13 +173,13 @@ class Reminding:
         return snooze(self._tx, reminder.id, to)
 
     def cancel(self, reminder: Reminder) -> None:
-        """Deletes a reminder with all its times to come."""
+        erasure.note_reworded(self._tx, now=self.now)
         drop(self._tx, [reminder.id])
 
     def done(self, reminder: Reminder) -> Reminder | None:
         """Ends a reminder that was shown. One that repeats goes on: returned with its next time."""
         if not reminder.rule or reminder.due_at is None:
-            drop(self._tx, [reminder.id])
+            self.cancel(reminder)
             return None
         shown(self._tx, reminder.id, due_at=reminder.due_at, snoozed_to=None, now=reminder.shown_at or self.now)
         return self.of_id(reminder.id)
@@ -210,7 +208,6 @@ def end_task(tx: Transaction, reminder_id: int, *, failed: bool) -> int:
 
 
 def drop(tx: Transaction, reminder_ids: Collection[int]) -> int:
-    """Deletes reminders and returns their number."""
     gone = tx.ids("delete from reminders where id in (select value from json_each(?)) returning id", (reminder_ids,))
     return len(gone)
 
@@ -236,7 +233,6 @@ def drop_old(tx: Transaction, *, unasked_before: int, shown_before: int) -> int:
 
 
 def next_due(reader: Reader, *, besides: Collection[int]) -> Reminder | None:
-    """Returns the reminder that is due first, whether its time has come or not, leaving out those of these ids."""
     row = reader.one(
         f"{_REMINDER} where ({_OPEN}) and id not in (select value from json_each(?)) order by {_NEXT} limit 1",
         (besides,),
@@ -251,7 +247,6 @@ def of_id(reader: Reader, reminder_id: int) -> Reminder | None:
 
 
 def of_reach(reader: Reader, within: ReminderReach) -> list[Reminder]:
-    """Returns all reminders within reach, the next first, then those without a next time."""
     rows = reader.all(
         f"{_REMINDER} where identity_id in (select value from json_each(?1)) and (?2 is null or session_id = ?2)"
         f" order by ({_OPEN}) desc, {_NEXT}, id",
@@ -261,12 +256,10 @@ def of_reach(reader: Reader, within: ReminderReach) -> list[Reminder]:
 
 
 def of_session(reader: Reader, session_id: int) -> list[Reminder]:
-    """Returns everybody's reminders that were requested in a place."""
     return [_reminder(row) for row in reader.all(f"{_REMINDER} where session_id = ? order by id", (session_id,))]
 
 
 def of_chat(reader: Reader, chat_id: int) -> list[Reminder]:
-    """Returns everybody's reminders that were requested in a chat."""
     rows = reader.all(
         f"{_REMINDER} where session_id in (select id from sessions where chat_id = ?) order by id", (chat_id,)
     )

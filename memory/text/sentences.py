@@ -10,10 +10,10 @@ from collections.abc import Callable
 from itertools import pairwise
 
 #: An end with its closing marks. A full stop must be followed by a blank, or it may be part of a number or name. No
-#: sentence ends after a title ("Dr. Haas") or before a month ("14. September").
+#: sentence ends after a title ("Dr. Haas"), before a month ("14. September") or in the middle of "21.3. um 14 Uhr".
 _END = re.compile(
     r"(?:(?<!\bDr)(?<!\bFr)(?<!\bHr)(?<!\bSt)(?<!\bMr)(?<!\bMrs)(?<!\bSra)(?<!\bSr)"
-    r"(?:\.(?!\s(?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)|[!?…])(?![.!?…\w])|…+(?=[\u3041-\u9fff])|[。！？])"
+    r"(?:\.(?!(?:(?<=\d\.\d\.)|(?<=\d\.\d\d\.))\s[a-zäöü\d])(?!\s(?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)|[!?…])(?![.!?…\w])|…+(?=[\u3041-\u9fff])|[。！？])"
     r"[\"'”’»)\]」』]{0,3}"
 )
 

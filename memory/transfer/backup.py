@@ -60,12 +60,10 @@ def store_of(backup: Path) -> str | None:
 
 
 def aside_of(store: Path, at: int) -> Path:
-    """Returns the path under which a replaced store is kept."""
     return store.with_name(f"{store.name}.before-restore-{stamp(at)}")
 
 
 def stamp(at: int) -> str:
-    """Returns a time (milliseconds UTC) in the form used in file names."""
     return datetime.fromtimestamp(at / 1000, UTC).strftime(_STAMP)
 
 

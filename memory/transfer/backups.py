@@ -1,4 +1,4 @@
-"""The gateway's interface to backups: makes one of an open store, tells when the last is gone, and restores one.
+"""The gateway's interface to backups: makes one of an open store, and tells when the last is gone.
 
 Invariants: erasures are in the ledger before a backup is made and at each start. A backup is dropped `keep_days` days
 after it was made, whether or not there is a newer one, because people are told so when they forget something.
@@ -25,9 +25,7 @@ from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.driver import Driver
 from memory.store.sqlite.migrate import migrations
 from memory.transfer import backup
-from memory.transfer import restore as restoring
 from memory.transfer.backup import DAY_MS, Backup
-from memory.transfer.restore import Restored, Stage
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -154,8 +152,7 @@ class Backups:
 
         Raises `StoreUnwritable`.
         """
-        dropped = await asyncio.to_thread(_drop_old, self._database.path, self._retention, self._now())
-        return len(dropped)
+        return await drop_old(self._database.path, self._retention, now=self._now())
 
     async def until(self) -> int | None:
         """Returns the time (milliseconds UTC) at which the last copy of the store's present content will be gone.
@@ -190,12 +187,7 @@ class Backups:
 
 
 async def copy(
-    store: Path,
-    to: Path,
-    *,
-    now: int,
-    driver: Driver | None = None,
-    progress: Progress = lambda done, of: None,
+    store: Path, to: Path, *, now: int, driver: Driver | None = None, progress: Progress = lambda done, of: None
 ) -> Backup:
     """Backs up `store` to the folder `to`, or to a file of that name if it ends in .db, even while the store is in use.
 
@@ -234,27 +226,8 @@ async def examine(store: Path, *, driver: Driver | None = None) -> Contents:
 
 async def drop_old(store: Path, retention: Retention, *, now: int) -> int:
     """Drops old backups of a store that need not be open, as `Backups.drop_old` does."""
-    return len(await asyncio.to_thread(_drop_old, store, retention, now))
-
-
-async def restore(
-    file: Path,
-    store: Path,
-    *,
-    now: int,
-    keep: bool,
-    say: Callable[[Stage], None],
-    driver: Driver | None = None,
-    progress: Progress = lambda done, of: None,
-) -> Restored:
-    """Replaces `store`, which must not be open anywhere, with the backup `file`; see `memory/transfer/restore.py`."""
-    return await restoring.restore(
-        file, store, driver=driver or drivers.best(), now=now, keep=keep, say=say, progress=progress
-    )
-
-
-def _drop_old(store: Path, retention: Retention, now: int) -> list[Path]:
-    return backup.drop_old(store, retention.folder, before=now - retention.keep_days * DAY_MS, now=now)
+    before = now - retention.keep_days * DAY_MS
+    return len(await asyncio.to_thread(backup.drop_old, store, retention.folder, before=before, now=now))
 
 
 async def _in_thread(act: Callable[[Callable[[], bool]], T]) -> T:

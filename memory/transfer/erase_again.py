@@ -13,11 +13,11 @@ from pathlib import Path
 
 from memory.errors import StorageError, StoreUnwritable
 from memory.forgetting import ledger
-from memory.forgetting.ledger import LedgerEntry, Replayed
-from memory.recall import index
+from memory.forgetting.ledger import Replayed
 from memory.store import erasure, sealing
 from memory.store.database import Database
 from memory.store.sqlite.database import SqliteDatabase
+from memory.transfer.restore import left_no_trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ async def erase_again(store: Path, lists: Sequence[Path], *, now: int, database_
 
     Raises `StoreInUse`, `StoreUnwritable` or another `StorageError`.
     """
-    entries, bad_lines = await asyncio.to_thread(_read, lists)
+    entries, bad_lines = await asyncio.to_thread(ledger.read_all, lists, effect="Nothing was changed.")
     for path in lists:
         sealing.add(sealing.path_of(store), sealing.keys_in(path.with_suffix(".key")))
     database = await _opened(store, database_url, now=now)
@@ -57,12 +57,8 @@ async def erase_again(store: Path, lists: Sequence[Path], *, now: int, database_
         known = {(entry.erased_at, entry.what) for entry in beside}
         others = [entry for entry in entries if (entry.erased_at, entry.what) not in known]
         ledger.append(ledger.path_of(store), [ledger.sealed(entry, database.seal) for entry in others])
-        mending = index.Mending(database)
-        await mending.begin()
-        await mending.done()
-        await index.catch_up(database)
         # Also without need: an earlier run may have been stopped before this.
-        if not await database.scrub(seconds=60):
+        if not await left_no_trace(database, seconds=60):
             raise StorageError(
                 f"What was forgotten is erased from {store.name}, but traces may be left in its files, which could not "
                 "be rewritten; the log says why. Run this again when nothing reads them."
@@ -84,16 +80,3 @@ async def _opened(store: Path, database_url: str, *, now: int) -> Database:
     from memory.store.postgres.database import PostgresDatabase  # an extra that few need
 
     return await PostgresDatabase.open(database_url, store, now=now)
-
-
-def _read(lists: Sequence[Path]) -> tuple[list[LedgerEntry], int]:
-    found: dict[tuple[int, str], LedgerEntry] = {}
-    bad = 0
-    for path in lists:
-        try:
-            entries, unreadable = ledger.read(path)
-        except OSError as exc:
-            raise StoreUnwritable(f"Can't read {path}: {exc.strerror}. Nothing was changed.") from exc
-        found |= {(entry.erased_at, entry.what): entry for entry in entries}
-        bad += unreadable
-    return list(found.values()), bad

@@ -102,37 +102,27 @@ def _messages(reader: Reader, scope: Scope, wanted: Collection[int], *, everythi
     )
 
 
+#: Fields of a memory that go out as they are stored.
+_AS_STORED: Final = (
+    "kind", "category", "key", "value", "subject", "topic", "agent", "importance", "confidence", "strength", "origin",
+    "local_date", "access_count", "reinforced_count",
+)  # fmt: skip
+_FLAGS: Final = ("pinned", "confirmed")
+_LISTS: Final = ("tags", "flags", "sources")
+_TIMES: Final = ("learned_at", "valid_from", "valid_until", "archived_at", "last_reinforced_at")
+
+
 def _memory(row: Row, scope: Scope) -> Fields:
     return {
         "id": row["short_id"],
-        "kind": row["kind"],
-        "category": row["category"],
-        "key": row["key"],
-        "value": row["value"],
-        "subject": row["subject"],
+        **{name: row[name] for name in _AS_STORED},
+        **{name: bool(row[name]) for name in _FLAGS},
+        **{name: json.loads(row[name]) for name in _LISTS},
+        **{name: _iso(row[name]) for name in _TIMES},
         "by": _whom(scope, row["author_id"], row["author_platform"], row["author_user"], row["author_name"]),
         "about": _whom(scope, row["subject_id"], row["about_platform"], row["about_user"], row["about_name"]),
-        "topic": row["topic"],
-        "tags": json.loads(row["tags"]),
-        "flags": json.loads(row["flags"]),
         "said_in": "private" if row["place"] == "identity" else row["place"],
-        "agent": row["agent"],
-        "importance": row["importance"],
-        "confidence": row["confidence"],
-        "strength": row["strength"],
-        "origin": row["origin"],
-        "learned_at": remora.iso(row["learned_at"]),
-        "local_date": row["local_date"],
-        "valid_from": remora.iso(row["valid_from"]),
-        "valid_until": _iso(row["valid_until"]),
         "superseded_by": row["next"],
-        "archived_at": _iso(row["archived_at"]),
-        "pinned": bool(row["pinned"]),
-        "confirmed": bool(row["confirmed"]),
-        "access_count": row["access_count"],
-        "reinforced_count": row["reinforced_count"],
-        "last_reinforced_at": remora.iso(row["last_reinforced_at"]),
-        "sources": json.loads(row["sources"]),
     }
 
 
@@ -163,7 +153,6 @@ def _reminder(one: Reminder) -> Fields:
 
 
 def _of(reader: Reader, scope: Scope, *, shared: bool) -> Fields:
-    """Returns the owner of the export."""
     if shared:
         return {"kind": "agent", "name": scopes.agent_name(reader, scope.agent_id)}
     if scope.private:

@@ -6,7 +6,7 @@ Invariants: nothing is begun for an owner who has learning switched off. Looking
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory.errors import MemoryFault
 from memory.scope import Scope
@@ -93,33 +93,15 @@ def known_home(reader: Reader, owner: Owner, *, agent_id: int, timezone: str) ->
         speaker = people.known_speaker(reader, platform=owner.platform, user_id=owner.reference)
         if speaker is None:
             return None
-        scope = chats.scope_of(reader, _session_like(agent_id, private=True), speaker.id)
-        return Home(
-            owner_id=scope.writes_to,
-            scope=scope,
-            agent_id=agent_id,
-            identity_id=speaker.id,
-            chat_id=None,
-            timezone=speaker.timezone or timezone,
-            named=(owner.platform, owner.reference),
-        )
+        home = _home(reader, agent_id, timezone=speaker.timezone or timezone, identity_id=speaker.id)
+        return replace(home, named=(owner.platform, owner.reference))
     chat_id = chats.group(reader, platform=owner.platform, reference=owner.reference)
     if chat_id is None:
         return None
-    session = _session_like(agent_id, private=False, chat_id=chat_id, thread=owner.thread)
-    scope = chats.scope_of(reader, session, None)
-    return Home(
-        owner_id=scope.writes_to,
-        scope=scope,
-        agent_id=agent_id,
-        identity_id=None,
-        chat_id=chat_id,
-        timezone=timezone,
-    )
+    return _home(reader, agent_id, timezone=timezone, chat_id=chat_id, thread=owner.thread)
 
 
 def agent_home(reader: Reader, agent_id: int, *, timezone: str) -> Home:
-    """Returns the home of an agent's memories that are shared with everybody."""
     owner_id = scopes.agent_owner(reader, agent_id)
     scope = scopes.scope_of_owner(reader, owner_id, agent_id=agent_id)
     return Home(owner_id=owner_id, scope=scope, agent_id=agent_id, identity_id=None, chat_id=None, timezone=timezone)
@@ -130,21 +112,39 @@ def home_of(reader: Reader, owner_id: int, *, agent_id: int, timezone: str) -> H
     row = scopes.owner(reader, owner_id)
     if row["kind"] == "agent":
         return agent_home(reader, row["agent_id"], timezone=timezone)
-    private = row["kind"] == "identity"
-    scope = chats.scope_of(
+    person = people.account(reader, row["identity_id"]) if row["kind"] == "identity" else None
+    home = _home(
         reader,
-        _session_like(agent_id, private=private, chat_id=row["chat_id"] or 0, thread=row["thread"]),
-        row["identity_id"],
-    )
-    person = people.account(reader, row["identity_id"]) if private else None
-    return Home(
-        owner_id=owner_id,
-        scope=scope,
-        agent_id=agent_id,
+        agent_id,
+        timezone=timezone,
         identity_id=row["identity_id"],
         chat_id=row["chat_id"],
+        thread=row["thread"],
+    )
+    return replace(home, owner_id=owner_id, named=None if person is None else (person.platform, person.user_id))
+
+
+def _home(
+    reader: Reader,
+    agent_id: int,
+    *,
+    timezone: str,
+    identity_id: int | None = None,
+    chat_id: int | None = None,
+    thread: str | None = None,
+) -> Home:
+    # Like a session of the owner, who may have none yet.
+    session = Session(
+        id=0, key="", chat_id=chat_id or 0, thread=thread, agent_id=agent_id, private=identity_id is not None
+    )
+    scope = chats.scope_of(reader, session, identity_id)
+    return Home(
+        owner_id=scope.writes_to,
+        scope=scope,
+        agent_id=agent_id,
+        identity_id=identity_id,
+        chat_id=chat_id,
         timezone=timezone,
-        named=None if person is None else (person.platform, person.user_id),
     )
 
 
@@ -155,8 +155,3 @@ def known(reader: Reader) -> list[Known]:
         *(Known(private=True, reference=f"{r['platform']}:{r['user_id']}", name=r["name"]) for r in persons),
         *(Known(private=False, reference=f"{r['platform']}:{r['reference']}", name=r["title"]) for r in groups),
     ]
-
-
-def _session_like(agent_id: int, *, private: bool, chat_id: int = 0, thread: str | None = None) -> Session:
-    """Returns a session from which an owner's scope can be derived even if it has no messages yet."""
-    return Session(id=0, key="", chat_id=chat_id, thread=thread, agent_id=agent_id, private=private)

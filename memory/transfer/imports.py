@@ -98,12 +98,10 @@ def same_before(reader: Reader, owner_id: int, *, format: str, digest: str) -> I
 
 
 def all_imports(reader: Reader) -> list[Import]:
-    """Returns every import, the latest first."""
     return [_import(row) for row in reader.all(_IMPORT + " order by m.id desc")]
 
 
 def by_short_id(reader: Reader, short_id: str) -> Import:
-    """Returns the import with this short id. Raises `NotFound`."""
     row = reader.one(_IMPORT + " where m.short_id = ?", (short_id,))
     if row is None:
         raise NotFound(f"There is no import {short_id}. `remora import list` shows all imports.")

@@ -104,7 +104,6 @@ def so_far(tx: Transaction, run: ImportRun) -> None:
 
 
 def refresh(tx: Transaction, home: Home, *, now: int, new_id: Callable[[], str]) -> None:
-    """Brings the profile and the prompts up to date."""
     if home.identity_id is not None:
         for slot in keys.PROFILE_SLOTS:
             profile.refresh(tx, home.scope, home.owner_id, slot, now=now, new_id=new_id)
@@ -127,7 +126,7 @@ def record(
     """Puts lines of one thread, ordered by time, into the owner's history."""
     look(tx, run)
     _meet(tx, run, lines, now=now)
-    new = [line for line in lines if sort_out(tx, run, line, _author_id(run, line)) is None]
+    new = [line for line in lines if sort_out(tx, run, line, author_of(tx, run, line)) is None]
     if not new:
         return
     session = _session(tx, run, thread, session_key, now=now)
@@ -205,7 +204,10 @@ def author_of(reader: Reader, run: ImportRun, line: ImportedLine) -> int:
         return 0 if line.role == "assistant" else -1
     if line.author == OWNER:
         return run.home.identity_id or -1
-    known = people.known_speaker(reader, platform=line.author.platform, user_id=line.author.user_id)
+    one = line.author
+    known = run.people.get((one.platform, one.user_id)) or people.known_speaker(
+        reader, platform=one.platform, user_id=one.user_id
+    )
     return -2 if known is None else known.id
 
 
@@ -225,24 +227,20 @@ def look(reader: Reader, run: ImportRun) -> None:
             run.blanked.add((second, author))
 
 
-def _author_id(run: ImportRun, line: ImportedLine) -> int:
-    if line.author is None:
-        return 0 if line.role == "assistant" else -1
-    if line.author == OWNER:
-        return run.home.identity_id or -1
-    known = run.people.get((line.author.platform, line.author.user_id))
-    return -2 if known is None else known.id
-
-
 def _meet(tx: Transaction, run: ImportRun, lines: Sequence[ImportedLine], *, now: int) -> None:
     """Creates the speakers of `lines`, whose rows must exist before their words; they count as first seen now."""
     for line in lines:
-        one = line.author
-        if one is None or one == OWNER or (one.platform, one.user_id) in run.people:
-            continue
-        run.people[(one.platform, one.user_id)] = people.known_speaker(
-            tx, platform=one.platform, user_id=one.user_id
-        ) or people.speaker(tx, platform=one.platform, user_id=one.user_id, name=one.name, now=now)
+        if line.author is not None and line.author != OWNER:
+            _person(tx, run, line.author, now=now)
+
+
+def _person(tx: Transaction, run: ImportRun, one: Person, *, now: int) -> people.Speaker:
+    key = (one.platform, one.user_id)
+    if key not in run.people:
+        run.people[key] = people.known_speaker(tx, platform=one.platform, user_id=one.user_id) or people.speaker(
+            tx, platform=one.platform, user_id=one.user_id, name=one.name, now=now
+        )
+    return run.people[key]
 
 
 def _utterance(
@@ -273,7 +271,6 @@ def _speaker(tx: Transaction, run: ImportRun, line: ImportedLine) -> people.Spea
 def _session(
     tx: Transaction, run: ImportRun, thread: str | None, session_key: Callable[[str | None], str], *, now: int
 ) -> Session:
-    """Returns the session for the owner's messages. Raises `NotFound` if none exists and none can be made."""
     home = run.home
     if thread in run.sessions:
         return chats.session_by_id(tx, run.sessions[thread])
@@ -314,7 +311,6 @@ def _private_session(tx: Transaction, home: Home, identity_id: int, key: str, *,
 def bring(
     tx: Transaction, run: ImportRun, items: Sequence[ImportedItem], *, now: int, new_id: Callable[[], str]
 ) -> None:
-    """Keeps the items that are new, wished and not forgotten."""
     for n, item in enumerate(items):
         if n % _INDEXED == 0:
             # What was written a moment ago is found by its words, too.
@@ -445,10 +441,4 @@ def _identity(tx: Transaction, run: ImportRun, one: Person | None, *, now: int) 
         return None if one is None else run.home.identity_id
     if run.home.chat_id is None:
         return None
-    known = run.people.get((one.platform, one.user_id))
-    if known is None:
-        known = people.known_speaker(tx, platform=one.platform, user_id=one.user_id) or people.speaker(
-            tx, platform=one.platform, user_id=one.user_id, name=one.name, now=now
-        )
-        run.people[(one.platform, one.user_id)] = known
-    return known.id
+    return _person(tx, run, one, now=now).id

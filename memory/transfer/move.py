@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -48,6 +49,7 @@ class Differs(NotMoved):
 
 #: A function called with the number of finished rows, and their table.
 Advance: TypeAlias = Callable[[int, str], None]
+Carry: TypeAlias = Callable[[Transaction, StoreTable, Sequence[Values]], None]
 #: A function that shows the progress of a number of rows under a heading.
 Show: TypeAlias = Callable[[int, str], AbstractContextManager[Advance]]
 
@@ -77,7 +79,6 @@ class Ends:
     now: int
 
     def name(self, place: Place) -> str:
-        """Returns the name of the store in a place, for the operator."""
         return str(self.path) if place == "file" else f"{self.path.stem} in the PostgreSQL database"
 
     async def look(self, place: Place) -> Mark | None:
@@ -135,8 +136,6 @@ async def _opened(ends: Ends, place: Place) -> AsyncIterator[Database]:
 
 
 class _Move:
-    """The copy of one open store into another."""
-
     def __init__(self, source: Database, target: Database, ends: Ends, to: Place, show: Show) -> None:
         self._source = source
         self._target = target
@@ -148,7 +147,7 @@ class _Move:
 
     async def run(self, *, anew: bool) -> MovedStore:
         origin = await self._source.read(moving.origin)
-        counts = {table.name: await self._source.examine(_counting(table)) for table in self._tables}
+        counts = {table.name: await self._source.examine(partial(moving.count, table=table)) for table in self._tables}
         mark = await self._target.read(moving.marked)
         if mark is None and (used := await self._target.read(moving.used)):
             rows = await self._refuse_unless_equal(used, counts)
@@ -160,11 +159,11 @@ class _Move:
             )
         if mark is None or anew:
             mark = Mark(origin=origin, to=self._to)
-            await self._target.write(lambda tx: _begin(tx, mark))
+            await self._target.write(partial(_begin, mark=mark))
         nuls = await self._copy(mark, total=sum(counts.values()))
         rows = await self._compare(self._tables, counts)
         given = await self._source.read(lambda reader: reader.given_ids())
-        await self._target.write(lambda tx: _finish(tx, given))
+        await self._target.write(partial(_finish, given=given))
         await self._make_index()
         return _moved(counts, rows=rows, nuls=nuls, is_new=True)
 
@@ -179,7 +178,6 @@ class _Move:
             raise NotMoved(f"{self._ends.name(self._to)} holds another store ({held}). {self._make_room()}") from exc
 
     def _make_room(self) -> str:
-        """Returns the advice for a store that is in the way."""
         if self._to == "postgres":
             from memory.store.postgres import schema
 
@@ -201,13 +199,13 @@ class _Move:
             advance(mark.rows, "")
             while mark.step < len(steps):
                 table, carry = steps[mark.step]
-                rows = await self._source.read(_paging(table, mark.after))
+                rows = await self._source.read(partial(moving.page, table=table, after=mark.after))
                 if rows:
                     # The steps after the copying only connect rows that were counted before.
                     new = len(rows) if carry is moving.put else 0
                     nuls = sum(_nuls(row) for row in rows) if carry is moving.put and self._to == "postgres" else 0
                     mark = replace(mark, after=_key(table, rows[-1]), rows=mark.rows + new, nuls=mark.nuls + nuls)
-                    await self._target.write(_carrying(carry, table, rows, mark))
+                    await self._target.write(partial(_put, carry=carry, table=table, rows=rows, mark=mark))
                     advance(new, table.name)
                 else:
                     mark = replace(mark, step=mark.step + 1, after=None)
@@ -247,37 +245,19 @@ class _Move:
         )
 
 
-def _begin(tx: Transaction, mark: Mark) -> None:
-    """Empties an unused store, and marks it."""
+def _begin(tx: Transaction, *, mark: Mark) -> None:
     moving.clear(tx)
     moving.mark(tx, mark)
 
 
-def _finish(tx: Transaction, given: dict[str, int]) -> None:
-    """Makes a copy usable."""
+def _finish(tx: Transaction, *, given: dict[str, int]) -> None:
     tx.give_ids_behind(given)
     moving.unmark(tx)
 
 
-def _paging(table: StoreTable, after: Values | None) -> Callable[[Reader], list[Values]]:
-    return lambda reader: moving.page(reader, table, after=after)
-
-
-def _counting(table: StoreTable) -> Callable[[Reader], int]:
-    return lambda reader: moving.count(reader, table)
-
-
-def _carrying(
-    carry: Callable[[Transaction, StoreTable, Sequence[Values]], None],
-    table: StoreTable,
-    rows: list[Values],
-    mark: Mark,
-) -> Callable[[Transaction], None]:
-    def act(tx: Transaction) -> None:
-        carry(tx, table, [row for row in rows if _is_carried(table, row)])
-        moving.mark(tx, mark)
-
-    return act
+def _put(tx: Transaction, *, carry: Carry, table: StoreTable, rows: list[Values], mark: Mark) -> None:
+    carry(tx, table, [row for row in rows if _is_carried(table, row)])
+    moving.mark(tx, mark)
 
 
 def _is_carried(table: StoreTable, row: Values) -> bool:
@@ -293,9 +273,8 @@ def _nuls(row: Values) -> int:
 
 
 async def _rows(database: Database, table: StoreTable, advance: Advance) -> AsyncIterator[Values]:
-    """Yields the rows that are copied, in the order of their keys."""
     after = None
-    while rows := await database.read(_paging(table, after)):
+    while rows := await database.read(partial(moving.page, table=table, after=after)):
         after = _key(table, rows[-1])
         advance(len(rows), table.name)
         for row in rows:

@@ -30,6 +30,7 @@ from memory.reminders import reminding
 from memory.store import chats, erasure, files, history, people, questions, sealing
 from memory.store.database import Database, Parameter, Reader, Row, Transaction
 from memory.store.files import Contents, Progress
+from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.database import SqliteDatabase, SqliteReader, held
 from memory.store.sqlite.driver import Driver
 from memory.store.sqlite.migrate import migrations
@@ -93,17 +94,18 @@ async def restore(
     file: Path,
     store: Path,
     *,
-    driver: Driver,
     now: int,
     keep: bool,
     say: Callable[[Stage], None],
-    progress: Progress,
+    driver: Driver | None = None,
+    progress: Progress = lambda done, of: None,
 ) -> Restored:
     """Replaces `store` with the backup `file`. Blocks the loop at times: nothing else may run in this process.
 
     With `keep` the replaced store stays beside it. Raises `StoreInUse`, `StoreUnwritable`, `StoreDamaged`,
     `SchemaTooNew` or `StorageError`; the store is then as it was.
     """
+    driver = driver or drivers.best()
     with held(store):
         ready = store.with_name(f"{store.name}.restoring")
         _clear(ready)
@@ -111,7 +113,11 @@ async def restore(
             say("copying")
             contents = backup.make(file, ready, driver=driver, newest=migrations()[-1].version, progress=progress)
             since, unread = _since(store, driver)
-            listed, bad_lines = _list(store, file)
+            # A backup may come from another machine, with its own list.
+            lists = (ledger.path_of(store), ledger.path_of(file.parent / store.name))
+            listed, bad_lines = ledger.read_all(
+                lists, effect="It lists what was forgotten since, so nothing was restored."
+            )
             say("preparing")
             # A backup from another machine may have been sealed with that machine's key.
             sealing.add(sealing.path_of(store), sealing.keys_in(sealing.path_of(file.parent / store.name)))
@@ -156,8 +162,11 @@ async def _prepared(
         entries = [*listed, *(() if since is None else since.entries)]
         replayed = await database.write(lambda tx: ledger.replay(tx, entries, now=now))
         await database.write(lambda tx: erasure.seal_all(tx, now=now))
-        if replayed.erasings:
-            await _leave_no_trace(database)
+        if replayed.erasings and not await left_no_trace(database):
+            raise StorageError(
+                f"What was forgotten could not be erased from {database.path}, so the backup was not put in place. "
+                "Nothing was changed. Try again."
+            )
     finally:
         await database.close()
     if since is not None:
@@ -262,33 +271,14 @@ def _unlink(tx: Transaction, since: _Since) -> int:
     return cut
 
 
-async def _leave_no_trace(database: Database) -> None:
+async def left_no_trace(database: Database, *, seconds: float = 5) -> bool:
+    """Removes from a store that was put back all bytes of erased rows. Returns False if that was not possible."""
     # The backup's index may be of another version, or damaged.
     mending = index.Mending(database)
     await mending.begin()
     await mending.done()
     await index.catch_up(database)
-    if not await database.scrub():
-        raise StorageError(
-            f"What was forgotten could not be erased from {database.path}, so the backup was not put in place. "
-            "Nothing was changed. Try again."
-        )
-
-
-def _list(store: Path, file: Path) -> tuple[list[LedgerEntry], int]:
-    """Returns the ledger entries beside the store and beside the backup, which may come from another machine."""
-    entries: list[LedgerEntry] = []
-    bad = 0
-    for path in dict.fromkeys((ledger.path_of(store), ledger.path_of(file.parent / store.name))):
-        try:
-            found, unreadable = ledger.read(path)
-        except OSError as exc:
-            raise StoreUnwritable(
-                f"Can't read {path}: {exc.strerror}. It lists what was forgotten since, so nothing was restored."
-            ) from exc
-        entries += found
-        bad += unreadable
-    return entries, bad
+    return await database.scrub(seconds=seconds)
 
 
 def _append(store: Path, entries: Sequence[LedgerEntry]) -> None:

@@ -99,7 +99,6 @@ class Transfer:
 
     @in_read
     def export(self, reader: Reader, context: Context, *, transcript: bool) -> Exported:
-        """Exports everything that the speaker can see in this place now."""
         scope = confined(reader, context).scope
         return export.export(reader, scope, shared=False, transcript=transcript, now=self._now())
 
@@ -233,7 +232,7 @@ class Transfer:
             raise NotFound(f"The import {short_id} has already been undone.")
         home = await self._database.read(lambda reader: self._home_of(reader, one))
         while found := await self._database.read(partial(memories.some_imported, import_id=one.id, limit=_OUT)):
-            await self._database.write(partial(memories.retract, memory_ids=found))
+            await self._database.write(partial(self._retract, home, found))
             await index.keep_up(self._database)
             progress(len(found))
         while found := await self._database.read(partial(history.some_imported, import_id=one.id, limit=_OUT)):
@@ -274,8 +273,12 @@ class Transfer:
         # They lose their owner. Otherwise they would count as words erased on request, which no import brings back.
         history.disown(tx, message_ids)
         taught = [memory for memory in lineage.resting_on(tx, message_ids) if not (memory.confirmed or memory.pinned)]
-        memories.retract(tx, [memory.id for memory in taught])
-        erase.show_change(tx, home.scope, taught, now=self._now(), new_id=self._memory_id)
+        self._retract(home, [memory.id for memory in taught], tx)
+
+    def _retract(self, home: Home, memory_ids: Sequence[int], tx: Transaction) -> None:
+        rows = memories.of_ids(tx, memory_ids)
+        memories.retract(tx, memory_ids)
+        erase.show_change(tx, home.scope, rows, now=self._now(), new_id=self._memory_id)
 
     def _close(self, one: Import, home: Home, tx: Transaction) -> None:
         """Closes an undone import, of which only the figures stay; names that came from it alone go."""
@@ -315,6 +318,5 @@ def _portions(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def _accounts(reader: Reader, context: Context) -> set[exported_files.Account]:
-    """Returns the accounts of the speaker, including linked ones."""
     known = [people.account(reader, identity_id) for identity_id in people.linked(reader, context.scope.speakers)]
     return {(account.platform, account.user_id) for account in known if account is not None}

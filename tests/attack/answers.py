@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from tests.attack.frame import ADA, GROUP, Attack, Bot, scenario
 from tests.attack.model import Says
+from tests.kit.served import SELDOM
 from tests.platforms.chat_model import JSON
 
 _MENTIONS = (
@@ -29,7 +31,7 @@ _LIVE = re.compile(r"(?<![\w@/.])@[A-Za-z]\w{2,31}\b")
 
 @scenario("mentions")
 async def mentions(attack: Attack) -> None:
-    async with attack.bot(limits=_SLOW) as bot:
+    async with attack.bot(pace=_SLOW) as bot:
         for n, written in enumerate(_MENTIONS[:: 9 if attack.short else 1]):
             chat = GROUP if n % 2 else None
             found = await _live(bot, written, chat)
@@ -44,7 +46,7 @@ async def mentions(attack: Attack) -> None:
 
 
 #: A placeholder comes early, so that what is shown of a growing answer is seen, too.
-_SLOW = "{burst_seconds: 0, placeholder_seconds: 0.2, person_messages_per_minute: 10000, queue: 500}"
+_SLOW = replace(SELDOM, placeholder_seconds=0.2)
 
 
 async def _answer(bot: Bot, written: str, chat: int | None) -> list[JSON]:

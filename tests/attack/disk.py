@@ -6,13 +6,15 @@ import asyncio
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from tests.attack.frame import ADA, ADMIN, BEN, GROUP, Attack, Bot, scenario
 from tests.attack.model import Says
+from tests.kit.served import SELDOM
 from tests.platforms.chat_model import JSON, is_extraction, last_words
 
-_QUIET = "{exit_seconds: 2, quiet_seconds: 0.3, extract_messages: 1000}"
+_QUIET = replace(SELDOM, exit_seconds=2, quiet_seconds=0.3)
 #: Bytes of the small disk.
 _SIZE = 80_000_000
 
@@ -61,7 +63,7 @@ def _mounted(folder: Path) -> Iterator[Disk]:
 async def _small(attack: Attack) -> AsyncIterator[tuple[Bot, Disk]]:
     """A bot whose data and log lie on a small disk."""
     log = "{level: info, format: json, file: data/remora.log}"
-    async with attack.bot(started=False, memory=_QUIET, log=log) as bot:
+    async with attack.bot(started=False, pace=_QUIET, log=log) as bot:
         with _mounted(bot.folder / "data") as disk:
             await bot.start()
             try:

@@ -9,9 +9,11 @@ import random
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from tests.attack.frame import ADA, EVE, GROUP, Attack, Bot, scenario
 from tests.attack.model import Says, words
+from tests.kit.served import SELDOM
 from tests.platforms.chat_model import JSON, is_extraction
 
 _FORMS: dict[str, Callable[[str], str]] = {
@@ -56,8 +58,9 @@ _SAID = (
 
 @scenario("echo")
 async def echo(attack: Attack) -> None:
-    limits = "{burst_seconds: 0, placeholder_seconds: 0.1, person_messages_per_minute: 10000, queue: 500}"
-    async with attack.bot(limits=limits, log="{level: debug, format: json, file: remora.log}") as bot:
+    async with attack.bot(
+        pace=replace(SELDOM, placeholder_seconds=0.1), log="{level: debug, format: json, file: remora.log}"
+    ) as bot:
         bot.model.pause, bot.model.piece = 0.02, 5
         said: dict[str, tuple[str, ...]] = {}
         for n, (how, form) in enumerate(_FORMS.items()):

@@ -11,12 +11,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
 from tests.attack.frame import ADA, ADMIN, BEN, CALLED, EVE, GROUP, Attack, Bot, scenario
 from tests.attack.model import Says, words
+from tests.kit.served import SELDOM
 from tests.platforms.chat_model import JSON, is_extraction
 
 #: A forgery stands between `qzx<number>a` and `qzx<number>b`.
@@ -52,7 +53,7 @@ class Marks:
 
 @scenario("fences")
 async def fences(attack: Attack) -> None:
-    async with attack.bot(memory="{exit_seconds: 0, quiet_seconds: 0.2, extract_messages: 1000}") as bot:
+    async with attack.bot(pace=replace(SELDOM, quiet_seconds=0.2)) as bot:
         bot.model.script = lambda body: None if is_extraction(body) else Says(text="Ok.")
         for person, name in _NAMES.items():
             await bot.ask("good morning", user=person, chat=GROUP, name=name)

@@ -7,13 +7,15 @@ import re
 import sqlite3
 import unicodedata
 from contextlib import closing, suppress
+from dataclasses import replace
 from random import Random
 
 from tests.attack.frame import ADA, ADMIN, BEN, EVE, GROUP, Attack, Bot, scenario
 from tests.attack.model import Says, words
+from tests.kit.served import SELDOM
 from tests.platforms.chat_model import JSON, is_extraction
 
-_QUIET = "{exit_seconds: 0, quiet_seconds: 0.2, extract_messages: 1000}"
+_QUIET = replace(SELDOM, exit_seconds=0, quiet_seconds=0.2)
 _CODE = re.compile(r"\b[A-Z0-9]{4}-[A-Z0-9]{4}\b")
 _LETTERS = "CDFGHJKMNPQRTVWX23456789"
 _CHANCE = Random(4)
@@ -53,7 +55,7 @@ def _reader(body: JSON) -> Says | None:
 
 @scenario("names")
 async def names(attack: Attack) -> None:
-    async with attack.bot(memory=_QUIET) as bot:
+    async with attack.bot(pace=_QUIET) as bot:
         bot.model.script = _reader
         for person, name in ((ADA, "Ada"), (BEN, "Ben"), (EVE, "Eve")):
             await bot.ask("good morning", user=person, chat=GROUP, name=name)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 
 from tests.attack.frame import ADA, ADMIN, Attack, Bot, scenario
 from tests.attack.model import Says, words
+from tests.kit.served import SELDOM
 from tests.platforms.chat_model import is_extraction
 
-_QUIET = "{exit_seconds: 5, quiet_seconds: 0.2, extract_messages: 1000}"
+_QUIET = replace(SELDOM, exit_seconds=5, quiet_seconds=0.2)
 
 
 @scenario("permissions")
 async def permissions(attack: Attack) -> None:
     """With a umask that forbids nothing, all that is written is for its owner alone."""
     under = ("sh", "-c", 'umask 000; exec "$@"', "sh")
-    async with attack.bot(under=under, memory=_QUIET, backup="{folder: elsewhere/backups}") as bot:
+    async with attack.bot(under=under, pace=_QUIET, backup="{folder: elsewhere/backups}") as bot:
         os.umask(before := os.umask(0))
         try:
             os.umask(0)
@@ -69,7 +71,7 @@ _NAMES = (
 @scenario("terminal")
 async def terminal(attack: Attack) -> None:
     """`remora chat --as`: whoever sits there is none of the people of a platform, and no admin."""
-    async with attack.bot(memory=_QUIET) as bot:
+    async with attack.bot(pace=_QUIET) as bot:
         await bot.ask("I like pelicans77q.", user=ADA)
         await bot.ask("I like cormorants77q.", user=ADMIN)
         await bot.ask("/remember the door code is heron77q", user=ADA)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 from gateway.commands.jobs import NAMES
 from tests.attack.frame import ADA, Attack, Bot, scenario
 from tests.attack.model import words
+from tests.kit.served import SELDOM
 
 _PERSON = ("--person", f"telegram:{ADA}")
 _WORDS = (f"marzipan{n:03}q" for n in count(1))
-_QUIET = "{exit_seconds: 5, quiet_seconds: 0.2, extract_messages: 1000}"
+_QUIET = replace(SELDOM, exit_seconds=5, quiet_seconds=0.2)
 #: The texts behind /forget by which somebody gets rid of a word, and the notes in which the word may stand.
 _FORGETS = ("{word}", "words: {word}", "topic:likes", "today", "here", "all")
 _NOTES = (
@@ -30,13 +32,13 @@ async def restore(attack: Attack) -> None:
         await _by_words(attack)
         await _by_nights(attack)
     for chain in _CHAINS[3:4] if attack.short else _CHAINS:
-        async with attack.bot(memory=_QUIET) as bot:
+        async with attack.bot(pace=_QUIET) as bot:
             await _by_chain(attack, bot, chain)
 
 
 async def _by_words(attack: Attack) -> None:
     """Each way to have something forgotten, then each way in which it could come back."""
-    async with attack.bot(memory=_QUIET) as bot:
+    async with attack.bot(pace=_QUIET) as bot:
         for how in _FORGETS:
             word = next(_WORDS)
             exported = await _told_and_forgotten(attack, bot, word, how)
@@ -58,7 +60,7 @@ async def _by_words(attack: Attack) -> None:
 
 async def _by_nights(attack: Attack) -> None:
     """With the models of `remora init`: an older backup, an older export with its transcript, and every job of a night."""
-    async with attack.bot(memory=_QUIET, embedding="{provider: local}") as bot:
+    async with attack.bot(pace=_QUIET, embedding="{provider: local}") as bot:
         word = next(_WORDS)
         exported = await _told_and_forgotten(attack, bot, word, "{word}")
         assert exported is not None

@@ -24,13 +24,14 @@ from pathlib import Path
 import channels.discord
 import channels.telegram  # noqa: F401 - both before the forks
 from channels.supervision import supervise
-from gateway import app
+from gateway import app, bots
 from gateway.__main__ import main as remora
 from gateway.config.loading import Config, load
 from gateway.ops import telemetry
 from memory.store.sqlite.driver import Driver
 from memory.text.secrets.redact import redact
 from tests.kit.faults import Faults
+from tests.kit.paced import kept
 
 
 def main(config_path: Path) -> None:
@@ -57,7 +58,7 @@ def _program(config_path: Path) -> None:
     _leave_the_lines()
     code = 1
     try:
-        remora(["serve", "--config", str(config_path)])
+        remora(["serve", "--config", str(config_path)], obj=kept(config_path.parent))
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 1
     except BaseException:  # noqa: BLE001 - told, and the life ends
@@ -75,7 +76,7 @@ def _leave_the_lines() -> None:
 def _live(config_path: Path, point: str) -> None:
     """One life, in the child; never returns."""
     _leave_the_lines()
-    config = load(config_path, os.environ, Path.home())
+    config = load(config_path, os.environ, Path.home(), pace=kept(config_path.parent))
     log = config.settings.log
     telemetry.configure(level=log.level, format=log.format, file=config.log_file, redact=redact)
     telemetry.log_crashes()
@@ -102,7 +103,7 @@ def _tell() -> None:
 async def _serve(config: Config, driver: Driver | None) -> None:
     """Does what `gateway.serve` does, without its health page. On SIGUSR2 it says on stderr what it waits for."""
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, _tell)
-    serving = app.channels(config)
+    serving = bots.channels(config, now=app.now)
     async with app.running(config, serving, driver=driver) as router, asyncio.TaskGroup() as group:
         for channel in serving.values():
             group.create_task(supervise(channel, router))

@@ -27,7 +27,7 @@ KILLS = int(os.environ.get("REMORA_KILLS", "5"))
 
 def test_killing_the_process_at_any_moment_loses_and_doubles_nothing(tmp_path: Path) -> None:
     """Every message that reached the inbox is answered once and teaches once."""
-    (tmp_path / "config.yaml").write_text("agents_dir: agents\n")
+    (tmp_path / "config.yaml").write_text("data_dir: data\n")
     chance = random.Random(11)
     shown = ""
     for run in range(KILLS):

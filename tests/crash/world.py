@@ -28,6 +28,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
 
+from gateway.config.pace import WorkPace
+from tests.kit.paced import keep
 from tests.kit.patience import SECONDS, limit, settle, until
 from tests.platforms.client import PlatformControl
 
@@ -325,12 +327,11 @@ class World(ABC, Generic[P]):
         (self.folder / "agents" / "assistant.yaml").write_text(
             f"name: assistant\nlanguage: en\nmodels: [{{provider: openai, model: m, base_url: '{self.model_url}'}}]\n"
         )
+        keep(WorkPace(quiet_seconds=0.4, placeholder_seconds=0.5, queue=10_000), self.folder)
         (self.folder / name).write_text(
-            "data_dir: data\nembedding: {provider: none}\nrecall: {mode: classic}\n"
+            "data_dir: data\nembedding: {provider: none}\n"
             f"log: {{level: info, format: json, file: {log}}}\n"
-            "memory: {quiet_seconds: 0.4}\n"
-            "limits: {burst_seconds: 0, placeholder_seconds: 0.5, concurrent_turns: 32, queue: 10000,"
-            " person_messages_per_minute: 10000}\n"
+            "limits: {burst_seconds: 0, concurrent_turns: 32, person_messages_per_minute: 10000}\n"
             f"{more}channels:\n  {channel}\n"
         )
 

@@ -17,7 +17,7 @@ from tests.kit.program import ran
 pytestmark = pytest.mark.campaign
 
 ROOT: Final = Path(__file__).parents[2]
-CONFIG: Final = "data_dir: data\nembedding: {provider: none}\nmemory: {exit_seconds: 5}\n"
+CONFIG: Final = "data_dir: data\nembedding: {provider: none}\n"
 WORK: Final = "name: work\ndatabase: work.db\nrouting: {chats: ['console:ada']}\n"
 
 

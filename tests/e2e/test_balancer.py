@@ -88,7 +88,7 @@ async def test_a_killed_process_is_noticed_by_nobody(
         telegram = await stack.enter_async_context(serving((TELEGRAM_TOKEN,)))
         await telegram.webhook(f"http://127.0.0.1:{front}")
         client = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=SECONDS))
-        hook = "webhook: {url: 'https://bot.example.org', secret: " + "s" * 32 + "}"
+        hook = "webhook: 'https://bot.example.org'"
         bot = f"{{token: '{TELEGRAM_TOKEN}', base_url: '{telegram.url}', allow: [{ANN}], {hook}}}"
         living = []
         for port in ports:
@@ -96,7 +96,7 @@ async def test_a_killed_process_is_noticed_by_nobody(
             folder.mkdir()
             (folder / "config.yaml").write_text(
                 f"data_dir: {tmp_path / 'data'}\ndatabase_url: '{url}'\nembedding: {{provider: none}}\n"
-                f"memory: {{exit_seconds: 0}}\nlimits: {{burst_seconds: 0}}\nhttp: {{port: {port}}}\n"
+                f"limits: {{burst_seconds: 0}}\nhttp: {{port: {port}}}\n"
                 f"web: {{enabled: true, url: 'http://localhost:{front}'}}\nchannels: {{telegram: [{bot}]}}\n"
             )
             living.append(await stack.enter_async_context(spawned(folder)))

@@ -30,7 +30,7 @@ class Terminal:
     def __init__(self, folder: Path, *, model_url: str | None = None, limits: str = "{}") -> None:
         self.folder = folder
         self.config = folder / "config.yaml"
-        self.config.write_text(f"data_dir: data\nagents_dir: agents\nlimits: {limits}\n", "utf-8")
+        self.config.write_text(f"data_dir: data\nlimits: {limits}\n", "utf-8")
         (folder / "agents").mkdir()
         model = f"[{{provider: openai, model: gpt-4o, base_url: '{model_url}', key: sk-local-test}}]"
         (folder / "agents" / "assistant.yaml").write_text(

@@ -226,7 +226,7 @@ async def test_what_is_there_stays_and_what_is_missing_is_added(tmp_path: Path) 
         code, shown = await machine.run("init", "--model", "none")
         assert code == 0, shown
         config = machine.folder / "config.yaml"
-        config.write_text(config.read_text() + "limits: {queue: 7}  # mine\n")
+        config.write_text(config.read_text() + "limits: {concurrent_turns: 7}  # mine\n")
         mine = config.read_text()
         (machine.folder / ".env").unlink()
         code, shown = await machine.run("init", "--yes")

@@ -12,7 +12,7 @@ from tests.kit import postgres
 from tests.kit.program import ran
 
 pytestmark = [pytest.mark.postgres, pytest.mark.campaign]
-ON_FILES: Final = "data_dir: data\nembedding: {provider: none}\nmemory: {exit_seconds: 5}\n"
+ON_FILES: Final = "data_dir: data\nembedding: {provider: none}\n"
 WORK: Final = "name: work\ndatabase: work.db\nrouting: {chats: ['console:ada']}\n"
 
 

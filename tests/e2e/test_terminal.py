@@ -34,7 +34,7 @@ class Terminal:
     def __init__(self, folder: Path, model_url: str) -> None:
         self.folder = folder
         (folder / "agents").mkdir()
-        (folder / "config.yaml").write_text("data_dir: data\nagents_dir: agents\nmemory: {exit_seconds: 0}\n", "utf-8")
+        (folder / "config.yaml").write_text("data_dir: data\n", "utf-8")
         (folder / "agents" / "assistant.yaml").write_text(
             f"name: assistant\nmodels: [{{provider: openai, model: m, base_url: '{model_url}', key: sk-local-test}}]\n",
             "utf-8",

@@ -16,7 +16,9 @@ from aiohttp import web
 
 from agents.spans import span
 from gateway.ops.traces import traced
+from tests.kit.paced import keep
 from tests.kit.patience import SECONDS
+from tests.kit.served import SELDOM
 
 pytestmark = pytest.mark.campaign
 
@@ -54,12 +56,14 @@ async def outside(sent: list[bytes]) -> AsyncIterator[str]:
 
 async def chatted(home: Path, address: str) -> str:
     (home / "agents").mkdir()
-    (home / "config.yaml").write_text("embedding: {provider: none}\nmemory: {exit_seconds: 0}\n")
+    (home / "config.yaml").write_text("embedding: {provider: none}\n")
+    keep(SELDOM, home)
     model = {"provider": "openai", "model": "kept", "base_url": f"{address}/v1"}
     agent = {"name": "assistant", "models": [model]}
     (home / "agents" / "assistant.yaml").write_text(json.dumps(agent))
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "gateway", "chat", "--as", "Philomena", "--once", "Where is my Zanzibar trip?"),
+        *(sys.executable, "-m", "tests.kit.paced", "chat", "--as", "Philomena", "--once", "Where is my Zanzibar trip?"),
+        *("--config", str(home / "config.yaml")),
         cwd=home, stdout=asyncio.subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(home),
              "OTEL_EXPORTER_OTLP_ENDPOINT": address},
     )  # fmt: skip

@@ -6,15 +6,16 @@ import base64
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from aiohttp import web
 
+from gateway.config.pace import WorkPace
 from tests.kit.patience import limit, until
-from tests.kit.served import ADA, ANN, TELEGRAM_TOKEN, Clock, Served, spawned
+from tests.kit.served import ADA, ANN, SELDOM, TELEGRAM_TOKEN, Clock, Served, spawned
 from tests.platforms import chat_model
 from tests.platforms.discord import Control as Discord
 from tests.platforms.discord import reached
@@ -26,7 +27,10 @@ from tests.platforms.telegram import serving as serving_telegram
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(64))
 JPEG = b"\xff\xd8\xff" + bytes(range(64))
 FENCE = re.compile(r"<file ([0-9a-f]{32})>\n(.*?)\n</file \1>", re.DOTALL)
-LIMITS = "{burst_seconds: 0, placeholder_seconds: 60, person_messages_per_minute: 3000, stale_hours: 168}"
+LIMITS = "{burst_seconds: 0, person_messages_per_minute: 3000}"
+#: Answers after days; and also reads for memories at once.
+PATIENT = replace(SELDOM, stale_hours=168)
+AT_ONCE = replace(PATIENT, quiet_seconds=0)
 
 
 @dataclass
@@ -133,7 +137,7 @@ class Desk:
     folder: Path
     clock: Clock
 
-    def served(self, *, sees: bool = True, **sections: Any) -> Served:
+    def served(self, *, sees: bool = True, pace: WorkPace = PATIENT, **sections: Any) -> Served:
         return Served(
             self.folder,
             discord=self.discord,
@@ -142,6 +146,7 @@ class Desk:
             model_url=self.mind.base_url,
             model=f"sees: {str(sees).lower()}",
             limits=LIMITS,
+            pace=pace,
             **sections,
         )
 
@@ -230,7 +235,7 @@ async def test_a_file_can_not_leave_its_marks_nor_pass_for_anything_else(desk: D
 async def test_a_voice_message_is_what_was_said_and_remembered(desk: Desk) -> None:
     """Written down by the transcriber, answered like words, and learned from like them."""
     transcriber = f"{{base_url: '{desk.mind.base_url}', model: ears}}"
-    async with desk.served(transcriber=transcriber, memory="{quiet_seconds: 0, exit_seconds: 0}").running():
+    async with desk.served(transcriber=transcriber, pace=AT_ONCE).running():
         for number, side in enumerate(await desk.sides()):
             await side.say(voice=b"OggS" + bytes(60))
             await side.answers(1)
@@ -256,7 +261,7 @@ async def learned(side: Side, words: str) -> str:
 
 async def test_a_forwarded_file_and_a_file_at_all_teach_nothing(desk: Desk) -> None:
     """It is somebody's document, not what this person said."""
-    async with desk.served(memory="{quiet_seconds: 0, exit_seconds: 0}").running():
+    async with desk.served(pace=AT_ONCE).running():
         for side in await desk.sides():
             file = ("hers.txt", b"I like poison", "text/plain")
             await side.say("", file, forwarded=True)

@@ -30,7 +30,7 @@ from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.driver import Driver
 from memory.store.sqlite.migrate import migrations
-from memory.transfer import backups
+from memory.transfer import backups, restore
 from memory.transfer.backup import Backup
 from memory.transfer.backups import Retention
 from memory.transfer.formats import remora
@@ -66,7 +66,7 @@ async def forget(memory: Service, context: Context, words: str, clock: Clock) ->
 
 
 async def bring_back(file: Path, store: Path, clock: Clock, *, keep: bool = True) -> Restored:
-    return await backups.restore(file, store, now=clock(), keep=keep, say=lambda stage: None)
+    return await restore.restore(file, store, now=clock(), keep=keep, say=lambda stage: None)
 
 
 def files(folder: Path) -> list[str]:
@@ -332,6 +332,21 @@ async def test_what_was_edited_away_does_not_come_back(tmp_path: Path, clock: Cl
     assert (await bring_back(later.path, path, clock)).erased.erasings == 0
     async with opened(path, clock) as memory:
         assert await rows(memory, "select text from messages where role = 'user'") == [("Never mind.",)]
+
+
+async def test_a_clock_that_was_forgotten_does_not_come_back(tmp_path: Path, clock: Clock) -> None:
+    """A time zone is a column of the person, too, which a forget resets and a restore must reset again."""
+    path = tmp_path / "remora.db"
+    async with opened(path, clock) as memory:
+        ada = await told(memory, "My timezone is Asia/Tokyo.", clock)
+        assert await rows(memory, "select timezone from people") == [("Asia/Tokyo",)]
+        made = await memory.backups.make()
+        clock.move(minutes=1)
+        await forget(memory, ada, "all", clock)
+        assert await rows(memory, "select timezone from people") == [(None,)]
+    assert (await bring_back(made.path, path, clock)).erased.erasings == 1
+    async with opened(path, clock) as memory:
+        assert await rows(memory, "select timezone from people") == [(None,)]
 
 
 async def test_what_was_forgotten_is_erased_once_and_nothing_younger(tmp_path: Path, clock: Clock) -> None:
@@ -830,13 +845,13 @@ async def test_a_backup_of_an_earlier_version_is_brought_up_to_date(tmp_path: Pa
 KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from memory.transfer import backups
+from memory.transfer import backups, restore
 
 def say(stage):
     if stage == sys.argv[3]:
         os.kill(os.getpid(), signal.SIGKILL)
 
-asyncio.run(backups.restore(Path(sys.argv[1]), Path(sys.argv[2]), now=int(sys.argv[4]), keep=True, say=say))
+asyncio.run(restore.restore(Path(sys.argv[1]), Path(sys.argv[2]), now=int(sys.argv[4]), keep=True, say=say))
 """
 
 

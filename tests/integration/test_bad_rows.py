@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from agents.spec import AgentSpec, StandingSpec
-from channels.base import Place
+from channels.base import NotTaken, Place
+from gateway.config.pace import WorkPace
 from gateway.ops.health import Report
 from gateway.ops.stalls import Stalls
 from gateway.ops.standing import standing
@@ -152,6 +153,25 @@ async def test_after_a_full_disk_reminders_come_at_once(world: World, faults: Fa
 
 
 @needs_a_file
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        ("database or disk is full", "the disk is full"), ("database is locked", "another program"),
+        ("no such column: lost", "something is wrong with the database"),
+    ],
+)  # fmt: skip
+async def test_who_can_not_be_heard_is_told_why_without_paths_and_statements(
+    world: World, faults: Faults, error: str, reason: str
+) -> None:
+    """The channel shows the text to people and on the health page; what the driver said is in the log."""
+    faults.break_down(error, on="insert into inbox")
+    with pytest.raises(NotTaken) as raised:
+        await world.say("hello", author=BOB)
+    assert reason in str(raised.value)
+    assert not [part for part in ("insert", "remora.db", "/", "column", "select") if part in str(raised.value)]
+
+
+@needs_a_file
 async def test_follow_ups_that_can_not_be_listed_keep_no_reminder_from_being_shown(
     world: World, faults: Faults
 ) -> None:
@@ -208,7 +228,7 @@ async def test_a_day_that_does_not_exist_stops_nobody_s_reminders(
 ) -> None:
     """Not now and not at the next start; and health is told as it is."""
     clock = Clock()
-    served = Served(tmp_path, telegram=telegram, now=clock, port=unused_tcp_port, memory="{quiet_seconds: 1}")
+    served = Served(tmp_path, telegram=telegram, now=clock, port=unused_tcp_port, pace=WorkPace(quiet_seconds=1))
     async with served.running():
         await served.health()
         said = ("/privacy followups on", "/remember I have a concert with Tom (2027-02-30)")

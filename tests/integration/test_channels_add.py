@@ -102,11 +102,11 @@ def test_the_person_is_written_beside_the_token(tmp_path: Path) -> None:
         "data_dir: store   # here\n\n\n# the end\n",
         "channels:\n",
         "channels: {}\n",
-        "channels:\n  discord: []   # never\nlimits:\n  # queue: 5\n",
+        "channels:\n  discord: []   # never\nlimits:\n  # turn_seconds: 5\n",
         "channels:\n  telegram:\n  discord:\n",
         "channels: {telegram: []}   # none\n",
-        "log: {level: info, file: null}\nrerank: ~\nlimits: {queue: 7, turn_seconds: 1e2}\n",
-        "data_dir: 'no'\nagents_dir: \"0123\"   # a text\ndefault_agent:   assistant\n",
+        "log: {level: info, file: null}\nrerank: ~\nlimits: {concurrent_turns: 7, turn_seconds: 1e2}\n",
+        "data_dir: 'no'\ndatabase_url: \"\"   # a text\ndefault_agent:   assistant\n",
     ],
 )
 def test_what_else_stands_in_the_config_stays(tmp_path: Path, before: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gateway import app
+from gateway import meaning
 from gateway.__main__ import main
 from gateway.cli import examination
 from gateway.cli.examination import Diagnosis
@@ -225,8 +225,8 @@ class Bare(drivers.Driver):
 async def test_search_by_meaning_needs_a_sqlite_that_loads_extensions() -> None:
     """Where it does not, words decide alone, and nobody wonders why."""
     settings = EmbeddingSettings(provider="none")
-    assert "can't load sqlite-vec" in await app.without_meaning(settings, Bare(name="bare", module=sqlite3))
-    assert drivers.bundled() is None or await app.without_meaning(settings) == ""
+    assert "can't load sqlite-vec" in await meaning.without_meaning(settings, Bare(name="bare", module=sqlite3))
+    assert drivers.bundled() is None or await meaning.without_meaning(settings) == ""
 
 
 async def test_each_platform_is_asked_who_the_bot_is(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ XX  model openai/kept: 127.0.0.1:1 (model kept) refused the connection: nothing 
 """,
     ),
     "broken YAML": (
-        lambda home, address: added(home, "limits: {queue: [50}"),
+        lambda home, address: added(home, "limits: {concurrent_turns: [50}"),
         """
 ~/config.yaml:4: a list or section in brackets is not closed or lacks a comma. Fix: add the missing , or bracket.
 """,

@@ -176,7 +176,7 @@ async def test_lists_of_other_machines_are_taken_with_their_keys(tmp_path: Path)
 async def test_the_command_says_what_is_missing_and_what_came_of_it(tmp_path: Path) -> None:
     path, ada, _ = await put_back(tmp_path)
     config = tmp_path / "config.yaml"
-    config.write_text(f"data_dir: {tmp_path}\nagents_dir: {tmp_path}/agents\n")
+    config.write_text(f"data_dir: {tmp_path}\n")
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "assistant.yaml").write_text(
         "name: assistant\nmodels: [{provider: openai, model: m, base_url: 'http://127.0.0.1:9/v1'}]\n"

@@ -26,6 +26,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from gateway.config.pace import WorkPace
 from tests.kit.patience import until
 from tests.kit.served import ADA, ANN, BEN, BOB, TELEGRAM_TOKEN, Served, spawned
 from tests.platforms import chat_model
@@ -264,9 +265,9 @@ async def world(folder: Path) -> AsyncIterator[World]:
             telegram=telegram,
             server=server,
             model_url=mind.base_url,
-            memory="{exit_seconds: 0, quiet_seconds: 0.1}",
+            pace=WorkPace(exit_seconds=0, quiet_seconds=0.1, placeholder_seconds=60, stale_hours=168),
             log="{level: debug, format: json, file: log.json}",
-            limits="{burst_seconds: 0, person_messages_per_minute: 3000, placeholder_seconds: 60, stale_hours: 168}",
+            limits="{burst_seconds: 0, person_messages_per_minute: 3000}",
             transcriber=f"{{model: whisper-1, base_url: '{mind.base_url}'}}",
         )
         config = folder / "config.yaml"

@@ -12,7 +12,7 @@ from gateway.pipeline.policy import Rules
 from gateway.pipeline.reminder_clock import ReminderClock
 from memory.chat.identities import Where, Who
 from memory.store import people
-from memory.transfer import backups
+from memory.transfer import restore
 from tests.kit.fakes import DAY, NOON, ScriptedModel
 from tests.kit.forgetting import traces
 from tests.kit.pipeline import World, pipeline
@@ -222,7 +222,7 @@ async def test_a_restored_backup_asks_nothing_twice_and_nobody_who_declined(tmp_
         await world.say("/privacy followups off", author=ADA)
         assert await asked(world, days=3) == [QUESTION]
         path, now = world.memory.database.path, world.clock()
-    await backups.restore(made.path, path, now=now, keep=False, say=lambda _: None)
+    await restore.restore(made.path, path, now=now, keep=False, say=lambda _: None)
     async with pipeline(tmp_path, rules=rules) as world:
         assert await asked(world, days=3, hour=13) == []
         assert await world.rows("select follow_ups, followed_up_on from people order by id") == [

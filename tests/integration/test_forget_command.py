@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -96,23 +95,6 @@ async def test_what_is_not_there_or_not_ones_own_is_refused(bench: Bench) -> Non
         await bench.say("/forget like tea", chat="club")
         assert bench.screen.texts[-1] == Texts("en")("forget.not_yours")
         assert await bench.remembered("bob", "club") == [tea] and secret in await bench.remembered("bob")
-
-
-async def test_a_question_of_an_earlier_version_can_be_answered(bench: Bench) -> None:
-    """It asked for yes or no and left the words; an update must not take it back."""
-    async with bench.running():
-        await learned(bench, "I live in Lisbon")
-        (home,) = await bench.remembered()
-        await bench.say("/forget lisbon")
-        old = json.dumps({"memory": home.id})
-        await bench.memory.database.write(
-            lambda tx: tx.run(
-                "update questions set payload = ?, choices = '[\"yes\", \"no\"]', preset = 'yes' where state = 'open'",
-                (old,),
-            )
-        )
-        await bench.say("yes")
-        assert await bench.remembered() == [] and "I live in Lisbon" in await said(bench)
 
 
 async def test_the_nearest_is_offered_as_such_and_a_stranger_to_all_words_is_nothing(bench: Bench) -> None:

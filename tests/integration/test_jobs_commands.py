@@ -178,7 +178,7 @@ def test_what_a_job_took_has_the_jobs_name_in_the_list_of_what_models_took() -> 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "config.yaml").write_text("data_dir: data\nembedding: {provider: none}\nmemory: {exit_seconds: 1}\n")
+    (tmp_path / "config.yaml").write_text("data_dir: data\nembedding: {provider: none}\n")
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "assistant.yaml").write_text("name: assistant\ntimezone: Asia/Tokyo\njobs: {week: off}\n")
     return tmp_path

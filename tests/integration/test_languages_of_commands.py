@@ -10,7 +10,7 @@ import pytest
 from agents.llm import ModelUnavailable
 from agents.spec import ModelSpec
 from gateway.commands.memory import _MASK
-from gateway.wording.texts import CATALOGUE, Texts
+from gateway.wording.texts import CATALOGUE, Texts, spoken
 from languages import LANGUAGES, Language
 from tests.kit.bench import Handset, Talk
 from tests.kit.fakes import Clock
@@ -58,14 +58,17 @@ async def test_a_new_conversation_goes_on_in_the_same_language(talk: Talk, langu
         assert await talk.ask("12 + 30 = ?") == Texts(language)("error.model_unavailable")
 
 
-@pytest.mark.parametrize("language", ["zh", "ja"])
-async def test_characters_of_both_languages_are_read_in_that_of_the_app(talk: Talk, language: Language) -> None:
+@pytest.mark.parametrize(("app", "agents"), [("zh", "en"), ("ja", "en"), ("", "ja"), ("", "zh")])
+async def test_characters_of_both_languages_are_read_in_that_of_the_app_or_agent(
+    talk: Talk, app: str, agents: Language
+) -> None:
     """Nothing else tells what a first message of characters alone is written in."""
+    talk.spec = {"language": agents}
     async with talk.running():
-        inbound = replace(talk.inbound("/remember 免許更新"), language=language)
+        inbound = replace(talk.inbound("/remember 免許更新"), language=app)
         await talk.router.on_inbound(inbound)
         await talk.router.settled(inbound.place)
-    assert talk.phone.last.text.startswith(opening(Texts(language), "remember.done"))
+    assert talk.phone.last.text.startswith(opening(Texts(spoken(app, agents)), "remember.done"))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -111,3 +114,21 @@ async def test_models_agents_and_links_are_told_in_ones_own_language(talk: Talk,
     for group in ("model", "agent", "link", "unlink", "manner", "form"):
         same = {key for key in CATALOGUE["en"] if key.startswith(f"{group}.") and key != "manner.of"}
         assert language == "en" or not {key for key in same if CATALOGUE[language][key] == CATALOGUE["en"][key]}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_the_words_behind_commands_may_be_ones_own(talk: Talk, language: Language) -> None:
+    """Who ends a task with "fertig" wants no task of that name."""
+    texts = Texts(language)
+    words = {name: texts(f"word.{name}").split("|") for name in ("done", "auto", "on", "off", "all")}
+    async with talk.running():
+        await talk.ask(f"/profile language {language}")
+        for word in words["done"]:
+            await talk.ask("/task Porto")
+            assert await talk.ask(f"/task {word}") == texts("task.done", task="Porto")
+        for switch in ("off", "on"):
+            for word in words[switch]:
+                assert await talk.ask(f"/profile manner {word.upper()}") == texts(f"manner.{switch}.private")
+        for word in words["auto"]:
+            assert "UTC" in await talk.ask(f"/profile timezone {word}")
+        assert await talk.ask(f"/why {words['all'][0]}") == texts("why.none")

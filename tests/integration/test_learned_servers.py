@@ -10,6 +10,7 @@ from gateway.config.loading import Config, load
 from tests.kit.bench import Screen
 from tests.kit.fakes import Clock
 from tests.kit.loopback import Answer, Asked, serving
+from tests.kit.served import SELDOM
 
 
 class Toolless:
@@ -31,8 +32,8 @@ def configured(folder: Path, address: str) -> Config:
     (folder / "agents" / "assistant.yaml").write_text(
         f"name: assistant\nmodels: [{{provider: openai, model: m, base_url: '{address}/v1'}}]\n"
     )
-    (folder / "config.yaml").write_text("data_dir: data\nembedding: {provider: none}\nmemory: {exit_seconds: 0}\n")
-    return load(folder / "config.yaml", {}, folder)
+    (folder / "config.yaml").write_text("data_dir: data\nembedding: {provider: none}\n")
+    return load(folder / "config.yaml", {}, folder, pace=SELDOM)
 
 
 async def asked(config: Config, clock: Clock, number: int) -> list[str]:

@@ -311,9 +311,7 @@ async def test_a_message_of_before_its_group_moved_has_no_link(talk: Talk, moved
         chess = await talk.ask(f"/memory show {found['chess']}", chat=chat)
         rum = await talk.ask(f"/memory show {found['rum']}", chat=chat)
         await talk.ask("which boat in the harbour is blue?", chat=chat)
-        await talk.ask("/why", chat=chat)
-        await talk.router.settled(Place(channel="console", chat="ada"))
-        why = [one.text for one in talk.phone.sent if one.place.chat == "ada"][-1]
+        why = await talk.ask("/why", chat=chat)
     assert f"https://phone.example/{chat}/" in rum and "From your message" in chess and "boat" in why
     assert ("https://phone.example/" in chess) is not moved
     boat = next(line for line in why.splitlines() if "boat" in line)
@@ -603,6 +601,20 @@ async def test_why_of_an_earlier_reply_is_asked_by_answering_it(talk: Talk) -> N
         assert await talk.ask("/why", person="bob") == Texts("en")("why.none")
 
 
+async def test_why_in_a_group_is_answered_there_and_shows_only_what_is_the_groups(talk: Talk) -> None:
+    """Else the private chat would hold another member's words, and nobody in the group learns what was used."""
+    talk.phone.capabilities = replace(talk.phone.capabilities, direct=True)
+    async with talk.running():
+        await talk.ask("my own boat is a green one")
+        await talk.ask("the boat in the harbour is a blue one", chat="club", person="bob")
+        await talk.ask("/new", chat="club")
+        await talk.ask("which boat in the harbour is blue?", chat="club")
+        for typed in ("/why", "/why all", "/memory why"):
+            shown = await talk.ask(typed, chat="club")
+            assert "boat in the harbour" in shown and "green" not in shown and "tokens in" not in shown
+    assert not [one for one in talk.phone.sent if one.place.chat == "ada" and "harbour" in one.text]
+
+
 async def test_why_says_that_the_reply_was_a_failure(talk: Talk) -> None:
     """And what it cost all the same."""
     talk.model.answers = [ModelUnavailable("gone")]
@@ -777,9 +789,7 @@ async def test_receipts_of_a_note_say_its_bare_words(talk: Talk, language: Langu
 
 
 #: Texts that say of a memory that it is kept, and where they are said: inside the transaction that holds the row.
-SAVED = {
-    "remember.done": "gateway.commands.memory.keep, of the rows that Desk.remember has returned",
-}
+SAVED = {"remember.done": "gateway.commands.memory.keep, of the rows that Desk.remember has returned"}
 #: Texts that say so of a message: it is in the inbox, or in history, before anything is said.
 MESSAGE_KEPT = re.compile(r"(?:error|stop|allowance\.over)\.")
 

@@ -35,10 +35,7 @@ from tests.kit.patience import SECONDS
 from tests.kit.stores import AGENTS, counting, migrated, on_postgres
 from tests.kit.talk import facts, private, say
 
-pytestmark = [
-    pytest.mark.postgres,
-    pytest.mark.skipif(on_postgres(), reason="needs stores of both kinds"),
-]
+pytestmark = [pytest.mark.postgres, pytest.mark.skipif(on_postgres(), reason="needs stores of both kinds")]
 ROOT = Path(__file__).parents[2]
 PLACES: tuple[Place, ...] = ("postgres", "file")
 #: Rows of tables that random people leave empty.

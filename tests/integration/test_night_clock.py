@@ -348,7 +348,7 @@ def test_what_an_agent_has_may_be_run_by_hand_also_where_it_is_off() -> None:
 async def test_an_agent_without_nights_takes_nobodys_night_away(tmp_path: Path) -> None:
     """Who talks with it is gone through by the one that remembers, as the gateway opens the store."""
     clock, config = Clock(), tmp_path / "config.yaml"
-    config.write_text("data_dir: data\nembedding: {provider: none}\nmemory: {exit_seconds: 1}\n")
+    config.write_text("data_dir: data\nembedding: {provider: none}\n")
     (tmp_path / "agents").mkdir()
     for name, said in (("assistant", ""), ("mute", "memory: {enabled: false}\n")):
         (tmp_path / "agents" / f"{name}.yaml").write_text(f"name: {name}\n{said}")

@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from pydantic import SecretStr
 
 from agents.llm import ChatMessage, ModelError, Request
 from agents.providers.openai import OpenAIProvider
 from agents.spec import ModelSpec
+from gateway.config.settings import TelegramSettings
 from tests.kit import loopback
 from tests.kit.loopback import Answer, Asked
 from tests.kit.patience import SECONDS
-from tests.kit.served import ADA, ANN, BEN, TELEGRAM_TOKEN, Served, spawned
+from tests.kit.served import ADA, ANN, BEN, SELDOM, TELEGRAM_TOKEN, Served, spawned
 from tests.platforms.discord import Control as Discord
 from tests.platforms.discord import reached
 from tests.platforms.discord import serving as serving_discord
@@ -28,7 +31,7 @@ from tests.platforms.telegram import serving as serving_telegram
 from tests.platforms.telegram.world import found_entities
 
 HOOKED_TOKEN = "987654321:" + "Zz9-_" * 7
-SECRET = "h00k-Secret_which-nobody-may-read"
+SECRET = TelegramSettings(token=SecretStr(HOOKED_TOKEN)).webhook_secret
 MODEL_KEY = "sk-test-0123456789abcdefABCDEF0123456789"
 
 
@@ -59,7 +62,7 @@ async def test_no_text_and_no_secret_is_ever_logged(tmp_path: Path, unused_tcp_p
         bots = (
             f"{{telegram: [{{token: '{TELEGRAM_TOKEN}', base_url: '{telegram.url}', allow: [{ANN}], admins: [{ANN}]}}, "
             f"{{id: hooked, token: '{HOOKED_TOKEN}', base_url: '{telegram.url}', allow: [{ANN}], "
-            f"webhook: {{url: 'https://bot.example.org', secret: '{SECRET}'}}}}], "
+            f"webhook: 'https://bot.example.org'}}], "
             f"discord: [{{token: '{discord.token}', base_url: '{discord.api_url}', allow: [{ADA}], admins: [{ADA}], "
             f"servers: [{server}]}}]}}"
         )
@@ -69,7 +72,8 @@ async def test_no_text_and_no_secret_is_ever_logged(tmp_path: Path, unused_tcp_p
             model=f"key: '{MODEL_KEY}'",
             port=unused_tcp_port,
             channels=bots,
-            limits="{burst_seconds: 0, placeholder_seconds: 0.01, person_messages_per_minute: 3000}",
+            limits="{burst_seconds: 0, person_messages_per_minute: 3000}",
+            pace=replace(SELDOM, placeholder_seconds=0.01),
             log="{level: debug, format: json, file: remora.log}",
         )
         await hooked.webhook(f"http://127.0.0.1:{unused_tcp_port}")
@@ -224,7 +228,8 @@ async def test_nothing_that_is_shown_on_discord_pings_or_previews(tmp_path: Path
                 discord=discord,
                 server=server,
                 model_url=discord.model_url,
-                limits="{burst_seconds: 0, placeholder_seconds: 0, person_messages_per_minute: 3000}",
+                limits="{burst_seconds: 0, person_messages_per_minute: 3000}",
+                pace=replace(SELDOM, placeholder_seconds=0),
             )
             async with served.running():
                 await discord.wait(connected=True)
@@ -271,7 +276,8 @@ async def test_nothing_that_is_shown_on_telegram_calls_anybody_by_name(tmp_path:
             telegram=telegram,
             model_url=telegram.model_url,
             channels=bots,
-            limits="{burst_seconds: 0, placeholder_seconds: 0, person_messages_per_minute: 3000}",
+            limits="{burst_seconds: 0, person_messages_per_minute: 3000}",
+            pace=replace(SELDOM, placeholder_seconds=0),
         )
         async with served.running():
             for said in ("short", f"/remember I like {CALLING}", "/memory", "/why", "long"):

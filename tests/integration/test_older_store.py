@@ -17,7 +17,7 @@ import pytest
 from memory.context import Context
 from memory.service import Service
 from memory.store.sqlite.migrate import migrations
-from memory.transfer import backups
+from memory.transfer import restore
 from tests.kit.fakes import DAY, Clock
 from tests.kit.forgetting import forgotten
 from tests.kit.stores import opened, rows
@@ -75,7 +75,7 @@ async def test_its_backup_comes_back(store: Path, clock: Clock) -> None:
     async with opened(store, clock) as memory:
         made = await memory.backups.make()
         await forgotten(memory, await memory.identities.context(*private("ada")), "jazz")
-    done = await backups.restore(made.path, store, now=clock(), keep=False, say=lambda stage: None)
+    done = await restore.restore(made.path, store, now=clock(), keep=False, say=lambda stage: None)
     assert done.erased.erasings == 1 and b"jazz" not in store.read_bytes()
     async with opened(store, clock) as memory:
         ada = await memory.identities.context(*private("ada"))

@@ -9,7 +9,7 @@ import httpx
 from agents.llm import ChatMessage, Request
 from agents.servers import Servers
 from agents.spec import AgentSpec, ModelSpec
-from gateway import app
+from gateway import models
 from memory.learn.model import ModelRequest
 from tests.kit.patience import SECONDS, limit, settle, until
 from tests.kit.wire import Wire, wire
@@ -57,13 +57,13 @@ async def test_a_person_is_answered_while_a_long_reading_waits_and_its_tokens_ar
             models=(ModelSpec.model_validate({"provider": "openai", "model": "m", "base_url": served.base_url}),),
         )
         assert spec.models[0].slots == 1
-        models = app.Models(client, Servers(asyncio.get_running_loop().time))
-        background = app._background_model(spec, models)
+        shared = models.Models(lambda: client, Servers(asyncio.get_running_loop().time))
+        background = models.background_model(spec, shared)
         assert background is not None
         asked = ModelRequest(instructions="READ", material="many words " * 100)
         reading = asyncio.ensure_future(background.complete(asked))
         await until(lambda: server.readings)
-        chat = app._agent(spec, models, SECONDS).provider
+        chat = models.answering_agent(spec, shared, SECONDS).provider
         async with limit():
             assert (await chat.complete(Request(messages=(ChatMessage(role="user", content="hi"),)))).text == "{}"
         await until(lambda: server.broken_off)

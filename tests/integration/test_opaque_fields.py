@@ -26,6 +26,7 @@ from tests.kit.bench import Screen
 from tests.kit.fakes import Clock
 from tests.kit.loopback import Answer, Asked, serving
 from tests.kit.patience import SECONDS
+from tests.kit.served import SELDOM
 from tests.kit.wire import Wire, replies, wire
 
 NOW = ToolSpec(name="now", description="The time", parameters={"type": "object", "properties": {}})
@@ -320,8 +321,8 @@ def configured(folder: Path, address: str, model: str) -> Config:
         f"name: assistant\nmodels: [{{provider: openai, model: {model}, base_url: '{address}/v1'}}]\n"
         "tools: [search_memory]\nmemory: {enabled: false}\n"
     )
-    (folder / "config.yaml").write_text("data_dir: data\nembedding: {provider: none}\nmemory: {exit_seconds: 0}\n")
-    return load(folder / "config.yaml", {}, folder)
+    (folder / "config.yaml").write_text("data_dir: data\nembedding: {provider: none}\n")
+    return load(folder / "config.yaml", {}, folder, pace=SELDOM)
 
 
 async def told(config: Config, clock: Clock, *numbers: int) -> list[str]:

@@ -14,9 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 from agents import plugins
-from gateway import app
+from gateway import app, bots
 from gateway.__main__ import main
 from gateway.config.loading import ConfigError, load
+from gateway.ops.reloading import Sources
 from gateway.serve import serve
 from tests.kit.patience import SECONDS
 
@@ -68,6 +69,13 @@ def importer(data, name):
 """
 
 
+OWN_BOT = (
+    "channels: {{other: [{{platform: lines, id: lines, options: {options}, allow: [ada], admins: [ada]}}]}}\n"
+    "http: {{enabled: false}}\nembedding: {{provider: flat}}\nlimits: {{burst_seconds: 0}}\n"
+)
+PARROT = "models: [{provider: parrot, model: green}]\n"
+
+
 @pytest.fixture
 def package(tmp_path: Path) -> Iterator[Path]:
     """A package as pip lays it out: the channel is the one in the documentation, word for word."""
@@ -92,6 +100,27 @@ def package(tmp_path: Path) -> Iterator[Path]:
             sys.modules.pop(name, None)
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    return port
+
+
+async def ask(port: int, name: str, text: str = "hello there") -> str:
+    """Says something on the channel from outside once it listens. Returns the first line of the answer."""
+    while True:
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            break
+        except ConnectionError:
+            await asyncio.sleep(0)
+    writer.write(f"{name}\n{text}\n".encode())
+    answer = (await reader.readline()).decode()
+    writer.close()
+    await writer.wait_closed()
+    return answer
+
+
 def configured(folder: Path, text: str, agent: str = "") -> Path:
     (folder / "agents").mkdir()
     (folder / "agents" / "assistant.yaml").write_text(f"name: assistant\n{agent}")
@@ -102,35 +131,36 @@ def configured(folder: Path, text: str, agent: str = "") -> Path:
 @pytest.mark.usefixtures("package")
 async def test_a_channel_a_provider_and_an_embedder_from_outside_answer_a_person(tmp_path: Path) -> None:
     """A stranger is refused as on any other platform."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    path = configured(
-        tmp_path,
-        f"channels: {{other: [{{platform: lines, id: lines, options: {{port: {port}}}, allow: [ada]}}]}}\n"
-        "http: {enabled: false}\nembedding: {provider: flat}\nmemory: {exit_seconds: 0}\nlimits: {burst_seconds: 0}\n",
-        "models: [{provider: parrot, model: green}]\n",
-    )
+    port = free_port()
+    path = configured(tmp_path, OWN_BOT.format(options=f"{{port: {port}}}"), PARROT)
     config = load(path, {}, tmp_path)
     stop = asyncio.Event()
-    serving = asyncio.create_task(serve(config, app.channels(config), stop=stop, say=lambda line: None))
-
-    async def ask(name: str, text: str = "hello there") -> str:
-        while True:
-            try:
-                reader, writer = await asyncio.open_connection("127.0.0.1", port)
-                break
-            except ConnectionError:
-                await asyncio.sleep(0)
-        writer.write(f"{name}\n{text}\n".encode())
-        answer = (await reader.readline()).decode()
-        writer.close()
-        await writer.wait_closed()
-        return answer
-
+    serving = asyncio.create_task(serve(config, bots.channels(config, now=app.now), stop=stop, say=lambda line: None))
     async with asyncio.timeout(SECONDS):
-        assert await ask("ada") == "Hello yourself!\n"
-        assert "no usable answer" in await ask("ada", "break")
-        assert "yourself" not in await ask("mallory")
+        assert await ask(port, "ada") == "Hello yourself!\n"
+        assert "no usable answer" in await ask(port, "ada", "break")
+        assert "yourself" not in await ask(port, "mallory")
+    stop.set()
+    assert await serving == 0
+
+
+@pytest.mark.usefixtures("package")
+async def test_nothing_of_a_reload_holds_whose_channel_can_not_be_made(tmp_path: Path) -> None:
+    """Else agents would answer by files of which the admin has just read that they can't be used."""
+    port = free_port()
+    path = configured(tmp_path, OWN_BOT.format(options=f"{{port: {port}}}"), PARROT)
+    sources = Sources(lambda: load(path, {}, tmp_path), asyncio.Event())
+    config = sources.read()
+    stop = asyncio.Event()
+    serving = asyncio.create_task(
+        serve(config, bots.channels(config, now=app.now), stop=stop, say=lambda line: None, sources=sources)
+    )
+    async with asyncio.timeout(SECONDS):
+        assert await ask(port, "ada") == "Hello yourself!\n"
+        path.write_text(OWN_BOT.format(options="{}"))
+        (tmp_path / "agents" / "assistant.yaml").write_text("name: assistant\n")
+        assert "can't be used" in await ask(port, "ada", "/reload")
+        assert await ask(port, "ada", "hello again") == "Hello yourself!\n"
     stop.set()
     assert await serving == 0
 
@@ -178,7 +208,7 @@ def test_a_channel_that_would_lose_messages_is_refused_at_the_start(
     source.write_text(source.read_text().replace(before, after, 1))
     path = configured(tmp_path, "channels: {other: [{platform: lines, id: l, options: {port: 1}}]}\n")
     with pytest.raises(ConfigError) as refused:
-        app.channels(load(path, {}, tmp_path))
+        bots.channels(load(path, {}, tmp_path), now=app.now)
     assert problem in str(refused.value)
 
 

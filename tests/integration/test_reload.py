@@ -117,10 +117,10 @@ async def test_people_and_bots_come_and_go_without_touching_the_others(
 
 async def test_what_needs_a_restart_is_named_and_stays(installed: Installation, telegram: Control) -> None:
     async with installed.served.running():
-        installed.bots(installed.bot(), more="durability: power-loss\nrecall: {mode: classic}\n")
+        installed.bots(installed.bot(), more="durability: power-loss\nlog: {level: error}\n")
         installed.agent("assistant", "database: own.db")
         installed.agent("apart", f"database: apart.db\nrouting: {{people: ['telegram:{BOB}']}}")
-        needs = "agents.apart, agents.assistant.database, durability, recall.mode"
+        needs = "agents.apart, agents.assistant.database, durability, log.level"
         assert await reloaded(telegram, count=1) == f"Changed only by a restart of `remora serve`: {needs}"
         assert await asked(telegram, "hi", count=1, user=BOB) == "Answer to: hi"
 

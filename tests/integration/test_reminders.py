@@ -22,7 +22,7 @@ from memory.reminders.reminding import MOST as MOST_REMINDERS
 from memory.reminders.reminding import Reminder, ReminderTimes
 from memory.service import Service
 from memory.text.times.phrases import Reading
-from memory.transfer import backups
+from memory.transfer import restore
 from tests.kit.fakes import DAY, MINUTE, NOON, Clock
 from tests.kit.forgetting import carried_out, forgotten, secret, traces
 from tests.kit.stores import opened
@@ -207,7 +207,7 @@ async def test_a_restored_backup_repeats_no_reminder_and_brings_none_back(tmp_pa
         await act(memory, ada, lambda e: e.reminding.cancel(e.reminding.numbered(2)))
         clock.set(ms("2026-11-22T09:00"))
         assert [text for text, _, _ in await fired(memory, clock)] == ["comes before"]
-    await backups.restore(made.path, path, now=clock(), keep=False, say=lambda _: None)
+    await restore.restore(made.path, path, now=clock(), keep=False, say=lambda _: None)
     async with opened(path, clock) as memory:
         assert await fired(memory, clock) == []
         clock.set(ms("2026-11-23T09:00"))
@@ -252,7 +252,7 @@ async def test_a_restored_reminder_repeats_as_it_was_last_told(tmp_path: Path, c
         made = await memory.backups.make()
         weekly = on("2026-11-23T08:00", "RRULE:FREQ=WEEKLY;BYDAY=MO;BYHOUR=8;BYMINUTE=0", "Europe/London")
         await act(memory, ada, lambda e: e.reminding.change(pills, weekly))
-    await backups.restore(made.path, path, now=clock(), keep=False, say=lambda _: None)
+    await restore.restore(made.path, path, now=clock(), keep=False, say=lambda _: None)
     async with opened(path, clock) as memory:
         times = []
         for _ in range(2):

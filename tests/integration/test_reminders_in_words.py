@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.offline import talk
+from bench.offline import Talk, talk
+from tests.kit.stores import rows
 
 
 @pytest.mark.parametrize(
@@ -153,3 +154,98 @@ async def test_undo_takes_back_what_was_done_last() -> None:
         await person.say("good night")
         (told,) = await person.say("undo that, please")
         assert "took back" in told
+
+
+async def due(person: Talk) -> list[tuple[str, str, str]]:
+    """Returns text, first local time and rule of every reminder."""
+    return await rows(person.memory, "select text, first, rule from reminders order by id")
+
+
+@pytest.mark.parametrize(
+    ("request_for", "text", "asks"),
+    [
+        ("rappelle-moi de payer le loyer", "payer le loyer", "Quand"),
+        ("rappelle-moi d'appeler maman", "appeler maman", "Quand"),
+        ("recuérdame comprar leche", "comprar leche", "¿Cuándo"),
+        ("recuérdame que tengo que llamar a Juan", "llamar a Juan", "¿Cuándo"),
+        ("Erinnere mich an den Müll", "Müll", "Wann"),
+    ],
+)
+async def test_a_reminder_without_a_time_is_asked_about_in_the_language_of_the_request(
+    request_for: str, text: str, asks: str
+) -> None:
+    async with talk() as person:
+        (asked,) = await person.say(request_for)
+        assert asked.startswith(asks) and text in asked
+        assert await due(person) == [(text, "", "")]
+
+
+@pytest.mark.parametrize("question", ["recuérdame qué tengo que hacer", "rappelle-moi ce que j'ai dit"])
+async def test_a_question_that_sounds_like_a_reminder_sets_none(question: str) -> None:
+    async with talk() as person:
+        await person.say(question)
+        assert await due(person) == []
+
+
+@pytest.mark.parametrize(
+    ("request_for", "texts"),
+    [
+        ("remind me to call mum tomorrow at 9 and to pay rent on friday at 10", ["call mum", "pay rent"]),
+        ("/remind tomorrow 9:00 call mum, friday 10:00 pay rent", ["call mum", "pay rent"]),
+        ("Erinnere mich morgen um 9 an den Müll und am Freitag um 10 an die Miete", ["Müll", "Miete"]),
+        ("rappelle-moi demain à 9h d'appeler maman et vendredi à 10h de payer le loyer",
+         ["appeler maman", "payer le loyer"]),
+        ("recuérdame mañana a las 9 llamar a mamá y el viernes a las 10 pagar el alquiler",
+         ["llamar a mamá", "pagar el alquiler"]),
+        ("提醒我明天9点打电话，周五10点交房租", ["打电话", "交房租"]),
+        ("明日9時に電話、金曜10時に家賃を思い出させて", ["電話", "家賃"]),
+    ],
+)  # fmt: skip
+async def test_two_reminders_in_one_line_are_two(request_for: str, texts: list[str]) -> None:
+    async with talk() as person:
+        (told,) = await person.say(request_for)
+        assert all(text in told for text in texts)
+        assert await due(person) == [
+            (texts[0], "2026-09-22T09:00:00", ""), (texts[1], "2026-09-25T10:00:00", ""),
+        ]  # fmt: skip
+
+
+async def test_a_second_reminder_without_a_day_is_for_the_same_day() -> None:
+    async with talk() as person:
+        await person.say("remind me tomorrow at 9 to call mum and at 10 to pay rent")
+        assert [first for _, first, _ in await due(person)] == ["2026-09-22T09:00:00", "2026-09-22T10:00:00"]
+
+
+async def test_things_that_are_listed_are_one_reminder() -> None:
+    async with talk() as person:
+        await person.say("remind me tomorrow at 9 to buy milk, bread and eggs")
+        assert [text for text, _, _ in await due(person)] == ["buy milk, bread and eggs"]
+
+
+@pytest.mark.parametrize(
+    ("request_for", "text", "rule"),
+    [
+        ("每周一早上提醒我开会", "开会", "FREQ=WEEKLY;BYDAY=MO;BYHOUR=9;BYMINUTE=0"),
+        ("提醒我每周一早上8点倒垃圾", "倒垃圾", "FREQ=WEEKLY;BYDAY=MO;BYHOUR=8;BYMINUTE=0"),
+        ("remind me evry monday at 9 to water the plants", "water the plants",
+         "FREQ=WEEKLY;BYDAY=MO;BYHOUR=9;BYMINUTE=0"),
+    ],
+)  # fmt: skip
+async def test_a_repetition_is_read_whole(request_for: str, text: str, rule: str) -> None:
+    async with talk() as person:
+        await person.say(request_for)
+        ((words, _, repeats),) = await due(person)
+        assert (words, repeats) == (text, f"RRULE:{rule}")
+
+
+@pytest.mark.parametrize(
+    "told", ["21.3. 14 Uhr Zahnarzt", "am 21.3. um 14 Uhr Zahnarzt", "Zahnarzt am 21.3. um 14 Uhr"]
+)
+async def test_a_date_in_digits_keeps_its_hour(told: str) -> None:
+    """The dot behind the month ends no sentence, and an hour is no year."""
+    async with talk() as person:
+        await person.say(told)
+        ((plan),) = await person.held()
+        assert "14 Uhr" in plan and "2027-03-21" in plan
+        await person.say(f"/remind {told}")
+        assert await due(person) == [("Zahnarzt", "2027-03-21T14:00:00", "")]

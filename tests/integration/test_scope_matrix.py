@@ -181,6 +181,7 @@ NOT_READING = {
     "Reminders.read": _OWN,
     "Reminders.read_bare": _OWN,
     "Reminders.read_time": _OWN,
+    "Reminders.several": _OWN,
     "Reminders.retimed": _OWN,
     "Reminders.at": _OWN,
     "Reminders.by_rule": _OWN,

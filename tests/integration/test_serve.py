@@ -111,9 +111,7 @@ def config(tmp_path: Path) -> Config:
 
 
 def configured(folder: Path, http: str = "{enabled: false}") -> Config:
-    (folder / "config.yaml").write_text(
-        f"data_dir: data\nembedding: {{provider: none}}\nmemory: {{exit_seconds: 2}}\nhttp: {http}\n"
-    )
+    (folder / "config.yaml").write_text(f"data_dir: data\nembedding: {{provider: none}}\nhttp: {http}\n")
     return load(folder / "config.yaml", {}, folder)
 
 

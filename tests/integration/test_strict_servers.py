@@ -19,6 +19,7 @@ from agents.tokens import count_tokens
 from channels.base import Inbound
 from gateway import app
 from gateway.config.loading import Config, load
+from gateway.config.pace import WorkPace
 from memory.chat import summary
 from memory.chat.identities import Where, Who
 from memory.service import Service
@@ -146,11 +147,10 @@ def configured(folder: Path, address: str) -> Config:
         f"  - {{provider: openai, model: m, base_url: '{address}/v1', context: {CONTEXT}, max_tokens: 256}}\n"
     )
     (folder / "config.yaml").write_text(
-        "data_dir: data\nembedding: {provider: none}\n"
-        "limits: {person_messages_per_minute: 1800}\n"
-        "memory: {exit_seconds: 0, quiet_seconds: 3600, extract_messages: 12}\n"
+        "data_dir: data\nembedding: {provider: none}\nlimits: {person_messages_per_minute: 1800}\n"
     )
-    return load(folder / "config.yaml", {}, folder)
+    pace = WorkPace(exit_seconds=0, quiet_seconds=3600, extract_messages=12)
+    return load(folder / "config.yaml", {}, folder, pace=pace)
 
 
 async def talked(folder: Path, server: Server, clock: Clock) -> tuple[Screen, Sequence[Sequence[Any]], Sequence[str]]:

@@ -749,7 +749,7 @@ async def test_webhook_without_a_good_secret_is_refused_by_name() -> None:
     for wrong in ("", "short", "x" * 257, "with spaces in the middle", "ünïcödé-ünïcödé"):
         with pytest.raises(ChannelRefused, match=r"webhook\.secret"):
             Webhook(url=URL, secret=wrong)
-    with pytest.raises(ChannelRefused, match=r"webhook\.url"):
+    with pytest.raises(ChannelRefused, match="webhook must be"):
         Webhook(url="", secret=SECRET)
     assert SECRET not in repr(Webhook(url=URL, secret=SECRET))
 
@@ -757,9 +757,9 @@ async def test_webhook_without_a_good_secret_is_refused_by_name() -> None:
 async def test_webhook_address_that_telegram_does_not_take_ends_the_run(telegram: Control) -> None:
     """Only the operator can help."""
     channel = bot(telegram, webhook=Webhook(url="http://bot.example.org", secret=SECRET))
-    with pytest.raises(ChannelRefused, match=r"webhook\.url"):
+    with pytest.raises(ChannelRefused, match="webhook must be"):
         await channel.run(Host())
-    assert "webhook.url" in channel.health().trouble
+    assert "webhook must be" in channel.health().trouble
     assert bot(telegram).hook() is None
 
 

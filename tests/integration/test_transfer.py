@@ -266,6 +266,19 @@ async def test_undo_leaves_nothing_to_the_byte(memory: Service, tmp_path: Path) 
     assert again.counts.messages == 2
 
 
+async def test_undo_sets_the_clock_back(memory: Service) -> None:
+    """A time zone that a file told is a column of the person, too; one that they chose themselves stays."""
+    brought = await bring(memory, notes("- **Timezone:** Asia/Tokyo\n- The user lives in Lisbon\n"))
+    assert await rows(memory, "select timezone from people") == [("Asia/Tokyo",)]
+    await memory.transfer.undo(brought.short_id)
+    assert await rows(memory, "select timezone from people") == [(None,)]
+    ada = await memory.identities.context(*private("ada"))
+    await do(memory, ada, lambda edits: edits.set_timezone("Europe/Berlin"), "zone")
+    brought = await bring(memory, notes("- The user lives in Lisbon\n"))
+    await memory.transfer.undo(brought.short_id)
+    assert await rows(memory, "select timezone from people") == [("Europe/Berlin",)]
+
+
 async def test_undo_takes_the_names_that_came_with_it(memory: Service, clock: Clock, tmp_path: Path) -> None:
     """Of those who never spoke here, and of a group that the bot is not in; who was met here keeps theirs."""
     met = group("met", "4711")

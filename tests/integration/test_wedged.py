@@ -17,6 +17,7 @@ from agents.tokens import count_tokens
 from channels.base import Inbound
 from gateway import app
 from gateway.config.loading import load
+from gateway.config.pace import WorkPace
 from gateway.reception.router import Router
 from gateway.wording.texts import Texts
 from tests.kit.bench import Screen
@@ -85,10 +86,8 @@ class Talk:
 async def talking_to(folder: Path, models: str, clock: Clock) -> AsyncIterator[Talk]:
     (folder / "agents").mkdir()
     (folder / "agents" / "assistant.yaml").write_text(f"name: assistant\nmodels: [{models}]\n")
-    (folder / "config.yaml").write_text(
-        "data_dir: data\nembedding: {provider: none}\nmemory: {exit_seconds: 0, quiet_seconds: 3600}\n"
-    )
-    config = load(folder / "config.yaml", {}, folder)
+    (folder / "config.yaml").write_text("data_dir: data\nembedding: {provider: none}\n")
+    config = load(folder / "config.yaml", {}, folder, pace=WorkPace(exit_seconds=0, quiet_seconds=3600))
     screen = Screen()
     async with app.running(config, {screen.id: screen}, now=clock) as router:
         yield Talk(router, screen, clock)

@@ -25,7 +25,7 @@ import httpx
 from agents.servers import Servers
 from agents.spec import AgentSpec, ModelSpec
 from channels.base import Attachment, Inbound, Outbound, Place
-from gateway import app
+from gateway import models
 from gateway.app import MASK
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.request import Limits
@@ -331,8 +331,8 @@ async def house(folder: Path) -> AsyncIterator[House]:
 
     async with serving(puppet.answer) as url, httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         spec = AgentSpec(name="assistant", models=(ModelSpec(provider="openai", model="puppet", base_url=url),))
-        models = app.Models(client, Servers(time.monotonic))
-        model = app._background_model(spec, models)
+        shared = models.Models(lambda: client, Servers(time.monotonic))
+        model = models.background_model(spec, shared)
         assert model is not None
         memory = await Service.open(
             await migrated(folder / "remora.db"),
@@ -343,7 +343,7 @@ async def house(folder: Path) -> AsyncIterator[House]:
         limits = Limits(seconds=SECONDS, message_chars=20_000, placeholder_seconds=SECONDS)
         store = assembled_store(memory, walls, clock, ids, limits=limits)
         router = assembled_router(
-            {"assistant": app._agent(spec, models, SECONDS)},
+            {"assistant": models.answering_agent(spec, shared, SECONDS)},
             {"assistant": store},
             walls,
             clock,

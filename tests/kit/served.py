@@ -25,11 +25,13 @@ from typing import Any
 import httpx
 
 from channels.base import Channel
-from gateway import app
+from gateway import app, bots
 from gateway.config.loading import load
+from gateway.config.pace import WorkPace
 from gateway.ops.reloading import Sources
 from gateway.serve import serve
 from tests.kit import stalls
+from tests.kit.paced import keep
 from tests.kit.patience import SECONDS, limit, until
 from tests.kit.program import ran
 from tests.platforms.discord import Control as Discord
@@ -53,6 +55,10 @@ class Clock:
         return int((time.time() + self.shift) * 1000)
 
 
+#: The pace of a bot that reads for memories when it is told to, and shows no placeholders.
+SELDOM = WorkPace(exit_seconds=0, quiet_seconds=3600, extract_messages=1000, queue=2000, placeholder_seconds=60)
+
+
 class Served:
     """One installation in `folder`. `sections` are top-level sections of the configuration, instead of those here.
 
@@ -73,6 +79,7 @@ class Served:
         port: int | None = None,
         more: dict[str, Channel] | None = None,
         shipped: bool = False,
+        pace: WorkPace = SELDOM,
         **sections: str,
     ) -> None:
         self.folder = folder
@@ -96,11 +103,12 @@ class Served:
         given: dict[str, str] = {
             "data_dir": "data",
             "embedding": "{provider: none}",
-            "memory": "{exit_seconds: 0, quiet_seconds: 3600, extract_messages: 1000}",
-            "limits": ("{burst_seconds: 0, queue: 2000, person_messages_per_minute: 10000, placeholder_seconds: 60}"),
+            "limits": "{burst_seconds: 0, person_messages_per_minute: 10000}",
             "http": "{enabled: false}" if port is None else f"{{port: {port}}}",
             "channels": f"{{telegram: {bots['telegram']}, discord: {bots['discord']}}}",
         }
+        self.pace = WorkPace() if shipped else pace
+        keep(self.pace, folder)
         if shipped:
             given = {name: given[name] for name in ("data_dir", "http")}
         lines = [f"{name}: {value}" for name, value in (given | sections).items()]
@@ -114,10 +122,10 @@ class Served:
     @asynccontextmanager
     async def running(self, *, exits: float = SECONDS) -> AsyncIterator[None]:
         """Serves while the block runs. Raises what ended it before."""
-        sources = Sources(lambda: load(self.folder / "config.yaml", {}, self.folder), self.reload)
+        sources = Sources(lambda: load(self.folder / "config.yaml", {}, self.folder, pace=self.pace), self.reload)
         config = sources.read()
         stop = asyncio.Event()
-        channels = {**app.channels(config, now=self._now), **self._more}
+        channels = {**bots.channels(config, now=self._now), **self._more}
         serving = asyncio.create_task(
             serve(config, channels, stop=stop, say=self.said.append, sources=sources, now=self._now)
         )
@@ -186,7 +194,7 @@ async def spawned(
     with (folder / "printed").open("ab") as printed:
         serving = await asyncio.create_subprocess_exec(
             *(*under, python),
-            *("-m", "gateway", "serve", "--config", str(folder / "config.yaml")),
+            *("-m", "tests.kit.paced", "serve", "--config", str(folder / "config.yaml")),
             stdin=DEVNULL,
             stdout=printed,
             stderr=printed,
@@ -222,7 +230,7 @@ class Machine:
 
     def settings(self, bots: str) -> str:
         return (
-            f"data_dir: data\nembedding: {{provider: none}}\nmemory: {{exit_seconds: 2}}\nlimits: {{burst_seconds: 0}}\n"
+            f"data_dir: data\nembedding: {{provider: none}}\nlimits: {{burst_seconds: 0}}\n"
             f"http: {{port: {self.port}}}\nchannels:\n  telegram: {bots}\n"
         )
 

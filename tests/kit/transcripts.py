@@ -22,8 +22,9 @@ from typing import Any
 from aiohttp import web
 
 from channels.supervision import supervise
-from gateway import app
+from gateway import app, bots
 from gateway.config.loading import load
+from gateway.config.pace import WorkPace
 from gateway.reception.router import Router
 from gateway.wording.texts import CATALOGUE
 from memory.store.sqlite import driver as drivers
@@ -115,29 +116,27 @@ async def serving(
     spec = {"name": "assistant", "language": "en", "timezone": "UTC", "models": models}
     (folder / "agents" / "assistant.yaml").write_text(json.dumps(spec))
     people = {"allow": [ADA, BOB], "admins": [ROOT]}
-    bots: dict[str, list[dict[str, Any]]] = {"telegram": [], "discord": []}
+    entries: dict[str, list[dict[str, Any]]] = {"telegram": [], "discord": []}
     if telegram is not None:
-        bots["telegram"] = [{"token": telegram.token, "base_url": telegram.url, **people, "groups": list(groups)}]
+        entries["telegram"] = [{"token": telegram.token, "base_url": telegram.url, **people, "groups": list(groups)}]
     if discord is not None:
         servers = {"servers": [REEF]}
-        bots["discord"] = [{"token": discord.token, "base_url": discord.api_url, **people, **servers}]
+        entries["discord"] = [{"token": discord.token, "base_url": discord.api_url, **people, **servers}]
     settings = {
         "data_dir": "data",
         "embedding": {"provider": "none"},
-        "recall": {"mode": "classic"},
         "http": {"enabled": False},
-        "memory": {"quiet_seconds": quiet, "exit_seconds": 0},
         "limits": {
             "burst_seconds": 0,
-            "placeholder_seconds": placeholder,
             "person_messages_per_minute": 10_000,
             "concurrent_turns": 64,
         },
-        "channels": bots,
+        "channels": entries,
     }
     (folder / "config.yaml").write_text(json.dumps(settings))
-    config = load(folder / "config.yaml", os.environ, folder)
-    channels = app.channels(config)
+    pace = WorkPace(quiet_seconds=quiet, exit_seconds=0, placeholder_seconds=placeholder)
+    config = load(folder / "config.yaml", os.environ, folder, pace=pace)
+    channels = bots.channels(config, now=app.now)
     async with app.running(config, channels) as router:
         receiving = [asyncio.create_task(supervise(channel, router)) for channel in channels.values()]
         try:

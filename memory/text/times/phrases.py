@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, tzinfo
+from itertools import accumulate
 
 from languages import LANGUAGES
 from memory.text.times.pieces import Ahead, Clock, Day, Every, PartOfDay, Piece, PieceReader, Word
@@ -20,13 +21,19 @@ from memory.text.times.readings import Reading, Unclear
 from memory.text.times.tables import Table, fold, table
 from memory.text.times.together import together
 
-__all__ = ["Reading", "Unclear", "is_request", "languages", "read", "read_time"]
+__all__ = ["Reading", "Unclear", "is_request", "languages", "read", "read_time", "several"]
 
 _KANA, _HAN = re.compile("[ぁ-ゖァ-ヺ]"), re.compile("[一-鿿]")
 #: Zones in whose English the month stands before the day.
 _MONTH_FIRST = re.compile(r"America/|US/|Pacific/(?:Honolulu|Guam|Pago_Pago)|EST|CST6|MST|PST8")
 #: Longer texts are no requests; reading them would only take long.
 _LONGEST = 600
+#: The most words and signs that may stand between reminders in a text that is read as several.
+_MOST_BETWEEN = 8
+#: What may stand between two reminders in one request.
+_BETWEEN = re.compile(
+    r"\s*[,;，；、]\s*(?:and|und|et|y|然后|还有|そして)?\s*|\s+(?:and|und|et|y|&|\+)\s+|然后|还有|そして", re.IGNORECASE
+)
 #: The earliest minute of a day for waking a person in the morning: "three" may mean the afternoon.
 _EARLIEST = 4 * 60
 
@@ -44,6 +51,35 @@ def read(text: str, *, language: str, now: datetime) -> Reading | Unclear | None
         if request := _request(folded, words):
             readings.append(_read(text, folded, words, request, now))
     return _most_explained(readings)
+
+
+def several(text: str, *, language: str, now: datetime) -> list[Reading]:
+    """Returns the reminders that a request names one after the other, if all of their times are clear; else none.
+
+    A later one without a day of its own is for the day of the one before.
+    """
+    separators = list(_BETWEEN.finditer(text[:_LONGEST]))
+    for between in separators if len(separators) <= _MOST_BETWEEN else ():
+        first, rest = _one_of(text[: between.start()], language, now), text[between.end() :]
+        if first is None:
+            continue
+        last = _one_of(rest, language, now)
+        if others := [last] if last is not None else several(rest, language=language, now=now):
+            return list(accumulate([first, *others], _on_day_of))
+    return []
+
+
+def _one_of(text: str, language: str, now: datetime) -> Reading | None:
+    found = read(text, language=language, now=now) or read_time(text, language=language, now=now)
+    return found if isinstance(found, Reading) and found.what else None
+
+
+def _on_day_of(before: Reading, reading: Reading) -> Reading:
+    if reading.day_given or reading.rule or before.rule:
+        return reading
+    return replace(
+        reading, first=reading.first.replace(year=before.first.year, month=before.first.month, day=before.first.day)
+    )
 
 
 def read_time(text: str, *, language: str, now: datetime) -> Reading | Unclear | None:

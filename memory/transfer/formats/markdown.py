@@ -87,8 +87,6 @@ def read(
 
 @dataclass(slots=True, kw_only=True)
 class _Reader:
-    """The state of reading one file."""
-
     where: str
     written_at: int
     timezone: str
@@ -273,7 +271,6 @@ def _statements(content: str) -> Iterator[tuple[str, int]]:
 
 
 def _stands_alone(line: str) -> bool:
-    """Returns whether a paragraph's line is a statement by itself: labelled, dated, about the user, or a sentence."""
     plain = _plain(line)
     return plain.endswith(_SENTENCE_ENDS) or any(begins.match(plain) for begins in (_LABEL, _DATED_LINE, _THIRD))
 
@@ -301,7 +298,6 @@ def _piece(token: Token) -> str:
 
 
 def _has_children(found: Sequence[Token], n: int) -> bool:
-    """Returns whether a list begins right after the paragraph whose text is token `n`."""
     return n + 2 < len(found) and found[n + 2].type in ("bullet_list_open", "ordered_list_open")
 
 
@@ -375,7 +371,6 @@ def _key(label: str) -> str:
 
 
 def _says_all(found: Sequence[ImportedItem], text: str) -> bool:
-    """Returns whether the statements drawn from a text cover nearly all of its words."""
     kept = {token for item in found for token in tokens(f"{item.key} {item.value}")}
     who = _THIRD.match(text)
     rest = text if who is None else text[who.end() :]

@@ -22,8 +22,6 @@ MARK = "[secret:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """A person as named in a file."""
-
     platform: str
     user_id: str
     name: str = ""
@@ -130,7 +128,6 @@ class Masking:
 
 
 def together(materials: list[Material], *, format: str) -> Material:  # noqa: A002 - the field's name
-    """Combines several files into one, in the order given."""
     return Material(
         format=format,
         items=tuple(item for one in materials for item in one.items),

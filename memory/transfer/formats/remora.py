@@ -71,7 +71,6 @@ def write(
 
 
 def read(text: str, *, mask: Mask) -> Material:
-    """Reads the memories and messages of the JSON form. Raises `NotRemoraExport`."""
     try:
         data = json.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError):
@@ -103,14 +102,12 @@ def read(text: str, *, mask: Mask) -> Material:
 
 
 def person(one: Person | None) -> object:
-    """Returns a person in the JSON form."""
     if one is None:
         return None
     return _OWNER if one == OWNER else {"platform": one.platform, "user_id": one.user_id, "name": one.name}
 
 
 def iso(moment: int) -> str:
-    """Returns milliseconds UTC as a time of the export."""
     return (_EPOCH + timedelta(milliseconds=moment)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -183,7 +180,6 @@ def _holds(one: Fields) -> bool:
 
 
 def _inline(text: str) -> str:
-    """Returns a text as one line without effective Markdown."""
     return _SIGNS.sub(r"\\\g<0>", " ".join(text.split()))
 
 
@@ -327,11 +323,6 @@ def _list(value: object) -> list[Any]:
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_KINDS: Final[Mapping[str, Kind]] = {
-    "fact": "fact",
-    "style": "style",
-    "event": "event",
-    "reflection": "reflection",
-}
+_KINDS: Final[Mapping[str, Kind]] = {"fact": "fact", "style": "style", "event": "event", "reflection": "reflection"}
 _MADE: Final = ["profile", "directive"]
 _SIGNS: Final = re.compile(r"[\\`*_\[\]<>#|~]")

@@ -72,7 +72,6 @@ class NotTelegramExport(Exception):
 
 
 def looks_like(data: object) -> bool:
-    """Returns whether parsed JSON is an export of a chat or an account."""
     if not isinstance(data, dict):
         return False
     chats = data.get("chats")
@@ -80,7 +79,6 @@ def looks_like(data: object) -> bool:
 
 
 def read(text: str) -> Export:
-    """Reads the talks of `result.json`. Raises `NotTelegramExport`."""
     skipped: list[Skipped] = []
     try:
         data = json.loads(text.removeprefix("\ufeff"))
@@ -116,7 +114,7 @@ def lines(talk: Talk, *, owner: str | None, bots: Collection[str], timezone: str
     """
     masking = Masking(mask)
     skipped = _Skips(talk.name or talk.id)
-    reading = _Reading(talk, owner=owner, bots=bots, zone=ZoneInfo(timezone), masking=masking, learn=learn)
+    reading = _Reading(talk=talk, owner=owner, bots=bots, zone=ZoneInfo(timezone), masking=masking, learn=learn)
     found: list[ImportedLine] = []
     for n, raw in enumerate(talk.messages, 1):
         line = reading.line(raw, _number(raw.get("id")) or f"#{n}", skipped)
@@ -125,29 +123,19 @@ def lines(talk: Talk, *, owner: str | None, bots: Collection[str], timezone: str
     return Material(format="telegram", lines=tuple(found), skipped=tuple(skipped.all()), masked=masking.count)
 
 
+@dataclass(kw_only=True)
 class _Reading:
-    """A talk that is being read, for `lines`."""
+    talk: Talk
+    owner: str | None
+    bots: Collection[str]
+    zone: ZoneInfo
+    masking: Masking
+    learn: bool
 
-    def __init__(
-        self,
-        talk: Talk,
-        *,
-        owner: str | None,
-        bots: Collection[str],
-        zone: ZoneInfo,
-        masking: Masking,
-        learn: bool,
-    ) -> None:
-        self._talk = talk
-        self._owner = owner
-        self._bots = bots
-        self._zone = zone
-        self._masking = masking
-        self._learn = learn
-        self._topics = _topics(talk) if talk.kind == "supergroup" else {}
-        self._parents = {}
-        if self._topics:
-            self._parents = {_number(m.get("id")): _number(m.get("reply_to_message_id")) for m in talk.messages}
+    def __post_init__(self) -> None:
+        self.topics = _topics(self.talk) if self.talk.kind == "supergroup" else frozenset[str]()
+        messages = self.talk.messages if self.topics else ()
+        self.parents = {_number(m.get("id")): _number(m.get("reply_to_message_id")) for m in messages}
 
     def line(self, raw: Mapping[str, Any], number: str, skipped: _Skips) -> ImportedLine | None:
         """Returns the line of a message; None for one that is skipped, which is noted."""
@@ -157,19 +145,17 @@ class _Reading:
         if raw.get("type", "message") != "message":
             skipped.name(number, f"it is of an unknown type, {str(raw.get('type'))[:40]!r}")
             return None
-        said_at = _time(raw, self._zone)
+        said_at = _time(raw, self.zone)
         if said_at is None:
             skipped.name(number, "it has no time that can be read")
             return None
         words = _text(raw)
-        text = " ".join(filter(None, (_beside(raw), self._masking(words[:_TEXT_CHARS])))).strip()
+        text = " ".join(filter(None, (_beside(raw), self.masking(words[:_TEXT_CHARS])))).strip()
         if not text:
             skipped.count("messages without words or a file")
             return None
         author = _author(raw.get("from_id"))
-        is_bot = author in self._bots or (
-            self._talk.kind == "bot" and self._owner is not None and author != self._owner
-        )
+        is_bot = author in self.bots or (self.talk.kind == "bot" and self.owner is not None and author != self.owner)
         if author == "" and not is_bot:
             skipped.count("messages of channels and anonymous admins, who are no person")
             return None
@@ -178,12 +164,12 @@ class _Reading:
     def _said(
         self, raw: Mapping[str, Any], words: str, text: str, author: str, said_at: int, *, is_bot: bool
     ) -> ImportedLine:
-        name = self._masking.mask(_string(raw.get("from")))[:200]
+        name = self.masking.mask(_string(raw.get("from")))[:200]
         command = _is_command(raw, words)
-        own = not is_bot and (author == self._owner if self._owner is not None else True)
+        own = not is_bot and (author == self.owner if self.owner is not None else True)
         forwarded = "forwarded_from" in raw or "saved_from" in raw
         # Elsewhere each account numbers messages for itself, so the bot knows this message by another id.
-        numbered = self._talk.kind == "supergroup"
+        numbered = self.talk.kind == "supergroup"
         return ImportedLine(
             number=0,
             role="assistant" if is_bot else "user",
@@ -191,10 +177,10 @@ class _Reading:
             name=name,
             text=text,
             said_at=said_at,
-            thread=_thread(_number(raw.get("id")), self._parents, self._topics),
+            thread=_thread(_number(raw.get("id")), self.parents, self.topics),
             reference=_number(raw.get("id")) if numbered else None,
             reply_to=_number(raw.get("reply_to_message_id")) if numbered else None,
-            learn=self._learn and own and not forwarded and not command and bool(words.strip()),
+            learn=self.learn and own and not forwarded and not command and bool(words.strip()),
             recall=not command,
         )
 
@@ -274,11 +260,7 @@ def _beside(raw: Mapping[str, Any]) -> str:
         name = _string(raw.get("file_name")) or _string(raw.get("title"))
         name = " ".join(_BRACKETS.sub(" ", name).split())[:120]
         return f"[{what}: {name}]" if name else f"[{what}]"
-    for field, what in (
-        ("poll", "poll"),
-        ("location_information", "place on a map"),
-        ("contact_information", "contact"),
-    ):
+    for field, what in _OTHERS.items():
         if field in raw:
             question = _string(_dict(raw[field]).get("question"))[:120]
             return f"[{what}: {_BRACKETS.sub(' ', question)}]" if question else f"[{what}]"
@@ -354,30 +336,20 @@ def _list(value: object) -> list[Any]:
 
 
 def shown(talks: Collection[Talk]) -> Iterator[str]:
-    """Yields a line for each talk, from which a human can choose."""
     for talk in talks:
         yield f"{talk.id}  {talk.name or '(without a name)'}, {talk.kind}, {len(talk.messages)} messages"
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _KINDS: Final[Mapping[str, Kind]] = {
-    "personal_chat": "private",
-    "bot_chat": "bot",
-    "saved_messages": "saved",
-    "private_group": "group",
-    "private_supergroup": "supergroup",
-    "public_supergroup": "supergroup",
-    "private_channel": "channel",
+    "personal_chat": "private", "bot_chat": "bot", "saved_messages": "saved", "private_group": "group",
+    "private_supergroup": "supergroup", "public_supergroup": "supergroup", "private_channel": "channel",
     "public_channel": "channel",
-}
+}  # fmt: skip
 _MEDIA: Final = {
-    "sticker": "sticker",
-    "video_file": "video",
-    "video_message": "video message",
-    "voice_message": "voice message",
-    "audio_file": "audio",
-    "animation": "animation",
-}
+    "sticker": "sticker", "video_file": "video", "video_message": "video message", "voice_message": "voice message",
+    "audio_file": "audio", "animation": "animation",
+}  # fmt: skip
 _OTHERS: Final = {"poll": "poll", "location_information": "place on a map", "contact_information": "contact"}
 _DIGITS: Final = re.compile(r"-?[0-9]{1,19}")
 _USER: Final = re.compile(r"user([0-9]{1,19})")

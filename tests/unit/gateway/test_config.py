@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
 from agents.foreign import installed
 from agents.spec import AgentSpec
 from gateway.cli.exits import EX_CONFIG
-from gateway.config import loading
-from gateway.config.loading import RETIRED, RETIRED_OF_AGENTS, ConfigError, find, load
+from gateway.config import explaining
+from gateway.config.loading import ConfigError, find, load
+from gateway.config.retired import RETIRED, RETIRED_OF_AGENTS, Retired
 from gateway.config.settings import DiscordSettings, FrontEndSettings, Settings, TelegramSettings, TranscriberSettings
 from gateway.config.strict_yaml import MAX_BYTES, MAX_PROBLEMS, parse
 
@@ -81,7 +82,7 @@ def shipped(path: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(("path", "model"), [(SHIPPED_CONFIG, Settings), (SHIPPED_AGENT, AgentSpec)])
 def test_shipped_file_shows_every_option(path: Path, model: type[BaseModel]) -> None:
     """The file is the reference people read; an option it leaves out does not exist for them."""
-    assert list(written(shipped(path))) == list(options(model))
+    assert sorted(written(shipped(path))) == sorted(options(model))
 
 
 def test_shipped_config_shows_the_defaults() -> None:
@@ -190,16 +191,16 @@ def test_without_a_file_everything_is_default(tmp_path: Path) -> None:
 
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     """The bot must find the same data from whichever folder it is started."""
-    path = write(tmp_path, "data_dir: ../store\nagents_dir: ~/bots\nlog: {file: /var/log/bot.log}\n")
+    path = write(tmp_path, "data_dir: ../store\nlog: {file: /var/log/bot.log}\n")
     config = load(path, {}, Path("/home/ada"))
     assert config.data_dir == tmp_path / "../store"
-    assert config.agents_dir == Path("/home/ada/bots")
+    assert config.agents_dir == tmp_path / "agents"
     assert config.log_file == Path("/var/log/bot.log")
 
 
 def test_shipped_agent_serves_where_there_is_none(tmp_path: Path) -> None:
     """An empty folder, or one with other files only, is no reason not to answer."""
-    path = write(tmp_path, "agents_dir: agents\n")
+    path = write(tmp_path, "data_dir: data\n")
     assert list(load(path, {}, NOBODY).agents) == ["assistant"]
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "README.md").touch()
@@ -221,12 +222,12 @@ def test_variables_come_from_dotenv_and_the_environment_wins(tmp_path: Path) -> 
     (tmp_path / ".env").write_text("\ufeff# keys\nexport LEVEL=debug\nQUEUE='7'\nRAW=${LEVEL}\nBARE\n")
     path = write(
         tmp_path,
-        "log: {level: '${LEVEL}', file: '${RAW}'}\nlimits:\n  queue: ${QUEUE}\n  turn_seconds: ${T:-9}",
+        "log: {level: '${LEVEL}', file: '${RAW}'}\nlimits:\n  concurrent_turns: ${QUEUE}\n  turn_seconds: ${T:-9}",
     )
     config = load(path, {}, NOBODY)
     assert config.settings.log.level == "debug"
     assert config.settings.log.file == "${LEVEL}"
-    assert (config.settings.limits.queue, config.settings.limits.turn_seconds) == (7, 9.0)
+    assert (config.settings.limits.concurrent_turns, config.settings.limits.turn_seconds) == (7, 9.0)
     assert load(path, {"LEVEL": "error"}, NOBODY).settings.log.level == "error"
 
 
@@ -240,7 +241,7 @@ def test_options_that_no_longer_exist_are_left_out_and_named(tmp_path: Path) -> 
     config = load(
         write(
             tmp_path,
-            "limits:\n  queue: 7\n  message_chars: 10\napi: {front_ends: [{name: f, key: "
+            "limits:\n  concurrent_turns: 7\n  message_chars: 10\napi: {front_ends: [{name: f, key: "
             + "k" * 24
             + ", shared: true, issuer: open-webui}]}\n",
             assistant="name: assistant\ncompaction: {at: nonsense}\njobs:\n  merge: monday 04:00\ntasks:\n"
@@ -249,7 +250,7 @@ def test_options_that_no_longer_exist_are_left_out_and_named(tmp_path: Path) -> 
         {},
         NOBODY,
     )
-    assert config.settings.limits.queue == 7 and config.agents["assistant"].tasks[0].text is None
+    assert config.settings.limits.concurrent_turns == 7 and config.agents["assistant"].tasks[0].text is None
     places = [sentence.partition(" is no longer an option. ")[0] for sentence in config.retired]
     assert [place.rpartition("/")[2] for place in places] == [
         "config.yaml, line 4: api.front_ends[0].issuer", "config.yaml, line 3: limits.message_chars",
@@ -263,6 +264,7 @@ def test_options_that_no_longer_exist_are_left_out_and_named(tmp_path: Path) -> 
     ("config", "agent", "option"),
     [
         ("internet: {ports: [443]}", "", "internet.ports"),
+        ("agents_dir: ~/bots", "", "agents_dir"),
         ("embedding: {dimension: 256}", "", "embedding.dimension"),
         ("", "jobs: {enrich: off}", "jobs.enrich"),
         ("", "memory: {recall_items: 0}", "memory.recall_items"),
@@ -274,7 +276,7 @@ def test_a_retired_option_that_asked_for_less_is_a_mistake(
 ) -> None:
     """Else a night's work, or people's memories at a model's server, would begin without anybody's decision."""
     told = problem(write(tmp_path, config, assistant=f"name: assistant\n{agent}\n"))
-    assert f"{option}: is no longer an option, and more would be done than it says." in told
+    assert f"{option}: is no longer an option, and what it says would not hold." in told
 
 
 def test_what_retired_options_said_holds_where_it_can(tmp_path: Path) -> None:
@@ -285,10 +287,20 @@ def test_what_retired_options_said_holds_where_it_can(tmp_path: Path) -> None:
     assert config.agents["nora"].rules == ("Be kind.", "Tools cost time.")
 
 
+def test_a_webhook_of_an_older_file_and_a_search_by_words_stay(tmp_path: Path) -> None:
+    """Nobody's bot goes deaf, or begins to load models, by an update."""
+    old = hooked(f"{{url: 'https://bot.example.org', secret: {'s' * 16}}}", "recall: {mode: classic}\n")
+    settings = load(write(tmp_path, old), {}, NOBODY).settings
+    assert [bot.webhook for bot in settings.channels.telegram] == ["https://bot.example.org"]
+    assert settings.embedding.provider == "none"
+
+
 @pytest.mark.parametrize(("retired", "model"), [(RETIRED, Settings), (RETIRED_OF_AGENTS, AgentSpec)])
-def test_no_option_that_exists_is_called_retired(retired: Mapping[str, str], model: type[Settings | AgentSpec]) -> None:
+def test_no_option_that_exists_is_called_retired(
+    retired: Mapping[str, Retired], model: type[Settings | AgentSpec]
+) -> None:
     """It would be dropped from everybody's file."""
-    assert {option.replace(".*", "[]") for option in retired} & set(loading._options(model)) == set()
+    assert {option.replace(".*", "[]") for option in retired} & set(explaining.options(model)) == set()
 
 
 # --- mistakes ---
@@ -305,24 +317,24 @@ def test_no_option_that_exists_is_called_retired(retired: Mapping[str, str], mod
             ),
         ),
         (
-            "limits: {queue: true}",
+            "limits: {concurrent_turns: true}",
             (
-                "config.yaml:1: limits.queue = true: must be a whole number of messages from 1 to 10000. "
-                "Fix: write for example queue: 50."
+                "config.yaml:1: limits.concurrent_turns = true: must be a whole number of turns from 1 to 1000. "
+                "Fix: write for example concurrent_turns: 8."
             ),
         ),
         (
-            "limits: {queue: 0}",
+            "limits: {concurrent_turns: 0}",
             (
-                "config.yaml:1: limits.queue = 0: must be a whole number of messages from 1 to 10000. "
-                "Fix: write for example queue: 50."
+                "config.yaml:1: limits.concurrent_turns = 0: must be a whole number of turns from 1 to 1000. "
+                "Fix: write for example concurrent_turns: 8."
             ),
         ),
         (
-            "limits:\n  queue:\n",
+            "limits:\n  concurrent_turns:\n",
             (
-                "config.yaml:2: limits.queue = null: must be a whole number of messages from 1 to 10000. "
-                "Fix: write for example queue: 50."
+                "config.yaml:2: limits.concurrent_turns = null: must be a whole number of turns from 1 to 1000. "
+                "Fix: write for example concurrent_turns: 8."
             ),
         ),
         (
@@ -362,7 +374,10 @@ def test_no_option_that_exists_is_called_retired(retired: Mapping[str, str], mod
             "defualt_agent: x",
             "config.yaml:1: defualt_agent: unknown option. Fix: write default_agent instead.",
         ),
-        ("limits:\n  quueue: 5", "config.yaml:2: limits.quueue: unknown option. Fix: write queue instead."),
+        (
+            "limits:\n  turn_secs: 5",
+            "config.yaml:2: limits.turn_secs: unknown option. Fix: write turn_seconds instead.",
+        ),
         (
             "turn_seconds: 5",
             "config.yaml:1: turn_seconds: unknown option. Fix: move it to limits.turn_seconds.",
@@ -495,7 +510,7 @@ def test_all_mistakes_of_all_files_are_told_at_once(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("GOOD=1\n\n\nBAD LINE\n")
     path = write(
         tmp_path,
-        "data_dir: &x data\nlimits:\n  queue: ${NOPE}\n  turn_seconds: -1\ntypo: 1\ndefault_agent: eve\n",
+        "data_dir: &x data\nlimits:\n  concurrent_turns: ${NOPE}\n  turn_seconds: -1\ntypo: 1\ndefault_agent: eve\n",
         a="name: ada\nrules: [1]",
         b="name: bob\nwindow: {tokens: x}\n",
         c="name: [\n",
@@ -528,12 +543,6 @@ def test_unreadable_config_still_lets_the_agents_be_checked(tmp_path: Path) -> N
         "config.yaml:",
         "b.yaml:1: na",
     ]
-
-
-def test_no_agent_is_searched_where_the_folder_is_in_doubt(tmp_path: Path) -> None:
-    """Mistakes in a folder that nobody named are noise."""
-    path = write(tmp_path, "agents_dir: ${WHERE}x", a="]")
-    assert "the variable WHERE is not set" in problem(path)
 
 
 def test_unknown_default_agent_is_told_with_those_there_are(tmp_path: Path) -> None:
@@ -608,11 +617,6 @@ def test_yml_file_is_not_overlooked(tmp_path: Path) -> None:
             'backup.folder = "/dev/null/backups": can\'t be reached (Not a directory)',
         ),
         ("log: {file: .}", 'log.file = ".": is a folder, not a file'),
-        (
-            "agents_dir: config.yaml",
-            'agents_dir = "config.yaml": the folder can\'t be read (Not a directory)',
-        ),
-        ("agents_dir: " + "a" * 300, "the folder can't be read (File name too long)"),
     ],
 )
 def test_path_that_can_not_serve_is_told_at_the_start(tmp_path: Path, option: str, told: str) -> None:
@@ -644,7 +648,7 @@ SECRET = "sk-hush4711"
 @pytest.mark.parametrize(
     ("config", "agent"),
     [
-        ("limits: {queue: '${S}'}", ""),
+        ("limits: {concurrent_turns: '${S}'}", ""),
         ("durability: ${S}", ""),
         ("default_agent: x${S}", ""),
         ("data_dir: [$S]", "models: [{provider: openai, model: m, kye: $S}]"),
@@ -706,7 +710,7 @@ def test_bot_is_its_token_and_the_rest_is_default(tmp_path: Path) -> None:
     assert TOKEN not in repr(bot)
 
 
-EXAMPLES = {"TELEGRAM_TOKEN": TOKEN, "DISCORD_TOKEN": DISCORD, "TELEGRAM_WEBHOOK_SECRET": "s" * 16}
+EXAMPLES = {"TELEGRAM_TOKEN": TOKEN, "DISCORD_TOKEN": DISCORD}
 EXAMPLES |= {"OPEN_WEBUI_KEY": "k" * 24, "OPEN_WEBUI_JWT": "j" * 24}
 
 
@@ -726,11 +730,6 @@ def test_example_bots_of_the_shipped_config_load_when_uncommented(tmp_path: Path
     assert discord.model_fields_set == set(DiscordSettings.model_fields)
     assert (discord.allow, discord.servers) == (("123456789012345678",), ("234567890123456789",))
     assert discord.base_url == "https://discord.com/api/v10"
-    example = re.sub(r"(?m)^ *webhook: null.*\n( *)# webhook:", r"\1webhook:", example)
-    example = re.sub(r"(?m)^      #   (url|secret):", r"        \1:", example)
-    (telegram,) = load(write(tmp_path, example), EXAMPLES, NOBODY).settings.channels.telegram
-    assert telegram.webhook is not None
-    assert (telegram.webhook.url, telegram.webhook.secret.get_secret_value()) == ("https://bot.example.org", "s" * 16)
 
 
 def test_example_transcriber_of_the_shipped_config_loads_when_uncommented(tmp_path: Path) -> None:
@@ -825,7 +824,7 @@ def test_two_bots_need_two_ids_and_two_tokens(tmp_path: Path) -> None:
 @pytest.mark.parametrize("url", ["api.telegram.org", "ftp://x", "https://", "https://x?y", "https://x y"])
 def test_address_of_a_bot_api_server_must_be_one(tmp_path: Path, url: str) -> None:
     """The token is put behind it."""
-    assert "must be the address of a Bot API server" in problem(
+    assert "must be the address of the platform's API" in problem(
         write(tmp_path, bots(f"token: '{TOKEN}', base_url: '{url}'"))
     )
 
@@ -910,20 +909,12 @@ def hooked(webhook: str, more: str = "") -> str:
     return f"channels:\n  telegram:\n    - token: '{TOKEN}'\n      webhook: {webhook}\n{more}"
 
 
-@pytest.mark.parametrize("secret", ["", ", secret: ''"])
-def test_webhook_without_a_secret_is_refused_with_how_to_make_one(tmp_path: Path, secret: str) -> None:
-    """Whoever finds the address could speak as anybody, admins included."""
-    told = problem(write(tmp_path, hooked(f"{{url: 'https://bot.example.org/tg'{secret}}}")))
-    assert told.startswith("config.yaml:4: channels.telegram[0].webhook.secret")
-    assert "is missing; without it, anyone could write to the bot in someone else's name" in told
-    assert "secrets.token_urlsafe(32)" in told and "write secret: ${TELEGRAM_WEBHOOK_SECRET}" in told
-
-
-@pytest.mark.parametrize("secret", ["fifteen-letters", "x" * 257, "sixteen letters!", "sixteen.letters."])
-def test_secret_that_telegram_would_not_send_is_refused_unseen(tmp_path: Path, secret: str) -> None:
-    """Its alphabet is Telegram's; a short one could be guessed."""
-    told = problem(write(tmp_path, hooked(f"{{url: 'https://bot.example.org/tg', secret: '{secret}'}}")))
-    assert "webhook.secret = ***: is not a secret of 16 to 256 letters" in told and secret not in told
+def test_a_webhook_s_secret_is_the_token_s_and_tells_nothing_of_it(tmp_path: Path) -> None:
+    """Whoever finds the address can't speak as anybody; Telegram takes letters, digits, _ and - alone."""
+    path = write(tmp_path, hooked("https://bot.example.org"))
+    secrets = [load(path, {}, NOBODY).settings.channels.telegram[0].webhook_secret for _ in range(2)]
+    assert re.fullmatch("[0-9a-f]{64}", secrets[0]) and secrets[0] == secrets[1]
+    assert secrets[0] != TelegramSettings(token=SecretStr(TOKEN[:-1] + "x")).webhook_secret
 
 
 @pytest.mark.parametrize(
@@ -941,8 +932,8 @@ def test_secret_that_telegram_would_not_send_is_refused_unseen(tmp_path: Path, s
 )
 def test_webhook_where_telegram_can_not_deliver_is_refused(tmp_path: Path, url: str, told: str) -> None:
     """Found out at the start, not by a bot that hears nothing."""
-    said = problem(write(tmp_path, hooked(f"{{url: '{url}', secret: {'s' * 16}}}")))
-    assert "webhook.url = " in said and told in said and "https://bot.example.org" in said
+    said = problem(write(tmp_path, hooked(f"'{url}'")))
+    assert "webhook = " in said and told in said and "https://bot.example.org" in said
 
 
 @pytest.mark.parametrize(
@@ -957,15 +948,13 @@ def test_webhook_where_telegram_can_not_deliver_is_refused(tmp_path: Path, url: 
 )
 def test_webhook_may_be_https_or_on_this_machine(tmp_path: Path, url: str) -> None:
     """A Bot API server of one's own delivers without TLS."""
-    (bot,) = load(
-        write(tmp_path, hooked(f"{{url: '{url}', secret: {'s' * 16}}}")), {}, NOBODY
-    ).settings.channels.telegram
-    assert bot.webhook is not None and bot.webhook.url == url
+    (bot,) = load(write(tmp_path, hooked(f"'{url}'")), {}, NOBODY).settings.channels.telegram
+    assert bot.webhook == url
 
 
 def test_webhook_needs_the_http_server(tmp_path: Path) -> None:
     """Nobody would take what Telegram delivers."""
-    path = write(tmp_path, hooked(f"{{url: 'https://x.org/tg', secret: {'s' * 16}}}", "http: {enabled: false}\n"))
+    path = write(tmp_path, hooked("https://x.org/tg", "http: {enabled: false}\n"))
     assert problem(path) == (
         "config.yaml:4: channels.telegram[0].webhook: needs the HTTP server, which http.enabled: false turns off. "
         "Fix: write http: {enabled: true}, or remove the webhook so that the bot polls Telegram for messages."

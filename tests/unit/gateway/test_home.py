@@ -62,13 +62,6 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     assert make(tmp_path, NOTHING, fine) == []
 
 
-def test_the_agent_goes_where_the_config_looks_for_agents(tmp_path: Path) -> None:
-    """In another folder nobody would read it."""
-    (tmp_path / "config.yaml").write_text("agents_dir: people\n")
-    make(tmp_path, NOTHING, fine, agents_dir=tmp_path / "people")
-    assert files(tmp_path) == [".env", "config.yaml", "people", "people/assistant.yaml"]
-
-
 def test_databases_that_were_used_before_stay_in_use(tmp_path: Path) -> None:
     """Otherwise everything would seem forgotten after the set-up."""
     clone, home = tmp_path / "clone", tmp_path / "home"
@@ -109,7 +102,7 @@ def test_the_reference_gives_way_to_a_persons_own_configuration(tmp_path: Path) 
     assert find(None, {}, clone, tmp_path) == here
     make(own.parent, NOTHING, fine)
     assert find(None, {}, clone, tmp_path) == own
-    here.write_text(here.read_text().replace("queue: 50", "queue: 51"))
+    here.write_text(here.read_text().replace("concurrent_turns: 8", "concurrent_turns: 9"))
     assert find(None, {}, clone, tmp_path) == here
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from channels.base import AttachmentKind, Chunk, Inbound
 from channels.markup import telegram
-from gateway.commands.table import TABLE
+from gateway.commands.table import TABLE, find, parse
+from gateway.wording.parts import part_of
 from gateway.wording.phrases import wording
 from gateway.wording.texts import CATALOGUE, Texts, heard_in, spoken, written_in
 from languages import Language, source
@@ -192,3 +193,18 @@ def test_what_changed_within_a_day_is_shown_with_the_time() -> None:
     noon, hour, day = 1_795_262_400_000, 3_600_000, 86_400_000
     assert Texts("en").span(noon, noon + hour) == ("21 Nov 2026 12:00", "21 Nov 2026 13:00")
     assert Texts("en").span(noon, noon + day) == ("21 Nov 2026", "22 Nov 2026")
+
+
+@pytest.mark.parametrize("language", CATALOGUE)
+def test_examples_are_commands_of_this_bot(language: Language) -> None:
+    """Whoever types one as it stands must not be told that there is no such thing."""
+    examples = [
+        line.partition(" – ")[0]
+        for key, text in CATALOGUE[language].items()
+        if key.startswith("example.")
+        for line in text.splitlines()
+    ]
+    typed = [parse(line) for line in examples]
+    assert len(typed) > 40 and all(one is not None and find(one[0]) for one in typed), examples
+    parts = [one[1].split()[1] for one in typed if one is not None and one[1].startswith("list ")]
+    assert len(parts) == 2 and all(map(part_of, parts)), parts

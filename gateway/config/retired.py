@@ -1,0 +1,133 @@
+"""Options that no longer exist, each with what holds in its place. Files that still have them work on, and are told.
+
+A row names an option by its path, in which `*` stands for each item of a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from agents.spec import JobsSpec
+from gateway.config.strict_yaml import KeyPath
+
+
+def _none(value: Any) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Retired:
+    """An option that is gone. `instead` is a sentence for the operator.
+
+    `wants_less` tells values that asked for less than what holds now: to leave them out would break a promise. `keep`
+    puts what was asked for in its new place; it gets the file's data, the option's path and its value.
+    """
+
+    instead: str
+    wants_less: Callable[[Any], bool] = _none
+    keep: Callable[[dict[str, Any], KeyPath, Any], None] | None = None
+
+
+def dropped(data: Any, retired: Mapping[str, Retired]) -> Iterator[tuple[KeyPath, Retired, Any]]:
+    """Removes the retired options from a file's data, and yields the path, row and value of each."""
+    for option, row in retired.items():
+        *names, last = option.split(".")
+        for section, path in _sections(data, names, ()):
+            if last in section:
+                value = section.pop(last)
+                if row.keep is not None:
+                    row.keep(data, (*path, last), value)
+                yield (*path, last), row, value
+
+
+def _sections(data: Any, names: Sequence[str], path: KeyPath) -> Iterator[tuple[dict[str, Any], KeyPath]]:
+    if not names:
+        if isinstance(data, dict):
+            yield data, path
+    elif names[0] == "*":
+        for number, item in enumerate(data if isinstance(data, list) else ()):
+            yield from _sections(item, names[1:], (*path, number))
+    elif isinstance(data, dict) and names[0] in data:
+        yield from _sections(data[names[0]], names[1:], (*path, names[0]))
+
+
+def _as_rules(data: dict[str, Any], path: KeyPath, value: Any) -> None:
+    if isinstance(value, list):
+        data["rules"] = [*(data.get("rules") or []), *value]
+
+
+def _without_meaning(data: dict[str, Any], path: KeyPath, value: Any) -> None:
+    if isinstance(value, dict) and value.get("mode") == "classic":
+        data["embedding"] = {"provider": "none"}
+
+
+def _as_webhook(data: dict[str, Any], path: KeyPath, value: Any) -> None:
+    channels, platform, number, name, _ = path
+    data[str(channels)][platform][number][name] = value
+
+
+_Table: TypeAlias = Mapping[str, Retired]
+#: Of config.yaml.
+RETIRED: Final[_Table] = {
+    "agents_dir": Retired(
+        "Agents' files stand in agents/ beside config.yaml; a link may lead elsewhere.",
+        wants_less=lambda value: value not in ("agents", "agents/", "./agents", "./agents/"),
+    ),
+    "channels.console": Retired("`remora chat` is always there."),
+    "channels.telegram.*.webhook.secret": Retired("It is made of the bot's token."),
+    "channels.telegram.*.webhook.url": Retired("Write the address itself behind webhook:.", keep=_as_webhook),
+    "api.front_ends.*.issuer": Retired("It is open-webui.", wants_less=lambda value: value != "open-webui"),
+    "api.body_bytes": Retired("It is 10 MB."),
+    "limits.message_chars": Retired("It is 32,000."),
+    "limits.person_burst": Retired("It is a third of person_messages_per_minute."),
+    "limits.placeholder_seconds": Retired("It is 1.5 seconds."),
+    "limits.queue": Retired("It is 50 messages."),
+    "limits.stale_hours": Retired("It is 2 hours."),
+    "attachments.fetch_seconds": Retired("It is 20 seconds."),
+    "attachments.text_tokens": Retired("It is 8,000 tokens."),
+    "attachments.pictures": Retired("It is 4."),
+    "transcriber.timeout": Retired("It is 60 seconds."),
+    "internet.ports": Retired(
+        "Pages are fetched on 80 and 443.",
+        wants_less=lambda value: isinstance(value, list) and not {80, 443} <= {*value},
+    ),
+    "memory.exit_seconds": Retired("It is 20 seconds."),
+    "memory.extract_messages": Retired("It is 30 messages."),
+    "memory.extract_tokens": Retired("It is 2,000 tokens."),
+    "memory.quiet_seconds": Retired("It is a minute."),
+    "recall": Retired("Without an embedding (provider: none) memory is searched by words.", keep=_without_meaning),
+    "embedding.dimension": Retired("It is the model's own.", wants_less=lambda value: value is not None),
+    "embedding.timeout": Retired("It is 30 seconds."),
+    "embedding.batch": Retired("It is 64 texts."),
+    "rerank.top_n": Retired("It is 8."),
+    "rerank.timeout": Retired("It is 1.5 seconds."),
+}
+#: Of the agents' files.
+RETIRED_OF_AGENTS: Final[_Table] = {
+    "tool_notes": Retired("What stands there is read as rules.", keep=_as_rules),
+    "window.messages": Retired("It is 100 messages."),
+    "turn.call_seconds": Retired("It is 30 seconds."),
+    "background.timeout": Retired("It is half an hour."),
+    "compaction": Retired(
+        "Conversations are summed up at three quarters of the window.",
+        wants_less=lambda value: isinstance(value, dict) and value.get("enabled") is False,
+    ),
+    **{
+        f"memory.{name}": Retired(instead, wants_less=lambda value: value == 0)
+        for name, instead in {
+            "recall_items": "It is 8.",
+            "recall_tokens": "It is 1,500 tokens.",
+            "known_facts": "It is 50.",
+            "known_tokens": "It is 1,500 tokens.",
+        }.items()
+    },
+    "memory.patterns_while_down": Retired("Messages wait for the model."),
+    **{
+        f"jobs.{name}": Retired("See jobs.night and jobs.week.", wants_less=lambda value: value in ("off", False))
+        for name in JobsSpec.minutes
+    },
+    "routing.default": Retired("Write default_agent into config.yaml."),
+    "tasks.*.heartbeat": Retired("A task without a text reads HEARTBEAT.md."),
+}

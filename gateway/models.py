@@ -1,0 +1,173 @@
+"""The language models of a configuration: those that answer, and those that read conversations while nobody waits."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import time as clock_time
+from functools import cache
+from typing import TYPE_CHECKING, TypeAlias
+
+import httpx
+
+from agents import budget, plugins
+from agents.budget import Gauge
+from agents.chain import Chain, Member
+from agents.llm import BadCompletion, ChatMessage, Completion, ContextOverflow, ModelError, ModelRefused, Request
+from agents.offline.provider import OfflineProvider
+from agents.servers import Servers
+from agents.spec import AgentSpec, ModelSpec, SessionSpec
+from agents.tokens import count_tokens
+from gateway.bots import unusable_part
+from gateway.pipeline.request import Agent
+from gateway.pipeline.turn import spent_on
+from memory.learn.agents import AgentMemory, Rotation
+from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
+from memory.text.sentences import parts
+from memory.text.simplified import simplified
+from memory.text.words import tokens
+
+if TYPE_CHECKING:
+    from agents.providers.quirks import Learned
+
+#: Gives the HTTP client that all requests share.
+Client: TypeAlias = Callable[[], httpx.AsyncClient]
+
+
+@asynccontextmanager
+async def connections() -> AsyncIterator[Client]:
+    """Gives the client, which is made at its first use: reading the certificates takes 20 ms of a start."""
+    client = cache(httpx.AsyncClient)
+    try:
+        yield client
+    finally:
+        if client.cache_info().currsize:
+            await client().aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Shared by the models of all agents: connections, the state of their servers, and the quirks learned of them."""
+
+    client: Client
+    servers: Servers
+    learned: Learned = field(default_factory=dict)
+
+    def member(self, model: ModelSpec) -> Member:
+        if model.provider == "offline":
+            return Member(provider=OfflineProvider(tokens, simplified, parts))
+        # Imported here, so that an agent without a model does not pay for loading them.
+        if model.from_outside:
+            from agents.providers.outside import OutsideProvider
+
+            name = f"{model.provider}/{model.model}"
+            try:
+                made = plugins.made(plugins.PROVIDERS, model.provider, model, client=self.client())
+            except plugins.PluginUnusable as exc:
+                raise unusable_part(f"models, {name}", str(exc)) from exc
+            address = model.base_url or model.provider
+            return Member(
+                provider=OutsideProvider(made, name), context=model.context, address=address, slots=model.slots
+            )
+        from agents.providers.connect import connect
+
+        adapter = connect(self.client(), model, count_tokens=count_tokens, learned=self.learned)
+        return Member(provider=adapter, context=model.context, address=adapter.address, slots=model.slots)
+
+    def chain(self, models: Iterable[ModelSpec], *, seconds: float | None = None, background: bool = False) -> Chain:
+        return Chain(
+            [self.member(model) for model in models],
+            sleep=asyncio.sleep,
+            random=random.random,
+            now=time.monotonic,
+            seconds=seconds,
+            servers=self.servers,
+            background=background,
+        )
+
+
+def answering_agent(spec: AgentSpec, models: Models, seconds: float) -> Agent:
+    """Returns the agent of a spec. Its turns take at most `seconds` seconds."""
+    if all(model.provider == "offline" for model in spec.models):
+        # It never fails, so it needs no retries.
+        offline = OfflineProvider(tokens, simplified, parts)
+        return Agent(spec=spec, provider=offline, offline=True, asks=offline.asks)
+    gauge = _gauge(spec.models)
+    return Agent(spec=spec, provider=models.chain(spec.models, seconds=seconds), offline=False, gauge=gauge)
+
+
+def _gauge(models: Sequence[ModelSpec]) -> Gauge:
+    return Gauge([model.context for model in models], names=[f"{model.provider}/{model.model}" for model in models])
+
+
+def agent_memory(spec: AgentSpec, shared: Models) -> AgentMemory:
+    return AgentMemory(
+        timezone=spec.timezone,
+        model=background_model(spec, shared),
+        learns_style=spec.memory.enabled and spec.memory.manner,
+        nightly=spec.memory.enabled,
+        rotation=_rotation(spec.session),
+        entities=spec.memory.entities,
+    )
+
+
+def _rotation(session: SessionSpec) -> Rotation:
+    return Rotation(
+        idle_ms=None if session.idle_hours is None else int(session.idle_hours * 3_600_000),
+        at=None if session.at is None else clock_time.fromisoformat(session.at),
+    )
+
+
+def background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None:
+    """Returns the models that read an agent's conversations for memories and sum them up; None if it has none."""
+    models = spec.background_models
+    if not models:
+        return None
+    chain = shared.chain(models, background=True)
+    # The cost of calls that gave way or broke off; it is booked with the next answer.
+    owed: list[Completion] = []
+    gauge = _gauge(models)
+    refused = False  # the last request: the next one suits the smallest model of the chain, as any may have refused
+
+    def room(instructions: str, answer: int) -> int:
+        return budget.background(gauge.room(refused=refused), instructions=count_tokens(instructions), answer=answer)
+
+    async def complete(asked: ModelRequest) -> ModelAnswer:
+        nonlocal refused
+        request = Request(
+            messages=(
+                ChatMessage(role="system", content=asked.instructions),
+                ChatMessage(role="user", content=asked.material),
+            ),
+            json_mode=True,
+            on_aborted=owed.append,
+        )
+        tokens = gauge.room(refused=refused)
+        free = max(budget.LEAST_ANSWER, tokens - budget.size(request, count_tokens))
+        request = replace(request, max_tokens=min(asked.max_tokens, free))
+        try:
+            completion = await chain.complete(request)
+        except ContextOverflow as exc:
+            gauge.overflowed(request, tokens, str(exc))
+            refused = True
+            raise RequestTooLong(str(exc)) from exc
+        except (BadCompletion, ModelRefused) as exc:
+            raise RequestRefused(str(exc)) from exc
+        except ModelError as exc:
+            raise ModelFailed(str(exc)) from exc
+        gauge.counted(request, completion)
+        refused = False
+        spent = spent_on([*owed, completion])
+        owed.clear()
+        return ModelAnswer(text=completion.text, spent=spent)
+
+    return BackgroundModel(
+        complete=complete,
+        room=room,
+        tokens_per_day=spec.background.tokens_per_day,
+        seconds=spec.background.timeout,
+    )

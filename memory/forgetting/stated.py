@@ -1,0 +1,62 @@
+"""Reads what a request to forget states: "that I work at the railway" is an employer, "everything about my dog" is all.
+
+Invariants: pure, and bounded by the length of the request. Reading nothing is the normal case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from typing import Final
+
+from memory.learn.offline import patterns
+from memory.learn.offline.patterns import Disclosure
+
+#: Longer requests are not read, in characters.
+_LONGEST: Final = 300
+#: Keys that say the opposite of one another about a value.
+OPPOSITES: Final = {"likes": "dislikes", "dislikes": "likes"}
+_EVERYTHING: Final = re.compile(
+    r"\b(?:everything|all|anything|alles|todo|tout)\b|全部|所有|一切|すべて|全て|何もかも|こと全部", re.IGNORECASE
+)
+_ABOUT: Final = re.compile(
+    r"^(?:everything|all|anything|alles|todo|tout)(?: (?:you|du|tu|que|ce que)\b[^,.]{0,30}?)? "
+    r"(?:about|on|of|über|von|zu|sobre|acerca de|de|sur|à propos de) ",
+    re.IGNORECASE,
+)
+_CLAUSE: Final = re.compile(r"\b(?:that|dass|daß|que)\s|\bqu['’]|忘れて|(?:という)?こと", re.IGNORECASE)
+#: A German clause, whose verb stands at its end.
+_VERB_LAST: Final = re.compile(r"ich (?P<rest>.{1,80}) (?P<verb>\w{2,20})", re.IGNORECASE)
+
+
+def everything(request: str) -> bool:
+    """Returns whether a request is for all that is known of something."""
+    return len(request) <= _LONGEST and _EVERYTHING.search(request) is not None
+
+
+def bare(words: str) -> str:
+    """Returns the words without "everything about" before them."""
+    return _ABOUT.sub("", words) or words
+
+
+def stated(*requests: str) -> list[Disclosure]:
+    """Returns the facts that the first of these requests states that states any."""
+    for request in requests:
+        for words in _clauses(request) if len(request) <= _LONGEST else ():
+            if found := patterns.extract(words, today=date.min.replace(year=1970)):
+                return found
+    return []
+
+
+def opposite(fact: Disclosure) -> str | None:
+    """Returns the key under which a fact would say the opposite."""
+    return OPPOSITES.get(fact.key)
+
+
+def _clauses(request: str) -> Iterator[str]:
+    yield request
+    for clause in (part.strip(" ,.!。！を").removesuffix("な") for part in _CLAUSE.split(request)[:4]):
+        if (found := _VERB_LAST.fullmatch(clause)) is not None:
+            yield f"ich {found['verb']} {found['rest']}"
+        yield clause

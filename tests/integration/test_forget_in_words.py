@@ -1,0 +1,128 @@
+"""Wishes to forget in plain words, typed to a bot without a model: what goes, what stays, and what is said of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.offline import Talk, talk
+from tests.kit.stores import rows
+
+
+async def column(person: Talk, sql: str) -> list[str]:
+    """Returns the first column of a query."""
+    return [str(row[0] or "") for row in await rows(person.memory, sql)]
+
+
+@pytest.mark.parametrize(
+    ("told", "reminder", "request_for", "yes", "name"),
+    [
+        ("I have a dog called Pixel.", "remind me tomorrow at 9 to feed pixel", "Forget everything about my dog",
+         "yes", "pixel"),
+        ("Mein Hund heißt Bello", "Erinnere mich morgen um 9 daran, Bello zu füttern", "vergiss alles über meinen Hund",
+         "ja", "bello"),
+        ("mi perro se llama Toby", "recuérdame mañana a las 9 bañar a Toby", "olvida todo sobre mi perro",
+         "sí", "toby"),
+        ("mon chat s'appelle Félix", "rappelle-moi demain à 9h de brosser Félix", "oublie tout sur mon chat",
+         "oui", "félix"),
+        ("我的狗叫豆豆。", "提醒我明天9点喂豆豆", "忘掉我的狗", "是", "豆豆"),
+        ("犬の名前はポチです", "明日の9時にポチの散歩を思い出させて", "犬のことを全部忘れて", "はい", "ポチ"),
+    ],
+)  # fmt: skip
+async def test_a_name_takes_the_reminders_along(
+    told: str, reminder: str, request_for: str, yes: str, name: str
+) -> None:
+    """Who forgets their dog must not be reminded the next morning to feed it."""
+    async with talk() as person:
+        await person.say(told)
+        await person.say(reminder)
+        asked = "\n".join(await person.say(request_for))
+        assert name in asked.lower()
+        await person.say(yes)
+        left = await column(person, "select text from reminders union all select text from messages")
+        assert name not in " ".join(left).lower()
+
+
+async def test_everything_about_something_takes_what_names_it_too() -> None:
+    """What was told under its name alone is known of it all the same."""
+    async with talk() as person:
+        for told in ("I have a dog called Pixel.", "Pixel is a beagle.", "my friend Mo looks after Pixel on Mondays"):
+            await person.say(told)
+        await person.say("/task find a vet for Pixel")
+        await person.say("Forget everything about my dog")
+        await person.say("yes")
+        left = await column(
+            person,
+            "select text from messages union all select value from memories union all select active_task from sessions",
+        )
+        assert "pixel" not in " ".join(left).lower()
+
+
+async def test_a_name_that_another_memory_gives_keeps_its_reminders() -> None:
+    """Forgetting where somebody lives is not forgetting them."""
+    async with talk() as person:
+        await person.say("My sister Anna lives in Porto.")
+        await person.say("my sister Anna is a nurse")
+        await person.say("remind me tomorrow at 9 to call Anna")
+        (asked,) = await person.say("/forget porto")
+        assert "call Anna" not in asked
+        await person.say("yes")
+        assert "call Anna" in "\n".join(await person.say("/remind list"))
+
+
+async def test_messages_that_still_name_it_are_told_of() -> None:
+    """A memory that is forgotten by its id says nothing of the talk about it; the receipt does not pretend otherwise."""
+    async with talk() as person:
+        await person.say("I have a dog called Pixel.")
+        await person.say("Pixel is a beagle.")
+        (short_id,) = await column(person, "select short_id from memories where kind = 'fact'")
+        (asked,) = await person.say(f"/forget {short_id}")
+        (receipt,) = await person.say("yes")
+        for text in (asked, receipt):
+            assert "/forget about:" in text
+        await person.say("/forget about:Pixel")
+        (receipt,) = await person.say("yes")
+        assert "about:" not in receipt
+
+
+@pytest.mark.parametrize(
+    ("told", "beside", "request_for"),
+    [
+        ("Ich bin Lokführer von Beruf.", "Heute war viel los bei der Bahn.", "vergiss, dass ich bei der Bahn arbeite"),
+        ("I'm a train driver", "so many people at the railway today", "forget that I work for the railway"),
+        ("我是火车司机", "今天铁路很忙", "忘掉我在铁路工作"),
+    ],
+)  # fmt: skip
+async def test_a_fact_in_other_words_is_offered_as_what_may_be_meant(told: str, beside: str, request_for: str) -> None:
+    """A message that happens to hold the word is not what somebody means who names a fact."""
+    async with talk() as person:
+        await person.say(told)
+        await person.say(beside)
+        (value,) = await column(person, "select value from memories where kind = 'fact'")
+        (asked,) = await person.say(request_for)
+        assert value in asked and asked.splitlines()[0].endswith(("?", "？"))
+        assert any(nearest in asked for nearest in ("nearest", "Am nächsten", "最接近"))
+
+
+@pytest.mark.parametrize(
+    ("likes", "dislikes", "request_for", "yes", "stays"),
+    [
+        ("我喜欢苹果。", "我不喜欢苹果。", "忘掉我喜欢苹果", "是", ("dislikes", "苹果")),
+        ("我喜欢咖啡。", "我不喜欢茶。", "忘掉我喜欢茶", "是", ("dislikes", "茶")),
+        ("我喜欢咖啡。", "我不喜欢茶。", "忘掉我不喜欢咖啡", "不", ("likes", "咖啡")),
+        ("I like coffee", "I don't like tea", "forget that I like tea", "yes", ("dislikes", "tea")),
+        ("Ich mag Kaffee", "Ich mag keinen Tee", "vergiss, dass ich Tee mag", "ja", ("dislikes", "Tee")),
+        ("me gusta el café", "no me gusta el té", "olvida que me gusta el té", "sí", ("dislikes", "té")),
+        ("j'aime le café", "je n'aime pas le thé", "oublie que j'aime le thé", "oui", ("dislikes", "thé")),
+    ],
+)  # fmt: skip
+async def test_a_like_does_not_take_the_opposite_along(
+    likes: str, dislikes: str, request_for: str, yes: str, stays: tuple[str, str]
+) -> None:
+    """Both speak of tea, and one holds the words of the other."""
+    async with talk() as person:
+        await person.say(likes)
+        await person.say(dislikes)
+        await person.say(request_for)
+        await person.say(yes)
+        assert ": ".join(stays) in await column(person, "select key || ': ' || value from memories")
+        assert (dislikes if stays[0] == "dislikes" else likes) in await column(person, "select text from messages")
