@@ -35,7 +35,6 @@ class Unreadable(MemoryFault):
 
 
 def _text(value: Any) -> Any:
-    """Turns a value into text: models write numbers, truth values and lists where words belong."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -222,12 +221,10 @@ def _answer(text: str) -> tuple[dict[str, Any] | None, bool]:
 
 
 def _said_last(text: str) -> str:
-    """Returns the text after a model's thoughts: models that think aloud do so before they answer."""
     return text[max(text.rfind(end) + len(end) if end in text else 0 for end in _THOUGHT_ENDS) :]
 
 
 def _beginnings(text: str) -> Iterator[int]:
-    """Yields where JSON may begin, braces first, because lists stand in prose more often."""
     yield from (match.start() for match in _OPENS_OBJECT.finditer(text))
     yield from (match.start() for match in _OPENS_LIST.finditer(text))
 
@@ -291,7 +288,6 @@ class _Scan:
         return self._string() if char in _QUOTES else self._word()
 
     def _object(self, depth: int) -> dict[str, Any]:
-        """Returns an object. If cut off, the outermost one keeps its members so far; any other is of no use then."""
         self._at += 1
         found: dict[str, Any] = {}
         while not self._take("}"):
@@ -310,7 +306,6 @@ class _Scan:
         return found
 
     def _list(self, depth: int) -> list[Any]:
-        """Returns a list; if it was cut off, its whole items."""
         self._at += 1
         found: list[Any] = []
         while not self._take("]"):

@@ -101,7 +101,6 @@ def line_cost(message: Message, longest: int) -> int:
 
 
 def _line_tokens(line: str) -> int:
-    """Returns an estimate that leans high, for a line of JSON in any script."""
     return len(line.encode()) * 2 // 5 + 1
 
 
@@ -140,7 +139,6 @@ def names_of(messages: Iterable[Message]) -> dict[int, str]:
 
 
 def _plain(name: str) -> str:
-    """Returns a name that can't pass for the assistant's, which stands in parentheses."""
     seen = "".join(letter for letter in unicodedata.normalize("NFKC", name) if letter.isprintable())
     return seen.strip(" ()")
 

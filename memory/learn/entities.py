@@ -403,7 +403,6 @@ def _starts_sentence(text: str, start: int) -> bool:
 
 
 def _begins_entry(text: str, start: int) -> bool:
-    """Returns whether a sentence, an entry of a list or the predicate of a pronoun starts here."""
     return _starts_sentence(text, start) or _ENTRY.search(text[max(0, start - _BEFORE) : start]) is not None
 
 

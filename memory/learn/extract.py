@@ -152,7 +152,6 @@ def findings(answer: Answer, stretch: Stretch) -> list[Finding]:
 
 
 def _few_of_each(found: Sequence[Finding]) -> list[Finding]:
-    """Returns the findings in their order, at most `_MOST_OF_MESSAGE` from each message, the sure ones first."""
     of_message = Counter[int]()
     kept: set[int] = set()
     for place in sorted(range(len(found)), key=lambda n: not found[n].is_sure):

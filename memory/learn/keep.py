@@ -80,7 +80,7 @@ def keep(
         told = names if finder in ("auto", "model") else ()
         entities.note(tx, draft.owner_id, memory_id, [*told, *seen], now=now)
     settled = holding.settle(tx, scope, draft, now=now, new_id=new_id)
-    if draft.origin != "imported":  # an import brings the profile up to date at its end
+    if draft.origin != "imported" or draft.key == "timezone":  # an import brings the profile up to date at its end
         _refresh(tx, scope, [draft, *named, *settled], now=now, new_id=new_id)
     return memory_id
 

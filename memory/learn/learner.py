@@ -234,7 +234,6 @@ class Learner:
         self._timers[session_id] = asyncio.get_running_loop().call_later(seconds, self.soon, session_id, reason)
 
     async def _flush_alone(self, session_id: int, reason: str) -> None:
-        """Flushes a session in the background. One that fails is read after the quiet gap, then ever later."""
         try:
             await self._loops.alone(_LOOP, _unit(session_id), partial(self.flush, session_id, reason), anyway=True)
         except StorageError as exc:
@@ -471,7 +470,6 @@ class Learner:
         return [memory for rank in zip_longest(*found) for memory in rank if memory is not None]
 
     def _timezone(self, reader: Reader, session: Session, scope: Scope) -> str:
-        """Returns a person's timezone: as they set it, otherwise from their profile, otherwise the agent's."""
         assert scope.speaker_id is not None
         told = people.speaker_by_id(reader, scope.speaker_id).timezone
         if told is not None:

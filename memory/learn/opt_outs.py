@@ -54,7 +54,6 @@ def may_be_told_of(
 
 
 def _is_a_name(subject: str, names: Sequence[Named]) -> bool:
-    """Returns whether `subject` names a person, not a thing that a person may have taken a name from."""
     types = {named.type for named in names if named.normal == normal_form(subject)}
     return "person" in types if types else bool(subject) and not subject.islower()
 

@@ -75,7 +75,6 @@ def _passes_on(plain: str) -> bool:
 
 
 def _without_letters(text: str) -> str:
-    """Returns a message without the letters in it, from a greeting with a name to the line behind the closing."""
     lines = text.splitlines(keepends=True)
     begins: int | None = None
     for place, line in enumerate(lines):

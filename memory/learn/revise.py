@@ -205,7 +205,6 @@ def _told_before(reader: Reader, scope: Scope, message: Message) -> list[Message
 
 
 def _bears_on(message: Message, live: Sequence[Memory], told: Sequence[Message]) -> bool:
-    """Returns whether words refer to something told before, or say little beside what holds."""
     words = set(query_terms(message.text))
     known = {term for text in (*(one.value for one in live), *(one.text for one in told)) for term in query_terms(text)}
     return len(words) <= _LITTLE or bool({word for word in words & known if len(word) > _EMPTY or not word.isascii()})

@@ -216,7 +216,6 @@ def _is_fragment(plain: str) -> bool:
 
 
 def _is_own(plain: str, place: int) -> bool:
-    """Returns whether nobody else asks for it, in a sentence that asks from a place on."""
     reported = _word("reported").search(plain)
     # Japanese says it last.
     if reported is not None and (reported.start() < place or _KANA.search(plain)):
