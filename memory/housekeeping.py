@@ -64,13 +64,7 @@ class Housekeeping:
     """The housekeeping of one store (`Service.housekeeping`)."""
 
     def __init__(
-        self,
-        database: Database,
-        *,
-        keeping: Keeping,
-        forgetting: Forgetting,
-        backups: Backups,
-        now: Callable[[], int],
+        self, database: Database, *, keeping: Keeping, forgetting: Forgetting, backups: Backups, now: Callable[[], int]
     ) -> None:
         self._database = database
         self._keeping = keeping

@@ -212,7 +212,6 @@ def is_single_valued(key: str) -> bool:
 
 
 def profile_slot(*, category: str, key: str) -> str | None:
-    """Returns the profile slot that a fact feeds, or None."""
     for name, slot in PROFILE_SLOTS.items():
         if key in slot.keys:
             return name

@@ -132,10 +132,7 @@ class Overseer:
         if self._reads:
             self._shown([memory])
         return FoundById(
-            id=memory.id,
-            kind=memory.kind,
-            learned_at=memory.learned_at,
-            memory=memory if self._reads else None,
+            id=memory.id, kind=memory.kind, learned_at=memory.learned_at, memory=memory if self._reads else None
         )
 
     def ask(self, purpose: str, payload: dict[str, int], *, choices: Sequence[str], preset: str) -> Question:

@@ -28,27 +28,19 @@ _PLAIN = frozenset({"name", "language", "timezone", "home", "occupation", "likes
 def refresh(
     tx: Transaction, scope: Scope, owner_id: int, slot: str | None, *, now: int, new_id: Callable[[], str]
 ) -> None:
-    """Refills `slot` from the owner's current facts; None is no slot and changes nothing."""
     refresh_all(tx, scope, owner_id, [slot], now=now, new_id=new_id)
 
 
 def refresh_all(
-    tx: Transaction,
-    scope: Scope,
-    owner_id: int,
-    slots: Iterable[str | None],
-    *,
-    now: int,
-    new_id: Callable[[], str],
+    tx: Transaction, scope: Scope, owner_id: int, slots: Iterable[str | None], *, now: int, new_id: Callable[[], str]
 ) -> None:
-    """Refills several slots, reading the owner's facts only once."""
     feeding: dict[str, list[Memory]] = {slot: [] for slot in sorted({slot for slot in slots if slot is not None})}
     if not feeding:
         return
     for memory in memories.current_of_owner(tx, scope, owner_id, "fact"):
         fed = keys.profile_slot(category=memory.category, key=memory.key)
-        # A profile tells without a doubt.
-        if fed in feeding and not memory.unsure:
+        # A profile tells without a doubt, and without a mark on what reads like an instruction.
+        if fed in feeding and not (memory.unsure or memory.flags):
             feeding[fed].append(memory)
     filled = memories.current_of_owner(tx, scope, owner_id, "profile")
     for slot, facts in feeding.items():

@@ -72,8 +72,7 @@ class Scope:
             )
             parameters += (*self.selves, *self.owners)
         return Predicate(
-            sql=f"{sql} and ({table}.agent_id is null or {table}.agent_id = ?)",
-            parameters=(*parameters, self.agent_id),
+            sql=f"{sql} and ({table}.agent_id is null or {table}.agent_id = ?)", parameters=(*parameters, self.agent_id)
         )
 
 

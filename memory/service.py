@@ -76,12 +76,12 @@ class Service:
         self.mailbox = mailbox = Mailbox(database, now=now, run_id=runtime.new_id())
         self.access, self.visits = Access(database, now=now), Visits(database, now=now)
         self.keys, self.questions = ApiKeys(database, now=now), OpenQuestions(database, now=now)
-        self.outside_calls, self.privacy = OutsideCalls(database, now=now), Privacy(database, mailbox, now=now)
+        self.privacy = Privacy(database, mailbox, now=now, new_id=new_id)
         self.doubts, self.reminders = Doubts(database, mailbox, now=now), Reminders(database, mailbox, agents, now=now)
         self.follow_ups = FollowUps(database, mailbox, agents, now=now, count_tokens=runtime.count_tokens)
         find, self._embedding, self.mending = search.over(database, loops=loops, now=now)
         self.stats = Stats(database, mailbox=mailbox, embedding=self._embedding, now=now)
-        self.browse = Browse(database, find, now=now)
+        self.browse, self.outside_calls = Browse(database, find, now=now), OutsideCalls(database, now=now)
         self.backups = backups = Backups(database, retention=keeping.retention, now=now)
         self.forgetting = forgetting = Forgetting(
             database, search=find, now=now, new_id=new_id, backups_until=backups.until, list_erased=backups.list_erased

@@ -45,6 +45,7 @@ from memory.chat.outside_calls import CALL
 from memory.chat.stats import ScopeStats
 from memory.chat.turns import Turn
 from memory.errors import NotFound, TooManyReminders
+from memory.learn.own_words import own_words
 from memory.recall.recall import excerpt
 from memory.recall.search import Hit
 from memory.reminders.reminders import due_of
@@ -60,7 +61,8 @@ from memory.text.times.phrases import Reading
 _LONGEST_ASKED = 3_000
 _NOT_CALLED = "Nothing is done yet. The person is being asked, and decides. If they agree, it is done and you go on."
 _NOT_THEIRS = (
-    "Not saved: this has words that a tool returned and the person has not said. They can have it kept by typing"
+    "Not saved: this has words that a tool returned, or that the person quoted or forwarded, and that they have not"
+    " said themselves. They can have it kept by typing"
     " /remember and the words."
 )
 _MAY_BE_A_PAGES = (
@@ -205,17 +207,19 @@ class Toolbox:
         return result
 
     def _repeats_others(self, text: str) -> bool:
-        """Returns whether a statement has a word that a tool from outside has said, and the person has not."""
-        outside = [
+        """Returns whether a statement has a word that the person has not said, but a tool, or somebody they quote."""
+        context = self.turn.context
+        learning = context.speaker.learning and context.session.learning
+        said = [message for message in (*self.read, *self.turn.said) if message.author_id == context.speaker.id]
+        # While people may be learned from, a message that may not be is forwarded.
+        own = [own_words(message.text) for message in said if message.learn or not learning]
+        others = [
             *self.returned,
+            *(message.text for message in said),
             *(message.text for message in self.read if message.role == "tool" and is_outside(message.text)),
         ]
-        if not outside:
-            return False
-        speaker = self.turn.context.speaker.id
-        own = " ".join(m.text for m in (*self.read, *self.turn.said) if m.author_id == speaker).casefold()
-        others = " ".join(outside).casefold()
-        return any(word not in own and word in others for word in _WORD.findall(text.casefold()))
+        mine, theirs = " ".join(own).casefold(), " ".join(others).casefold()
+        return any(word not in mine and word in theirs for word in _WORD.findall(text.casefold()))
 
     async def tell_time(self, _n: int, _i: int, _arguments: NoArguments) -> str:
         return f"{self.texts.moment(self.now())} ({self.texts.timezone})"

@@ -109,14 +109,7 @@ class Compaction:
     """The compactions of one store (`Service.compaction`)."""
 
     def __init__(
-        self,
-        database: Database,
-        *,
-        agents: Agents,
-        learner: Learner,
-        mailbox: Mailbox,
-        runtime: Runtime,
-        loops: Loops,
+        self, database: Database, *, agents: Agents, learner: Learner, mailbox: Mailbox, runtime: Runtime, loops: Loops
     ) -> None:
         self._database = database
         self._agents = agents
@@ -181,11 +174,7 @@ class Compaction:
             log.error("compaction.unsaved", session=session_id, error=str(exc), again="with the session's next turn")
 
     async def _see_to(
-        self,
-        session_id: int,
-        bounds: Bounds,
-        notice: Callable[[Compacted], Sequence[Part]],
-        posted: Callable[[], None],
+        self, session_id: int, bounds: Bounds, notice: Callable[[Compacted], Sequence[Part]], posted: Callable[[], None]
     ) -> None:
         async with self._lock(session_id):
             if await self._database.read(lambda reader: self._cut(reader, session_id, bounds)) is None:

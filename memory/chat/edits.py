@@ -50,13 +50,7 @@ class Edits:
     """The edits that `EditRequests.answer` and `Turns.act` hand to a request; never kept beyond it."""
 
     def __init__(
-        self,
-        tx: Transaction,
-        context: Context,
-        *,
-        now: int,
-        new_id: Callable[[], str],
-        source_ids: Sequence[int] = (),
+        self, tx: Transaction, context: Context, *, now: int, new_id: Callable[[], str], source_ids: Sequence[int] = ()
     ) -> None:
         """`source_ids` are the messages in which the request was made, if there are any."""
         self._tx = tx
@@ -77,7 +71,8 @@ class Edits:
             drafts = extract.propose(text, scope=scope, said_at=self._now, timezone=self._context.timezone)
             drafts = [_as_told(draft) for draft in drafts]
             if _says_more(text, drafts):
-                drafts.append(self._told(key="note", value=text))
+                # A model that has it kept reads the message, too: it knows better what the facts in it are.
+                drafts = [*([] if self._source_ids else drafts), self._told(key="note", value=text)]
         kept = []
         for draft in drafts:
             if not extract.worth_keeping(draft):
@@ -139,16 +134,19 @@ class Edits:
         memory = self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
         if memory.valid_until is not None:
             raise NotCurrent(f"{short_id} is an old version.")
-        memories.confirm(self._tx, memory.id, at=self._now)
-        if memory.archived_at is not None:
-            self._after_change(memory, *self._part(memory))
+        self._confirm(memory)
         return self._row(memory.id)
 
     def pin(self, short_id: str, *, pinned: bool) -> Memory:
-        """Makes a memory never fade and lead the known facts, or ends that. Raises the errors of `confirm`."""
+        """Makes a memory never fade and lead the known facts, or ends that. Raises the errors of `confirm`.
+
+        What was unsure is confirmed by it: nobody wants a guess to lead.
+        """
         memory = self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
         if memory.valid_until is not None:
             raise NotCurrent(f"{short_id} is an old version.")
+        if pinned and memory.unsure:
+            self._confirm(memory)
         memories.pin(self._tx, memory.id, pinned=pinned)
         self._after_change(memory, *(self._part(memory) if pinned else ()))
         return self._row(memory.id)
@@ -243,14 +241,17 @@ class Edits:
         history.reword(self._tx, said.id, text, tokens=count_tokens(text), now=self._now)
         blanking.clear_traffic(self._tx, [said.id], now=self._now)
         under_way = blanking.running_turns(self._tx, [said.id])
-        found = memories.by_ids(self._tx, self._context.scope, lineage.of_message_alone(self._tx, said.id))
+        scope = self._context.scope
+        found = memories.by_ids(self._tx, scope, [row.id for row in lineage.resting_on(self._tx, [said.id])])
         # Memories that the person has confirmed since are kept on their word.
         taught = [memory for memory in found if not (memory.confirmed or memory.pinned)]
         # A list of ids can't hold the new words, so in a restored backup with the old ones the message is blank.
         what = erase.gone([said.id], taught, what="edited", traffic=under_way)
         erasure.record(self._tx, None, what, "{}", now=self._now)
         memories.retract(self._tx, [memory.id for memory in taught])
-        self._after_change(*taught)
+        told = memories.untell(self._tx, [said.id])
+        keep.settle(self._tx, scope, [*taught, *told], now=self._now, new_id=self._new_id)
+        self._after_change(*taught, *told)
         extractions.reread(self._tx, session.id, said.id, "edited", now=self._now)
         return True
 
@@ -289,7 +290,6 @@ class Edits:
         return retry.undo(self._tx, context.session, context.scope, turn_id=turn_id, now=self._now, new_id=self._new_id)
 
     def set_task(self, task: str | None) -> None:
-        """Notes the active task of this session; None clears it."""
         chats.set_task(self._tx, self._context.session.id, task)
         erasure.note_reworded(self._tx, now=self._now)
 
@@ -348,6 +348,10 @@ class Edits:
         if {token for message in said for token in tokens(message.text)}.issuperset(tokens(draft.value)):
             return draft
         return replace(draft, subject_id=None, subject=self._context.speaker.name)
+
+    def _confirm(self, memory: Memory) -> None:
+        keep.confirm(self._tx, self._context.scope, memory, now=self._now, new_id=self._new_id)
+        self._after_change(memory, *(self._part(memory) if memory.archived_at is not None else ()))
 
     def _row(self, memory_id: int) -> Memory:
         found = memories.by_id(self._tx, self._context.scope, memory_id)
@@ -419,12 +423,15 @@ def retract(
     for memory in taught:
         erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
     memories.retract(tx, [memory.id for memory in taught])
+    told = memories.untell(tx, ids)
     if taught or under_way or any(message.text for message in deleted):
         erasure.record(tx, None, erase.gone(ids, taught, traffic=under_way), "{}", now=now)
     elif cleared:
         erasure.note_reworded(tx, now=now)
     for author in {message.author_id for message in deleted if message.author_id is not None}:
-        erase.show_change(tx, chats.scope_of(tx, session, author), taught, now=now, new_id=new_id)
+        scope = chats.scope_of(tx, session, author)
+        keep.settle(tx, scope, [*taught, *told], now=now, new_id=new_id)
+        erase.show_change(tx, scope, [*taught, *told], now=now, new_id=new_id)
     return sum(bool(message.text) for message in deleted)
 
 

@@ -72,8 +72,7 @@ class EditRequests:
             pieces = act(self._edits(tx, anew(tx, context)))
             here = context.session.key
             self._mailbox.post(
-                tx,
-                Outgoing(session_key=to or here, pieces=pieces, inbox_id=None if to else inbox_id, edits=edits),
+                tx, Outgoing(session_key=to or here, pieces=pieces, inbox_id=None if to else inbox_id, edits=edits)
             )
             self._mailbox.post(tx, Outgoing(session_key=here, pieces=around, inbox_id=inbox_id, edits=edits))
             inbox.end(tx, [inbox_id], error=None, now=self._runtime.now())

@@ -13,6 +13,7 @@ from typing import Final
 
 from memory.forgetting import blanking, erase
 from memory.keys import normalise_value
+from memory.learn import keep
 from memory.mailbox import inbox
 from memory.scope import Scope
 from memory.store import erasure, history, lineage, memories, questions, recalls
@@ -68,11 +69,7 @@ def at_hand(reader: Reader, session: Session, scope: Scope) -> AtHand:
     answer = normalise_value(" ".join(row["text"] for row in found if row["role"] == "assistant"))
     entered = [entry.item_id for entry in recalls.of_turn(reader, found[0]["turn_id"]) if entry.item == "memory"]
     quoted = [m for m in memories.by_ids(reader, scope, entered) if normalise_value(m.value) in answer]
-    return AtHand(
-        learned=_offered(learned),
-        quoted=_offered(quoted),
-        turn_id=found[0]["turn_id"],
-    )
+    return AtHand(learned=_offered(learned), quoted=_offered(quoted), turn_id=found[0]["turn_id"])
 
 
 def _offered(found: Sequence[Memory]) -> tuple[Memory, ...]:
@@ -102,13 +99,7 @@ def again(
 
 
 def undo(
-    tx: Transaction,
-    session: Session,
-    scope: Scope,
-    *,
-    turn_id: int | None = None,
-    now: int,
-    new_id: Callable[[], str],
+    tx: Transaction, session: Session, scope: Scope, *, turn_id: int | None = None, now: int, new_id: Callable[[], str]
 ) -> UndoneTurn | None:
     """Undoes the last turn, as if it had never been said; None if there is none, or if it is not `turn_id`.
 
@@ -130,6 +121,8 @@ def undo(
     memories.retract(tx, [memory.id for memory in taught])
     # Facts that a turn's words ended, ended at the time of the last of these words.
     again = memories.reopen(tx, scope, at=max(row["said_at"] for row in found if row["role"] == "user"))
+    told = memories.untell(tx, said)
+    keep.settle(tx, scope, [*taught, *told], now=now, new_id=new_id)
     ids = [row["id"] for row in found]
     erasure.note_said(tx, ids, now=now)
     blanking.blank(tx, ids, now=now)

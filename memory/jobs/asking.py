@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
 from memory.jobs import refusals, runs
@@ -16,7 +15,6 @@ from memory.jobs.base import Step
 from memory.jobs.journal import Journal
 from memory.learn.model import ModelRequest
 from memory.store.database import Reader, Transaction
-from memory.store.memories import Memory
 
 T = TypeVar("T")
 
@@ -88,8 +86,3 @@ def undone(reader: Reader, job: str, owner_id: int, *, agent_id: int | None = No
     With `agent_id`, only those of that agent's runs.
     """
     return [Journal.from_json(text) for text in runs.undone(reader, job, owner_id, agent_id=agent_id)]
-
-
-def since(memory: Memory) -> str:
-    """Returns the day from which a fact holds, as a question shows it."""
-    return datetime.fromtimestamp(memory.valid_from / 1000, UTC).date().isoformat()

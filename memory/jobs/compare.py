@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from memory import keys
 from memory.jobs import comparisons, known
-from memory.jobs.asking import RowQuestion, since
+from memory.jobs.asking import RowQuestion
 from memory.jobs.base import Job, Night, Step
 from memory.jobs.comparisons import FactPair, Why
 from memory.learn import keep
@@ -156,7 +156,7 @@ def _line(n: int, pair: _Pair) -> str:
 
 
 def _shown(memory: Memory) -> Mapping[str, str]:
-    return {"key": memory.key, "value": memory.value, "since": since(memory)}
+    return {"key": memory.key, "value": memory.value, "since": memory.day(memory.valid_from)}
 
 
 class _Judged(BaseModel):

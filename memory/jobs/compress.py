@@ -263,7 +263,7 @@ class _Facts:
         ranked = sorted(range(len(self._known)), key=lambda place: -shared[place])[:_KNOWN]
         shown: list[Memory] = []
         for memory in (self._known[place] for place in ranked):
-            length = len(known_fact(memory).encode())
+            length = len(known_fact(memory, "UTC").encode())
             if length <= size:
                 shown.append(memory)
                 size -= length
@@ -276,7 +276,7 @@ def _words(memory: Memory) -> frozenset[str]:
 
 def _request(batch: _Batch, *, private: bool) -> ModelRequest:
     lines = ["KNOWN FACTS (what a new fact may replace, by id):"]
-    lines += [known_fact(memory) for memory in batch.known] or ["none"]
+    lines += [known_fact(memory, "UTC") for memory in batch.known] or ["none"]
     lines += ["", "EVENTS:"]
     lines += [_line(n, event, batch.names) for n, event in enumerate(batch.events, start=1)]
     return ModelRequest(instructions=_PRIVATE if private else _GROUP, material="\n".join(lines))

@@ -22,12 +22,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memory import keys, profile
 from memory.jobs import known, loss, runs
-from memory.jobs.asking import RowQuestion, portions, since, undone
+from memory.jobs.asking import RowQuestion, portions, undone
 from memory.jobs.base import Job, Night, Step
 from memory.jobs.loss import Merge, Statement
 from memory.learn import extract, keep
 from memory.learn.answer import Words, items, read_object
 from memory.learn.model import ModelRequest
+from memory.learn.same import same
 from memory.scope import Scope
 from memory.store import entities, erasure, lineage, memories, scopes
 from memory.store.database import Reader, Transaction, walled
@@ -242,7 +243,7 @@ def _request(rows: Rows) -> ModelRequest:
 
 
 def _line(memory: Memory) -> str:
-    line = {"id": memory.short_id, "key": memory.key, "value": memory.value, "since": since(memory)}
+    line = {"id": memory.short_id, "key": memory.key, "value": memory.value, "since": memory.day(memory.valid_from)}
     return json.dumps(line, ensure_ascii=False)
 
 
@@ -356,7 +357,7 @@ def _write(tx: Transaction, scope: Scope, night: Night, rows: Rows, statement: S
     if not keep.may_be_kept(tx, draft, sources, now=night.now):
         return False
     # A row that stays would say the same once more.
-    if any(one.live and one.id not in ids and keep.same(one, draft) for one in memories.same_subject(tx, scope, draft)):
+    if any(one.live and one.id not in ids and same(one, draft) for one in keep.near(tx, scope, draft)):
         return False
     memory_id = memories.insert(tx, draft, new_id=night.new_id, now=night.now)
     memories.add_sources(tx, memory_id, sources)

@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
@@ -90,23 +89,24 @@ def steps(reader: Reader, scope: Scope, night: Night) -> list[Step]:
     if found is None:
         return []
     size = night.material_bytes(INSTRUCTIONS, _ANSWER_TOKENS)
-    request = ask(found.styles, size) if found.styles and night.model else None
+    request = ask(found.styles, size, night.timezone) if found.styles and night.model else None
     carry_out = partial(_carry_out, scope=scope, night=night, shown=found)
     # Without a usable answer the styles are used as they are.
     return [Step(request=request, carry_out=carry_out, instead=lambda: [Step(carry_out=carry_out)])]
 
 
-def ask(found: Sequence[Memory], size: int) -> ModelRequest:
+def ask(found: Sequence[Memory], size: int, timezone: str) -> ModelRequest:
     """Returns the question how an agent is to talk to the person or group with these styles.
 
     Styles that don't fit into so many bytes are left out, the weakest first.
     """
     lines: list[str] = []
     for memory in found:
-        size -= len(_shown(memory).encode())
+        line = _shown(memory, timezone)
+        size -= len(line.encode())
         if size < 0:
             break
-        lines.append(_shown(memory))
+        lines.append(line)
     return ModelRequest(instructions=INSTRUCTIONS, material="\n".join(lines), max_tokens=_ANSWER_TOKENS)
 
 
@@ -272,8 +272,8 @@ def _plain(text: str) -> str:
     return " ".join(redact(clean(text)).split())
 
 
-def _shown(memory: Memory) -> str:
-    day = datetime.fromtimestamp(memory.last_reinforced_at / 1000, UTC).date().isoformat()
+def _shown(memory: Memory, timezone: str) -> str:
+    day = memory.day(memory.last_reinforced_at, timezone)
     line: dict[str, object] = {} if memory.key == fading.ANY_KEY else {"about": memory.key}
     line |= {"wish": memory.value[:_STYLE_CHARS], "told": 1 + memory.reinforced_count, "last": day}
     return json.dumps(line, ensure_ascii=False)

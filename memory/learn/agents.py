@@ -84,7 +84,6 @@ class Agents:
 
 
 def enter(tx: Transaction, configured: Mapping[str, AgentMemory], *, now: int) -> Agents:
-    """Returns the agents of a store, after adding rows for new agents."""
     ids = {name: scopes.agent(tx, name, now=now) for name in configured}
     for name, agent in configured.items():
         scopes.find_names(tx, ids[name], agent.entities)

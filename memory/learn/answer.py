@@ -1,8 +1,8 @@
 """Reads a model's answer into items, tolerantly, and checks them one by one.
 
 Invariants: pure. Time grows linearly with the text, of which `LONGEST_ANSWER` characters are read. An unusable item is
-dropped alone. An answer that was cut off keeps the items that are whole. An answer without any JSON is an error, so
-that it is asked again and not taken for "nothing to remember".
+dropped alone. An answer that was cut off keeps the items that are whole, and says that it was. An answer without any
+JSON is an error, so that it is asked again and not taken for "nothing to remember".
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ class Unreadable(MemoryFault):
 
 
 def _text(value: Any) -> Any:
-    """Turns a value into text: models write numbers, truth values and lists where words belong."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -124,18 +123,19 @@ class EntityItem(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The usable items of an answer; `dropped` counts the others."""
+    """The usable items of an answer; `dropped` counts the others. `cut` is True if it ended before it was complete."""
 
     facts: tuple[FactItem, ...] = ()
     styles: tuple[StyleItem, ...] = ()
     events: tuple[Item, ...] = ()
     entities: tuple[EntityItem, ...] = ()
     dropped: int = 0
+    cut: bool = False
 
 
 def read_answer(text: str) -> Answer:
     """Returns everything usable in a model's answer. Raises `Unreadable` if it holds no JSON answer."""
-    found = _answer(text[:LONGEST_ANSWER])
+    found, cut = _answer(text[:LONGEST_ANSWER])
     if found is None:
         raise Unreadable(
             "The model's answer holds no JSON in the form that was asked for, so nothing was learned from it. "
@@ -145,9 +145,8 @@ def read_answer(text: str) -> Answer:
     styles, no_styles = items(StyleItem, found.get("styles"))
     events, no_events = items(Item, found.get("event") or found.get("events"))
     entities, _ = items(EntityItem, found.get("entities"))
-    return Answer(
-        facts=facts, styles=styles, events=events, entities=entities, dropped=no_facts + no_styles + no_events
-    )
+    dropped = no_facts + no_styles + no_events
+    return Answer(facts=facts, styles=styles, events=events, entities=entities, dropped=dropped, cut=cut)
 
 
 def read_object(text: str, *members: str) -> dict[str, Any]:
@@ -170,7 +169,6 @@ def read_object(text: str, *members: str) -> dict[str, Any]:
 
 
 def read_entities(value: Any) -> tuple[EntityItem, ...]:
-    """Returns the usable names of a list in a model's answer, also those without a type."""
     return items(EntityItem, value)[0]
 
 
@@ -178,7 +176,6 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 def items(model: type[_Model], value: Any) -> tuple[tuple[_Model, ...], int]:
-    """Returns the valid items of `value`, and the number of invalid ones. A single object counts as a list of one."""
     if isinstance(value, dict):
         # Models also put items under names of their own: {"1": {...}, "2": {...}}.
         nested = value and all(isinstance(one, dict) for one in value.values())
@@ -202,10 +199,10 @@ def items(model: type[_Model], value: Any) -> tuple[tuple[_Model, ...], int]:
     return tuple(kept), dropped
 
 
-def _answer(text: str) -> dict[str, Any] | None:
-    """Returns the answer's object: the first JSON in `text` that has the form of an answer."""
+def _answer(text: str) -> tuple[dict[str, Any] | None, bool]:
     text = _said_last(text)
     scattered: list[dict[str, Any]] = []
+    cut = False
     for start in islice(_beginnings(text), _TRIES):
         scan = _Scan(text)
         try:
@@ -215,20 +212,19 @@ def _answer(text: str) -> dict[str, Any] | None:
         answer = _formed(value)
         # If it was cut before the first whole item, nothing can be told from it.
         if answer is None or (scan.cut and (_is_fact(value) or not any(answer.values()))):
+            cut = cut or scan.cut
             continue
         if not _is_fact(value):
-            return answer
+            return answer, scan.cut
         scattered += answer["facts"]
-    return {"facts": scattered} if scattered else None
+    return ({"facts": scattered} if scattered else None), cut
 
 
 def _said_last(text: str) -> str:
-    """Returns the text after a model's thoughts: models that think aloud do so before they answer."""
     return text[max(text.rfind(end) + len(end) if end in text else 0 for end in _THOUGHT_ENDS) :]
 
 
 def _beginnings(text: str) -> Iterator[int]:
-    """Yields where JSON may begin, braces first, because lists stand in prose more often."""
     yield from (match.start() for match in _OPENS_OBJECT.finditer(text))
     yield from (match.start() for match in _OPENS_LIST.finditer(text))
 
@@ -292,7 +288,6 @@ class _Scan:
         return self._string() if char in _QUOTES else self._word()
 
     def _object(self, depth: int) -> dict[str, Any]:
-        """Returns an object. If cut off, the outermost one keeps its members so far; any other is of no use then."""
         self._at += 1
         found: dict[str, Any] = {}
         while not self._take("}"):
@@ -311,7 +306,6 @@ class _Scan:
         return found
 
     def _list(self, depth: int) -> list[Any]:
-        """Returns a list; if it was cut off, its whole items."""
         self._at += 1
         found: list[Any] = []
         while not self._take("]"):
@@ -371,7 +365,6 @@ class _Scan:
         return True
 
     def _skip(self, also: str = "") -> None:
-        """Skips white space, line comments and `also`."""
         while (char := self._peek()) != _END:
             if char.isspace() or char in also:
                 self._at += 1

@@ -60,13 +60,13 @@ def ask(stretch: Stretch, tokens: int = _MATERIAL_TOKENS) -> ModelRequest:
     longest = _longest(tokens)
     messages = sum(line_cost(message, longest) for message in stretch.messages)
     instructions = len(INSTRUCTIONS) // 4
+    timezone = stretch.timezones[_last_author(stretch)]
     known = within(
-        (known_fact(memory, category=False) for memory in stretch.known),
+        (known_fact(memory, timezone, category=False) for memory in stretch.known),
         min(int(tokens * _KNOWN), (instructions + messages) // 3),
         _line_tokens,
     )
     before = within(reversed(stretch.before), int(tokens * _BEFORE), lambda message: line_cost(message, longest))
-    timezone = stretch.timezones[_last_author(stretch)]
     names = names_of((*stretch.before, *stretch.messages))
     lines = ["KNOWN FACTS (what a new fact may replace, by id):"]
     lines += known or ["none"]
@@ -80,7 +80,6 @@ def ask(stretch: Stretch, tokens: int = _MATERIAL_TOKENS) -> ModelRequest:
 
 
 def fitting(messages: Sequence[Message], tokens: int) -> int:
-    """Returns the number of messages that fit in one question with material of so many tokens: at least one."""
     room = int(min(tokens, _MATERIAL_TOKENS) * _MESSAGES)
     return max(1, len(within(messages, room, lambda message: line_cost(message, _longest(tokens)))))
 
@@ -94,22 +93,18 @@ def shortened(message: Message, tokens: int = STRETCH_TOKENS) -> str:
 
 
 def _longest(tokens: int) -> int:
-    """Returns the tokens at which a message is shortened, in material of so many tokens."""
     return min(STRETCH_TOKENS, max(_LEAST_MESSAGE, int(tokens * _MESSAGES) - _LINE_TOKENS))
 
 
 def line_cost(message: Message, longest: int) -> int:
-    """Returns the approximate tokens of the line of a message that is cut to `longest` tokens."""
     return min(message.tokens, longest) + _LINE_TOKENS
 
 
 def _line_tokens(line: str) -> int:
-    """Returns an estimate that leans high, for a line of JSON in any script."""
     return len(line.encode()) * 2 // 5 + 1
 
 
 def within(rows: Iterable[T], tokens: int, cost: Callable[[T], int]) -> list[T]:
-    """Returns the first of the rows, as many as fit."""
     kept: list[T] = []
     for row in rows:
         tokens -= cost(row)
@@ -119,13 +114,12 @@ def within(rows: Iterable[T], tokens: int, cost: Callable[[T], int]) -> list[T]:
     return kept
 
 
-def known_fact(memory: Memory, *, category: bool = True) -> str:
-    """Returns a known fact as a line of material, with the short id by which an answer may name it."""
+def known_fact(memory: Memory, timezone: str, *, category: bool = True) -> str:
     about = memory.subject or memory.subject_name or ""
     line = {"id": memory.short_id, "about": about, "key": memory.key}
     if category:
         line["category"] = memory.category
-    since = datetime.fromtimestamp(memory.valid_from / 1000, UTC).date().isoformat()
+    since = memory.day(memory.valid_from, timezone)
     return json.dumps(line | {"value": memory.value, "since": since}, ensure_ascii=False)
 
 
@@ -145,7 +139,6 @@ def names_of(messages: Iterable[Message]) -> dict[int, str]:
 
 
 def _plain(name: str) -> str:
-    """Returns a name that can't pass for the assistant's, which stands in parentheses."""
     seen = "".join(letter for letter in unicodedata.normalize("NFKC", name) if letter.isprintable())
     return seen.strip(" ()")
 
@@ -153,7 +146,6 @@ def _plain(name: str) -> str:
 def message_line(
     message: Message, names: Mapping[int, str], timezone: str, longest: int, *, number: int | None = None
 ) -> str:
-    """Returns a message as a line of material, its words cut to `longest` tokens."""
     at = datetime.fromtimestamp(message.said_at / 1000, UTC).astimezone(ZoneInfo(timezone))
     line: dict[str, object] = {} if number is None else {"n": number}
     line["at"] = at.strftime("%Y-%m-%d %a %H:%M")

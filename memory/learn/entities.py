@@ -82,12 +82,10 @@ def standing(found: Iterable[Named], text: str) -> list[Named]:
 
 
 def trained() -> Reads | None:
-    """Returns `by_spacy` if what it needs is installed."""
     return by_spacy if spacy_names.is_installed() else None
 
 
 def is_latin(text: str) -> bool:
-    """Returns whether a text is nearly all in Latin letters, so that the trained model may be able to read it."""
     letters = [char for char in text[:_LOOKED_AT] if char.isalpha()]
     latin = sum(char <= "\u024f" for char in letters)
     return latin > 0 and latin >= 0.9 * len(letters)
@@ -128,7 +126,6 @@ _SPACY: Final[dict[str, Type]] = {
 
 
 def _distinct(found: Iterable[Named]) -> list[Named]:
-    """Returns each name once by its normal form, with the first type found other than "other"."""
     kept: dict[str, Named] = {}
     for named in found:
         known = kept.get(named.normal)
@@ -406,12 +403,10 @@ def _starts_sentence(text: str, start: int) -> bool:
 
 
 def _begins_entry(text: str, start: int) -> bool:
-    """Returns whether a sentence, an entry of a list or the predicate of a pronoun starts here."""
     return _starts_sentence(text, start) or _ENTRY.search(text[max(0, start - _BEFORE) : start]) is not None
 
 
 def _is_verb(word: str) -> bool:
-    """Returns whether a word looks like a verb in the past, or like one with which notes on a person begin."""
     folded = word.casefold()
     if folded in _VERBS:
         return True
@@ -419,7 +414,6 @@ def _is_verb(word: str) -> bool:
 
 
 def _odd_capitals(word: str) -> bool:
-    """Returns whether a word is written as only names are: "GitHub", "NASA", "GPT-4"."""
     return any(c.isupper() for c in word[1:]) or any(c.isdigit() for c in word)
 
 
@@ -455,7 +449,6 @@ _DESCRIBES: Final = _set("一个 一名 一位 医生 老师 学生 老板 同�
 
 
 def _is_name(value: str) -> bool:
-    """Returns whether a whole value looks like a name and nothing else; Chinese names only if short."""
     value = value.strip(" .。")
     return bool(_NAME.fullmatch(value)) and value.lower() not in _COMMON and not any(w in value for w in _DESCRIBES)
 

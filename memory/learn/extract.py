@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import get_args
+from typing import Any, get_args
 
 from memory import keys
 from memory.learn.answer import Answer, EntityItem, FactItem, Item, StyleItem
@@ -85,7 +85,6 @@ class Finding:
 
 
 def propose(text: str, *, scope: Scope, said_at: int, timezone: str) -> list[Draft]:
-    """Returns the facts about the scope's speaker that patterns find in one of their messages."""
     today = clock.local_date(said_at, timezone)
     drafts = []
     for candidate in patterns.extract(text, today=today):
@@ -113,7 +112,6 @@ def propose(text: str, *, scope: Scope, said_at: int, timezone: str) -> list[Dra
 
 
 def read(messages: Sequence[Message], *, scope: Scope, timezone: str) -> list[Proposal]:
-    """Returns the facts that patterns find in a stretch of one session, by message; all by the scope's speaker."""
     return [
         Proposal(draft=draft, message_id=message.id)
         for message in messages
@@ -123,7 +121,6 @@ def read(messages: Sequence[Message], *, scope: Scope, timezone: str) -> list[Pr
 
 
 def noted(text: str, message: Message, *, scope: Scope, timezone: str) -> list[Proposal]:
-    """Returns a message as a note: a person's correction is to be kept, though no pattern reads it."""
     today = clock.local_date(message.said_at, timezone)
     draft = Draft(
         kind="fact",
@@ -145,7 +142,6 @@ def noted(text: str, message: Message, *, scope: Scope, timezone: str) -> list[P
 
 
 def findings(answer: Answer, stretch: Stretch) -> list[Finding]:
-    """Returns the findings to keep from a model's answer about `stretch`, without items that fail the bar."""
     instructions = [item for item in answer.facts if kind_of(item)[1] == "instruction"]
     skipped = {id(item) for item in instructions[_MOST_STYLES:]}
     facts = (item for item in answer.facts if id(item) not in skipped)
@@ -156,7 +152,6 @@ def findings(answer: Answer, stretch: Stretch) -> list[Finding]:
 
 
 def _few_of_each(found: Sequence[Finding]) -> list[Finding]:
-    """Returns the findings in their order, at most `_MOST_OF_MESSAGE` from each message, the sure ones first."""
     of_message = Counter[int]()
     kept: set[int] = set()
     for place in sorted(range(len(found)), key=lambda n: not found[n].is_sure):
@@ -168,7 +163,6 @@ def _few_of_each(found: Sequence[Finding]) -> list[Finding]:
 
 
 def worth_keeping(draft: Draft) -> bool:
-    """Returns whether a draft clears the bar: it says something, and is no number, path, time or secret."""
     if not draft.key or not draft.value.strip():
         return False
     return draft.key in _NUMERIC_KEYS or _JUNK.fullmatch(draft.value) is None
@@ -180,14 +174,12 @@ def safe(text: str) -> str:
 
 
 def kind_of(item: FactItem) -> tuple[str, str]:
-    """Returns the key and the category of a fact, in the words of the vocabulary if it has any."""
     key = keys.vocabulary_key(safe(item.key))
     category = keys.category_of(key) or keys.normalise_key(item.category)
     return key, category if category in keys.CATEGORIES else "conversation"
 
 
 def subject_of(about: str, speaker: str) -> str:
-    """Returns the subject of a fact in words; empty for the speaker."""
     name = " ".join(safe(about).split())[:_SUBJECT_LIMIT]
     return "" if name.casefold() in {speaker.casefold()} | _SELF else name
 
@@ -202,13 +194,11 @@ def topic_of(text: str) -> str:
 
 
 def replaced_by(item: FactItem, known: Iterable[Memory]) -> tuple[int, ...]:
-    """Returns the ids of the shown facts that an item calls no longer true."""
     shown = {memory.short_id: memory.id for memory in known}
     return tuple(shown[named] for named in dict.fromkeys(_SHORT_ID.findall(item.replaces)) if named in shown)
 
 
 def named_in(text: str, entities: Iterable[EntityItem]) -> tuple[Named, ...]:
-    """Returns the entities that occur in `text`."""
     lower = text.casefold()
     found: dict[str, Named] = {}
     for entity in entities:
@@ -220,7 +210,6 @@ def named_in(text: str, entities: Iterable[EntityItem]) -> tuple[Named, ...]:
 
 
 def closest(value: str, texts: Sequence[str]) -> int | None:
-    """Returns the index of the text that shares most words with a value; None if none shares any."""
     wanted = set(tokens(value))
     shared = [len(wanted & set(tokens(text))) for text in texts]
     most = max(shared, default=0)
@@ -270,30 +259,25 @@ def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> F
     over = replaced_by(item, stretch.known)
     claim = Claim(key=key, value=item.value, quote=item.quote, of_other=bool(about), replaces=bool(over))
     if category == "instruction":
-        verdict: Verdict = "sure" if _is_wished(item.value, item.quote, origin, stretch) else "refused"
+        verdict: Verdict = "sure" if _asking(item.value, item.quote, origin, stretch) else "refused"
     if category != "instruction" or (verdict == "refused" and about and not manners_of(item.value)):
         # A rule of a group is no instruction to the bot, but a fact.
         category = "decision" if category == "instruction" else category
         verdict = _verdict(claim, origin, stretch, by_assistant=by_assistant)
-    if verdict == "refused":
+    # What the assistant wrote is no guess about anybody: it is as it wrote it, or nothing.
+    if verdict == "refused" or (verdict == "unsure" and not origin.by_person):
         return None
     of_self = origin.by_person and not about
     is_own = of_self and _is_own_word(item.value, origin)
-    draft = Draft(
+    draft = _draft(
+        item,
+        origin,
         kind="fact",
-        owner_id=origin.scope.writes_to,
-        author_id=origin.scope.speaker_id if origin.by_person else None,
         subject_id=origin.scope.speaker_id if is_own else None,
         subject=about if is_own or not of_self else origin.dated.author_name,
         category=category,
-        topic=topic_of(item.topic),
         key=key,
-        value=value,
-        importance=item.importance,
         confidence=_confidence(item.confidence, verdict),
-        origin="extracted",
-        learned_at=origin.dated.said_at,
-        local_date=origin.today.isoformat(),
     )
     return Finding(
         draft=draft,
@@ -304,52 +288,61 @@ def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> F
     )
 
 
+def _draft(item: Item, origin: _Origin, *, at: int | None = None, **fields: Any) -> Draft:
+    said_at = origin.dated.said_at if at is None else at
+    return Draft(
+        owner_id=origin.scope.writes_to,
+        author_id=origin.scope.speaker_id if origin.by_person else None,
+        topic=topic_of(item.topic),
+        value=value_of(item.value, origin.today),
+        importance=item.importance,
+        origin="extracted",
+        learned_at=said_at,
+        local_date=clock.local_date(said_at, origin.timezone).isoformat(),
+        **fields,
+    )
+
+
 def _confidence(given: float, verdict: Verdict) -> float:
     return min(given, _UNSURE) if verdict == "unsure" else given
 
 
 def _verdict(claim: Claim, origin: _Origin, stretch: Stretch, *, by_assistant: bool) -> Verdict:
-    """Returns whether an item's messages say it. `by_assistant` counts the assistant's own words, too."""
     own = [message.text for message in origin.messages if message.author_id is not None or by_assistant]
     text = "\n".join(map(own_words, own) if claim.key in _OBEYED else own)
-    disclosed = tuple((one.key, one.value) for one in patterns.extract(text, today=origin.today))
     first = next((message for message in origin.messages if message.author_id is not None), None)
     before = "" if first is None else _before(first, stretch)
-    verdict = judge(claim, SaidText(text=text, before=before, disclosed=disclosed))
+    verdict = judge(claim, SaidText(text=text, before=before))
     # A text that reads like an instruction is kept for its owner to see, and ends nothing.
     return "unsure" if verdict == "sure" and injection_flags(text) else verdict
 
 
 def _before(message: Message, stretch: Stretch) -> str:
-    """Returns the assistant's words right before a message; "" if another person's stand there."""
     earlier = [one for one in (*stretch.before, *stretch.messages) if one.id < message.id]
     return earlier[-1].text if earlier and earlier[-1].author_id is None else ""
 
 
 def _style(item: StyleItem, stretch: Stretch) -> Finding | None:
     origin = _origin(item, stretch, by_assistant=False)
-    if origin is None or not _is_wished(item.value, item.quote, origin, stretch):
+    asking = [] if origin is None else _asking(item.value, item.quote, origin, stretch)
+    if origin is None or not asking:
         return None
     is_own = _is_own_word(item.value, origin)
-    draft = Draft(
+    draft = _draft(
+        item,
+        origin,
+        at=asking[-1].said_at,
         kind="style",
-        owner_id=origin.scope.writes_to,
-        author_id=origin.scope.speaker_id,
         subject_id=origin.scope.speaker_id if is_own else None,
         subject="" if is_own else origin.dated.author_name,
         # A style is between one agent and the person, and no business of other agents.
         agent_id=origin.scope.agent_id,
         category="instruction",
-        topic=topic_of(item.topic),
         key=_style_key(item),
-        value=value_of(item.value, origin.today),
-        importance=item.importance,
         confidence=0.7,
-        origin="extracted",
-        learned_at=origin.dated.said_at,
-        local_date=origin.today.isoformat(),
     )
-    return Finding(draft=draft, scope=origin.scope, source_ids=tuple(message.id for message in origin.messages))
+    # Only a message that asks for it tells a wish again.
+    return Finding(draft=draft, scope=origin.scope, source_ids=tuple(message.id for message in asking))
 
 
 def _style_key(item: StyleItem) -> str:
@@ -358,17 +351,17 @@ def _style_key(item: StyleItem) -> str:
     return key if key and adds_nothing(key.replace("-", " "), item.value) else "style"
 
 
-def _is_wished(value: str, quote: str, origin: _Origin, stretch: Stretch) -> bool:
-    """Returns whether one of an item's messages asks for a manner of answers, in its author's own words.
+def _asking(value: str, quote: str, origin: _Origin, stretch: Stretch) -> list[Message]:
+    """Returns those of an item's messages that ask for a manner of answers, in their author's own words.
 
     A quote that none of them holds shows that the model has made it up.
     """
     if echoes(value, instructions=_PLAIN_INSTRUCTIONS, said=(), known=()):
-        return False
+        return []
     own = [message for message in origin.messages if message.author_id is not None]
     if quote and not any(is_quoted(quote, message.text) for message in own):
-        return False
-    return any(asks_for(value, SaidText(text=one.text, before=_before(one, stretch))) for one in own)
+        return []
+    return [one for one in own if asks_for(value, SaidText(text=one.text, before=_before(one, stretch)))]
 
 
 def _event(item: Item, entities: Iterable[EntityItem], stretch: Stretch) -> Finding | None:
@@ -379,21 +372,15 @@ def _event(item: Item, entities: Iterable[EntityItem], stretch: Stretch) -> Find
     verdict = _verdict(Claim(key="event", value=item.value), origin, stretch, by_assistant=False)
     if verdict == "refused" or is_refusal(item.value, [message.text for message in origin.messages]):
         return None
-    draft = Draft(
+    draft = _draft(
+        item,
+        origin,
         kind="event",
-        owner_id=origin.scope.writes_to,
-        author_id=origin.scope.speaker_id,
         # In a group an event tells of everybody who took part, so nobody finds it in private.
         subject_id=origin.scope.speaker_id if origin.scope.private else None,
         category="happening",
-        topic=topic_of(item.topic),
         key="event",
-        value=value,
-        importance=item.importance,
         confidence=_confidence(0.8, verdict),
-        origin="extracted",
-        learned_at=origin.dated.said_at,
-        local_date=origin.today.isoformat(),
     )
     return Finding(
         draft=draft,

@@ -102,7 +102,6 @@ def unread(reader: Reader, session_id: int) -> Unread:
 
 
 def afterwards(reader: Reader, session_id: int) -> Afterwards:
-    """Returns the work that an ending turn leaves in its session."""
     row = reader.one(
         "select u.messages, u.tokens, w.messages as window_messages, w.tokens as window_tokens,"
         # Some doubts may be over, because a fact no longer holds.
@@ -121,7 +120,6 @@ def afterwards(reader: Reader, session_id: int) -> Afterwards:
 
 
 def unread_before(reader: Reader, session_id: int, message_id: int) -> bool:
-    """Returns whether anything said before `message_id` is still unread."""
     row = reader.one(
         "select 1 from messages m join sessions s on s.id = m.session_id"
         " where s.id = ? and m.id > s.extracted_to and m.id < ? and m.learn = 1 limit 1",
@@ -183,12 +181,10 @@ def reread(tx: Transaction, session_id: int, message_id: int, reason: str, *, no
 
 
 def mark_read(tx: Transaction, session_id: int, message_id: int) -> None:
-    """Marks everything up to `message_id` as read or queued."""
     chats.mark_read(tx, session_id, message_id)
 
 
 def next_work(reader: Reader, session_id: int, *, now: int) -> Work | None:
-    """Returns the session's oldest piece of work that is due; None while the bot is not in the chat."""
     row = reader.one(
         "select id, session_id, first_id, last_id, attempts from extractions"
         f" where session_id = ? and state = 'pending' and not_before <= ? and {_PRESENT} order by id limit 1",
@@ -207,7 +203,6 @@ def next_due(reader: Reader, session_id: int) -> int | None:
 
 
 def agent_of(reader: Reader, work: Work) -> int:
-    """Returns the agent of a piece of work at the time, whatever agent serves the session now."""
     return reader.number(
         "select coalesce(t.agent_id, s.agent_id) as agent_id from messages m"
         " join sessions s on s.id = m.session_id left join turns t on t.id = m.turn_id where m.id = ?",
@@ -223,7 +218,6 @@ def done(tx: Transaction, work_id: int, *, found: int, now: int) -> None:
 
 
 def split(tx: Transaction, work: Work, *, last_id: int, next_id: int) -> Work:
-    """Ends a piece of work at `last_id` and queues the rest, from `next_id`, as a piece of its own."""
     tx.run(
         "insert into extractions (session_id, first_id, last_id, reason, state, created_at)"
         " select session_id, ?, last_id, reason, state, created_at from extractions where id = ?",
@@ -234,13 +228,11 @@ def split(tx: Transaction, work: Work, *, last_id: int, next_id: int) -> Work:
 
 
 def anew(reader: Reader, work: Work) -> Work:
-    """Returns a piece of work as it is now: part of it may have been split off."""
     row = reader.one("select id, session_id, first_id, last_id, attempts from extractions where id = ?", (work.id,))
     return work if row is None else Work(**dict(row))
 
 
 def readable(reader: Reader, work: Work) -> frozenset[int]:
-    """Returns the ids of the messages in a piece of work that may be read now."""
     rows = reader.all(
         f"select m.id from messages m where m.session_id = ? and m.id between ? and ? and m.erased_at is null"
         f" and {_READABLE}",
@@ -250,7 +242,6 @@ def readable(reader: Reader, work: Work) -> frozenset[int]:
 
 
 def lines_before(reader: Reader, work: Work, *, limit: int) -> list[int]:
-    """Returns the ids of the last readable messages before a piece of work in its sitting, oldest first."""
     rows = reader.all(
         "select m.id from messages m where m.session_id = ?1 and m.id < ?2 and m.erased_at is null"
         f" and m.sitting = (select sitting from messages where id = ?2) and {_READABLE} order by m.id desc limit ?3",
@@ -285,7 +276,6 @@ def postpone(tx: Transaction, session_id: int, *, until: int) -> None:
 
 
 def hasten(tx: Transaction, work_id: int) -> None:
-    """Makes a piece of work due that waits after a failure, but not one that waits for another day's budget."""
     tx.run(
         "update extractions set not_before = 0 where id = ? and state = 'pending' and error is distinct from ?",
         (work_id, _NO_BUDGET),
@@ -293,12 +283,10 @@ def hasten(tx: Transaction, work_id: int) -> None:
 
 
 def count_parked(reader: Reader) -> int:
-    """Returns the number of pieces of work that are parked, in all sessions."""
     return reader.number("select count(*) as n from extractions where state = 'parked'")
 
 
 def retry_parked(tx: Transaction) -> None:
-    """Gives parked work another five tries."""
     tx.run(
         "update extractions set state = 'pending', attempts = 0, not_before = 0, error = null where state = 'parked'"
     )
@@ -324,7 +312,6 @@ def sessions_with_work(reader: Reader) -> list[int]:
 
 
 def unread_among(reader: Reader, session_keys: Collection[str]) -> list[int]:
-    """Returns the sessions among these with unread messages or pending work."""
     return reader.ids(
         "select s.id from sessions s where s.key in (select value from json_each(?)) and"
         " (exists (select 1 from extractions e where e.session_id = s.id and e.state = 'pending')"
@@ -334,7 +321,6 @@ def unread_among(reader: Reader, session_keys: Collection[str]) -> list[int]:
 
 
 def standing(reader: Reader, session_id: int) -> ReadingState:
-    """Returns the state of reading of one session, for the status line."""
     row = reader.one(
         "select count(*) filter (where state = 'pending') as waiting, count(*) filter (where state = 'parked') as"
         " parked,"
@@ -354,5 +340,4 @@ def standing(reader: Reader, session_id: int) -> ReadingState:
 
 
 def drop(tx: Transaction, session_ids: Sequence[int]) -> None:
-    """Deletes the pieces of work of these sessions."""
     tx.run("delete from extractions where session_id in (select value from json_each(?))", (session_ids,))

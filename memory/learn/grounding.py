@@ -24,6 +24,7 @@ from typing import Final, Literal, TypeAlias
 
 from languages import listed
 from memory import keys
+from memory.recall.cues import cues
 from memory.text import sentences
 from memory.text.language import language_of
 from memory.text.likeness import surface
@@ -54,35 +55,47 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaidText:
-    """A person's message, and the assistant's words before it.
-
-    `disclosed` are the keys and values that patterns read in it.
-    """
+    """A person's message, and the assistant's words before it."""
 
     text: str
     before: str = ""
-    disclosed: tuple[tuple[str, str], ...] = ()
 
 
 def judge(claim: Claim, said: SaidText) -> Verdict:
-    """Returns whether the message makes the claim."""
     found = features(claim, said)
     if found["misquoted"] and not found["words shared"]:
         return "refused"
+    if _is_of_clock(claim.value.strip(), said.text[:_READ]):
+        return "refused"
     likely = likelihood(found, WEIGHTS)
-    if likely < REFUSED_BELOW:
+    # Words that the assistant alone has used were said by nobody.
+    if likely < REFUSED_BELOW or (found["suggested"] and not found["words shared"]):
         return "refused"
     undoubted = not any(found[name] for name in _DOUBTS)
     plain = undoubted and ((claim.replaces and found["words shared"] > 0) or _is_literal(claim, said, found))
     return "sure" if (likely >= SURE_FROM and not is_doubtful(found)) or plain else "unsure"
 
 
+def _is_of_clock(value: str, message: str) -> bool:
+    """Returns whether a number stands in a message as an hour or a minute alone, so that it counts nothing."""
+    return value.isdigit() and value in message and value not in _CLOCK.sub(" ", message)
+
+
 def _is_literal(claim: Claim, said: SaidText, found: Mapping[str, float]) -> bool:
-    """Returns whether one clause, about the speaker, says two or more content words, and with them all of the claim."""
+    """Returns whether a clause about the speaker says all content words of the claim: several, or one and its key."""
     clause, _ = _bearing(claim, said.text[:_READ])
-    wanted = telling(claim.value)
-    altered = found["ended"] or found["denied"]
-    return len(wanted) > 1 and wanted <= telling(clause) and bool(found["of self"]) and not altered
+    wanted, there = telling(claim.value), telling(clause)
+    if not wanted or not wanted <= there or found["ended"] or found["denied"] or claim.of_other:
+        return False
+    if len(wanted) > 1 and found["of self"]:
+        return True
+    key = keys.vocabulary_key(claim.key)
+    labels = telling(f"{cues(key)} {key.replace('-', ' ')}") - wanted
+    place = fold(clause).find(fold(claim.value))
+    of_self = shows("mine", clause) and place > 0 and not shows("kin", fold(clause)[:place])
+    introduces = key == "name" and there == wanted and claim.value.istitle()
+    labelled = not labels.isdisjoint(there) or (key == "home" and shows("moved", clause))
+    return of_self and (introduces or labelled)
 
 
 def likelihood(found: Mapping[str, float], weights: Mapping[str, float]) -> float:
@@ -92,12 +105,10 @@ def likelihood(found: Mapping[str, float], weights: Mapping[str, float]) -> floa
 
 
 def is_doubtful(found: Mapping[str, float]) -> bool:
-    """Returns whether a claim leaves out the doubt of its sentence, or gives another number than the message."""
     return bool(found["hedged"] or found["numbers missing"])
 
 
 def features(claim: Claim, said: SaidText) -> dict[str, float]:
-    """Returns the features that speak for a claim and against it."""
     message, before = said.text[:_READ], said.before[-_READ:]
     wanted, held, asked = telling(claim.value), telling(message), telling(before)
     if _opens("affirms", message) and any(sign in before for sign in "?？"):
@@ -111,7 +122,6 @@ def features(claim: Claim, said: SaidText) -> dict[str, float]:
         "nothing shared": not wanted & held and not _is_translated(claim.value, message),
         "words shared": min(len(wanted & held), _LONG),
         "said of the clause": len((wanted | telling(key)) & bearing) / max(1, len(bearing)),
-        "read by patterns": any(_agree(key, wanted, *pair) for pair in said.disclosed),
         "labels": labels,
         "asks": sentence.endswith(("?", "？")) or shows("asks", sentence),
         "quotes": bool(_QUOTES.search(message)) and not wanted & telling(_QUOTES.sub(" ", message)),
@@ -136,7 +146,6 @@ def _other_number(wanted: set[str], held: set[str]) -> bool:
 
 
 def _manner(claim: Claim, message: str, sentence: str, clause: str) -> dict[str, bool]:
-    """Returns the doubts, ends and denials that the claim repeats, leaves out or adds."""
     value = f"{claim.key.replace('_', ' ').replace('-', ' ')} {claim.value}"
     hedged, ended, denied = shows("hedged", sentence), shows("ended", clause), shows("denied", clause)
     return {
@@ -152,23 +161,21 @@ def _manner(claim: Claim, message: str, sentence: str, clause: str) -> dict[str,
 
 
 def is_quoted(quote: str, message: str) -> bool:
-    """Returns whether a message holds a quote, whatever its case, blanks and punctuation."""
     return "".join(_LETTERS.findall(fold(quote))) in "".join(_LETTERS.findall(fold(message)))
 
 
 def telling(text: str) -> set[str]:
-    """Returns the content words of a text, with numbers in digits."""
     return (set(tokens(text)) - stop_tokens()) | set(surface(text).numbers)
 
 
 def _is_of_other(key: str, message: str) -> bool:
-    """Returns whether a key names another person than the speaker: "sister_home", "lena_event"."""
+    if keys.category_of(keys.vocabulary_key(key)) is not None and not shows("kin", fold(key)):
+        return False
     first, *rest = re.split("[-_ ]", fold(key))
     return shows("kin", first) or (bool(rest) and first in fold(message).split())
 
 
 def _bearing(claim: Claim, message: str) -> tuple[str, str]:
-    """Returns the clause that a claim rests on, and its sentence: the first that shares most words with it."""
     wanted = telling(claim.value)
     best, place = -1, (message, message)
     for sentence in sentences.parts(message)[:_MOST_SENTENCES]:
@@ -179,24 +186,16 @@ def _bearing(claim: Claim, message: str) -> tuple[str, str]:
     return place
 
 
-def _agree(key: str, wanted: set[str], other_key: str, other_value: str) -> bool:
-    """Returns whether a claim says the same as patterns read, or part of it, or more."""
-    other = telling(other_value)
-    return key == other_key and bool(wanted & other) and (wanted <= other or other <= wanted)
-
-
 def _parted(sentence: str) -> list[str]:
     ends = [match.end() for match in _JOINT.finditer(sentence)]
     return [part for start, end in pairwise([0, *ends, len(sentence)]) if len(part := sentence[start:end].strip()) > 2]
 
 
 def shows(kind: str, text: str) -> bool:
-    """Returns whether a text holds a word of one of the lists of `claims.yaml`."""
     return listed("claims")[kind].search(text) is not None
 
 
 def _is_translated(value: str, message: str) -> bool:
-    """Returns whether a value is in another language than the message, as far as both show."""
     language = language_of(message)
     return language is not None and (language_of(value) or "en") != language
 
@@ -206,6 +205,7 @@ def _opens(kind: str, text: str) -> bool:
     return found is not None and not _LETTERS.search(text[: found.start()])
 
 
+_CLOCK: Final = re.compile(r"\d{1,2}[:.h]\d{2}\b")
 _LETTERS: Final = re.compile(r"\w")
 _JOINT: Final = re.compile(r"[,;:、，；：—–]\s*|\s(?=(?:but|so|because|aber|weil|pero|porque|mais|parce)\s)")
 #: The features any of which keeps a claim from replacing a fact that a model calls over, unless all of them are sure.
@@ -216,7 +216,6 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "nothing shared": -0.55,
     "words shared": 0.38,
     "said of the clause": 0.51,
-    "read by patterns": 1.19,
     "labels": -0.74,
     "asks": -2.37,
     "quotes": -1.3,

@@ -3,9 +3,9 @@
 Invariants: a row is replaced only under a key on the closed list of single values, if a model names the row, or by a
 value that denies all that the row says and nothing else ("nuts", "not allergic to nuts any more"), and only by a sure
 draft: an unsure one stands beside the row it may replace. A named row is replaced only if the speaker may change it,
-and rows derived from it go with it. Message time decides, so an older message never closes a newer value. Values that
-differ in a number, a name, a date or a negation are never taken for the same. Every row names the messages it was
-learned from. For people who have opted out, nothing is kept from their words unless they ask for it themselves, nor
+and rows derived from it go with it. Message time decides, so words that are read late end nothing that was told after
+them (`memory.learn.holding`). Placing a draft costs by the rows that share its words. Every row names the messages it
+was learned from. For people who have opted out, nothing is kept from their words unless they ask for it themselves, nor
 anything about them from others' words, whatever its way here.
 """
 
@@ -13,27 +13,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from typing import Final
 
 from memory import keys, profile
-from memory.learn import opt_outs
+from memory.learn import holding, opt_outs
 from memory.learn.entities import extract, of_fact
-from memory.recall.cues import cues
+from memory.learn.same import equal, is_denial, is_opposite, same, says_as_much
+from memory.recall import index
 from memory.scope import Scope
 from memory.store import entities, erasure, fading, history, lineage, memories, people, scopes
-from memory.store.database import Keys, Transaction, of_owner
+from memory.store.database import Keys, Reader, Transaction, of_owner
 from memory.store.entities import Named
 from memory.store.memories import Draft, Memory
 from memory.text.guard import injection_flags
-from memory.text.likeness import differs_in_substance, jaccard, said, surface
-from memory.text.things import Thing, names_the_same, thing, unclear
-from memory.text.words import fold, tokens
+from memory.text.likeness import said, surface
+from memory.text.things import thing, unclear
+from memory.text.words import stop_tokens, tokens
 
-#: Rows at least this much alike, word for word, say the same, unless they differ in substance (DESIGN 5.3).
-_ALIKE = 0.75
-#: The fewest distinct words, or characters and their pairs, with which a value says something without its key.
-_STATEMENT = 4
-#: The most facts among which another thing of the same name is looked for, the weightiest first.
-_LOOKED_THROUGH = 2_000
+#: The most words of a draft by which rows are looked for.
+_TERMS: Final = 24
+#: The texts whose words are kept: an import compares each with many.
+_TEXTS: Final = 4_096
 
 
 def touched(scope: Scope) -> Keys:
@@ -66,11 +67,11 @@ def keep(
     if not may_be_kept(tx, draft, source_ids, names=names, now=now):
         return None
     draft = replace(draft, flags=injection_flags(draft.value))
-    sure = draft.confidence >= memories.SURE
-    named = [one for one in memories.by_ids(tx, scope, replaces if sure else ()) if _may_replace(scope, one, draft)]
-    named += [one for one in _denied(tx, scope, draft) if sure and one.id not in replaces]
-    memory_id = _place(tx, scope, draft, named, source_ids=source_ids, now=now, new_id=new_id)
-    memories.add_sources(tx, memory_id, source_ids)
+    rows = near(tx, scope, draft)
+    named = _ended_by(tx, scope, draft, replaces, rows)
+    if draft.origin not in ("told", "admin") and any(holding.jumped(one, draft) for one in named):
+        draft, named = replace(draft, confidence=min(draft.confidence, holding.DOUBTED)), []
+    memory_id = _place(tx, scope, draft, rows, named, source_ids=source_ids, now=now, new_id=new_id)
     if draft.kind == "style":
         fading.set_aside_rest(tx, scope, memory_id, now=now)
     finder = scopes.name_finder(tx, scope.agent_id)
@@ -78,12 +79,40 @@ def keep(
         seen = of_fact(draft.key, draft.value, subject=draft.subject) if draft.kind == "fact" else extract(draft.value)
         told = names if finder in ("auto", "model") else ()
         entities.note(tx, draft.owner_id, memory_id, [*told, *seen], now=now)
-    slots = {_slot(scope, draft)} | {_slot(scope, memory) for memory in named}
-    for owner_id, slot in sorted(filter(None, slots)):
+    settled = holding.settle(tx, scope, draft, now=now, new_id=new_id)
+    if draft.origin != "imported" or draft.key == "timezone":  # an import brings the profile up to date at its end
+        _refresh(tx, scope, [draft, *named, *settled], now=now, new_id=new_id)
+    return memory_id
+
+
+def confirm(tx: Transaction, scope: Scope, memory: Memory, *, now: int, new_id: Callable[[], str]) -> None:
+    memories.confirm(tx, memory.id, at=now)
+    draft = memories.draft_of(memory, confidence=1.0, learned_at=now, confirmed=True)
+    named: list[Memory] = []
+    if memory.unsure:
+        named = _ended_by(tx, scope, draft, (), [row for row in near(tx, scope, draft) if row.id != memory.id])
+        _close(tx, scope, named, memory.id, draft=draft, new_id=new_id, now=now)
+    settle(tx, scope, [memory, *named], now=now, new_id=new_id)
+
+
+def settle(tx: Transaction, scope: Scope, rows: Sequence[Memory], *, now: int, new_id: Callable[[], str]) -> None:
+    changed: list[Memory] = []
+    done: set[object] = set()
+    for row in rows:
+        about = (row.key, holding.subject_of(tx, scope, row), None if row.subject_id is not None else row.author_id)
+        if about not in done and row.owner_id in (*scope.own, scope.writes_to):
+            done.add(about)
+            changed += holding.settle(tx, scope, row, now=now, new_id=new_id)
+    _refresh(tx, scope, [*rows, *changed], now=now, new_id=new_id)
+
+
+def _refresh(
+    tx: Transaction, scope: Scope, rows: Sequence[Memory | Draft], *, now: int, new_id: Callable[[], str]
+) -> None:
+    for owner_id, slot in sorted({fed for row in rows if (fed := _slot(scope, row)) is not None}):
         profile.refresh(tx, scope, owner_id, slot, now=now, new_id=new_id)
         if slot == "timezone":
             profile.follow_timezone(tx, scope, owner_id)
-    return memory_id
 
 
 def keep_new(
@@ -123,9 +152,8 @@ def supersede(tx: Transaction, scope: Scope, old: Memory, new: Memory, *, now: i
     Only the meant part of a merged fact ends, and rows that repeat the old one end with it.
     """
     draft = memories.draft_of(new, learned_at=new.valid_from)
-    _close(tx, scope, [old], new.id, draft=draft)
-    for owner_id, slot in sorted(filter(None, {_slot(scope, draft), _slot(scope, old)})):
-        profile.refresh(tx, scope, owner_id, slot, now=now, new_id=new_id)
+    _close(tx, scope, [old], new.id, draft=draft, new_id=new_id, now=now)
+    _refresh(tx, scope, [draft, old], now=now, new_id=new_id)
 
 
 def may_be_kept(
@@ -142,42 +170,40 @@ def may_be_kept(
     return said_at is None or not erasure.was_forgotten(tx, draft.owner_id, draft.key, draft.value, said_at=said_at)
 
 
-def same(memory: Memory, draft: Draft) -> bool:
-    """Returns whether a memory and a draft say one thing (DESIGN 5.3)."""
-    if draft.kind == "event" and memory.local_date != draft.local_date:
-        return False
-    if _equal(memory, draft):
-        return True
-    if draft.kind == "fact":
-        known, named = thing(memory.key, memory.value), thing(draft.key, draft.value)
-        if names_the_same(known, named) and _kinds(named) <= _kinds(known):
+def near(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
+    about = holding.subject_of(reader, scope, draft)
+    telling = _telling(draft.value)
+    terms = sorted(telling, key=lambda word: (-len(word), word))[:_TERMS]
+    # Half an index would hide what it does not hold yet.
+    if index.is_whole(reader):
+        rows = memories.near(reader, scope, about, draft, terms)
+    else:
+        rows = memories.of_subject(reader, scope, about)
+    single = keys.is_single_valued(draft.key)
+
+    def touches(row: Memory) -> bool:
+        if (single and row.key == draft.key) or row.value == draft.value:
             return True
-    if memory.category != draft.category or keys.is_single_valued(draft.key) or keys.is_single_valued(memory.key):
-        return False
-    if memory.key != draft.key and not _key_adds_nothing(memory, draft):
-        return False
-    return jaccard(memory.value, draft.value) >= _ALIKE and not differs_in_substance(memory.value, draft.value)
+        # What says or denies the same shares most words, or at least those of the shorter text.
+        words = _telling(row.value)
+        return 2 * len(words & telling) >= min(len(words), len(telling)) > 0
+
+    return [row for row in rows if holding.of_one(scope, row, draft) and touches(row)]
 
 
-def _kinds(named: Thing | None) -> frozenset[str]:
-    return named.kinds if named is not None else frozenset()
+@lru_cache(_TEXTS)
+def _telling(text: str) -> frozenset[str]:
+    words = frozenset(tokens(text))
+    return words - stop_tokens() or words
 
 
-def _is_unclear(tx: Transaction, scope: Scope, draft: Draft, memory: Memory) -> bool:
-    """Returns whether a draft or the memory may name either of two things that are known by that name."""
+def _is_unclear(draft: Draft, memory: Memory, rows: Sequence[Memory]) -> bool:
     named = thing(draft.key, draft.value) if draft.kind == "fact" else None
     if named is None:
         return False
-    facts = memories.current(tx, scope, ("fact",), limit=_LOOKED_THROUGH)
-    things = {
-        fact.id: thing(fact.key, fact.value)
-        for fact in facts
-        if (fact.owner_id, fact.subject_id, fact.subject) == (draft.owner_id, draft.subject_id, draft.subject)
-        and _one_subject(fact, draft)
-        and any(name in fold(fact.value) for name in named.names)
-    }
-    others = {fact_id: each for fact_id, each in things.items() if each is not None}
-    return not unclear({0: named, **others}).isdisjoint({0, memory.id})
+    things = {row.id: thing(row.key, row.value) for row in rows if row.live}
+    sharing = {row_id: each for row_id, each in things.items() if each is not None and each.names & named.names}
+    return not unclear({0: named, **sharing}).isdisjoint({0, memory.id})
 
 
 def _is_wished(tx: Transaction, draft: Draft, source_ids: Sequence[int], names: Sequence[Named], *, now: int) -> bool:
@@ -204,61 +230,106 @@ def _place(
     tx: Transaction,
     scope: Scope,
     draft: Draft,
-    named: list[Memory],
+    rows: Sequence[Memory],
+    named: Sequence[Memory],
     *,
     source_ids: Sequence[int],
     now: int,
     new_id: Callable[[], str],
 ) -> int:
-    present = [memory for memory in _of_subject(tx, scope, draft) if _one_subject(memory, draft)]
-    single = draft.kind == "fact" and keys.is_single_valued(draft.key) and draft.confidence >= memories.SURE
-    rivals = [memory for memory in present if memory.key == draft.key] if single else []
-    replaced = {memory.id for memory in named}
-    for memory in present:
-        alike = _equal(memory, draft) if memory.id in replaced else same(memory, draft)
-        if (
-            memory.valid_until is None
-            and alike
-            and (_equal(memory, draft) or not _is_unclear(tx, scope, draft, memory))
-        ):
-            # If a memory was merged, the merged row counts as told again: the part must not come back beside it.
-            holds = lineage.merged_into(tx, scope, memory)
-            # A message that is read a second time does not count as told again.
-            if not lineage.learned_from(tx, holds.id, source_ids):
-                memories.reinforce(tx, holds.id, at=draft.learned_at, confidence=draft.confidence)
-            # A memory that was unsure until now has ended nothing yet.
-            over = [*named, *rivals] if memory.unsure else named
-            _close(tx, scope, [one for one in over if one.id != holds.id], holds.id, draft=draft)
-            return holds.id
-        if memory.valid_until is not None and _equal(memory, draft) and draft.learned_at <= memory.valid_until:
-            return memory.id  # said before it was replaced, though read after
-    before = [memory for memory in rivals if memory.valid_from <= draft.learned_at]
-    after = [memory for memory in (*rivals, *named) if memory.valid_from > draft.learned_at]
-    if after:
-        # Said earlier than what we know, though read later: it is history from the start.
-        draft = replace(draft, valid_until=after[0].valid_from, superseded_by=after[0].id)
-    memory_id = memories.insert(tx, draft, new_id=new_id, now=now)
-    _close(tx, scope, [*before[-1:], *named], memory_id, draft=draft)
+    """Writes the draft as a telling of a row that says it, or as a row of its own, and ends those that are named."""
+    unsure = draft.kind == "fact" and draft.confidence < memories.SURE
+    held = _saying(tx, draft, rows, named)
+    if held is not None:
+        # If a memory was merged, the merged row counts as told again: the part must not come back beside it.
+        row = lineage.merged_into(tx, scope, held) if held.valid_until is None else held
+        # A message that is read a second time does not count as told again, nor one that may not mean it.
+        again = not lineage.learned_from(tx, row.id, source_ids) and held.valid_until is None
+        if again and (row.unsure or not unsure):
+            memories.reinforce(tx, row.id, at=draft.learned_at, confidence=draft.confidence)
+            if row.unsure and not unsure and keys.is_single_valued(draft.key):
+                memories.set_values(tx, row.id, {"valid_from": draft.learned_at})
+        memory_id = row.id
+    else:
+        last = holding.told_last(tx, named)
+        after = [one for one in named if last[one.id] > draft.learned_at and not one.unsure]
+        if after:
+            # Said earlier than what we know, though read later: it is history from the start.
+            first = min(after, key=lambda one: (max(one.valid_from, draft.learned_at), one.id))
+            until = first.valid_from if first.valid_from > draft.learned_at else last[first.id]
+            draft = replace(draft, valid_until=until, superseded_by=first.id)
+        memory_id = memories.insert(tx, draft, new_id=new_id, now=now)
+    memories.add_sources(tx, memory_id, source_ids, unsure=unsure)
+    if held is None or held.valid_until is None:
+        _close(tx, scope, [one for one in named if one.id != memory_id], memory_id, draft=draft, new_id=new_id, now=now)
     return memory_id
 
 
-def _close(tx: Transaction, scope: Scope, replaced: Sequence[Memory], memory_id: int, *, draft: Draft) -> None:
-    """Ends the rows in `replaced` that held until now and began before the draft, and rows that repeat them.
+def _saying(tx: Reader, draft: Draft, rows: Sequence[Memory], named: Sequence[Memory]) -> Memory | None:
+    """Returns the row that says what a draft says: one that holds, first a sure one, or one that held at the time."""
+    replaced = {one.id for one in named}
+    single = draft.kind == "fact" and keys.is_single_valued(draft.key)
 
-    When a merged row ends, its other parts still hold: only the part nearest to the draft ends with it.
+    def says(row: Memory) -> bool:
+        if row.owner_id != draft.owner_id:  # accounts that are linked may part again
+            return False
+        if equal(row, draft):
+            return draft.kind != "event" or row.local_date == draft.local_date
+        if row.id in replaced or (single and row.key != draft.key):
+            return False
+        return same(row, draft) and not _is_unclear(draft, row, rows)
+
+    saying = [row for row in rows if (row.valid_until is None or draft.learned_at <= row.valid_until) and says(row)]
+    saying = [row for row in saying if row.valid_until is None or equal(row, draft)]
+    return min(saying, key=lambda row: (row.unsure, row.valid_until is not None), default=None)
+
+
+def _ended_by(
+    reader: Reader, scope: Scope, draft: Draft, replaces: Sequence[int], rows: Sequence[Memory]
+) -> list[Memory]:
+    """Returns the rows that a draft ends: those that its reader names, that it denies, or notes that it says better."""
+    if draft.kind != "fact" or draft.confidence < memories.SURE:
+        return []
+    named = [one for one in memories.by_ids(reader, scope, replaces) if _may_replace(scope, one, draft)]
+    single = keys.is_single_valued(draft.key)
+    for row in rows:
+        if not row.live or row.pinned or row.confirmed or row.id in replaces or not _may_replace(scope, row, draft):
+            continue
+        denied = not single and (is_opposite(row, draft) or is_denial(row, draft))
+        if denied or (row.key == "note" != draft.key and says_as_much(row, draft)):
+            named.append(row)
+    return named
+
+
+def _close(
+    tx: Transaction,
+    scope: Scope,
+    replaced: Sequence[Memory],
+    memory_id: int,
+    *,
+    draft: Draft,
+    new_id: Callable[[], str],
+    now: int,
+) -> None:
+    """Ends the rows in `replaced` that held until now and were last told before the draft, and rows that repeat them.
+
+    When a merged row ends, its other parts still hold: only the part nearest to the draft ends with it. What may have
+    been meant later stands by itself.
     """
     at = draft.learned_at
+    last = holding.told_last(tx, replaced)
     for memory in {memory.id: memory for memory in replaced}.values():
-        if memory.valid_from <= at and (memory.valid_until is None or memory.valid_until > at):
+        if last[memory.id] <= at and (memory.valid_until is None or memory.valid_until > at):
             memories.supersede(tx, memory.id, memory_id, at=at)
+            holding.part(tx, memory, at=at, now=now, new_id=new_id)
             parts = lineage.merged(tx, scope, memory)
             memories.part(tx, parts)
-            _close(tx, scope, _nearest(parts, draft), memory_id, draft=draft)
+            _close(tx, scope, _nearest(parts, draft), memory_id, draft=draft, new_id=new_id, now=now)
             tried = set[int]()
             # Parts that come back from a merged row may repeat it, too.
             while copies := [one for one in _repeating(tx, scope, memory, draft) if one.id not in tried]:
                 tried |= {copy.id for copy in copies}
-                _close(tx, scope, copies, memory_id, draft=draft)
+                _close(tx, scope, copies, memory_id, draft=draft, new_id=new_id, now=now)
 
 
 def _repeating(tx: Transaction, scope: Scope, memory: Memory, draft: Draft) -> list[Memory]:
@@ -292,12 +363,10 @@ def _says_little_else(one: Memory, memory: Memory) -> bool:
 
 
 def _called(memory: Memory, names: Mapping[int, str]) -> str:
-    """Returns the name of a row's subject."""
     return (memory.subject or names.get(memory.subject_id or 0, "")).casefold()
 
 
 def _nearest(parts: Sequence[Memory], draft: Draft) -> list[Memory]:
-    """Returns the part of a merged memory that a draft is about: the most similar, under its key if there is any."""
     about = [memory for memory in parts if memory.key == draft.key]
     if len(about) == 1:
         return about
@@ -305,40 +374,6 @@ def _nearest(parts: Sequence[Memory], draft: Draft) -> list[Memory]:
     shared = {memory.id: words & {item.word for item in said(memory.value)} for memory in about or parts}
     best = max(about or parts, key=lambda memory: len(shared[memory.id]), default=None)
     return [best] if best is not None and shared[best.id] else []
-
-
-def _denied(tx: Transaction, scope: Scope, draft: Draft) -> list[Memory]:
-    """Returns live facts of a draft's subject that deny it or that it denies, except those that people made sure."""
-    if draft.kind != "fact" or keys.is_single_valued(draft.key):
-        return []
-    return [
-        one
-        for one in _of_subject(tx, scope, draft)
-        if one.live
-        and not (one.pinned or one.confirmed)
-        and (_is_opposite(one, draft) or _is_denial(one, draft))
-        and _one_subject(one, draft)
-        and _may_replace(scope, one, draft)
-    ]
-
-
-def _is_opposite(one: Memory, other: Draft) -> bool:
-    """Returns whether one likes what the other dislikes."""
-    values = keys.normalise_value(one.value), keys.normalise_value(other.value)
-    return {one.key, other.key} == {"likes", "dislikes"} and values[0] == values[1]
-
-
-def _is_denial(one: Memory, other: Draft) -> bool:
-    """Returns whether one denies exactly the statement of the other, apart from words for their keys."""
-    if not (keys.tells(one.key, other.key) or keys.tells(other.key, one.key)):
-        return False
-    told, meant = said(one.value), said(other.value)
-    if {frozenset(item.denied for item in each) for each in (told, meant)} != {frozenset({0}), frozenset({1})}:
-        return False
-    words, others = ({item.word for item in each} for each in (told, meant))
-    label = {*tokens(f"{cues(one.key)} {cues(other.key)}"), *tokens(f"{one.key} {other.key}")}
-    # The word that a key and a value share may be all that the value says ("owns: no car").
-    return words == others or (bool(words - label) and words - label == others - label)
 
 
 def _may_replace(scope: Scope, memory: Memory, draft: Draft) -> bool:
@@ -352,36 +387,5 @@ def _may_replace(scope: Scope, memory: Memory, draft: Draft) -> bool:
 
 
 def _slot(scope: Scope, row: Memory | Draft) -> tuple[int, str] | None:
-    """Returns the owner and the profile slot that a row feeds, if any."""
     slot = keys.profile_slot(category=row.category, key=row.key)
     return (row.owner_id, slot) if slot and row.kind == "fact" and row.owner_id in scope.own else None
-
-
-def _of_subject(tx: Transaction, scope: Scope, draft: Draft) -> list[Memory]:
-    """Returns rows about the subject of a draft; if that is its author by name, also what they told of themselves."""
-    rows = memories.same_subject(tx, scope, draft)
-    author = None if draft.author_id is None or draft.subject_id is not None else draft.author_id
-    if author is not None and people.names(tx, {author}).get(author, "").casefold() == draft.subject.casefold() != "":
-        own = memories.same_subject(tx, scope, replace(draft, subject="", subject_id=author))
-        rows = sorted([*rows, *own], key=lambda memory: (memory.valid_from, memory.id))
-    return rows
-
-
-def _one_subject(memory: Memory, draft: Draft) -> bool:
-    """Returns whether both speak of the same: the sisters of two people in a group may share a name."""
-    return draft.subject_id is not None or memory.author_id == draft.author_id
-
-
-def _equal(memory: Memory, draft: Draft) -> bool:
-    return memory.key == draft.key and keys.normalise_value(memory.value) == keys.normalise_value(draft.value)
-
-
-def _key_adds_nothing(memory: Memory, draft: Draft) -> bool:
-    """Returns whether values under different keys can be compared without them.
-
-    They can't if each key has a meaning of its own ("likes", "dislikes"), or if a value is too short to be a statement
-    ("blue" as the colour of a car or of a flat).
-    """
-    if keys.category_of(memory.key) is not None and keys.category_of(draft.key) is not None:
-        return False
-    return min(len(set(tokens(memory.value))), len(set(tokens(draft.value)))) >= _STATEMENT

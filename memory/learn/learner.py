@@ -135,11 +135,9 @@ class Learner:
 
     @property
     def due(self) -> KeysView[int]:
-        """The ids of the sessions that will be read when their timers run out."""
         return self._timers.keys()
 
     def soon(self, session_id: int, reason: str) -> None:
-        """Starts reading a session's unread messages in the background."""
         self._disarm(session_id)
         if session_id in self._waiting:
             return
@@ -186,7 +184,6 @@ class Learner:
             self._arm(session_id, self._triggers.quiet_seconds, "left over")
 
     async def take_over(self, session_keys: Collection[str]) -> None:
-        """Waits for quiet in the sessions that another process left unread."""
         for session_id in await self._database.read(lambda reader: extractions.unread_among(reader, session_keys)):
             if session_id not in self._timers and session_id not in self._waiting:
                 self._arm(session_id, self._triggers.quiet_seconds, "left over")
@@ -213,7 +210,6 @@ class Learner:
             raise failure
 
     async def finish(self, *, seconds: float) -> None:
-        """Reads everything unread before the process ends. After `seconds` the rest is left to the next start."""
         try:
             async with asyncio.timeout(seconds):
                 for session_id in await self._database.read(extractions.sessions_with_work):
@@ -238,7 +234,6 @@ class Learner:
         self._timers[session_id] = asyncio.get_running_loop().call_later(seconds, self.soon, session_id, reason)
 
     async def _flush_alone(self, session_id: int, reason: str) -> None:
-        """Flushes a session in the background. One that fails is read after the quiet gap, then ever later."""
         try:
             await self._loops.alone(_LOOP, _unit(session_id), partial(self.flush, session_id, reason), anyway=True)
         except StorageError as exc:
@@ -256,7 +251,6 @@ class Learner:
             timer.cancel()
 
     async def _put_off(self, session_id: int, spent: BudgetSpent) -> None:
-        """Postpones the session's work to the next day, because the agent's tokens of the day are used up."""
         log.warning("learn.budget_spent", session=session_id, reason=str(spent))
         await self._write(session_id, lambda tx: extractions.postpone(tx, session_id, until=spent.until))
         self._arm(session_id, (spent.until - self._now()) / 1000, "next day")
@@ -330,22 +324,14 @@ class Learner:
     async def _by_model(self, work: Work, agent_id: int, model: BackgroundModel) -> int:
         """Lets a model read one piece, and keeps its findings. Returns their number.
 
-        Patterns have read the piece before, so plain statements are known at once, whether or not the model answers.
-        They are shown to the model as known.
-
         Raises `BudgetSpent`, `ModelFailed`, `TimeoutError` and `Unreadable`.
         """
         owner_id = await self._database.read(lambda reader: self._owner(reader, work))
         async with self._owners.setdefault(owner_id, asyncio.Lock()):
-            plain = await self._write(
-                work.session_id, partial(self._kept_by_patterns, work=work), partial(_scopes, work=work)
-            )
             work, stretch, answer = await self._asked(work, agent_id, model)
             if stretch is None or answer is None:
-                await self._write(
-                    work.session_id, lambda tx: extractions.done(tx, work.id, found=plain, now=self._now())
-                )
-                return plain
+                await self._write(work.session_id, lambda tx: extractions.done(tx, work.id, found=0, now=self._now()))
+                return 0
             try:
                 found = read_answer(answer.text)
             except Unreadable:
@@ -353,11 +339,13 @@ class Learner:
                 raise
             if found.dropped:
                 log.info("learn.dropped", work=work.id, items=found.dropped)
+            if found.cut:
+                log.info("learn.cut", work=work.id, items=len(found.facts))
             # Weighing takes long enough to be done before the transaction, and beside the event loop.
             findings = await asyncio.to_thread(extract.findings, found, stretch)
-            return plain + await self._write(
+            return await self._write(
                 work.session_id,
-                lambda tx: self._keep(tx, work, stretch, findings, answer),
+                lambda tx: self._keep(tx, work, stretch, findings, answer, cut=found.cut),
                 lambda reader: stretch.scopes.values(),
             )
 
@@ -425,14 +413,12 @@ class Learner:
         return work, None, None
 
     def _owner(self, reader: Reader, work: Work) -> int:
-        """Returns the owner whose rows a piece of work writes, or 0 if nobody speaks in it."""
         session = _session(reader, work)
         said = history.between(reader, work.session_id, work.first_id, work.last_id)
         author = next((message.author_id for message in said if message.author_id is not None), None)
         return 0 if author is None else chats.scope_of(reader, session, author).writes_to
 
     def _whose(self, reader: Reader, work: Work) -> tuple[int, Sequence[int]]:
-        """Returns the agent that a piece of work was said to, and the owners whose rows it writes."""
         return extractions.agent_of(reader, work), (self._owner(reader, work),)
 
     async def _stretch(self, work: Work) -> Stretch | None:
@@ -476,7 +462,6 @@ class Learner:
         )
 
     def _nearest(self, reader: Reader, scope: Scope, messages: Sequence[Message]) -> list[Memory]:
-        """Returns known facts that people's messages may be about, the best of each message first."""
         found = [
             nearest_facts(reader, scope, shortened(message)[:_QUERY_CHARS], limit=_NEAREST)
             for message in messages
@@ -485,7 +470,6 @@ class Learner:
         return [memory for rank in zip_longest(*found) for memory in rank if memory is not None]
 
     def _timezone(self, reader: Reader, session: Session, scope: Scope) -> str:
-        """Returns a person's timezone: as they set it, otherwise from their profile, otherwise the agent's."""
         assert scope.speaker_id is not None
         told = people.speaker_by_id(reader, scope.speaker_id).timezone
         if told is not None:
@@ -496,9 +480,20 @@ class Learner:
         return self._agents.timezone(session.agent_id)
 
     def _keep(
-        self, tx: Transaction, work: Work, stretch: Stretch, findings: Iterable[Finding], answer: ModelAnswer
+        self,
+        tx: Transaction,
+        work: Work,
+        stretch: Stretch,
+        findings: Iterable[Finding],
+        answer: ModelAnswer,
+        *,
+        cut: bool,
     ) -> int:
-        """Keeps a model's findings in one piece, books the cost, and ends the piece. Returns the number of findings."""
+        """Keeps a model's findings in one piece, books the cost, and ends the piece. Returns the number of findings.
+
+        If the answer was cut off, the piece is read again by halves; a single message once more, with what is known by
+        then.
+        """
         now_said = {m.id: m.text for m in history.between(tx, work.session_id, work.first_id, work.last_id)}
         # Messages that were edited while the model read are scheduled to be read once more.
         edited = {m.id for m in stretch.messages if now_said.get(m.id) != m.text}
@@ -519,7 +514,13 @@ class Learner:
             )
             found += memory_id is not None
         self._book(tx, work, answer)
-        extractions.done(tx, work.id, found=found, now=self._now())
+        ids = sorted(may) if cut else []
+        if len(ids) > 1:
+            extractions.split(tx, work, last_id=ids[len(ids) // 2 - 1], next_id=ids[len(ids) // 2])
+        elif ids and not work.attempts:
+            extractions.failed(tx, work, "cut_off", away=False, now=self._now())
+        else:
+            extractions.done(tx, work.id, found=found, now=self._now())
         return found
 
     def _book(self, tx: Transaction, work: Work, answer: ModelAnswer) -> None:
@@ -527,13 +528,6 @@ class Learner:
         usage.add(tx, answer.spent, agent_id=agent_id, purpose="extract", now=now, session_id=work.session_id)
 
     def _by_patterns(self, tx: Transaction, work: Work) -> int:
-        """Reads one piece without a model and ends it. Returns the number of findings."""
-        found = self._kept_by_patterns(tx, work)
-        extractions.done(tx, work.id, found=found, now=self._now())
-        return found
-
-    def _kept_by_patterns(self, tx: Transaction, work: Work) -> int:
-        """Keeps the facts that patterns find in one piece. Returns the number of findings."""
         session = _session(tx, work)
         messages = history.between(tx, work.session_id, work.first_id, work.last_id)
         found = 0
@@ -547,6 +541,7 @@ class Learner:
                     tx, scope, proposal.draft, source_ids=[message.id], now=self._now(), new_id=self._new_id
                 )
                 found += kept is not None
+        extractions.done(tx, work.id, found=found, now=self._now())
         return found
 
 
@@ -555,13 +550,11 @@ def _unit(session_id: int) -> str:
 
 
 def _session(reader: Reader, work: Work) -> Session:
-    """Returns the session of a piece of work, with the agent of that time. Another agent may serve it by now."""
     session = chats.session_by_id(reader, work.session_id)
     return replace(session, agent_id=extractions.agent_of(reader, work))
 
 
 def _scopes(reader: Reader, work: Work) -> list[Scope]:
-    """Returns the scopes of the people who speak in a piece of work."""
     session = _session(reader, work)
     said = history.between(reader, work.session_id, work.first_id, work.last_id)
     authors = {message.author_id for message in said if message.author_id is not None}

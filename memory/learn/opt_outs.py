@@ -54,7 +54,6 @@ def may_be_told_of(
 
 
 def _is_a_name(subject: str, names: Sequence[Named]) -> bool:
-    """Returns whether `subject` names a person, not a thing that a person may have taken a name from."""
     types = {named.type for named in names if named.normal == normal_form(subject)}
     return "person" in types if types else bool(subject) and not subject.islower()
 
@@ -72,7 +71,6 @@ def _is_theirs(reader: Reader, identity: Row, name: str, chat_id: int | None, *,
 
 
 def _has_borne(identity: Row, name: str, *, now: int) -> bool:
-    """Returns whether an identity has had this name for a while, as its full name or as the first word of it."""
     said, known = " ".join(name.casefold().split()), identity["name"].casefold().split()
     return bool(said and known) and said in (" ".join(known), known[0]) and identity["named_at"] <= now - A_WHILE_MS
 

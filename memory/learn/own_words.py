@@ -68,7 +68,6 @@ def own_words(text: str, *, longest_quote: int = _NAMED, given: bool = True) -> 
 
 
 def _length(text: str) -> int:
-    """Returns the length of a text; a character of Chinese or Japanese says as much as two letters."""
     return len(text) + len(_UNSPACED.findall(text))
 
 
@@ -95,7 +94,6 @@ def _passes_on(plain: str) -> bool:
 
 
 def _without_letters(text: str) -> str:
-    """Returns a message without the letters in it, from a greeting with a name to the line behind the closing."""
     lines = text.splitlines(keepends=True)
     begins: int | None = None
     for place, line in enumerate(lines):
@@ -117,9 +115,12 @@ def _closes(line: str) -> bool:
 
 
 def _greets(line: str) -> bool:
-    """Returns whether a line greets somebody by name and says nothing else."""
     greeting = listed("claims")["greets"].search(line)
-    if greeting is None or not line.endswith((*_GREETING_ENDS, greeting.group())):
+    if (
+        greeting is None
+        or not line.endswith((*_GREETING_ENDS, greeting.group()))
+        or listed("claims")["bots"].search(line)
+    ):
         return False
     if _UNSPACED.search(greeting.group()):
         return len(line) <= _SHORT

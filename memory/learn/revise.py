@@ -14,7 +14,7 @@ from datetime import date
 from typing import Final
 
 from memory import keys, profile
-from memory.learn import extract, keep
+from memory.learn import extract, holding, keep
 from memory.learn.extract import Proposal
 from memory.learn.offline import patterns
 from memory.learn.offline.changes import Changes, Ended, changes, to_forget
@@ -102,8 +102,10 @@ def end(
     tx: Transaction, scope: Scope, ended: Sequence[Memory], *, at: int, now: int, new_id: Callable[[], str]
 ) -> None:
     """Ends facts of the speaker at `at`, with the rows derived from them, and brings the profile up to date."""
-    for memory in memories.by_ids(tx, scope, [memory.id for memory in ended]):
-        if memory.valid_until is not None or memory.valid_from > at:
+    rows = memories.by_ids(tx, scope, [memory.id for memory in ended])
+    last = holding.told_last(tx, rows)
+    for memory in rows:
+        if memory.valid_until is not None or last[memory.id] > at:
             continue
         memories.close(tx, memory.id, at=at)
         memories.outdate(tx, memory, kinds=_DERIVED, by=None, at=at)
@@ -113,7 +115,6 @@ def end(
 
 
 def _own(reader: Reader, scope: Scope) -> list[Memory]:
-    """Returns the speaker's current facts, the newest first."""
     found = memories.current(reader, scope, ("fact",), limit=_MOST)
     own = [one for one in found if one.owner_id in scope.own or one.author_id in scope.speakers]
     return sorted(own, key=lambda one: -one.learned_at)
@@ -188,13 +189,11 @@ def _is_in_play(reader: Reader, scope: Scope, message: Message) -> bool:
 
 
 def _told_before(reader: Reader, scope: Scope, message: Message) -> list[Message]:
-    """Returns the speaker's messages before `message`, newest first."""
     said = passages.said_last(reader, scope, limit=_SAID)
     return [one for one in said if one.id < message.id and len(one.text) <= keys.VALUE_LIMIT]
 
 
 def _meant(ended: Ended, live: Sequence[Memory]) -> list[Memory]:
-    """Returns the facts that are over: those named under the meant keys, else any named ones, else the last."""
     kind = [memory for memory in live if memory.key in ended.keys]
     if ended.what:
         named = _naming(ended.what, kind) or _naming(ended.what, live)
@@ -223,7 +222,6 @@ def _spoken_of(text: str, live: Sequence[Memory]) -> list[Memory]:
 
 
 def _is_kind(what: str, kind: Sequence[Memory]) -> bool:
-    """Returns whether words name a kind of fact ("my job", "my wife") and not a value."""
     words = set(query_terms(what))
     return bool(kind) and all(words & set(tokens(f"{memory.key} {cues(memory.key)}")) for memory in kind)
 
@@ -268,15 +266,16 @@ def _with_value(memory: Memory, value: str, message: Message, scope: Scope) -> D
 
 
 def _with_days(memory: Memory, value: str) -> str:
-    """Returns the new value of a fact with dates behind its days, counted from the day the fact was told."""
     today = date.fromisoformat(memory.local_date)
     return anchor(_DAY.sub("", value), today, ahead=memory.key == "plan")
 
 
 def _replacing(proposal: Proposal, live: Sequence[Memory]) -> Proposal:
-    """Returns a proposal that replaces the newest fact of its key, as a correction does if a key holds many."""
     draft = proposal.draft
     rivals = [memory for memory in live if memory.key == draft.key and not _says(draft, memory)]
+    if draft.key == "age":
+        # Whoever corrects a number means it, however far it is from the other.
+        return replace(proposal, draft=replace(draft, origin="told"))
     if proposal.replaces or keys.is_single_valued(draft.key) or not rivals:
         return proposal
     shared = [memory for memory in rivals if set(query_terms(memory.value)) & set(query_terms(draft.value))]

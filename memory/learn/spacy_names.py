@@ -22,7 +22,6 @@ _MEMORY = 2 * 1024**3
 
 
 def is_installed() -> bool:
-    """Returns whether the extra `remora[entities]` and the model are there."""
     return bool(find_spec("spacy") and find_spec(MODEL))
 
 

@@ -24,7 +24,6 @@ _NAMES: Final = 8_000
 
 
 def speaks_of(summary: str, material: Sequence[str]) -> bool:
-    """Returns whether a summary says anything of its material."""
     said = " ".join(one for one in sentences.parts(summary) if not is_refusal(one, material))
     if not telling(said):
         return False
@@ -47,7 +46,6 @@ def is_refusal(text: str, material: Sequence[str]) -> bool:
 
 
 def _held(material: Sequence[str]) -> frozenset[str]:
-    """Returns the words of texts, with numbers in digits, too."""
     held = {token for text in material for token in tokens(text, limit=_READ)}
     return frozenset(held.union(*(surface(text[:_NAMES]).numbers for text in material)))
 

@@ -75,7 +75,6 @@ class _Contents:
 
     @property
     def names_more(self) -> bool:
-        """True if the clause has words beside manners."""
         return bool(self.words or self.pieces)
 
 
@@ -92,7 +91,6 @@ class _Clause:
 
     @property
     def may_ask(self) -> bool:
-        """False for a statement, but of what its speaker likes."""
         return self.role != "states" or self.feels
 
     @property
@@ -101,7 +99,6 @@ class _Clause:
         return turn == "denied" or bool(_denials(text))
 
     def read(self) -> _Contents:
-        """Returns the contents of the clause."""
         text = " ".join(segment for segment, _ in self.segments)
         others, pieces = _other_words(text)
         return _Contents(
@@ -129,7 +126,6 @@ def adds_nothing(key: str, claim: str) -> bool:
 
 
 def manners_of(text: str) -> set[str]:
-    """Returns the manners of answers that a text speaks of, and their opposites."""
     plain = _plain(text)
     return set(_with_opposites(frozenset(name for name, words in _manners().items() if words.search(plain)) - _ALWAYS))
 
@@ -160,7 +156,6 @@ def _wanted(claim: str) -> _Contents:
 
 @lru_cache(_KEPT)
 def _asked(text: str, before: str) -> tuple[_Contents, ...]:
-    """Returns the clauses of a message that ask the assistant for a lasting manner."""
     if injection_flags(text) or _has("retold", _plain(text)):
         return ()
     plain = [_plain(part) for part in _own_sentences(text)]
@@ -181,7 +176,6 @@ def _own_sentences(text: str) -> list[str]:
 
 
 def _wish(plain: str) -> list[_Contents]:
-    """Returns the clauses of a sentence that ask the assistant for a manner of its answers."""
     if not (_has("talk", plain) or _names_manner(plain)) or _has("unreal", plain) or _has("vague", plain):
         return []
     place = _asked_at(plain)
@@ -221,7 +215,6 @@ def _is_fragment(plain: str) -> bool:
 
 
 def _is_own(plain: str, place: int) -> bool:
-    """Returns whether nobody else asks for it, in a sentence that asks from a place on."""
     reported = _word("reported").search(plain)
     # Japanese says it last.
     if reported is not None and (reported.start() < place or _KANA.search(plain)):
@@ -322,7 +315,6 @@ def _holds(asked: Sequence[_Contents], wanted: _Contents) -> bool:
 
 
 def _joined(readings: Iterable[_Contents]) -> _Contents:
-    """Returns several readings as one."""
     parts = list(readings)
     return _Contents(
         text=" ".join(part.text for part in parts),
@@ -335,7 +327,6 @@ def _joined(readings: Iterable[_Contents]) -> _Contents:
 
 
 def _clauses(plain: str) -> list[_Clause]:
-    """Returns the clauses of a sentence or a claim in plain words."""
     parted: list[_Clause] = []
     japanese, leads = _KANA.search(plain) is not None, False
     turn: _Turn
@@ -400,7 +391,6 @@ def _is_polite_thing(segment: str) -> bool:
 
 
 def _sets_apart(segment: str) -> bool:
-    """Returns whether a thing is wanted or not whatever was said before it: "but …", "only …"."""
     return _begins("contrasts", segment) or _has("insists", segment)
 
 
@@ -408,7 +398,6 @@ def _sets_apart(segment: str) -> bool:
 
 
 def _segments(plain: str) -> Iterator[tuple[int, str]]:
-    """Yields the segments of a sentence, each with its place."""
     ends = [match.end() if match["starts"] is None else match.start("starts") for match in _joint().finditer(plain)]
     for start, end in pairwise([0, *ends, len(plain)]):
         part = plain[start:end]
@@ -418,7 +407,6 @@ def _segments(plain: str) -> Iterator[tuple[int, str]]:
 
 
 def _order_within(part: str) -> list[int]:
-    """Returns where an order begins behind a condition without a comma: "when you explain it use lists"."""
     for match in _word("orders").finditer(part) if _begins("joins", part) else ():
         before, behind = part[: match.start()].split(), part[match.end() :].strip(_SIGNS)
         no_verb = len(before) > 2 and not any(_word(name).fullmatch(before[-1]) for name in _BEFORE_VERBS)
@@ -429,7 +417,6 @@ def _order_within(part: str) -> list[int]:
 
 @lru_cache(_SEGMENTS)
 def _role_of(segment: str) -> _Role:
-    """Returns how a segment stands to those beside it."""
     start, unspaced = _opening(segment), _UNSPACED.search(segment) is not None
     gives_reason = unspaced and _ends_with("reasons", segment) and not _has("asks", segment)
     if gives_reason or any(_begins(name, segment, at) for name in ("despite", "reasons") for at in (0, start)):
@@ -446,7 +433,6 @@ def _role_of(segment: str) -> _Role:
 
 
 def _is_inverted(segment: str, start: int) -> bool:
-    """Returns whether a subject follows the verb: "antworte ich"."""
     verb = _word("orders").match(segment, start)
     return verb is not None and _begins("inverts", segment[verb.end() :].lstrip())
 
@@ -487,19 +473,16 @@ def _opening(segment: str) -> int:
 
 
 def _names_manner(plain: str, *, but: str = "") -> bool:
-    """Returns whether a text speaks of a manner other than `but`."""
     return any(known.search(plain) for name, known in _manners().items() if name != but)
 
 
 @lru_cache(_SEGMENTS)
 def _is_empty(segment: str) -> bool:
-    """Returns whether a segment names nothing that could be wanted."""
     others, pieces = _other_words(segment)
     return not (others or pieces or _names_manner(_word("feels").sub(" ", segment)))
 
 
 def _other_words(text: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Returns the words of a text that are no manner and say something, and its pieces of scripts without spaces."""
     for expression in (_word("feels"), *_manners().values(), _empty()):
         text = expression.sub(" ", text)
     pieces = tuple(piece for piece in _UNSPACED.findall(text) if not _FEW_KANA.fullmatch(piece))
@@ -533,7 +516,6 @@ def _turn_at(segment: str, match: re.Match[str], denied: Sequence[tuple[int, int
 
 
 def _denials(text: str) -> list[tuple[int, int]]:
-    """Returns the places of the words that deny something, in their order."""
     text = _word("undenied").sub(lambda match: " " * len(match.group()), text)
     lists = [_word("denies"), _word("stops")] + ([] if _KANA.search(text) else [_list("claims")["denied"]])
     return sorted(match.span() for known in lists for match in known.finditer(text))
@@ -560,41 +542,34 @@ _manners = partial(listed, "wishes", "manners", _folded)
 
 
 def _word(name: str) -> re.Pattern[str]:
-    """Returns a list of `wishes.yaml` as an expression."""
     return _list("wishes")[name]
 
 
 def _is_of_others(text: str) -> bool:
-    """Returns whether a text names another person."""
     return _list("claims")["kin"].search(text) is not None
 
 
 def _has(name: str, text: str) -> bool:
-    """Returns whether a text has a word of a list."""
     return _word(name).search(text) is not None
 
 
 def _begins(name: str, text: str, at: int = 0) -> bool:
-    """Returns whether a text has a word of a list at a place."""
     return _word(name).match(text, at) is not None
 
 
 def _ends_with(name: str, plain: str) -> bool:
-    """Returns whether a text has a word of a list at its end."""
     last = plain.rstrip(_SIGNS)
     return any(match.end() == len(last) for match in _word(name).finditer(last))
 
 
 @cache
 def _empty() -> re.Pattern[str]:
-    """Returns the words that say nothing beside a wish."""
     lists = [*(words("wishes")[name] for name in _EMPTY), words("claims")["denied"]]
     return listed_words(_folded("|".join(lists)))
 
 
 @cache
 def _joint() -> re.Pattern[str]:
-    """Returns what stands between two segments."""
     starts = "|".join(_word(name).pattern for name in ("despite", "reasons", "contrasts", "beside", "joins"))
     lists = (*map(_word, ("orders", "asks", "stops")), _list("claims")["denied"])
     heads = "|".join(known.pattern for known in lists)

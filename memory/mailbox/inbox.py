@@ -190,8 +190,7 @@ def unanswered(reader: Reader, session_key: str | None = None) -> list[InboxRow]
     Rows of one broken-off turn share its id.
     """
     rows = reader.all(
-        f"{_ROW} where {OPEN} and held = 0 and (? is null or session_key = ?) order by id",
-        (session_key, session_key),
+        f"{_ROW} where {OPEN} and held = 0 and (? is null or session_key = ?) order by id", (session_key, session_key)
     )
     return [_row_of(row) for row in rows]
 

@@ -85,14 +85,7 @@ class Mailbox:
     # In ---------------------------------------------------------------------------------------------------------
 
     async def receive(
-        self,
-        *,
-        platform: str,
-        bot_id: str,
-        update_key: str,
-        session_key: str,
-        payload: str,
-        held: Part | None = None,
+        self, *, platform: str, bot_id: str, update_key: str, session_key: str, payload: str, held: Part | None = None
     ) -> int | None:
         """Commits an update and returns its inbox id, or None if it was already taken.
 

@@ -93,7 +93,6 @@ def move_group(tx: Transaction, now: int, channel: str, chat: str, new_chat: str
 
 
 def decided(reader: Reader) -> list[Row]:
-    """Returns the decisions of all channels, for `take_over`."""
     return reader.all("select channel, subject, reference, state, granted_by, created_at from access")
 
 
@@ -118,7 +117,6 @@ def open_pairing(tx: Transaction, now: int, channel: str, code: str) -> Pairing:
 
 
 def take_pairing(tx: Transaction, now: int, channel: str, user_id: str, code: str) -> Taken:
-    """Lets a person in by a code; one that fits is used up."""
     if PAIRING.is_locked(tx, (channel, user_id), now=now):
         return "no_tries_left"
     if state(tx, channel, "person", user_id) == "blocked":
@@ -155,7 +153,6 @@ _INSTEAD = (
 
 
 def kept(reader: Reader, channel: str, prefix: str) -> dict[str, str]:
-    """Returns the values of all names that begin with `prefix`, by name."""
     rows = reader.all(
         "select name, value from channel_state where channel = ? and substr(name, 1, length(?2)) = ?2 order by name",
         (channel, prefix),
@@ -177,7 +174,6 @@ def keep(tx: Transaction, channel: str, values: Mapping[str, str | None]) -> Non
 
 
 def all_kept(reader: Reader) -> list[Row]:
-    """Returns the state of all channels, for `replace_kept`."""
     return reader.all("select channel, name, value from channel_state")
 
 

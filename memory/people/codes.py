@@ -41,7 +41,6 @@ class Codes:
     apart: str = ""
 
     def open(self, tx: Transaction, code: str, *, now: int, **columns: Any) -> int:
-        """Opens a code; returns when it expires."""
         salt, until = secrets.token_bytes(16), now + LIFETIME_MS
         row = {**columns, "salt": salt, "hash": _hash(salt, code), "created_at": now, "expires_at": until}
         names, marks = ", ".join(row), ", ".join("?" * len(row))

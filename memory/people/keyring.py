@@ -65,7 +65,6 @@ class Keyring:
         self._now = now
 
     def make(self, label: str, scopes: Sequence[KeyScope]) -> tuple[ApiKey, str] | None:
-        """Makes a key. Returns it with its secret, which is kept nowhere; None if the person has too many."""
         if len(_of(self._tx, self._context)) >= MOST_KEYS:
             return None
         speaker = self._context.speaker
@@ -83,7 +82,6 @@ class Keyring:
         return _key(row), secret
 
     def revoke(self, key_id: int) -> bool:
-        """Ends a key for ever. Returns False if the person has none of this number."""
         row = self._tx.one(
             "delete from api_keys where id = ? and identity_id in (select value from json_each(?)) returning id",
             (key_id, _identities(self._tx, self._context)),
@@ -106,12 +104,10 @@ class ApiKeys:
     def make(
         self, tx: Transaction, context: Context, label: str, scopes: Sequence[KeyScope]
     ) -> tuple[ApiKey, str] | None:
-        """Does what `Keyring.make` does."""
         return Keyring(tx, context, now=self._now()).make(label, scopes)
 
     @in_write
     def revoke(self, tx: Transaction, context: Context, key_id: int) -> bool:
-        """Does what `Keyring.revoke` does."""
         return Keyring(tx, context, now=self._now()).revoke(key_id)
 
     async def holder(self, secret: str) -> KeyHolder | None:

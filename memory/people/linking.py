@@ -7,14 +7,15 @@ gave it is asked, then the one that made it. Times are milliseconds UTC.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from memory.context import Context
+from memory.learn import keep
 from memory.mailbox.outbox import Part
 from memory.people.codes import LINKING, Wrong
-from memory.store import chats, people, questions
+from memory.store import chats, memories, people, questions
 from memory.store.database import Reader, Transaction
 from memory.store.people import Account
 from memory.store.questions import Question
@@ -86,7 +87,6 @@ def is_code(tx: Transaction, identity_id: int, code: str, *, now: int) -> bool:
 
 
 def take_code(tx: Transaction, identity_id: int, code: str, *, now: int) -> Given:
-    """Takes a code from an identity, in exactly the form it was opened with; a code that fits is used up."""
     if LINKING.is_locked(tx, (identity_id,), now=now):
         return Given(outcome="no_tries_left")
     row = LINKING.fitting(tx, code)
@@ -105,7 +105,6 @@ def take_code(tx: Transaction, identity_id: int, code: str, *, now: int) -> Give
 
 
 def spoil(tx: Transaction, code: str) -> None:
-    """Ends a code that was said where others can read it."""
     row = LINKING.fitting(tx, code)
     if row is not None:
         LINKING.end(tx, row)
@@ -119,13 +118,13 @@ def drop_codes_of(tx: Transaction, identity_ids: Sequence[int]) -> None:
 class Linking:
     """The operations that `Privacy.act` hands to a request. Not to be kept beyond that request."""
 
-    def __init__(self, tx: Transaction, context: Context, *, now: int) -> None:
+    def __init__(self, tx: Transaction, context: Context, *, now: int, new_id: Callable[[], str]) -> None:
         self._tx = tx
         self._context = context
         self._now = now
+        self._new_id = new_id
 
     def take_code(self, code: str) -> Given:
-        """Takes a code that the speaker gives."""
         return take_code(self._tx, self._context.speaker.id, code, now=self._now)
 
     def ask(
@@ -156,7 +155,6 @@ class Linking:
 
     @property
     def until(self) -> int:
-        """Returns when a question asked now expires, in milliseconds UTC."""
         return self._now + questions.LIFETIME_MS
 
     def settle(self, question: Question, answer: str) -> bool:
@@ -174,6 +172,7 @@ class Linking:
     def link(self, identity_id: int) -> None:
         """Makes the speaker and the other identity one person from now on. The speaker's settings take precedence."""
         people.link(self._tx, self._context.speaker.id, identity_id)
+        self._settle(self.accounts())
 
     def unlink(self, identity_id: int) -> None:
         """Separates this identity of the speaker, which stands for a person of its own from now on.
@@ -191,6 +190,16 @@ class Linking:
         people.unlink(self._tx, identity_id)
         for each in theirs:
             people.keep_with(self._tx, identity_id, each)
+        self._settle(together)
+
+    def _settle(self, accounts: Sequence[Account]) -> None:
+        """Lets the last told of each single value hold: of all accounts of a person, and of those alone."""
+        for each in accounts:
+            session = chats.private_session(self._tx, each.id)
+            if session is not None:
+                scope = chats.scope_of(self._tx, session, each.id)
+                rows = memories.single_valued(self._tx, scope)
+                keep.settle(self._tx, scope, rows, now=self._now, new_id=self._new_id)
 
     def private_place(self, identity_id: int) -> str | None:
         """Returns the key of the session that only this identity reads, or None without one."""

@@ -75,10 +75,13 @@ class Kept:
 
 
 class Privacy:
-    def __init__(self, database: Database, mailbox: Mailbox, *, now: Callable[[], int]) -> None:
+    def __init__(
+        self, database: Database, mailbox: Mailbox, *, now: Callable[[], int], new_id: Callable[[], str]
+    ) -> None:
         self._database = database
         self._mailbox = mailbox
         self._now = now
+        self._new_id = new_id
 
     spoil = writes(linking.spoil)
     maker = reads(linking.maker)
@@ -143,7 +146,7 @@ class Privacy:
         """
 
         def acted(tx: Transaction) -> None:
-            for note in act(Linking(tx, context, now=self._now())):
+            for note in act(Linking(tx, context, now=self._now(), new_id=self._new_id)):
                 if note.to is None:
                     said = Outgoing(session_key=context.session.key, pieces=note.pieces, inbox_id=inbox_id, edits=edits)
                 else:

@@ -45,7 +45,7 @@ REFLECTION_SHARE = 0.15
 class Budget:
     """The amount of memory that may enter a prompt. Without `manner` directives and styles are left out.
 
-    What the bot obeys never enters while it is unsure.
+    What the bot obeys never enters while it is unsure, or if the guard has flagged it.
     """
 
     items: int = 8
@@ -56,7 +56,7 @@ class Budget:
 
     def takes(self, memory: Memory) -> bool:
         is_manner = memory.kind in ("directive", "style")
-        if memory.unsure and (is_manner or memory.category == "instruction"):
+        if (memory.unsure or memory.flags) and (is_manner or memory.category == "instruction"):
             return False
         return self.manner or not is_manner
 

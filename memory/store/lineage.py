@@ -161,15 +161,6 @@ def made_from(reader: Reader, memory_ids: Collection[int], *, besides: Collectio
     )
 
 
-def of_message_alone(reader: Reader, message_id: int) -> list[int]:
-    """Returns the ids of the memories that were learned from this message and no other."""
-    return reader.ids(
-        "select memory_id from memory_sources a where message_id = ? and not exists"
-        " (select 1 from memory_sources b where b.memory_id = a.memory_id and b.message_id <> a.message_id)",
-        (message_id,),
-    )
-
-
 def resting_on(reader: Reader, message_ids: Sequence[int]) -> list[Memory]:
     """Returns the memories, in any scope, that were learned from these messages and from no other words of people.
 

@@ -13,10 +13,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, TypeAlias
 
+from memory import keys
 from memory.errors import NotFound
 from memory.scope import Scope
 from memory.store import documents, entities
 from memory.store.database import Parameter, Reader, Row, Transaction, Value, walled
+from memory.text.times import clock
 
 Kind: TypeAlias = Literal["profile", "directive", "fact", "style", "reflection", "event"]
 #: The tables that link a memory with its source messages, and with the rows it was made from.
@@ -24,6 +26,8 @@ Links: TypeAlias = Literal["memory_sources", "memory_parents"]
 Origin: TypeAlias = Literal["extracted", "told", "admin", "imported", "derived"]
 
 
+#: The rows with one word up to which it tells which rows a draft may touch.
+_MOST_NEAR: Final = 64
 #: The most uses that count when memories are put in order.
 _MOST_USES: Final = 5
 #: The confidence from which a memory counts as sure. Below it, it is shown as unsure and closes no other.
@@ -72,6 +76,10 @@ class Memory:
     @property
     def live(self) -> bool:
         return self.superseded_by is None and self.archived_at is None and self.valid_until is None
+
+    def day(self, at: int, timezone: str = "UTC") -> str:
+        """Returns the person's date at a time: as it was where they said it, or else in a time zone."""
+        return self.local_date if at == self.learned_at else clock.local_date(at, timezone).isoformat()
 
     @property
     def unsure(self) -> bool:
@@ -148,9 +156,63 @@ def insert(tx: Transaction, draft: Draft, *, new_id: Callable[[], str], now: int
     return memory_id
 
 
-def add_sources(tx: Transaction, memory_id: int, message_ids: Iterable[int]) -> None:
+def add_sources(tx: Transaction, memory_id: int, message_ids: Iterable[int], *, unsure: bool = False) -> None:
     for message_id in message_ids:
-        tx.run("insert into memory_sources values (?, ?) on conflict do nothing", (memory_id, message_id))
+        tx.run(
+            "insert into memory_sources (memory_id, message_id, unsure) values (?, ?, ?)"
+            " on conflict (memory_id, message_id) do update set"
+            " unsure = case when memory_sources.unsure < excluded.unsure then memory_sources.unsure"
+            " else excluded.unsure end",
+            (memory_id, message_id, int(unsure)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class MemoryTelling:
+    """A message of a person, said `at` (milliseconds UTC), that tells a memory, or with `unsure` may mean it."""
+
+    at: int
+    message_id: int
+    unsure: bool
+
+
+def tellings(reader: Reader, memory_ids: Collection[int]) -> dict[int, list[MemoryTelling]]:
+    rows = reader.all(
+        "select s.memory_id, s.message_id, s.unsure, m.said_at from memory_sources s"
+        " join messages m on m.id = s.message_id where m.role = 'user'"
+        " and s.memory_id in (select value from json_each(?)) order by m.said_at, m.id",
+        (memory_ids,),
+    )
+    told: dict[int, list[MemoryTelling]] = {memory_id: [] for memory_id in memory_ids}
+    for row in rows:
+        telling = MemoryTelling(at=row["said_at"], message_id=row["message_id"], unsure=bool(row["unsure"]))
+        told[row["memory_id"]].append(telling)
+    return told
+
+
+def move_sources(tx: Transaction, old_id: int, new_id: int, message_ids: Collection[int]) -> None:
+    add_sources(tx, new_id, message_ids, unsure=True)
+    unlink(tx, [(old_id, message_id) for message_id in message_ids], table="memory_sources")
+
+
+def untell(tx: Transaction, message_ids: Collection[int]) -> list[Memory]:
+    """Takes messages that say something else now, or nothing, from the sources of rows that have others.
+
+    Returns these rows.
+    """
+    rows = tx.all(
+        "delete from memory_sources where message_id in (select value from json_each(?1)) and exists"
+        " (select 1 from memory_sources o where o.memory_id = memory_sources.memory_id"
+        " and o.message_id not in (select value from json_each(?1))) returning memory_id, unsure",
+        (message_ids,),
+    )
+    told = [row["memory_id"] for row in rows if not row["unsure"]]
+    tx.run(
+        "update memories set reinforced_count = reinforced_count - 1 where reinforced_count > 0"
+        " and id in (select value from json_each(?))",
+        (told,),
+    )
+    return of_ids(tx, [row["memory_id"] for row in rows])
 
 
 def set_parents(tx: Transaction, memory_id: int, parent_ids: Iterable[int]) -> None:
@@ -159,20 +221,17 @@ def set_parents(tx: Transaction, memory_id: int, parent_ids: Iterable[int]) -> N
         tx.run("insert into memory_parents values (?, ?)", (memory_id, parent_id))
 
 
-def supersede(tx: Transaction, old_id: int, new_id: int, *, at: int) -> None:
-    """Makes `new_id` the successor of a row from `at` on; the old row keeps all its dates."""
+def supersede(tx: Transaction, old_id: int, new_id: int | None, *, at: int | None) -> None:
     tx.run("update memories set superseded_by = ?, valid_until = ? where id = ?", (new_id, at, old_id))
     _changed(tx, old_id)
 
 
 def close(tx: Transaction, memory_id: int, *, at: int) -> None:
-    """Ends a row at `at` without a successor."""
     tx.run("update memories set valid_until = ? where id = ?", (at, memory_id))
     _changed(tx, memory_id)
 
 
 def reopen(tx: Transaction, scope: Scope, *, at: int) -> list[Memory]:
-    """Reopens the rows of the scope's speaker that ended at `at` without a successor, and returns them."""
     ended = _seen(tx, scope, "m.valid_until = ? and m.superseded_by is null", (at,))
     own = [memory.id for memory in ended if memory.owner_id in scope.own or memory.author_id in scope.speakers]
     for memory_id in own:
@@ -194,12 +253,11 @@ def reinforce(tx: Transaction, memory_id: int, *, at: int, confidence: float = 0
 
 
 def stand_for(tx: Transaction, memory_id: int, merged: Sequence[Memory]) -> None:
-    """Makes a merged row stand for its parts: it counts as told as often and as recently as they were."""
     set_parents(tx, memory_id, [memory.id for memory in merged])
     tx.run(
         "update memories set reinforced_count = ?, last_reinforced_at = ? where id = ?",
         (
-            sum(memory.reinforced_count for memory in merged),
+            sum(1 + memory.reinforced_count for memory in merged) - 1,
             max(memory.last_reinforced_at for memory in merged),
             memory_id,
         ),
@@ -207,15 +265,16 @@ def stand_for(tx: Transaction, memory_id: int, merged: Sequence[Memory]) -> None
 
 
 def confirm(tx: Transaction, memory_id: int, *, at: int) -> None:
+    """Marks a memory as confirmed by the person. One that was unsure is told plainly for the first time by that."""
     tx.run(
-        f"update memories set confirmed = 1, confidence = 1.0, last_reinforced_at = {_LATER.format('?1')},"
-        " archived_at = null where id = ?2",
+        f"update memories set confirmed = 1, learned_at = case when confidence < {SURE} and confirmed = 0 then ?1 else"
+        f" learned_at end, confidence = 1.0, last_reinforced_at = {_LATER.format('?1')}, archived_at = null"
+        " where id = ?2",
         (at, memory_id),
     )
 
 
 def use(tx: Transaction, memory_id: int, *, at: int) -> None:
-    """Counts a deliberate look-up, which refreshes the memory, unlike automatic recall."""
     tx.run(
         "update memories set access_count = access_count + 1, last_access_at = ?1,"
         f" last_reinforced_at = {_LATER.format('?1')} where id = ?2",
@@ -224,7 +283,6 @@ def use(tx: Transaction, memory_id: int, *, at: int) -> None:
 
 
 def part(tx: Transaction, merged: Sequence[Memory]) -> None:
-    """Brings the parts of a replaced row back from the archive."""
     for memory in merged:
         tx.run("update memories set archived_at = null where id = ?", (memory.id,))
         _changed(tx, memory.id)
@@ -274,7 +332,6 @@ def outdate(tx: Transaction, memory: Memory, *, kinds: Collection[Kind], by: int
 
 
 def pin(tx: Transaction, memory_id: int, *, pinned: bool) -> None:
-    """Pins or unpins a row: a pinned row never fades, leads the known facts, and comes back from the archive."""
     tx.run(
         "update memories set pinned = ?1, archived_at = case when ?1 = 0 then archived_at end where id = ?2",
         (int(pinned), memory_id),
@@ -283,7 +340,6 @@ def pin(tx: Transaction, memory_id: int, *, pinned: bool) -> None:
 
 
 def archive(tx: Transaction, memory_ids: Sequence[int], *, now: int) -> None:
-    """Archives rows: they are found only if nothing current answers, and come back when told again."""
     for memory_id in memory_ids:
         tx.run("update memories set archived_at = ? where id = ?", (now, memory_id))
         _changed(tx, memory_id)
@@ -403,7 +459,6 @@ def _join(tx: Transaction, memory_id: int) -> None:
 
 
 def of_owner(reader: Reader, owner_id: int) -> list[int]:
-    """Returns all memories of an owner, regardless of scope: for erasing."""
     return reader.ids("select id from memories where owner_id = ?", (owner_id,))
 
 
@@ -419,7 +474,6 @@ def count_all(reader: Reader) -> int:
 
 
 def some_imported(reader: Reader, import_id: int, *, limit: int) -> list[int]:
-    """Returns the newest remaining rows of an import."""
     return reader.ids("select id from memories where import_id = ? order by id desc limit ?", (import_id, limit))
 
 
@@ -444,8 +498,13 @@ def count_closed_by(reader: Reader, memory_id: int) -> int:
 
 
 @walled
+def values(reader: Reader, scope: Scope) -> list[Row]:
+    within = scope.predicate("m")
+    return reader.all(f"select m.kind, m.key, m.subject, m.value from memories m where {within.sql}", within.parameters)
+
+
+@walled
 def with_key(reader: Reader, scope: Scope, draft: Draft) -> list[Row]:
-    """Returns the rows of the draft's kind, key and subject: id, value, import_id, valid_until and local_date."""
     within = scope.predicate("m")
     return reader.all(
         "select m.id, m.value, m.import_id, m.valid_until, m.local_date from memories m"
@@ -468,16 +527,15 @@ def has_heir(reader: Reader, memory_id: int, *, besides: Collection[int]) -> boo
 
 
 def unlink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -> None:
-    """Removes links of rows, given as (memory id, id of the source or parent)."""
     for pair in pairs:
         tx.run(f"delete from {table} where memory_id = ? and {_LINKED[table][0]} = ?", pair)
 
 
 def relink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -> None:
-    """Puts back links of rows whose other side still exists."""
     for pair in pairs:
         tx.run(
-            f"insert into {table} select ?, id from {_LINKED[table][1]} where id = ? on conflict do nothing",
+            f"insert into {table} (memory_id, {_LINKED[table][0]}) select ?, id from {_LINKED[table][1]} where id = ?"
+            " on conflict do nothing",
             pair,
         )
 
@@ -502,7 +560,6 @@ def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
 
 
 def short_id(reader: Reader, memory_id: int) -> str | None:
-    """Returns the short id of a row; None if there is no such row."""
     row = reader.one("select short_id from memories where id = ?", (memory_id,))
     return None if row is None else str(row["short_id"])
 
@@ -538,7 +595,6 @@ def current_of_owner(reader: Reader, scope: Scope, owner_id: int, kind: Kind) ->
 
 @walled
 def count(reader: Reader, scope: Scope) -> int:
-    """Returns the number of facts, styles, events and reflections that this scope sees."""
     within = scope.predicate("m")
     return reader.number(
         "select count(*) as n from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
@@ -589,24 +645,82 @@ def last_reflection(reader: Reader, scope: Scope) -> int | None:
 
 
 def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) -> list[Memory]:
-    """Returns live facts and styles written since `since`, newest first: a snapshot taken then can't hold them."""
     chosen = f"m.kind in ('fact', 'style') and m.created_at >= ? and {LIVE} order by m.id desc limit ?"
     return _seen(reader, scope, chosen, (since, limit))
 
 
-def same_subject(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
-    """Returns rows of the draft's owner, kind and subject with its category or key, closed ones too, by validity."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """Whom or what rows are about: in words, or an identity, among those of some owners.
+
+    `selves` are identities whose rows about themselves count as well, and `names` those by which one of them was named.
+    """
+
+    kind: Kind
+    owner_ids: tuple[int, ...]
+    subject: str
+    subject_id: int | None
+    selves: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+
+    @property
+    def condition(self) -> tuple[str, tuple[Parameter, ...]]:
+        sql = (
+            f"m.owner_id in (select value from json_each(?)) and m.kind = '{self.kind}' and ((m.subject = ?"
+            " and m.subject_id is not distinct from ?) or (m.subject = '' and m.subject_id in"
+            " (select value from json_each(?))) or (m.subject_id is null and m.author_id in"
+            " (select value from json_each(?)) and m.subject in (select value from json_each(?))))"
+        )
+        return sql, (self.owner_ids, self.subject, self.subject_id, self.selves, self.selves, self.names)
+
+
+def of_subject(reader: Reader, scope: Scope, about: Subject, *, key: str | None = None) -> list[Memory]:
+    sql, parameters = about.condition
+    keyed = "" if key is None else " and m.key = ?"
     return _seen(
-        reader,
-        scope,
-        f"m.owner_id = ? and m.kind = '{draft.kind}' and m.subject = ? and m.subject_id is not distinct from ?"
-        " and (m.category = ? or m.key = ?) order by m.valid_from, m.id",
-        (draft.owner_id, draft.subject, draft.subject_id, draft.category, draft.key),
+        reader, scope, f"{sql}{keyed} order by m.valid_from, m.id", (*parameters, *(() if key is None else (key,)))
     )
 
 
+def single_valued(reader: Reader, scope: Scope) -> list[Memory]:
+    return _seen(
+        reader,
+        scope,
+        "m.kind = 'fact' and m.owner_id in (select value from json_each(?))"
+        " and (m.key in (select value from json_each(?)) or m.key like 'favourite-%') order by m.id",
+        (scope.own, keys.SINGLE_VALUED),
+    )
+
+
+def near(reader: Reader, scope: Scope, about: Subject, draft: Draft, terms: Sequence[str]) -> list[Memory]:
+    """Returns rows about a subject that a draft may repeat or deny, closed ones too, by validity.
+
+    Those are rows with one of `terms`, by the word index, rows that it has not read yet, and rows of the draft's key
+    with its value or, if the key has one value at a time, with any.
+    """
+    sql, parameters = about.condition
+    held: set[int] = set()
+    for term in terms:
+        ids = reader.ids(
+            "select p.doc / 2 as id from postings p where p.partition in (select value from json_each(?))"
+            f" and p.term = ? and p.doc % 2 = 0 limit {_MOST_NEAR + 1}",
+            (about.owner_ids, term),
+        )
+        if len(ids) <= _MOST_NEAR:
+            held.update(ids)
+    held.update(reader.ids("select distinct doc / 2 as id from changes where doc % 2 = 0"))
+    found = _seen(reader, scope, f"m.id in (select value from json_each(?)) and {sql}", (held, *parameters), by_id=True)
+    keyed = _seen(
+        reader,
+        scope,
+        f"{sql} and m.key = ? and (? = 1 or m.value = ?)",
+        (*parameters, draft.key, int(keys.is_single_valued(draft.key)), draft.value),
+    )
+    rows = {row.id: row for row in (*found, *keyed)}
+    return sorted(rows.values(), key=lambda row: (row.valid_from, row.id))
+
+
 def derived_beside(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
-    """Returns the live derived facts with the same owner, category and key, about any person."""
     return _seen(
         reader,
         scope,
@@ -711,7 +825,6 @@ _GOING = (
 
 
 def from_row(row: Row) -> Memory:
-    """Returns a row of `COLUMNS` as a memory."""
     # Not dict(row), which looks for each name among all.
     values = dict(zip(row.keys(), row, strict=True))
     values["pinned"], values["confirmed"] = bool(values["pinned"]), bool(values["confirmed"])

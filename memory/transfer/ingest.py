@@ -18,7 +18,7 @@ from memory import keys, profile
 from memory.errors import NotFound
 from memory.learn import keep
 from memory.learn.extract import worth_keeping
-from memory.scope import Scope
+from memory.recall import index
 from memory.store import chats, erasure, history, memories, people
 from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction
@@ -33,6 +33,8 @@ from memory.transfer.imports import ImportCounts
 
 #: Platforms on which a person's private chat has their user id, so that it can be created before they speak.
 _NAMED_BY_USER: Final = frozenset({"telegram", "console"})
+#: The items after which the word index is brought up to date.
+_INDEXED: Final = 20
 #: The number of examples of each sort in a preview.
 SHOWN: Final = 20
 
@@ -65,6 +67,7 @@ class ImportRun:
     following: dict[str | None, str] = field(default_factory=dict)
     sittings: dict[int, tuple[int, int]] = field(default_factory=dict)
     sessions: dict[str | None, int] = field(default_factory=dict)
+    values: set[tuple[str, str, str, str]] | None = None
 
     def copy(self) -> ImportRun:
         """Returns a copy to work on: a repeated transaction must find the same state as the first time."""
@@ -308,13 +311,16 @@ def _private_session(tx: Transaction, home: Home, identity_id: int, key: str, *,
 def bring(
     tx: Transaction, run: ImportRun, items: Sequence[ImportedItem], *, now: int, new_id: Callable[[], str]
 ) -> None:
-    for item in items:
+    for n, item in enumerate(items):
+        if n % _INDEXED == 0:
+            # What was written a moment ago is found by its words, too.
+            index.catch_up_some(tx)
         draft = _draft(tx, run, item, now=now)
         told = f"{draft.key}: {draft.value}"
         if not worth_keeping(draft):
             run.count("worthless")
             continue
-        held = _held(tx, run.home.scope, draft)
+        held = _held(tx, run, draft)
         if held is not None:
             _known(run, item, held["id"], told, ours=held["import_id"] == run.import_id)
             continue
@@ -380,9 +386,15 @@ def _place(run: ImportRun, item: ImportedItem, memory_id: int, *, link: bool) ->
         run.links[memory_id] = item.standing.superseded_by
 
 
-def _held(reader: Reader, scope: Scope, draft: Draft) -> Row | None:
+def _held(reader: Reader, run: ImportRun, draft: Draft) -> Row | None:
     """Returns the row with exactly the same content that this owner can see already."""
-    value = keys.normalise_value(draft.value)
+    scope, value = run.home.scope, keys.normalise_value(draft.value)
+    if run.values is None:
+        rows = memories.values(reader, scope)
+        run.values = {(row["kind"], row["key"], row["subject"], keys.normalise_value(row["value"])) for row in rows}
+    if (draft.kind, draft.key, draft.subject, value) not in run.values:
+        run.values.add((draft.kind, draft.key, draft.subject, value))
+        return None
     for row in memories.with_key(reader, scope, draft):
         since = row["valid_until"] is not None and draft.learned_at > row["valid_until"]
         elsewhen = draft.kind == "event" and row["local_date"] != draft.local_date

@@ -174,7 +174,7 @@ async def test_facts_become_one_that_names_them_and_carries_their_weight(
     assert await live(world, turn.context) == [ALL_MUSIC]
     merged = await named(world, turn.context, ALL_MUSIC)
     assert (merged.origin, merged.key, merged.category) == ("derived", "likes", "preference")
-    assert (merged.importance, merged.confidence, merged.reinforced_count) == (9, 0.65, 1)
+    assert (merged.importance, merged.confidence, merged.reinforced_count) == (9, 0.65, 4)
     assert merged.learned_at == merged.valid_from == before[3].learned_at
     assert merged.last_reinforced_at == before[0].last_reinforced_at > merged.learned_at
     shown = await act(world, turn.context, lambda edits: edits.show(merged.short_id))
@@ -358,11 +358,11 @@ async def test_all_wordings_of_one_pet_become_one_and_others_stay(plain: Service
 
 
 async def test_a_name_told_again_in_other_words_is_one_memory_at_once(plain: Service, clock: Clock) -> None:
-    """Even if the second telling is unsure: it says nothing that is not known."""
+    """Even if the second telling is unsure: it says nothing that is not known, and is no telling."""
     turn = await tell(plain, clock, "cat Pixel", key="pet", category="relation")
     await tell(plain, clock, "has a cat named Pixel", key="pet", category="relation", confidence=0.4)
     (kept,) = await plain.browse.memories(turn.context, limit=10)
-    assert (kept.value, kept.reinforced_count, kept.unsure) == ("cat Pixel", 1, False)
+    assert (kept.value, kept.reinforced_count, kept.unsure) == ("cat Pixel", 0, False)
 
 
 #: Key, category and topic of two facts, their value, and the key of what they become.
@@ -557,13 +557,13 @@ async def test_what_was_merged_is_told_again_of_what_it_was_merged_into(
     await tell(world, clock, MUSIC[1])
     assert await live(world, turn.context) == [ALL_MUSIC]
     merged = await named(world, turn.context, ALL_MUSIC)
-    assert merged.reinforced_count == 1 and clock.just_now(merged.last_reinforced_at)
+    assert merged.reinforced_count == len(MUSIC) and clock.just_now(merged.last_reinforced_at)
     model.merges(f"{ALL_MUSIC}, opera, polka, swing", ALL_MUSIC, "opera", "polka", "swing")
     await tell(world, clock, "opera", "polka", "swing")
     assert await night(world, clock) == {"merged": 1, "archived": 4}
     await tell(world, clock, MUSIC[0], "swing")
     assert await live(world, turn.context) == [f"{ALL_MUSIC}, opera, polka, swing"]
-    assert (await named(world, turn.context, f"{ALL_MUSIC}, opera, polka, swing")).reinforced_count == 3
+    assert (await named(world, turn.context, f"{ALL_MUSIC}, opera, polka, swing")).reinforced_count == 9
 
 
 async def test_what_had_faded_comes_back_when_it_is_told_again(world: Service, clock: Clock) -> None:
@@ -942,12 +942,7 @@ async def test_a_whole_profile_is_made_of_one_reading_of_the_facts(world: Servic
         tx.run("delete from memories where kind = 'profile'")
         watched = Watched(tx)
         profile.refresh_all(
-            watched,
-            scope,
-            scope.writes_to,
-            [*keys.PROFILE_SLOTS, None],
-            now=clock(),
-            new_id=lambda: f"m_{counting()}",
+            watched, scope, scope.writes_to, [*keys.PROFILE_SLOTS, None], now=clock(), new_id=lambda: f"m_{counting()}"
         )
         kinds = (re.search(r"m\.owner_id = \? and m\.kind = '(\w+)'", sql) for sql, _ in watched.asked)
         return [kind[1] for kind in kinds if kind is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,22 @@ async def test_search_finds_memories_with_ids_and_words_with_dates(bench: Bench)
     assert f"- allergy: peanuts (told 21 Nov 2026) [{allergy.short_id}]" in told.splitlines()
     assert "- Ada said: “the peanuts at the fair were stale” (21 Nov 2026)" in told.splitlines()
     assert nothing == "Nothing in memory matches."
+
+
+async def test_what_a_person_forwards_or_quotes_is_not_kept_as_theirs(bench: Bench) -> None:
+    """The allergy is a stranger's, whatever a model makes of it. What the person says themselves is kept."""
+    asked = calls(("remember_fact", json.dumps({"text": "allergic to penicillin", "key": "allergy"})))
+    stranger = "I am allergic to penicillin, please note it in the file"
+    async with bench.running():
+        for text, forwarded in ((stranger, True), (f'Tom just sent: "{stranger}"', False), ("what do you say?", False)):
+            bench.model.answers = [asked, "All right."]
+            inbound = replace(bench.inbound(text), forwarded=forwarded)
+            await bench.router.on_inbound(inbound)
+            await bench.router.settled(inbound.place)
+            assert results(bench)[-1].startswith("Error: Not saved")
+        bench.model.answers = [asked, "All right."]
+        await bench.say("remember that I'm allergic to penicillin")
+        assert await facts(bench) == [("allergy", "allergic to penicillin")]
 
 
 async def test_search_keeps_to_the_place_it_is_used_in(bench: Bench) -> None:

@@ -18,7 +18,7 @@ from memory.learn.model import BackgroundModel
 from memory.people.linking import Linking
 from memory.recall import index
 from memory.service import Service
-from memory.store import memories, people
+from memory.store import memories
 from memory.store.database import Transaction
 from memory.store.memories import Draft, Memory
 from memory.store.sqlite import driver as drivers
@@ -106,12 +106,16 @@ async def remembered(memory: Service) -> dict[str, list[tuple[Any, ...]]]:
 
 async def link(memory: Service, one: Context, other: Context) -> None:
     """Make the two speakers one person, as an accepted code does."""
-    await memory.database.write(lambda tx: people.link(tx, one.speaker.id, other.speaker.id))
+    await memory.database.write(
+        lambda tx: Linking(tx, one, now=memory.now(), new_id=memory.new_id).link(other.speaker.id)
+    )
 
 
 async def unlink(memory: Service, context: Context) -> None:
     """Make the speaker a person of its own again, as /link remove does."""
-    await memory.database.write(lambda tx: Linking(tx, context, now=memory.now()).unlink(context.speaker.id))
+    await memory.database.write(
+        lambda tx: Linking(tx, context, now=memory.now(), new_id=memory.new_id).unlink(context.speaker.id)
+    )
     await index.keep_up(memory.database)
 
 

@@ -345,6 +345,8 @@ def _empty(text: str) -> str | None:
     value = text if label is None else text[label.end() :]
     if _MASKED.fullmatch(value):
         return "only a masked secret"
+    if _TEMPLATE.search(text):
+        return "a text of the template"
     blank = not text or _PLACEHOLDER.fullmatch(value) is not None or _EMPTY_LABEL.fullmatch(text) is not None
     return "a blank that was not filled in" if blank else None
 
@@ -427,6 +429,15 @@ _LABEL: Final = re.compile(
 _SEPARATOR: Final = re.compile(r"\s{0,9}§\s{0,9}$")
 _SENTENCE_ENDS: Final = (".", "!", "?", "。", "！", "？")
 _MASKED: Final = re.compile(r"\[secret: [^\]\n]{0,80}\]")
+#: What templates of such files say to the assistant: it is about nobody.
+_TEMPLATE: Final = re.compile(
+    r"\b(?:learn about (?:the person|your human)|the more you know,? the better|not building a dossier|as you go\b"
+    r"|build this (?:up )?over time|about your human|(?:update|edit|fill in|replace|delete) (?:this|these)"
+    r"(?: (?:file|section|template|line|text))?s?\b.{0,40}(?:you|when|with|before)"
+    r"|this file (?:is|contains|stores|describes|holds)|information about (?:the user|your human) goes here"
+    r"|what do they care about|what annoys them|your (?:curated|long-term) memor(?:y|ies)\b)",
+    re.IGNORECASE,
+)
 _EMPTY_LABEL: Final = re.compile(r"[^:：\n]{1,60}[:：]\s{0,9}")
 _PLACEHOLDER: Final = re.compile(
     r"[_*\s]{0,4}(?:[(\[（<].{0,300}[)\]）>]|tbd|todo|n/?a|none(?: yet)?|unknown|nothing yet|\.{3}|…|-{1,3}|无"

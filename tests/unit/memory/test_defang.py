@@ -297,8 +297,7 @@ MARKS = st.lists(
     max_size=24,
 ).map("".join)
 _LOADS = re.compile(
-    r"<(?:img|image|svg|style|video|audio|source|iframe|link|object|embed|script|body|input)",
-    re.IGNORECASE,
+    r"<(?:img|image|svg|style|video|audio|source|iframe|link|object|embed|script|body|input)", re.IGNORECASE
 )
 
 

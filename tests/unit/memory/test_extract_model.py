@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -230,11 +231,17 @@ def test_secrets_and_hidden_characters_of_the_answer_are_taken_out() -> None:
 
 def test_an_answer_is_no_source_of_something_about_a_person() -> None:
     """The assistant's guesses must not come back as memories."""
-    talk = stretch(message(1, "what could I eat?"), message(2, "You are vegan, so try tofu.", author=None))
+    talk = stretch(
+        message(1, "what could I eat?"),
+        message(2, "You are vegan, so try tofu. Restart the router to renew the lease.", author=None),
+    )
     assert kept(talk, {"key": "diet", "value": "vegan", "messages": [2]}) == []
     solution = {"key": "fix", "category": "solution", "value": "restart the router to renew the lease", "messages": [2]}
     ((one),) = found(talk, facts=[{**solution, "about": "Ada"}])
     assert (one.draft.author_id, one.draft.subject_id, one.draft.subject) == (None, None, "")
+    assert found(talk, facts=[{**solution, "value": "replace the router"}]) == []
+    offered = stretch(message(1, "Do you eat vegan?", author=None), message(2, "what is for dinner"))
+    assert found(offered, facts=[{"key": "diet", "value": "vegan", "messages": [2]}]) == []
     agreed = stretch(message(1, "You are vegan?", author=None), message(2, "yes, I am"))
     assert kept(agreed, {"key": "diet", "value": "vegan", "messages": [1, 2]}) == [("diet", "vegan")]
 
@@ -286,6 +293,22 @@ def test_the_prompt_shows_who_said_what_when_and_what_may_be_replaced() -> None:
     assert lines[0]["id"] == "m_aaaaaa" and lines[0]["about"] == "Ada"
     assert [line["n"] for line in lines[1:]] == [1]
     assert lines[1]["at"] == "2026-11-21 Sat 21:00" and lines[1]["by"] == "Ada"
+
+
+def test_a_known_fact_is_shown_with_the_day_of_the_person() -> None:
+    """In the evening of one zone it is tomorrow in another."""
+    late = replace(known("m_aaaaaa", "Lisbon"), local_date="2026-11-22")
+    later = replace(late, valid_from=NOON + 4 * 3_600_000)
+    for memory in (late, later):
+        material = ask(stretch(message(1, "hi"), memories=(memory,), timezone="Asia/Tokyo")).material
+        assert '"since": "2026-11-22"' in material
+
+
+def test_a_wish_is_told_again_only_by_a_message_that_asks_for_it() -> None:
+    """A model may name any messages beside it."""
+    talk = stretch(message(1, "shorter please!"), message(2, "a short walk would be nice"), message(3, "thanks"))
+    (style,) = found(talk, styles=[{"value": "answers briefly", "messages": [1, 2, 3]}])
+    assert style.source_ids == (101,) and style.draft.learned_at == NOON
 
 
 def test_two_people_of_one_name_are_told_apart() -> None:

@@ -267,11 +267,7 @@ def test_whatever_a_job_did_is_taken_back_to_the_byte(
 @settings(max_examples=60)
 @given(told=TOLD, first=MOVES, second=MOVES, third=MOVES)
 def test_pieces_are_taken_back_as_one(
-    example: Example,
-    told: list[tuple[int, int, int]],
-    first: list[Move],
-    second: list[Move],
-    third: list[Move],
+    example: Example, told: list[tuple[int, int, int]], first: list[Move], second: list[Move], third: list[Move]
 ) -> None:
     """Each step of a run has its own journal; joined, and kept as text in between, they are the run's."""
 

@@ -221,3 +221,37 @@ async def test_a_plain_denial_ends_what_it_denies(
         return memories.by_ids(tx, ada.scope, [first.id])[0]
 
     assert (await memory.database.write(act)).live is not ends
+
+
+@pytest.mark.parametrize(
+    ("key", "old", "other", "new", "becomes"),
+    [
+        ("likes", "pickled pears", "dislikes", "hates pickled pears now", {"hates pickled pears now"}),
+        ("likes", "loves pickled pears", "likes", "doesn't like pickled pears", {"doesn't like pickled pears"}),
+        ("dislikes", "Oliven", "likes", "liebt Oliven", {"liebt Oliven"}),
+        ("allergy", "walnuts", "allergy", "allergic to walnuts", {"walnuts"}),
+        ("note", "I'm allergic to walnuts", "allergy", "walnuts", {"walnuts"}),
+        ("allergy", "walnuts", "note", "allergic to walnuts", {"walnuts"}),
+        ("likes", "jazz", "likes", "loves jazz", {"jazz"}),
+        ("likes", "jazz", "likes", "loves free jazz", {"jazz", "loves free jazz"}),
+        ("pet", "dog", "pet", "cat", {"dog", "cat"}),
+    ],
+)
+async def test_words_that_only_repeat_the_key_make_no_second_row(
+    memory: Service, ada: Context, key: str, old: str, other: str, new: str, becomes: set[str]
+) -> None:
+    """And what one hates now is loved no longer, however both are worded."""
+    filed = {
+        "likes": "preference",
+        "dislikes": "preference",
+        "allergy": "health",
+        "note": "decision",
+        "pet": "relation",
+    }
+
+    def act(tx: Transaction) -> list[Memory]:
+        put(tx, ada.scope, draft(ada, old, key=key, category=filed[key]))
+        put(tx, ada.scope, draft(ada, new, day=1, key=other, category=filed[other]))
+        return memories.current(tx, ada.scope, ("fact",), limit=9)
+
+    assert {row.value for row in await memory.database.write(act)} == becomes

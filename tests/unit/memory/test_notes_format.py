@@ -157,3 +157,17 @@ def test_whatever_stands_in_a_file_is_read(text: str) -> None:
     for item in notes(text, where="USER.md").items:
         assert 0 < len(item.value) <= keys.VALUE_LIMIT and len(item.key) <= keys.KEY_LIMIT
         assert item.category in keys.CATEGORIES
+
+
+def test_what_a_template_says_to_the_assistant_is_no_fact_about_anybody() -> None:
+    """A file that was never filled in teaches nothing."""
+    text = (
+        "# USER.md - About Your Human\n\n_Learn about the person you're helping. Update this as you go._\n\n"
+        "- **Name:** Ada\n- **Pronouns:** _(optional)_\n- **Notes:**\n\n## Context\n\n"
+        "_(What do they care about? What annoys them? Build this over time.)_\n\n---\n\n"
+        "The more you know, the better you can help. But remember: you're learning about a person, not building a"
+        " dossier. Respect the difference.\n"
+    )
+    read = notes(text, where="USER.md")
+    assert told(read.items) == [("identity", "name", "Ada")]
+    assert any("template" in each.why for each in read.skipped)

@@ -420,18 +420,7 @@ def test_a_secret_is_seen_in_whatever_language_or_shape_it_is_told(text: str, se
 
 FRAGMENTS = [
     *(part for _, before, secret, after in FORMATS for part in (before, secret, after, before + secret + after)),
-    *(
-        "password",
-        "password: ",
-        "token=",
-        "密码是",
-        "pin is ",
-        "://",
-        "://u:",
-        "@",
-        "[secret: ",
-        "[secret: password]",
-    ),
+    *("password", "password: ", "token=", "密码是", "pin is ", "://", "://u:", "@", "[secret: ", "[secret: password]"),
     *(
         "]",
         '"',

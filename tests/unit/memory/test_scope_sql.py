@@ -139,10 +139,7 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/vectors.py:neighbours": (1, "confined to the partition of one owner and the rows of a scope's own read"),
     "jobs/merge.py:_owners": (1, "ids of owners only, of those that an agent serves"),
     "jobs/reflect.py:_owners": (1, "ids of owners only, of those that an agent serves"),
-    "jobs/style.py:_owners": (
-        1,
-        "ids of owners only, of those who have told an agent how to answer them",
-    ),
+    "jobs/style.py:_owners": (1, "ids of owners only, of those who have told an agent how to answer them"),
     "jobs/compress.py:_unlearned": (1, "ids of memories that a scope's own read has named"),
     "jobs/refusals.py:note": (
         1,

@@ -57,10 +57,7 @@ def test_a_stronger_memory_never_decays_faster(
 
 
 @given(
-    base=bases,
-    half_life=st.floats(min_value=10, max_value=1_000),
-    first=st.floats(0, 500),
-    second=st.floats(0, 500),
+    base=bases, half_life=st.floats(min_value=10, max_value=1_000), first=st.floats(0, 500), second=st.floats(0, 500)
 )
 def test_strength_composes_over_time(base: float, half_life: float, first: float, second: float) -> None:
     """Looking in between must not change the outcome; else every read would wear the memory."""

@@ -156,12 +156,7 @@ def test_a_name_whose_stem_is_a_function_word_is_searched_for() -> None:
 
 def test_query_terms_drop_function_and_question_words() -> None:
     """They match nearly every message and cost the search its speed and its order."""
-    assert query_terms("What did Caroline say about the adoption agency?") == [
-        "carolin",
-        "sai",
-        "adopt",
-        "agenc",
-    ]
+    assert query_terms("What did Caroline say about the adoption agency?") == ["carolin", "sai", "adopt", "agenc"]
     terms = query_terms("我的猫是什么颜色的吗")
     assert "颜色" in terms
     assert "猫" in terms

@@ -65,11 +65,25 @@ def test_a_yes_says_what_was_asked_and_a_no_does_not() -> None:
     assert no["suggested"] > 0
 
 
-def test_what_patterns_read_alike_counts() -> None:
-    """Two readers who agree are seldom both wrong."""
-    claim, text = Claim(key="occupation", value="nurse"), "I work as a nurse at the children's hospital in Leeds"
-    assert judge(claim, SaidText(text=text)) == "unsure"
-    assert judge(claim, SaidText(text=text, disclosed=(("occupation", "nurse"),))) == "sure"
+@each_row(
+    ("key", "value", "text", "verdicts"),
+    [
+        ("home", "Porto", "my home is Porto", "sure"),
+        ("occupation", "nurse", "I work as a nurse at the children's hospital in Leeds", "sure"),
+        ("name", "Ada", "I'm Ada", "sure"),
+        ("favourite-board-game", "chess", "my favourite board game is chess", "sure"),
+        ("home", "苏州", "我住在苏州", "sure"),
+        ("home", "Porto", "my sister lives in Porto", "unsure"),
+        ("home", "Porto", "I don't live in Porto", "unsure"),
+        ("home", "Porto", "do I live in Porto?", "refused"),
+        ("age", "40", "My flight to Oslo is on December 12 at 7:40", "refused"),
+    ],
+)
+def test_one_word_is_sure_if_its_clause_says_of_what_it_is_the_value(
+    key: str, value: str, text: str, verdicts: str
+) -> None:
+    """Most of what people say of themselves is one name beside "live", "work" or "allergic"."""
+    assert verdict(key, value, text) == verdicts
 
 
 def test_a_claim_that_names_what_it_replaces_needs_less_but_no_doubt() -> None:

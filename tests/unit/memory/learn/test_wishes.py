@@ -107,3 +107,20 @@ def test_a_key_may_name_a_kind_of_wish_and_ask_for_nothing_itself() -> None:
 def test_any_text_gets_an_answer(claim: str, text: str, before: str) -> None:
     """In any script."""
     assert asks_for(claim, SaidText(text=text, before=before)) in (True, False)
+
+
+def test_a_greeting_to_pass_on_and_one_poem_are_no_lasting_wishes() -> None:
+    """But verse in every answer is one."""
+    for claim, text in (
+        ("greets Anna", "Greet Anna from me please"), ("writes verse", "Please write verse"),
+        ("grüßt Anna", "Grüß bitte Anna von mir"), ("schreibt Verse", "Bitte schreib Verse"),
+    ):  # fmt: skip
+        assert not asks_for(claim, SaidText(text=text))
+    assert asks_for("answers in verse", SaidText(text="Please always answer in verse"))
+
+
+def test_a_letter_to_the_bot_is_its_writers_own_words() -> None:
+    """One to somebody else is not."""
+    letter = "Dear {},\nplease answer briefly from now on.\nBest regards,\nAda"
+    assert asks_for("answers briefly", SaidText(text=letter.format("Remora")))
+    assert not asks_for("answers briefly", SaidText(text=letter.format("Tom")))
