@@ -23,7 +23,6 @@ import structlog
 from agents import marks, tools
 from agents.budget import Gauge, size
 from agents.calls import arguments_in, tool_named
-from agents.chain import Screen
 from agents.llm import (
     BadCompletion,
     ChatMessage,
@@ -34,6 +33,7 @@ from agents.llm import (
     Opaque,
     Provider,
     Request,
+    Screen,
     ToolCall,
     ToolSpec,
 )
@@ -169,7 +169,6 @@ async def run(
 def _prompted(
     prompted: Prompted, traffic: Sequence[ChatMessage], tools: Sequence[ToolSpec], room: int, spared: Spared
 ) -> Request:
-    """Returns the request of a step without what is `spared`."""
     request = prompted(room, traffic, tools, bare=spared == "before")
     if spared != "calls":
         return request
@@ -275,7 +274,6 @@ class _Results:
         return self._results.get(key)
 
     def keep(self, wanted: ToolCall, result: str, *, changes: bool) -> str:
-        """Keeps the result of a call that was made, and returns it."""
         key = _identity(wanted)
         if changes and self._times[key] == 1:
             self._results.clear()
@@ -311,7 +309,6 @@ class _Asking:
         self._refused = refused
 
     async def completion(self, step: Callable[[int, Spared], Request], on_text: OnText | None) -> Completion:
-        """Returns the completion of one step."""
         screen = Screen(on_text)
         room, spared = self._room(), self.spared
         request = step(room, spared)

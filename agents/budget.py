@@ -22,6 +22,9 @@ from agents.tokens import count_tokens
 log = structlog.get_logger(__name__)
 
 Count: TypeAlias = Callable[[str], int]
+#: A model's place in the chain and its name, as completions tell them.
+_Model: TypeAlias = tuple[int, str]
+_UNKNOWN: Final[_Model] = (-1, "")
 
 #: The context of a model that names none.
 USUAL_CONTEXT: Final = 128_000
@@ -154,24 +157,21 @@ def background(room: int, *, instructions: int, answer: int) -> int:
 class Gauge:
     """The tokens that the models of a chain can read, corrected by what their servers report.
 
-    `contexts` are those of the chain's models in order of preference, and `names` their names as completions tell them.
-    The corrections last as long as the process.
+    `contexts` are those of the chain's models in order of preference. The corrections last as long as the process, each
+    for one model at its place in the chain.
     """
 
-    def __init__(
-        self, contexts: Sequence[int] = (USUAL_CONTEXT,), *, names: Sequence[str] = (), count: Count = count_tokens
-    ) -> None:
+    def __init__(self, contexts: Sequence[int] = (USUAL_CONTEXT,), *, count: Count = count_tokens) -> None:
         self.count = count
-        self._names = tuple(names)
         self._contexts = list(contexts)
         self._known = list(contexts)  # as configured or told by a server; a guess is smaller
-        self._reported: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_REPORTS))
-        self._short: defaultdict[str, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=_REPORTS))
-        self._sent: defaultdict[str, deque[tuple[int, ...]]] = defaultdict(lambda: deque(maxlen=_REPORTS))
-        self._most: defaultdict[str, int] = defaultdict(int)  # the most tokens counted in a request
-        self._partial: set[str] = set()  # models whose servers count a part of each request
-        self._cutting: set[str] = set()  # models whose servers read a part of it
-        self._answered = ""
+        self._reported: defaultdict[_Model, deque[float]] = defaultdict(lambda: deque(maxlen=_REPORTS))
+        self._short: defaultdict[_Model, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=_REPORTS))
+        self._sent: defaultdict[_Model, deque[tuple[int, ...]]] = defaultdict(lambda: deque(maxlen=_REPORTS))
+        self._most: defaultdict[_Model, int] = defaultdict(int)  # the most tokens counted in a request
+        self._partial: set[_Model] = set()  # models whose servers count a part of each request
+        self._cutting: set[_Model] = set()  # models whose servers read a part of it
+        self._answered = _UNKNOWN
 
     @property
     def ratio(self) -> float:
@@ -189,14 +189,16 @@ class Gauge:
 
     def counted(self, request: Request, completion: Completion) -> None:
         """Notes the tokens that a server has counted in a request, and which model it was."""
-        self._answered = f"{completion.provider}/{completion.model}"
+        self._answered = completion.place, f"{completion.provider}/{completion.model}"
         if self._answered not in self._reported:
             # The ratios shown by refusals before the first answer.
-            self._reported[self._answered].extend(self._reported.pop("", ()))
+            self._reported[self._answered].extend(self._reported.pop(_UNKNOWN, ()))
         self._contexts = [min(n, int(m * _REGROWN)) for n, m in zip(self._known, self._contexts, strict=True)]
-        estimated, read = size(request, self.count), completion.usage.input_tokens
-        fresh = self._fresh(request)
-        if estimated < _TELLING or not read or completion.usage.estimated:
+        read = completion.usage.input_tokens
+        if not read or completion.usage.estimated:
+            return
+        estimated, fresh = size(request, self.count), self._fresh(request)
+        if estimated < _TELLING:
             return
         if any(message.pictures for message in request.messages):
             return  # what a picture takes is only guessed
@@ -241,16 +243,14 @@ class Gauge:
             self._cut(model, max(counted), estimated)
         return len(alike) > 1
 
-    def _cut(self, model: str, most: int, sent: int) -> None:
+    def _cut(self, model: _Model, most: int, sent: int) -> None:
         """Notes that a server cuts the requests to a model at so many tokens."""
-        named = [n for n, name in enumerate(self._names) if model.startswith(name)]
-        if named:
-            place = max(named, key=lambda n: len(self._names[n]))
-            self._known[place] = min(self._known[place], most)
-            self._contexts[place] = min(self._contexts[place], most)
+        place, name = model
+        self._known[place] = min(self._known[place], most)
+        self._contexts[place] = min(self._contexts[place], most)
         log.warning(
             "model.cuts_requests",
-            model=model,
+            model=name,
             reads=most,
             sent=sent,
             fix=f"The server reads about {most} tokens of a request and drops the rest without a word, the beginning "
@@ -286,12 +286,10 @@ class Gauge:
 
 
 def size(request: Request, count: Count) -> int:
-    """Returns the estimated tokens of a request, without its answer."""
     return sum(message_size(message, count) for message in request.messages) + tools_size(request.tools, count)
 
 
 def message_size(message: ChatMessage, count: Count) -> int:
-    """Returns the estimated tokens of a message."""
     calls = sum(count(call.name + call.arguments) for call in message.tool_calls)
     calls += 0 if message.opaque is None else count(message.opaque.text)
     return PER_MESSAGE + count(message.content) + calls + PER_PICTURE * len(message.pictures)
@@ -317,7 +315,6 @@ def lighter(traffic: Sequence[ChatMessage], tokens: int, count: Count) -> tuple[
 
 
 def affordable(tools: Sequence[ToolSpec], tokens: int, count: Count) -> tuple[ToolSpec, ...]:
-    """Returns the tools that fit; earlier ones take precedence."""
     fitting: list[ToolSpec] = []
     for tool in tools:
         cost = tools_size([tool], count)

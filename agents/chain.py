@@ -11,11 +11,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
-from agents.llm import Completion, ContextOverflow, ModelError, ModelUnavailable, ModelUnpaid, OnText, Provider, Request
+from agents.llm import (
+    Completion,
+    ContextOverflow,
+    ModelError,
+    ModelUnavailable,
+    ModelUnpaid,
+    OnText,
+    Provider,
+    Request,
+    Screen,
+)
 from agents.servers import Servers
 from agents.spans import span
 
@@ -78,7 +88,6 @@ class Chain:
 
     @property
     def name(self) -> str:
-        """The names of all models in order of preference; a completion tells which one answered."""
         return " > ".join(member.provider.name for member in self._members)
 
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
@@ -113,7 +122,7 @@ class Chain:
                     break
             else:
                 self._servers.answered(*member.keys)
-                return completion
+                return replace(completion, place=self._members.index(member))
         raise _told(failures, cut=screen.used) from failures[-1][1]
 
     def _note(self, member: Member, error: ModelError) -> None:
@@ -124,7 +133,6 @@ class Chain:
         self._servers.failed(server if unreachable else model, max(least, error.retry_after or 0.0))
 
     async def aclose(self) -> None:
-        """Closes every provider, even if one fails to close."""
         async with AsyncExitStack() as stack:
             for member in self._members:
                 stack.push_async_callback(member.provider.aclose)
@@ -187,22 +195,6 @@ class Chain:
         error = state.outcome.exception() if state.outcome else None
         asked = error.retry_after if isinstance(error, ModelError) else None
         return max(pause, asked or 0.0)
-
-
-class Screen:
-    """Passes text on and remembers whether a person has seen any; white space alone does not count."""
-
-    def __init__(self, on_text: OnText | None) -> None:
-        self.used = False
-        self.listener = None if on_text is None else self._watched(on_text)
-
-    def _watched(self, on_text: OnText) -> OnText:
-        async def show(text: str) -> None:
-            # Set before the call: if it fails half-way, the text may have been shown.
-            self.used = self.used or bool(text.strip())
-            await on_text(text)
-
-        return show
 
 
 def _told(failures: Sequence[tuple[str, ModelError]], *, cut: bool) -> ModelError:

@@ -24,7 +24,6 @@ CHANGED: Final = "its definition has changed"
 
 
 def installed() -> bool:
-    """Returns whether servers of the Model Context Protocol can be used."""
     return find_spec("mcp") is not None
 
 

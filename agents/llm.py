@@ -54,7 +54,6 @@ class Opaque:
 
     @property
     def text(self) -> str:
-        """The text that a model reads of it, for estimates."""
         return json.dumps([self.message, *self.calls], ensure_ascii=False)
 
     @classmethod
@@ -99,8 +98,6 @@ def calls_from_json(text: str | None) -> tuple[tuple[ToolCall, ...], Opaque | No
 # Without slots, so that `text` can be cached.
 @dataclass(frozen=True, kw_only=True)
 class ToolSpec:
-    """A tool as offered to a model. `parameters` is the JSON schema of an object."""
-
     name: str
     description: str
     parameters: dict[str, Any]
@@ -205,11 +202,13 @@ class Completion:
     """A model's whole answer to one request.
 
     A provider without a model names its `grounds`: the places in `Request.remembered` of the memories that it used.
+    `place` is that of the model in its chain: two may have one name, at different servers.
     """
 
     text: str
     model: str
     provider: str
+    place: int = 0
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = field(default_factory=Usage)
     finish: str = "stop"
@@ -226,6 +225,22 @@ class Completion:
         grounds = tuple(fields.pop("grounds", ()))
         opaque = Opaque.read(fields.pop("opaque", None))
         return cls(**{**fields, "usage": Usage(**fields["usage"])}, tool_calls=calls, grounds=grounds, opaque=opaque)
+
+
+class Screen:
+    """Passes text on and remembers whether a person has seen any; white space alone does not count."""
+
+    def __init__(self, on_text: OnText | None) -> None:
+        self.used = False
+        self.listener = None if on_text is None else self._watched(on_text)
+
+    def _watched(self, on_text: OnText) -> OnText:
+        async def show(text: str) -> None:
+            # Set before the call: if it fails half-way, the text may have been shown.
+            self.used = self.used or bool(text.strip())
+            await on_text(text)
+
+        return show
 
 
 class ModelError(Exception):
@@ -291,8 +306,6 @@ class BadCompletion(ModelError):
 
 
 class Provider(Protocol):
-    """An adapter to one model of one vendor."""
-
     @property
     def name(self) -> str:
         """`provider/model`, as configured; used in logs, usage and /status."""

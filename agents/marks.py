@@ -68,7 +68,6 @@ def outside(origin: str, text: str) -> str:
 
 
 def is_outside(text: str) -> bool:
-    """Returns whether a tool's result is marked as from outside."""
     return text.startswith(_OUTSIDE)
 
 

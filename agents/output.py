@@ -84,7 +84,6 @@ class Output:
 
     @property
     def text(self) -> str:
-        """Returns the text for the person."""
         return "".join(self._shown)
 
     def feed(self, piece: str) -> str:
@@ -407,7 +406,6 @@ class Output:
         return self._taken(textual_calls.calls_in(written), value[1])
 
     def _mark(self) -> bool:  # noqa: PLR0911 - one way out for each kind
-        """Decides whether a bracket begins a mark."""
         rest = self._rest
         if rest[0] == "<" and not re.match(r"<\s{0,2}(?:[A-Za-z/|｜‖<]|\Z)|<\s?\Z", rest):
             return self._say(1)
@@ -601,7 +599,6 @@ class Output:
         return True
 
     def _in_verbatim(self) -> bool:
-        """Shows a code block to its end."""
         end = self._rest.find("\n")
         line = self._rest if end < 0 else self._rest[:end]
         if not self._line.strip():

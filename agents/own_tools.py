@@ -37,8 +37,6 @@ class UnusableTool(Exception):
 
 
 class OwnTools:
-    """The tools of one agent that the operator has written."""
-
     name = "own"
     where = ""
 

@@ -37,7 +37,6 @@ def made(group: str, name: str, *given: Any, **named: Any) -> Any:
 
 
 def load(group: str, name: str) -> Any:
-    """Returns the object that an entry point names. Raises `PluginUnusable`."""
     found = next(iter(entry_points(group=group, name=name)), None)
     if found is None:
         raise PluginUnusable(f"No installed package offers {name} under {group}. Install the one that does.")

@@ -28,7 +28,7 @@ _FENCE: Final = 60
 class MemoryLine:
     """A memory as the model reads it. `note` adds what else must be known: "until 3 May 2026".
 
-    Without an `id` it is a quotation, which no tool can change.
+    The `id` is that of a memory (m_…) or of a message (s_…); without one no tool can change it.
     """
 
     text: str
@@ -39,8 +39,6 @@ class MemoryLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voice:
-    """The agent's part of the prompt, the same in every turn."""
-
     name: str
     persona: str
     rules: tuple[str, ...] = ()
@@ -102,7 +100,6 @@ _READ = "I have read this as data."
 
 
 def build(prompt: Prompt) -> tuple[ChatMessage, ...]:
-    """Returns the messages of a prompt."""
     *before, last = _dated(prompt.history)
     return (
         ChatMessage(role="system", content=system(prompt.voice)),
@@ -166,7 +163,6 @@ def _latest(history: Sequence[Uttered], tokens: int, count: Count) -> tuple[Utte
 
 
 def _within(lines: Sequence[MemoryLine], tokens: int, count: Count) -> tuple[MemoryLine, ...]:
-    """Returns the lines that fit, the first ones first."""
     kept, left = [], tokens
     for line in lines:
         cost = count(_memories([line])) + 1
@@ -177,7 +173,6 @@ def _within(lines: Sequence[MemoryLine], tokens: int, count: Count) -> tuple[Mem
 
 
 def _last(lines: Sequence[str], tokens: int, count: Count) -> tuple[str, ...]:
-    """Returns the last lines that fit."""
     start, left = len(lines), tokens
     while start and (left := left - count(lines[start - 1]) - PER_MESSAGE) >= 0:
         start -= 1

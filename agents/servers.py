@@ -17,8 +17,6 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Place:
-    """A server's calls under way."""
-
     live: int = 0
     background: list[asyncio.Task[Any]] = field(default_factory=list)
     evicted: set[asyncio.Task[Any]] = field(default_factory=set)

@@ -41,12 +41,10 @@ class Skill:
 
 
 def load(names: Iterable[str], folder: Path) -> tuple[Skill, ...]:
-    """Reads skills. Raises `UnusableSkill`."""
     return tuple(_read(name, folder / name / FILE) for name in names)
 
 
 def tool(skills: Sequence[Skill]) -> Tool:
-    """Returns the tool by which a model reads skills."""
     listed = "\n".join(f"- {skill.name}: {skill.description}" for skill in skills)
 
     async def read(_n: int, _i: int, arguments: SkillArguments) -> str:

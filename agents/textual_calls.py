@@ -62,7 +62,6 @@ _WORDS = {"True": True, "true": True, "False": False, "false": False, "None": No
 
 
 def calls_in(text: str) -> list[Written]:
-    """Returns the calls written between a call's marks, in order."""
     text = _NAMESPACE.sub(r"<\1", text)
     for pattern in (_FUNCTION, _INVOKE):
         if found := [(match[1], _inner(match[2])) for match in pattern.finditer(text)]:
@@ -157,7 +156,6 @@ def _name_before(text: str, done: int, start: int) -> str | None:
 
 
 def _inner(text: str) -> str:
-    """Returns the arguments inside a function's marks as JSON."""
     found = re.compile(r"\{").search(text)
     whole = json_at(text, found.start()) if found and not _PARAMETER.search(text) else None
     if whole is not None and isinstance(whole[0], dict):

@@ -37,6 +37,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from agents.tokens import count_tokens
 from bench import recording
 from bench.convert import Asked, Dataset, load
 from bench.replay import RecordedTime, record, setup_of
@@ -46,8 +47,10 @@ from gateway.config.loading import load as load_config
 from memory.chat.identities import Where, Who
 from memory.context import Context
 from memory.recall.rank import CLASSIC, HYBRID, Weights
+from memory.recall.recall import Budget, Snapshot, recall
 from memory.recall.search import Hit
 from memory.service import Service
+from memory.store.database import Reader
 from tests.kit import postgres
 
 KS: Final = (5, 10, 20)
@@ -126,6 +129,7 @@ class Side:
     contexts: Mapping[tuple[str, str], Context]
     ks: Sequence[int]
     scored: list[Scored] = field(default_factory=list)
+    shown: list[Shown] = field(default_factory=list)
     first: list[Sequence[str]] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -138,10 +142,56 @@ class Side:
         found = named(hits, self.sources)
         self.first.append(found[: max(self.ks)])
         self.scored.append(mark(found, one.gold, one.category, self.ks))
+        if one.category not in APART:
+            placed = await self.memory.database.read(lambda reader: _placed(reader, hits, one.text))
+            self.shown.append(Shown.of([named([hit], self.sources) for hit in placed], one.gold))
 
     def figures(self) -> dict[str, object]:
         """The figures of the mode, which is over."""
-        return figures(self.scored, self.ks) | {"ms": round(1000 * self.seconds / max(len(self.scored), 1), 1)}
+        taken = {"ms": round(1000 * self.seconds / max(len(self.scored), 1), 1)}
+        return figures(self.scored, self.ks) | taken | {"shown": shown(self.shown)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What a model is shown for one question: so many hits, of which some hold gold, and the share of the gold."""
+
+    hits: int
+    good: int
+    recall: float
+
+    @classmethod
+    def of(cls, hits: Sequence[Sequence[str]], gold: frozenset[str]) -> Shown:
+        held = gold.intersection(frozenset[str]().union(*hits))
+        return cls(hits=len(hits), good=sum(not gold.isdisjoint(hit) for hit in hits), recall=len(held) / len(gold))
+
+
+def shown(some: Sequence[Shown]) -> dict[str, float]:
+    """Means of the hits that a model is shown and of the share of the gold in them, and the precision of all hits."""
+    if not some:
+        return {}
+    hits = sum(one.hits for one in some)
+    recall, half = _mean([one.recall for one in some])
+    return {
+        "hits": round(hits / max(len(some), 1), 2),
+        "precision": round(sum(one.good for one in some) / max(hits, 1), 4),
+        "recall": round(recall, 4),
+        "recall±": round(half, 4),
+    }
+
+
+def _placed(reader: Reader, hits: Sequence[Hit], question: str) -> list[Hit]:
+    """Returns the hits that a turn would show to a model that knows no facts beside them."""
+    budget = Budget()
+    placed = recall(
+        reader, hits[: 2 * budget.items], question, snapshot=Snapshot(), in_window=frozenset(), budget=budget,
+        count_tokens=count_tokens, assistant="assistant",
+    )  # fmt: skip
+    return [
+        Hit(score=item.score, memory=item.memory, passage=item.passage)
+        for item in placed.items
+        if item.placed == "recalled"
+    ]
 
 
 @asynccontextmanager
@@ -178,7 +228,9 @@ async def measure(
             for engine, url in urls.items()
         }
         for mode, weights in MODES.items():
-            asked = {engine: replace(side, scored=[], first=[], seconds=0.0) for engine, side in sides.items()}
+            asked = {
+                engine: replace(side, scored=[], shown=[], first=[], seconds=0.0) for engine, side in sides.items()
+            }
             advance = _progress(dataset.name, mode, len(dataset.asked))
             for i, one in enumerate(dataset.asked):
                 for side in list(asked.values())[:: 1 if i % 2 else -1]:
@@ -458,6 +510,9 @@ def _table(dataset: Dataset, modes: Mapping[str, Mapping[str, object]]) -> str:
 def _line(values: Mapping[str, object]) -> str:
     shown = [f"{name} {values[name]:.3f}" for name in values if "@" in name and "±" not in name]
     half = f"  (frac@10 ± {values['frac@10±']:.3f})" if "frac@10±" in values else ""
+    given = values.get("shown")
+    if isinstance(given, dict) and given:
+        half += f"  (shown {given['hits']}, precision {given['precision']:.3f}, recall {given['recall']:.3f})"
     unlike = f"  {values['unlike']} questions answered otherwise" if "unlike" in values else ""
     return "  ".join([f"n {values['n']}", *shown]) + half + unlike
 

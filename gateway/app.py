@@ -39,11 +39,11 @@ from gateway.ops.night_clock import Worker, timetables
 from gateway.ops.reloading import Reload
 from gateway.ops.rights import close_to_others
 from gateway.ops.standing import StandingTask, standing
+from gateway.pipeline.course import Agent, Limits
 from gateway.pipeline.delivery import Delivery
 from gateway.pipeline.limits import Buckets
 from gateway.pipeline.policy import Policy, Rules, new_code
 from gateway.pipeline.reminder_clock import ReminderClock
-from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner
 from gateway.reading.attachments import Attachments

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import time as clock_time
@@ -23,8 +23,8 @@ from agents.servers import Servers
 from agents.spec import AgentSpec, ModelSpec, SessionSpec
 from agents.tokens import count_tokens
 from gateway.bots import unusable_part
-from gateway.pipeline.request import Agent
-from gateway.pipeline.turn import spent_on
+from gateway.pipeline.course import Agent
+from gateway.pipeline.outcome import spent_on
 from memory.learn.agents import AgentMemory, Rotation
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
 from memory.text.sentences import parts
@@ -96,12 +96,8 @@ def answering_agent(spec: AgentSpec, models: Models, seconds: float) -> Agent:
         # It never fails, so it needs no retries.
         offline = OfflineProvider(tokens, simplified, parts)
         return Agent(spec=spec, provider=offline, offline=True, asks=offline.asks)
-    gauge = _gauge(spec.models)
+    gauge = Gauge([model.context for model in spec.models])
     return Agent(spec=spec, provider=models.chain(spec.models, seconds=seconds), offline=False, gauge=gauge)
-
-
-def _gauge(models: Sequence[ModelSpec]) -> Gauge:
-    return Gauge([model.context for model in models], names=[f"{model.provider}/{model.model}" for model in models])
 
 
 def agent_memory(spec: AgentSpec, shared: Models) -> AgentMemory:
@@ -130,7 +126,7 @@ def background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None:
     chain = shared.chain(models, background=True)
     # The cost of calls that gave way or broke off; it is booked with the next answer.
     owed: list[Completion] = []
-    gauge = _gauge(models)
+    gauge = Gauge([model.context for model in models])
     refused = False  # the last request: the next one suits the smallest model of the chain, as any may have refused
 
     def room(instructions: str, answer: int) -> int:

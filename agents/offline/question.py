@@ -7,7 +7,7 @@ asks for nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
@@ -193,8 +193,8 @@ def _known(speech: Speech) -> str:
 
 def held(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
     """Returns the tokens of `text` and of the words that mean the same as words of it."""
-    found = frozenset(tokens(text))
-    return found.union(*(group for words, group in _groups(speech.alike, tokens) if any(one <= found for one in words)))
+    found, groups = frozenset(tokens(text)), _groups(speech.alike, tokens)
+    return found.union(*(group for token in found for word, group in groups.get(token, ()) if word <= found))
 
 
 def known_by(fact: Remembered, speech: Speech, tokens: Tokens) -> frozenset[str]:
@@ -205,14 +205,16 @@ def known_by(fact: Remembered, speech: Speech, tokens: Tokens) -> frozenset[str]
 
 
 @lru_cache(maxsize=16)
-def _groups(alike: tuple[str, ...], tokens: Tokens) -> tuple[tuple[tuple[frozenset[str], ...], frozenset[str]], ...]:
-    """Returns for each group the tokens of each word, and the tokens that any of its words stands for."""
-    found = []
+def _groups(alike: tuple[str, ...], tokens: Tokens) -> Mapping[str, Sequence[tuple[frozenset[str], frozenset[str]]]]:
+    """Returns by one token of each word the word's tokens, and those that any word of its group stands for."""
+    groups: dict[str, list[tuple[frozenset[str], frozenset[str]]]] = {}
     for words in alike:
         same, _, kinds = words.partition(">")
         each = [frozenset(tokens(word.replace("_", " "))) for word in words.replace(">", "").split()]
-        found.append((tuple(filter(None, each)), frozenset().union(*each[: len((same or kinds).split())])))
-    return tuple(found)
+        group = frozenset().union(*each[: len((same or kinds).split())])
+        for word in filter(None, each):
+            groups.setdefault(max(word), []).append((word, group))
+    return groups
 
 
 def lacking(words: frozenset[str], said: frozenset[str], *, inflected: bool) -> frozenset[str]:

@@ -108,7 +108,6 @@ class Adapter(ABC):
 
     @property
     def name(self) -> str:
-        """The names of the provider and the model, as configured."""
         return f"{self._model.provider}/{self._model.model}"
 
     @property
@@ -132,7 +131,6 @@ class Adapter(ABC):
         """Does nothing: each call closes its response, and the client belongs to the caller."""
 
     def headers(self) -> dict[str, str]:
-        """Returns the headers that authorise a request."""
         return self._server.headers
 
     @abstractmethod
@@ -255,7 +253,6 @@ class Adapter(ABC):
         )
 
     def _advise(self, quirks: Sequence[Quirk]) -> None:
-        """Tells the operator what can be corrected in the configuration."""
         for quirk in quirks:
             name, sign, value = quirk.partition("=")
             event, fix = signs.ADVICE.get(name + sign, ("", ""))
@@ -503,7 +500,6 @@ class Adapter(ABC):
 
 
 def _messages(request: Request, origin: str, quirks: Set[Quirk]) -> list[ChatMessage]:
-    """Returns the messages as they are sent to the server and model `origin` with these quirks."""
     messages = opaque.given_back(alternating(request.messages), origin, quirks)
     if "tools" in quirks:
         messages = without_tools(messages)

@@ -141,7 +141,6 @@ class Assembled:
         return "" if self.streamed else self.add_text(text)
 
     def end(self) -> str:
-        """Ends the text. Returns the last text that can be shown."""
         return self.output.finish()
 
     def finished(self, reason: object) -> None:
@@ -258,7 +257,6 @@ class Assembled:
 
 
 def json_object(text: str | bytes | bytearray) -> dict[str, Any] | None:
-    """Returns `text` parsed as a JSON object, or None if it is not one."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -25,8 +25,6 @@ _CACHED = {"type": "ephemeral"}
 
 
 class AnthropicProvider(Adapter):
-    """Implements `agents.llm.Provider` for one model of Anthropic, or of a server with its API."""
-
     path = "/messages"
     caches = True
 

@@ -50,22 +50,9 @@ _MOST_WEIGHED = 2_000
 _PHRASES = frozenset(status.phrase for status in HTTPStatus)
 #: The keys under which servers put their words, those of a cause within before those about it.
 _WORDS = (
-    *(
-        "raw",
-        "cause",
-        "innererror",
-        "inner_error",
-        "error",
-        "errors",
-        "detail",
-        "message",
-        "msg",
-        "error_msg",
-        "error_message",
-        "status_msg",
-    ),
-    "response",
-)
+    "raw", "cause", "innererror", "inner_error", "error", "errors", "detail", "message", "msg", "error_msg",
+    "error_message", "status_msg", "response",
+)  # fmt: skip
 _CODES = ("code", "type", "error_code", "status")
 #: Servers' words for a request that is too long, in lower case: names of errors, and sentences that don't say both what
 #: is too long and that it is.
@@ -92,17 +79,14 @@ _NOT_READ = re.compile(
     r"|\bnames?\b|temperature|top_p|\brate\b|quota|per (?:minute|day)|thinking|图|频率"
 )
 _CLAUSE = re.compile(r"[.;!?]\s+|[。；！]")
-#: Servers' words for an account that has nothing left, and those that promise more in a while.
-_UNPAID = re.compile(
-    r"insufficient[_ ](?:quota|balance|funds|credits?|user_quota)|credit balance|(?:more|enough|no|out of) credits?"
-    r"|current quota|billing|payment|paid (?:plan|account)|top[ -]up|recharge|arrear|spend(?:ing)? limit|balance is"
-    r"|余额不足|欠费|充值|额度(?:不足|已用)"
-)
-#: Those of them that stand in no refusal of another kind.
-_BROKE = re.compile(
+#: Servers' words for an account that has nothing left, in a refusal of any kind and in one of too many requests.
+_NOTHING_LEFT = (
     r"insufficient[_ ](?:quota|balance|funds|credits?|user_quota)|credit balance|(?:more|enough|no|out of) credits?"
     r"|current quota|arrear|spend(?:ing)? limit|余额不足|欠费|额度(?:不足|已用)"
 )
+_BROKE = re.compile(_NOTHING_LEFT)
+_UNPAID = re.compile(rf"{_NOTHING_LEFT}|billing|payment|paid (?:plan|account)|top[ -]up|recharge|balance is|充值")
+#: Words that promise more in a while.
 _PASSING = re.compile(r"(?:retry|try again) (?:in|after)|retry_?delay|per[ _-]?(?:minute|second)|\b[rt]pm\b|每分钟")
 #: Servers' words for a key or a model that they don't know, where the status does not say so.
 _NO_KEY = re.compile(r"api[ _]?key.{0,24}(?:not valid|invalid|incorrect|expired)|(?:invalid|incorrect) api[ _]?key")
@@ -161,52 +145,14 @@ class Server:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers that authorise a request."""
         return {"authorization": f"Bearer {self.key}"} if self.key else {}
 
     def unreachable(self, error: httpx.RequestError | ssl.SSLError, timeout: float) -> ModelError:
         """Returns the error for a request that got no answer; `timeout`, in seconds, is named if it ran out."""
-        # httpx keeps the system's reason in the causes.
-        causes = tuple(_causes(error))
-        tls = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
-        seconds = f"{timeout:g} s"
-        if isinstance(error, httpx.ProxyError):
-            text = f"The proxy refused to connect to {self.where}. Check the proxy settings of this machine."
-        elif isinstance(error, httpx.ConnectTimeout):
-            text = f"No connection to {self.where} within {seconds}. Check base_url, the network and firewalls between."
-        elif isinstance(error, httpx.PoolTimeout):
-            text = (
-                f"All connections to {self.where} were busy for {seconds}. Too many turns are running at once: try"
-                " later, or lower their number."
-            )
-        elif isinstance(error, httpx.TimeoutException):
-            text = (
-                f"{self.where} accepted the connection but sent nothing for {seconds}. The model may be"
-                " loading or overloaded: try later, or raise its timeout."
-            )
-        elif any(isinstance(cause, socket.gaierror) for cause in causes):
-            text = (
-                f"The name of {self.where} can't be resolved. Check the spelling of base_url, and this"
-                " machine's network and DNS."
-            )
-        elif tls is not None:
-            text = (
-                f"No trusted TLS connection to {self.where}: {_tls_reason(tls)}. Check that base_url has the"
-                " right scheme and name, that this machine's clock is right, and the server's certificate."
-            )
-        elif any(isinstance(cause, ConnectionRefusedError) for cause in causes):
-            text = (
-                f"{self.where} refused the connection: nothing listens there. Start the model server, or"
-                " correct base_url."
-            )
-        elif isinstance(error, httpx.ConnectError):
-            text = f"No connection to {self.where}: {causes[-1]}. Check base_url and the network."
-        else:
-            text = (
-                f"{self.where} closed the connection without an answer. If this repeats, check the"
-                " server's log and any proxy in front of it."
-            )
-        return ModelUnavailable(text)
+        causes = tuple(_causes(error))  # httpx keeps the system's reason there
+        tls = next((_tls_reason(cause) for cause in causes if isinstance(cause, ssl.SSLError)), "")
+        told = next(words for kind, words in _UNREACHED.items() if any(isinstance(cause, kind) for cause in causes))
+        return ModelUnavailable(told.format(where=self.where, seconds=f"{timeout:g} s", tls=tls, last=causes[-1]))
 
     def refused(self, status: int, headers: Mapping[str, str], refusal: Refusal, *, blamed: str = "") -> ModelError:
         """Returns the error for an HTTP status that is not success.
@@ -417,6 +363,27 @@ def _retry_after(headers: Mapping[str, str], said: float | None) -> float | None
         return max(0.0, (until - now).total_seconds())
     except (KeyError, ValueError, OverflowError, TypeError):  # TypeError: only one names a time zone
         return said
+
+
+#: Why a request got no answer, by the error or one that it came from. The first that fits counts.
+_UNREACHED: Final[Mapping[type[BaseException], str]] = {
+    httpx.ProxyError: "The proxy refused to connect to {where}. Check the proxy settings of this machine.",
+    httpx.ConnectTimeout: "No connection to {where} within {seconds}. Check base_url, the network and firewalls"
+    " between.",
+    httpx.PoolTimeout: "All connections to {where} were busy for {seconds}. Too many turns are running at once: try"
+    " later, or lower their number.",
+    httpx.TimeoutException: "{where} accepted the connection but sent nothing for {seconds}. The model may be loading"
+    " or overloaded: try later, or raise its timeout.",
+    socket.gaierror: "The name of {where} can't be resolved. Check the spelling of base_url, and this machine's network"
+    " and DNS.",
+    ssl.SSLError: "No trusted TLS connection to {where}: {tls}. Check that base_url has the right scheme and name, that"
+    " this machine's clock is right, and the server's certificate.",
+    ConnectionRefusedError: "{where} refused the connection: nothing listens there. Start the model server, or correct"
+    " base_url.",
+    httpx.ConnectError: "No connection to {where}: {last}. Check base_url and the network.",
+    BaseException: "{where} closed the connection without an answer. If this repeats, check the server's log and any"
+    " proxy in front of it.",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,7 +61,6 @@ class Fields:
     size: int = 0
 
     def add(self, piece: Mapping[str, Any]) -> None:
-        """Adds the fields of a piece that have such a name."""
         for name, value in piece.items():
             if value is None or not _NAMES.fullmatch(name):
                 continue

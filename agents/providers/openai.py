@@ -19,8 +19,6 @@ _CACHED: Final = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_
 
 
 class OpenAIProvider(Adapter):
-    """Implements `agents.llm.Provider` for one model of a server with OpenAI's API."""
-
     path = "/chat/completions"
 
     def body(self, request: Request, messages: Sequence[ChatMessage], quirks: Set[Quirk]) -> dict[str, Any]:

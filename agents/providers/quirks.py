@@ -148,7 +148,6 @@ _MANY: Final = frozenset((400, 403, 404, 405, 415, 422, 500, 501))
 
 
 def is_known(quirk: str) -> bool:
-    """Returns whether this version knows such a quirk."""
     return quirk in _NAMES or _LIMITED.fullmatch(quirk) is not None
 
 
@@ -229,7 +228,6 @@ def _is_refused(field: _Field, clause: str, untaken: bool) -> bool:
 
 
 def _about_limit(said: str, clauses: Collection[str], sent: Mapping[str, Any]) -> Quirk | None:
-    """Returns what a refusal teaches about the limit of an answer."""
     tokens = sent.get("max_tokens") or sent.get("max_completion_tokens")
     named = [clause for clause in clauses if _MAX_TOKENS.search(clause)]
     if not named or not isinstance(tokens, int):
@@ -252,7 +250,6 @@ def _numbers(said: str) -> Iterator[int]:
 
 
 def _schemas(sent: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the schemas of the tools that were offered, by name."""
     functions = [tool.get("function", tool) for tool in sent["tools"]]
     return {function["name"]: function.get("input_schema", function.get("parameters")) for function in functions}
 
@@ -268,7 +265,6 @@ def _is_blamed(number: int, name: str, said: str) -> bool:
 
 
 def offered(tools: Sequence[ToolSpec], quirks: Set[Quirk]) -> tuple[ToolSpec, ...]:
-    """Returns the tools as they are offered to a server with these quirks."""
     if "tools" in quirks:
         return ()
     taken = tuple(tool for tool in tools if f"tool={tool.name}" not in quirks)

@@ -18,7 +18,6 @@ _MOST: Final = 500
 
 
 def plain(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the schema of an object of arguments in its plainest form."""
     described = _plain({**schema, "type": "object"}, schema, 0, iter(range(_MOST)))
     return {**described, "properties": described.get("properties", {})}
 

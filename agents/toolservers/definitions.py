@@ -80,5 +80,4 @@ def to_text(definitions: Mapping[str, Definition]) -> str:
 
 
 def offered_name(server: str, tool: str) -> str:
-    """Returns the name under which a model calls a server's tool."""
     return vendor_name(f"{server}__{tool}")

@@ -57,7 +57,6 @@ class Allowance:
         self._at = monotonic()
 
     def take(self, amount: float) -> bool:
-        """Returns whether there was as much left."""
         now = self._monotonic()
         self._taken = max(0.0, self._taken - (now - self._at) * self._a_second) + amount
         self._at = now

@@ -50,7 +50,6 @@ class _Room:
     heap: Allowance = field(default_factory=lambda: Allowance(*relay.VALUES))
 
     async def bound(self, response: Any) -> None:
-        """Bounds the body of a response, or refuses the response."""
         if not self.messages.take(_RESPONSE):
             raise httpx2.ReadError("more responses than anybody reads")
         # A few bytes of a compressed body may become gigabytes behind the bound.

@@ -41,8 +41,6 @@ _LONGEST_PAUSE: Final = 300.0
 
 
 class ToolServer:
-    """One server of one agent."""
-
     def __init__(
         self,
         spec: ServerSpec,
@@ -105,7 +103,6 @@ class ToolServer:
         return True
 
     async def close(self) -> None:
-        """Ends the server, if it was started."""
         self._leaving.set()
         if self._keeper is not None:
             await asyncio.wait({self._keeper}, timeout=_CLOSE_SECONDS)

@@ -61,7 +61,6 @@ class Connection:
     ended: asyncio.Event
 
     async def definitions(self) -> dict[str, Definition]:
-        """Returns the named ones among the server's tools, by name."""
         found: dict[str, Definition] = {}
         cursor = None
         for _ in range(_MOST_PAGES):

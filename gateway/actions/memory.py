@@ -10,9 +10,11 @@ the transaction that commits its answer. A refusal is a `MemoryFault`, and `Text
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -35,6 +37,11 @@ from memory.store.questions import Question
 FORGET: Final = "forget"
 CHOICES: Final = ("words", "memory", "no")
 PRESET: Final = "words"
+#: The beginning of the mark in the place of a secret: whoever has a secret kept must hear that only the mark is.
+MASK: Final = "[secret: "
+#: The id by which a model names a recalled message, and the characters that are quoted of it.
+_SAID: Final = re.compile(r"s_(\d{1,18})")
+_QUOTED: Final = 200
 
 
 class NothingKept(MemoryFault):
@@ -196,11 +203,24 @@ def remember(edits: Edits, given: RememberText) -> list[Memory]:
     return kept
 
 
-def ask_to_forget(edits: Edits, given: OneMemory) -> tuple[Question, Memory]:
-    """Asks whether a memory is to be forgotten. Only the person's answer forgets anything."""
-    memory = edits.may_forget(given.id)
-    meant = Selection(what="memories", memory_ids=(memory.id,))
-    return edits.ask(FORGET, meant.fields(), choices=CHOICES, preset=PRESET), memory
+class ToForget(NamedTuple):
+    """A question whether a memory, or a message with these `words`, is to be forgotten."""
+
+    question: Question
+    memory: Memory | None
+    words: str = ""
+
+
+def ask_to_forget(edits: Edits, given: OneMemory) -> ToForget:
+    """Asks whether a memory or a message is to be forgotten. Only the person's answer forgets anything."""
+    if (said := _SAID.fullmatch(given.id)) is not None:
+        message, taught = edits.may_forget_said(int(said[1]))
+        meant = Selection(what="memories", memory_ids=taught, message_ids=(message.id,))
+        memory, words = None, textwrap.shorten(message.text, _QUOTED, placeholder=" …")
+    else:
+        memory, words = edits.may_forget(given.id), ""
+        meant = Selection(what="memories", memory_ids=(memory.id,))
+    return ToForget(edits.ask(FORGET, meant.fields(), choices=CHOICES, preset=PRESET), memory, words)
 
 
 _ROWS: Final = (
@@ -249,7 +269,7 @@ _ROWS: Final = (
     ),
     Action(
         FORGET, OneMemory, "write", ask_to_forget, tool="forget_fact", destructive=True,
-        purpose="Ask the person whether a memory shall be forgotten, because they want it gone.",
+        purpose="Ask the person whether a memory or recalled message shall be forgotten, because they want it gone.",
     ),
     # What may go is looked up here; what erases it takes transactions of its own.
     Action(

@@ -23,9 +23,9 @@ from gateway.api.places import conversation, conversation_in, digest, said, thre
 from gateway.api.tellings import telling
 from gateway.api.wire import ApiAnswer, Asked, total
 from gateway.pipeline.allowance import refusal
-from gateway.pipeline.request import Agent
+from gateway.pipeline.course import Agent
+from gateway.pipeline.outcome import spent_on
 from gateway.pipeline.store import Roster, where_said
-from gateway.pipeline.turn import spent_on
 from gateway.wording import phrases
 from gateway.wording.texts import Texts, spoken
 from memory.context import Context

@@ -7,7 +7,7 @@ chat, and only they answer it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -18,6 +18,7 @@ from channels.api import API
 from channels.base import Channel, Inbound, Place
 from gateway.actions.memory import (
     ACTIONS,
+    MASK,
     Action,
     Arguments,
     CorrectMemory,
@@ -26,13 +27,15 @@ from gateway.actions.memory import (
     NothingKept,
     OneEntity,
     OneMemory,
+    RememberText,
+    ToForget,
 )
 from gateway.api.callers import ApiRefusal, Caller
 from gateway.api.places import said, thread_of
 from gateway.api.wire import JSON
+from gateway.pipeline.course import Agent
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.questions import buttons
-from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said
 from gateway.wording import phrases
 from gateway.wording.texts import REFUSALS, Texts, spoken
@@ -47,7 +50,6 @@ from memory.recall.recall import excerpt
 from memory.recall.search import Hit
 from memory.service import Service
 from memory.store.memories import Memory
-from memory.store.questions import Question
 
 #: The conversation that holds the sources of memories which programs write.
 _DESK: Final = "memory"
@@ -168,10 +170,10 @@ class Operations:
             raise ApiRefusal(409, "no_chat", "The person has no private chat in which they could be asked.")
         texts = Texts(spoken(theirs.speaker.language, asking.served.spec.language), theirs.timezone)
 
-        def ask(asked: tuple[Question, Memory]) -> tuple[Part, ...]:
-            question, memory = asked
-            words = phrases.tell(memory, theirs, language=texts.language)
-            text = texts("forget.one", id=memory.short_id, said=words)
+        def ask(asked: ToForget) -> tuple[Part, ...]:
+            question, memory, words = asked
+            said = words if memory is None else phrases.tell(memory, theirs, language=texts.language)
+            text = texts("forget.one", id=given.id if isinstance(given, OneMemory) else "", said=said)
             channel = self._channels.get(Place.from_session_key(theirs.session.key).channel)
             through = texts("keys.asks", label=asking.caller.through)
             return pieces(channel, f"{through}\n{text}", buttons=buttons(question, texts, alone=True))
@@ -270,6 +272,11 @@ def _would_go(asking: MemoryRequest, _given: OneMemory, preview: ForgetPreview) 
     }  # fmt: skip
 
 
+def _kept(asking: MemoryRequest, _given: RememberText, kept: Sequence[Memory]) -> JSON:
+    masked = {"note": asking.texts("remember.masked")} if any(MASK in row.value for row in kept) else {}
+    return {"results": [{**told(asking, row), "event": "ADD"} for row in kept], **masked}
+
+
 def _corrected(asking: MemoryRequest, _given: CorrectMemory, versions: tuple[Memory, Memory]) -> JSON:
     old, new = versions
     return {**told(asking, new), "event": "NONE" if old is new else "UPDATE", "replaces": old.short_id}
@@ -282,7 +289,7 @@ _TOLD: Final[Mapping[str, Callable[[MemoryRequest, Any, Any], JSON]]] = {
     "show_memory": _in_full,
     "get_entity": _about,
     "preview_forget": _would_go,
-    "remember": lambda asking, _given, kept: {"results": [{**told(asking, row), "event": "ADD"} for row in kept]},
+    "remember": _kept,
     "correct": _corrected,
     "confirm": lambda asking, _given, memory: told(asking, memory),
     "pin": lambda asking, _given, memory: told(asking, memory),

@@ -17,9 +17,9 @@ from channels.base import Button, Channel, File, Inbound, Option, Place
 from channels.ids import IdFormat
 from gateway.ops.night_clock import Worker
 from gateway.ops.reloading import Reload
+from gateway.pipeline.course import Agent
 from gateway.pipeline.delivery import RUN, pieces
 from gateway.pipeline.questions import holds_the_question
-from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster
 from gateway.wording import phrases
 from gateway.wording.parts import part_of

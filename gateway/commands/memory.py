@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeAlias, cast
 
 from channels.base import Button, File
-from gateway.actions.memory import NothingKept, syntax, typed
+from gateway.actions.memory import MASK, NothingKept, syntax, typed
 from gateway.commands import learning, lines, listing, night, pages, why
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.pipeline.delivery import shows
@@ -28,8 +28,6 @@ from memory.store.questions import Question
 
 #: The id of a memory, as it is shown.
 _ID = re.compile(r"m_[a-z0-9]{4,12}")
-#: The beginning of the mark in the place of a secret.
-_MASK = "[secret: "
 
 
 async def look(call: Call) -> None:
@@ -167,7 +165,7 @@ async def correct(call: Call) -> None:
 
 def _masked(call: Call, text: str) -> list[str]:
     """Returns a line saying that secrets in a text were masked before it was kept; none if it held none."""
-    return [call.texts("remember.masked")] if _MASK in text else []
+    return [call.texts("remember.masked")] if MASK in text else []
 
 
 def _asked_for(call: Call, edits: Edits, short_id: str) -> str:

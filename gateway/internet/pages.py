@@ -41,13 +41,10 @@ class Page:
 
 
 class Pages:
-    """Reads fetched files."""
-
     def __init__(self) -> None:
         self._places = asyncio.Semaphore(_AT_ONCE)
 
     async def read(self, fetched: Fetched) -> Page:
-        """Returns the words. Raises `NotFetched` if there are none."""
         async with self._places:
             page = await _read(fetched)
         if not page.text.strip():

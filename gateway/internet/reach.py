@@ -83,7 +83,6 @@ class PublicWeb:
         checked(address, ports=self._ports)
 
     async def get(self, address: str) -> Fetched:
-        """Fetches an address and returns the answer. Raises `NotFetched`."""
         try:
             async with asyncio.timeout(self._seconds):
                 return await self._followed(address)
@@ -142,8 +141,6 @@ class PublicWeb:
 
 
 class _Guard(httpcore.AsyncNetworkBackend):
-    """Connects to public addresses only."""
-
     def __init__(self, look_up: LookUp, network: httpcore.AsyncNetworkBackend) -> None:
         self._look_up = look_up
         self._network = network

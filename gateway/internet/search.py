@@ -26,16 +26,12 @@ _LONGEST_LINK: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """One result of a search."""
-
     title: str
     link: str
     snippet: str
 
 
 class SearxSearch:
-    """A SearXNG server at `base_url`."""
-
     def __init__(self, client: httpx.AsyncClient, *, base_url: str, seconds: float = _SECONDS) -> None:
         self._client = client
         self._address = f"{base_url.rstrip('/').removesuffix('/search')}/search"
@@ -75,7 +71,6 @@ class SearxSearch:
 
 
 def _found(result: Any) -> SearchResult | None:
-    """Returns a result if it leads to the web."""
     if not isinstance(result, dict):
         return None
     link = result.get("url")

@@ -86,7 +86,6 @@ class WebTools:
     found: list[str] = field(default_factory=list)
 
     def tools(self, names: Iterable[str]) -> tuple[Tool, ...]:
-        """Returns the tools that are among `names` and available."""
         fetch = Tool(
             name=FETCH,
             description="Read a page or PDF of the web whose address the person gave or a search found.",
@@ -122,7 +121,6 @@ class WebTools:
         return True
 
     def check(self, arguments: FetchArguments) -> None:
-        """Raises `ToolError` for an address that is not fetched without a question."""
         if not self._is_known(arguments.url):
             raise ToolError(_MADE_UP)
 
@@ -130,7 +128,6 @@ class WebTools:
         return is_named(address, [*self.named, *self.found])
 
     async def fetch(self, _n: int, _i: int, arguments: FetchArguments) -> str:
-        """Returns a part of a page's words."""
         self._count()
         try:
             fetched = await self.web.reach.get(arguments.url)
@@ -151,7 +148,6 @@ class WebTools:
         return "\n".join([*lines, "", told]) + cut
 
     async def search(self, _n: int, _i: int, arguments: WebSearchArguments) -> str:
-        """Returns the results of a search, each with its link."""
         self._count()
         assert self.web.search is not None
         try:

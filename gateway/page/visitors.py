@@ -24,7 +24,7 @@ from weakref import WeakValueDictionary
 from channels.base import Channel, Inbound, Place
 from channels.web import PageItem, WebChannel
 from gateway.config.loading import WEB_PREFIX, Config
-from gateway.pipeline.request import Agent
+from gateway.pipeline.course import Agent
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.reception.router import Router
 from memory.context import Context

@@ -41,7 +41,6 @@ def refusal(allowance: AllowanceSpec, spending: Spending, texts: Texts) -> str:
 
 
 def lines(allowance: AllowanceSpec, spending: Spending, texts: Texts) -> list[str]:
-    """Returns a line about each portion that is limited, for /usage."""
     until = texts.moment(spending.until)
     return [
         texts(f"allowance.left.{share.whose}", amounts=", ".join(_amounts(share, texts)), until=until)

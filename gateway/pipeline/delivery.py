@@ -41,7 +41,7 @@ log = structlog.get_logger(__name__)
 _WAITS = (1.0, 5.0, 30.0, 120.0, 600.0)
 #: Faults in a row, each after a wait twice as long, after which the row that a session meets them at is given up.
 _FAULTS = 5
-#: Milliseconds for which a row that could not be shown is tried (DESIGN 8).
+#: Milliseconds for which a row that could not be shown is tried.
 _LIFETIME_MS = 6 * 3_600_000
 #: Seconds after which a session that another process holds is asked for again.
 _YIELD_SECONDS = 0.1
@@ -128,7 +128,6 @@ class Delivery:
                 self.wake(session_key)
 
     def wake(self, session_key: str) -> None:
-        """Sends the rows of this session, if there are any."""
         session_key = self._moved.get(session_key, session_key)
         if self._closing:
             return
@@ -137,7 +136,6 @@ class Delivery:
             self._senders[session_key] = asyncio.create_task(self._send_all(session_key))
 
     def is_sending(self, session_key: str) -> bool:
-        """Returns whether rows of this session are being sent."""
         return session_key in self._senders
 
     def let_go(self, session_key: str) -> None:

@@ -35,7 +35,6 @@ class Buckets:
         self._buckets: OrderedDict[tuple[str, ...], _Bucket] = OrderedDict()
 
     def __len__(self) -> int:
-        """Returns the number of people remembered."""
         return len(self._buckets)
 
     def take(self, key: tuple[str, ...], *, at: float | None = None) -> Admission:

@@ -24,8 +24,6 @@ _READ: Final = 1_500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overheard:
-    """A line that a person said to others."""
-
     user_id: str
     name: str
     text: str
@@ -39,24 +37,18 @@ class Observed:
     def __init__(self, mask: Callable[[str], str], now: Callable[[], int]) -> None:
         self._mask = mask
         self._now = now
-        self._places: OrderedDict[str, deque[Overheard]] = OrderedDict()
-
-    @property
-    def is_any(self) -> bool:
-        """True if any line of anybody is kept."""
-        return bool(self._places)
+        self.places: OrderedDict[str, deque[Overheard]] = OrderedDict()
 
     def hear(self, inbound: Inbound) -> None:
-        """Keeps a line that was not said to the bot."""
         text = self._shown(inbound.text)
         if not text:
             return
         self._drop_old()
         key = inbound.place.session_key
-        lines = self._places.setdefault(key, deque(maxlen=_LINES))
-        self._places.move_to_end(key)
-        if len(self._places) > _PLACES:
-            self._places.popitem(last=False)
+        lines = self.places.setdefault(key, deque(maxlen=_LINES))
+        self.places.move_to_end(key)
+        if len(self.places) > _PLACES:
+            self.places.popitem(last=False)
         lines.append(
             Overheard(
                 user_id=inbound.author_id,
@@ -69,39 +61,36 @@ class Observed:
 
     def lines(self, key: str) -> tuple[Overheard, ...]:
         """Returns the lines of a place that are not too old, the oldest first."""
-        self._keep(key, (line for line in self._places.get(key, ()) if self._now() - line.said_at < _KEPT_MS))
-        return tuple(self._places.get(key, ()))
+        self._keep(key, (line for line in self.places.get(key, ()) if self._now() - line.said_at < _KEPT_MS))
+        return tuple(self.places.get(key, ()))
 
     def reword(self, edit: Inbound) -> None:
-        """Replaces a line with its edited form."""
         key, text = edit.place.session_key, self._shown(edit.text)
         was = (edit.message_id, edit.author_id)
         edited = (
             replace(line, text=text) if (line.message_id, line.user_id) == was else line
-            for line in self._places.get(key, ())
+            for line in self.places.get(key, ())
         )
         self._keep(key, (line for line in edited if line.text))
 
     def remove(self, key: str, message_ids: Collection[str]) -> None:
-        """Removes deleted lines."""
-        self._keep(key, (line for line in self._places.get(key, ()) if line.message_id not in message_ids))
+        self._keep(key, (line for line in self.places.get(key, ()) if line.message_id not in message_ids))
 
     def forget(self, inbound: Inbound) -> None:
-        """Removes every line of the author of a message on its channel."""
-        for key in [key for key in self._places if key.startswith(f"{inbound.channel}:")]:
-            self._keep(key, (line for line in self._places[key] if line.user_id != inbound.author_id))
+        for key in [key for key in self.places if key.startswith(f"{inbound.channel}:")]:
+            self._keep(key, (line for line in self.places[key] if line.user_id != inbound.author_id))
 
     def _drop_old(self) -> None:
         """Removes the lines of places that have long been silent; the places stand in the order of their last lines."""
-        while self._places and not self.lines(next(iter(self._places))):
+        while self.places and not self.lines(next(iter(self.places))):
             pass  # `lines` removes a place that has none left
 
     def _keep(self, key: str, lines: Iterable[Overheard]) -> None:
         kept = deque(lines, maxlen=_LINES)
         if kept:
-            self._places[key] = kept
+            self.places[key] = kept
         else:
-            self._places.pop(key, None)
+            self.places.pop(key, None)
 
     def _shown(self, text: str) -> str:
         masked = " ".join(self._mask(text[:_READ]).split())

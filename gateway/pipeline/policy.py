@@ -81,15 +81,12 @@ class Policy:
         self._strangers = Buckets(per_minute=1 / 60, burst=1, monotonic=monotonic)
 
     def renew(self, rules: Mapping[str, Rules]) -> None:
-        """Takes other rules for all channels."""
         self._rules = dict(rules)
 
     def ids(self, channel: str) -> IdFormat:
-        """Returns the format of a channel's ids of people and chats."""
         return self._rules[channel].ids if channel in self._rules else NUMERIC
 
     def is_admin(self, inbound: Inbound) -> bool:
-        """Returns whether this message has an admin's rights on its channel."""
         rules = self._rules.get(inbound.channel)
         if rules is None or inbound.forwarded or inbound.edited:
             return False
@@ -120,7 +117,6 @@ class Policy:
         return rules is not None and (user_id in rules.admins or (user_id != "" and user_id == rules.operator))
 
     def admins(self, channel: str) -> Sequence[str]:
-        """Returns the ids of a channel's admins."""
         rules = self._rules.get(channel)
         return () if rules is None else tuple(sorted(rules.admins))
 

@@ -87,7 +87,6 @@ class Progress:
                 log.warning("progress.unsaved", turn=self._turn_id, error=str(exc))
 
     async def on_text(self, text: str) -> None:
-        """Adds `text` to the answer so far."""
         self._text += text
 
     async def _type(self) -> None:
@@ -148,7 +147,6 @@ class Progress:
         return reference
 
     async def _over_within(self, seconds: float) -> bool:
-        """Returns whether the answer is there before `seconds` have passed."""
         try:
             await asyncio.wait_for(self._over.wait(), seconds)
         except TimeoutError:

@@ -75,11 +75,9 @@ class ReminderClock:
 
     @property
     def store(self) -> Store:
-        """The store whose reminders are shown."""
         return self._store
 
     def renew(self, tokens_per_day: Mapping[str, int | None], standing: Sequence[StandingTask]) -> None:
-        """Takes other limits and other tasks of the agents' files."""
         self._tokens_per_day = tokens_per_day
         self._standing = standing
 

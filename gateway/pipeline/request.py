@@ -7,187 +7,59 @@ by their names, and each fact says whom it is about.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, cast
 from zoneinfo import ZoneInfo
 
 from agents import budget, marks, prompt
-from agents.budget import Allotment, Gauge
-from agents.foreign import ForeignTool, ToolSource
+from agents.budget import Allotment
 from agents.llm import (
     ChatMessage,
-    Completion,
-    Learning,
     Picture,
-    Provider,
-    Remembered,
-    Reminded,
     Request,
     Role,
     ToolSpec,
     calls_from_json,
 )
-from agents.prompt import MemoryLine, Prompt, Tail, Uttered, Voice
-from agents.skills import Skill
-from agents.spec import AgentSpec
+from agents.prompt import MemoryLine, Prompt, Tail, Uttered
 from channels.base import Inbound
+from gateway.pipeline.course import Agent, Course, Limits, in_words
 from gateway.pipeline.observed import Overheard
-from gateway.reading.attachments import inline, label, own_words
-from gateway.wording import phrases, reminder_lines
+from gateway.pipeline.values import with_values
+from gateway.reading.attachments import inline, label
 from gateway.wording.texts import Texts
 from languages import LANGUAGES, part
-from memory.chat.compaction import Bounds
 from memory.chat.turns import Turn
-from memory.chat.window import OLD_RESULT, TurnMaterial, WindowSize
+from memory.chat.window import OLD_RESULT, TurnMaterial
 from memory.learn.offline.patterns import discloses
-from memory.learn.revise import Revision
-from memory.recall.cues import cues
 from memory.recall.recall import Recall, Recalled
-from memory.reminders.reminding import Reminder
 from memory.store.attachments import Attached
 from memory.store.history import Message
 from memory.store.memories import Memory
-from memory.text.times import clock
-from memory.text.times.spans import days_named, spans
 
 #: The sentence that tells the model which of the pictures beside a message are not new.
 _SEEN_AGAIN: Final = "the last {} of the pictures beside this message came with earlier ones and are shown again"
 #: The most bytes of all pictures in one request. Vendors accept about 20 MB, and base64 adds a third to the size.
 _PICTURE_BYTES: Final = 10_000_000
-#: The tokens of a profile and a directive, beside the known facts.
-_PROFILE_TOKENS: Final = 500
-#: The tokens of a summary if nothing is remembered; otherwise it takes half of a snapshot's share.
-_SUMMARY_TOKENS: Final = 1_000
 #: The fewest tokens that are left of a message when it is shortened.
 _LEAST_MESSAGE: Final = 48
 #: A model with fewer tokens for its answer is told how long the answer may be; a word takes up to two tokens.
 _SHORT_ANSWER: Final = 600
 #: A nudge to remember comes after this many answers without a tool of memory, if one of as many messages discloses
-#: something (DESIGN 5.5), within its first characters.
+#: something, within its first characters.
 _UNNOTED: Final = 10
 _DISCLOSED_CHARS: Final = 300
 _NUDGE: Final = (
     "what was said of late may be worth keeping; if it was asked to be kept, or will matter in a month, call"
     " remember_fact"
 )
-#: The share of a full window at which its older part is summed up, early enough that the next turns fit, and the
-#: messages that stay as they are.
-_COMPACT_AT: Final = 0.75
-_KEPT_MESSAGES: Final = 10
 _SUMMED_UP: Final = "what was said before is summed up above; go on naturally, and do not ask for it again"
 _OPEN_QUESTION: Final = (
     "a question to the person is open, with buttons under it: they alone answer it, and nothing is done yet"
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agent:
-    """A configured agent that is ready to answer. `offline` is true if it has no language model.
-
-    `gauge` tells how much its models can read, `sources` provide the tools that are not ours. `skills` are instructions
-    that it can read. `asks` tells whether a text in a language asks it anything, for an agent without a model.
-    """
-
-    spec: AgentSpec
-    provider: Provider
-    offline: bool
-    gauge: Gauge = field(default_factory=Gauge)
-    sources: tuple[ToolSource, ...] = ()
-    skills: tuple[Skill, ...] = ()
-    asks: Callable[[str, str], bool] | None = None
-
-    async def foreign(self) -> tuple[ForeignTool, ...]:
-        """Returns its tools that are not ours, those that are off included."""
-        found = await asyncio.gather(*(source.tools() for source in self.sources))
-        return tuple({tool.name: tool for tools in found for tool in tools}.values())
-
-    @property
-    def reads_values(self) -> bool:
-        """Returns whether it may be answered for without a model, which reads values and no prompt."""
-        return self.offline or any(model.provider == "offline" for model in self.spec.models)
-
-    @property
-    def sees(self) -> bool:
-        """Returns whether one of its models takes pictures."""
-        return not self.offline and any(model.sees for model in self.spec.models)
-
-    @property
-    def voice(self) -> Voice:
-        return Voice(
-            name=self.spec.name,
-            persona=self.spec.persona,
-            rules=self.spec.rules,
-            remembers=self.spec.memory.enabled,
-        )
-
-    def shares(self, room: int, tools: Sequence[ToolSpec]) -> Allotment:
-        """Returns the shares of a request of at most `room` tokens, of what is configured."""
-        memory, count = self.spec.memory, self.gauge.count
-        longest = next((model.max_tokens for model in self.spec.models if model.max_tokens), budget.USUAL_ANSWER)
-        wanted = Allotment(
-            answer=longest,
-            tools=budget.tools_size(tools, count),
-            snapshot=memory.known_tokens + _PROFILE_TOKENS if memory.enabled else 2 * _SUMMARY_TOKENS * self.compacts,
-            newer=memory.known_tokens if memory.enabled else 0,
-            recall=memory.recall_tokens if memory.enabled else 0,
-            window=self.spec.window_tokens,
-        )
-        return budget.shares(room, wanted, system=budget.PER_MESSAGE + count(prompt.system(self.voice)))
-
-    @property
-    def compacts(self) -> bool:
-        """Returns whether its older conversation is summed up; without a model nothing would read the summary."""
-        return not self.offline
-
-    def bounds(self, shares: Allotment) -> Bounds:
-        """Returns the bounds that say when and how far this agent's windows are compacted."""
-        return Bounds(
-            size=WindowSize(tokens=shares.window, messages=self.spec.window.messages),
-            at=_COMPACT_AT,
-            keep=_KEPT_MESSAGES,
-            tokens=prompt.summary_room(shares),
-            all_said=not self.spec.memory.enabled,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """The limits of a turn.
-
-    `seconds` bounds a whole turn. `message_chars` is the number of characters of one message that the model sees. A
-    turn that takes longer than `placeholder_seconds` shows a placeholder, if the channel can edit it. The model reads
-    at most `text_tokens` tokens of the files in a window, newest first, and sees the newest `pictures` pictures.
-    """
-
-    seconds: float
-    message_chars: int
-    placeholder_seconds: float = 1.5
-    text_tokens: int = 8_000
-    pictures: int = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
-    """An inbound message and its inbox row.
-
-    `original` is its text before secrets were masked, `overheard` holds people's lines to others before it; both are
-    kept in RAM only. `overheard` is None if the bot does not observe the place.
-    """
-
-    inbox_id: int
-    inbound: Inbound
-    original: str | None = None
-    overheard: tuple[Overheard, ...] | None = None
-
-    @property
-    def is_own_talk(self) -> bool:
-        """Returns whether the person said it now: not before, not pressed, not forwarded, and no task that is due."""
-        said = self.inbound
-        return not (said.forwarded or said.told) and said.pressed is None and said.task is None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -196,27 +68,26 @@ class TurnRequest:
 
     Messages before `since` are left out, with the summary of what was said before them: the model refuses to read them.
     `overheard` holds people's lines to others, with their identities, or negative numbers for those who have none.
-    `reminders` are the person's own to come, for an agent without a model: a model has a tool for them. `learned` holds
-    the memories that the turn itself stores, `now` is the time in milliseconds UTC, `fence` is random. `on_aborted` is
-    told the cost of a call without an answer.
+    `now` is the time in milliseconds UTC, `fence` is random.
     """
 
-    served: Agent
-    turn: Turn
+    course: Course
     view: TurnMaterial
-    heard: Sequence[Heard]
-    attached: Sequence[Sequence[Attached]]
-    texts: Texts
-    learned: Revision
     limits: Limits
     now: int
     fence: str
-    on_aborted: Callable[[Completion], None]
     overheard: Sequence[tuple[int, Overheard]] = ()
-    reminders: Sequence[Reminder] = ()
     since: int | None = None
     sent: Prompt | None = None
     cut: bool = False
+
+    @property
+    def served(self) -> Agent:
+        return self.course.served
+
+    @property
+    def turn(self) -> Turn:
+        return self.course.turn
 
     def __call__(
         self, room: int, traffic: Sequence[ChatMessage], tools: Sequence[ToolSpec], *, bare: bool = False
@@ -275,68 +146,23 @@ class TurnRequest:
         turn = self.turn
         request = Request(
             messages=(),
-            language=self.texts.language,
+            language=self.course.texts.language,
             moment=datetime.fromtimestamp(self.now / 1000, ZoneInfo(turn.context.timezone)),
             agent=self.served.spec.name,
             model=turn.context.session.chosen_model or "",
-            said="\n".join(own_words(message.text) for message in turn.said),
-            on_aborted=self.on_aborted,
+            on_aborted=self.course.aborted.append,
         )
-        return self._with_values(request) if self.served.reads_values else request
-
-    def _with_values(self, request: Request) -> Request:
-        turn, texts = self.turn, self.texts
-        zone = ZoneInfo(turn.context.timezone)
-        moment = datetime.fromtimestamp(self.now / 1000, zone)
-        days = days_named(request.said, language=texts.language, now=moment) if self.served.offline else None
-        since, until = 0, None
-        if past := [span for span in spans(request.said, moment.date(), looks="back") if span.first <= moment.date()]:
-            since, until = clock.moments(past[0].first, past[0].last, turn.context.timezone)
-        remembered = tuple(
-            _remembered(item, item.memory, turn, texts, self.now)
-            if item.memory is not None
-            else _quoted(item, turn, texts, self.now)
-            for item in _told(self.view.recall)
-        )
-        if days is not None:
-            remembered = tuple(_dated(one, texts.language, zone) for one in remembered)
-        return replace(
-            request,
-            remembered=remembered,
-            reminders=tuple(
-                Reminded(
-                    text=one.text,
-                    said=reminder_lines.set_back(texts, one, self.now),
-                    day=datetime.fromtimestamp((one.next_at or 0) / 1000, zone).date(),
-                )
-                for one in self.reminders
-            ),
-            days=days,
-            asked_since=since,
-            asked_until=until,
-            days_said=" – ".join(texts.day_to_come(day, moment.date()) for day in dict.fromkeys(days or ())),
-            noted=tuple(
-                phrases.say(proposal.draft.key, proposal.draft.value, language=texts.language)
-                for proposal in self.learned.proposals
-            ),
-            ended=tuple(phrases.tell(memory, turn.context, language=texts.language) for memory in self.learned.ended),
-            # Attachments that could not be read have a line of their own.
-            attached=tuple(
-                label(one)[1:-1]
-                for beside in self.attached
-                for one in beside
-                if one.state != "spoken" and obstacle(one, blind=self.served.offline) is None
-            ),
-            learning=_learning(self.served, turn),
-        )
+        return with_values(request, self.course, self.view, self.now) if self.served.reads_values else request
 
     def _prompt(self, shares: Allotment, *, bare: bool) -> Prompt:
         turn, names = self.turn, self._names()
         snapshot = self.view.recall.snapshot
-        notes = tuple(self.texts("note.long", length=one.inbound.length) for one in self.heard if one.inbound.length)
+        notes = tuple(
+            self.course.texts("note.long", length=one.inbound.length) for one in self.course.heard if one.inbound.length
+        )
         facts = Tail(
             now=_clock(self.now, turn.context.timezone),
-            place=_place(self.heard[0].inbound),
+            place=_place(self.course.heard[0].inbound),
             speaker=names[turn.context.speaker.id],
             model=self.served.provider.name,
             fence=self.fence,
@@ -366,12 +192,11 @@ class TurnRequest:
 
     @property
     def _summary(self) -> str | None:
-        """The summary of what was said before the window."""
         return self.turn.context.session.summary if self.since is None else None
 
     def _steering(self, shares: Allotment, *, bare: bool) -> list[str]:
         """Returns wishes for this answer, which are never stored."""
-        wishes = [one.inbound.instructions for one in self.heard if one.inbound.instructions]
+        wishes = [one.inbound.instructions for one in self.course.heard if one.inbound.instructions]
         language = self.turn.context.speaker.language
         if language in LANGUAGES:
             wishes.append(f"answer in {part(language, 'language')['english']}")
@@ -433,7 +258,7 @@ class TurnRequest:
         """Returns the messages before the branch that this conversation is."""
         return [
             Uttered(message=ChatMessage(role=cast("Role", role), content=marks.unmarked(self._short(said))))
-            for role, said in self.heard[0].inbound.earlier
+            for role, said in self.course.heard[0].inbound.earlier
         ]
 
     def _shown(
@@ -456,7 +281,7 @@ class TurnRequest:
         return {
             message.id: in_words(one.original, beside)
             # In a retry, `turn.said` holds the old messages, while `heard` holds the command to answer them again.
-            for message, one, beside in zip(self.turn.said, self.heard, self.attached, strict=False)
+            for message, one, beside in zip(self.turn.said, self.course.heard, self.course.attached, strict=False)
             if one.original is not None
         }
 
@@ -467,7 +292,6 @@ class TurnRequest:
         return f"{text[: limit // 2]}\n[… {len(text) - limit} characters left out …]\n{text[-(limit // 2) :]}"
 
     def _day(self, message: Message) -> str:
-        """Returns the day of a person's message, as history is marked with it."""
         at = datetime.fromtimestamp(message.said_at / 1000, UTC).astimezone(ZoneInfo(self._zone))
         return f"{at:%Y-%m-%d, %A}" if message.role == "user" else ""
 
@@ -510,7 +334,6 @@ class TurnRequest:
         return tuple(picture for key in sorted(again) for picture in again[key])
 
     def _names(self) -> Mapping[int, str]:
-        """Returns the names of people for the prompt, by identity."""
         turn, recall = self.turn, self.view.recall
         speaker = turn.context.speaker
         if turn.context.session.private:
@@ -541,7 +364,6 @@ class TurnRequest:
         )
 
     def _whose(self, memory: Memory, names: Mapping[int, str]) -> str:
-        """Returns the name of whom a memory is about."""
         if memory.subject_id is not None:
             return names.get(memory.subject_id) or memory.subject_name or "person"
         if memory.subject:
@@ -554,8 +376,9 @@ class TurnRequest:
         assert item.passage is not None
         message = item.passage.message
         by = self.served.spec.name if message.author_id is None else names.get(message.author_id, message.author_name)
-        # The line has no id: a passage can't be corrected by id.
+        # By its id a person's message can be forgotten; nothing else can be done to it.
         return MemoryLine(
+            id="" if message.author_id is None else f"s_{message.id}",
             text=f"{by} said: “{item.shown}”",
             date=self._date(message.said_at),
             note="no longer true" if item.passage.outdated else "",
@@ -577,17 +400,6 @@ def _is_unnoted(window: Sequence[Message]) -> bool:
         return False
     said = [message.text[:_DISCLOSED_CHARS] for message in late if message.author_id is not None]
     return any(discloses(text) for text in reversed(said[-_UNNOTED:]))
-
-
-def obstacle(attached: Attached, *, blind: bool) -> str | None:
-    """Returns why an attachment is not read or seen; None if it is, or if there is nothing in it to read."""
-    return "no_sight" if attached.state == "picture" and blind else attached.why or None
-
-
-def in_words(text: str, beside: Sequence[Attached]) -> str:
-    """Returns a message as history keeps it: its text, its voice transcripts and the names of its other attachments."""
-    named = [f"{label(one)} {one.text}" if one.state == "spoken" else label(one) for one in beside]
-    return "\n".join([text, *named] if text.strip() else named)
 
 
 def _fenced(named: str, text: str) -> str:
@@ -613,7 +425,6 @@ def _newest_pictures(
 
 
 def _chat_message(message: Message, text: str, *, pictures: tuple[Picture, ...] = ()) -> ChatMessage:
-    """Returns a message of history as a chat message with the given text."""
     calls, opaque = calls_from_json(message.tool_calls)
     return ChatMessage(
         role=cast(Role, message.role),  # history uses the same four roles
@@ -623,86 +434,6 @@ def _chat_message(message: Message, text: str, *, pictures: tuple[Picture, ...] 
         tool_call_id=message.tool_call_id,
         opaque=opaque,
     )
-
-
-def _learning(served: Agent, turn: Turn) -> Learning:
-    """Returns whether this turn's messages are learned from and, if not, why."""
-    if not served.spec.memory.enabled:
-        return "never"
-    if not turn.context.speaker.learning:
-        return "out"
-    return "on" if turn.context.session.learning else "off"
-
-
-def _told(recall: Recall) -> list[Recalled]:
-    """Returns the findings for this turn's messages, best first, followed by the memories that are known anyway."""
-    found = {item.memory.id for item in recall.items if item.memory is not None}
-    snapshot = recall.snapshot
-    others = {m.id: m for m in (*snapshot.profile, *snapshot.known, *snapshot.newer) if m.id not in found}
-    return [
-        *filter(_is_told, recall.items),
-        *(Recalled(score=0.0, placed="known", memory=memory) for memory in others.values() if memory.kind == "fact"),
-    ]
-
-
-def rests_on(recall: Recall, grounds: Sequence[int]) -> Recall:
-    """Returns a recall in which only the items that an answer rests on count as used, beside the search's findings."""
-    told = _told(recall)
-    used = [told[place] for place in grounds]
-    found = [item for item in recall.items if item.score and item not in used]
-    return replace(
-        recall,
-        items=(
-            *(replace(item, placed="recalled") for item in used),
-            *(replace(item, placed="unused") for item in found),
-        ),
-    )
-
-
-def _is_told(item: Recalled) -> bool:
-    """Returns whether a finding can be given as an answer: a memory that was told, or a person's message."""
-    if item.memory is not None:
-        return item.memory.kind == "fact"
-    return item.passage is not None and item.passage.message.role == "user"
-
-
-def _remembered(item: Recalled, memory: Memory, turn: Turn, texts: Texts, now: int) -> Remembered:
-    selves = (turn.context.speaker.id, *turn.context.scope.selves)
-    own = memory.subject_id in selves or (memory.subject_id is None and not memory.subject)
-    return Remembered(
-        said=phrases.tell(memory, turn.context, language=texts.language),
-        when=texts.day(memory.learned_at, now),
-        at=memory.learned_at,
-        superseded=not memory.live,
-        until="" if memory.valid_until is None else texts.date(memory.valid_until),
-        key=memory.key,
-        value=memory.value,
-        relation=memory.category == "relation",
-        about="" if own else memory.subject_name or memory.subject,
-        cues=cues(memory.key),
-        nearness=item.nearness,
-    )
-
-
-def _quoted(item: Recalled, turn: Turn, texts: Texts, now: int) -> Remembered:
-    assert item.passage is not None
-    message = item.passage.message
-    own = message.author_id in (turn.context.speaker.id, *turn.context.scope.selves)
-    return Remembered(
-        said=message.text,
-        when=texts.day(message.said_at, now),
-        at=message.said_at,
-        superseded=item.passage.outdated,
-        verbatim=True,
-        by="" if own else message.author_name,
-        nearness=item.nearness,
-    )
-
-
-def _dated(one: Remembered, language: str, zone: ZoneInfo) -> Remembered:
-    """Returns a memory with the days that it named when it was told."""
-    told = datetime.fromtimestamp(one.at / 1000, zone)
-    return replace(one, days=days_named(one.said if one.verbatim else one.value, language=language, now=told))
 
 
 def _clock(moment: int, timezone: str) -> str:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from agents.spec import AgentSpec
 from channels.base import Inbound
 from gateway.ops.night_clock import Worker
+from gateway.pipeline.course import Agent
 from gateway.pipeline.delivery import Delivery
-from gateway.pipeline.request import Agent
 from gateway.pipeline.turn import TurnRunner
 from memory.chat.identities import Where, Who
 from memory.service import Service
@@ -58,7 +58,6 @@ class Roster:
         return next(self.stores[name] for name, one in self.agents.items() if one.spec.database == spec.database)
 
     def name_for(self, inbound: Inbound) -> str:
-        """Returns the name of the agent that answers a message."""
         placed = self.route(inbound)
         chosen = self.chosen.get(inbound.place.session_key, placed)
         return chosen if chosen in self.beside(placed) else placed
@@ -70,7 +69,6 @@ class Roster:
         return self.stores[self.route(inbound)]
 
     def beside(self, name: str) -> list[str]:
-        """Returns the names of all agents in the store of `name`, itself included."""
         return [other for other, store in self.stores.items() if store is self.stores[name]]
 
     def choose(self, inbound: Inbound, name: str | None) -> None:
@@ -81,7 +79,6 @@ class Roster:
             self.chosen[key] = name
 
     async def load_choices(self) -> None:
-        """Reads the chosen agents anew from every store."""
         chosen: dict[str, str] = {}
         for store in self.each_store:
             chosen |= await store.memory.identities.chosen_agents()
@@ -108,5 +105,4 @@ def where_said(inbound: Inbound, agent: AgentSpec) -> Where:
 
 
 def who_said(inbound: Inbound) -> Who:
-    """Returns the author of a message, in memory's terms."""
     return Who(platform=inbound.platform, user_id=inbound.author_id, name=inbound.author_name)

@@ -33,6 +33,7 @@ from gateway.actions.memory import (
     OneEntity,
     OneMemory,
     SearchMemory,
+    ToForget,
 )
 from gateway.internet.tools import FETCH, FetchArguments, WebTools
 from gateway.pipeline.questions import DO
@@ -54,7 +55,6 @@ from memory.service import Service
 from memory.store.entities import Entity
 from memory.store.history import Message
 from memory.store.memories import Memory
-from memory.store.questions import Question
 from memory.text.times.phrases import Reading
 
 #: The longest arguments that a person is asked about, in characters: nobody agrees to what they can't read.
@@ -118,7 +118,6 @@ class Toolbox:
     told_back: list[Reminder] = field(default_factory=list)
 
     def tools(self, names: Sequence[str]) -> tuple[Tool, ...]:
-        """Returns the tools called `names`, in that order."""
         offered: dict[str, tuple[str, type[BaseModel], Run]] = {
             action.tool: (action.purpose, action.tool_arguments or action.arguments, partial(self._do, action))
             for action in ACTIONS.values()
@@ -190,7 +189,6 @@ class Toolbox:
         return result
 
     async def _ask(self, tool: ForeignTool, n: int, i: int, arguments: Any) -> str:
-        """Asks the person whether a tool that is not ours may be called."""
         if self.asked:
             raise ToolError("The person is already being asked about something. Ask again when they have answered.")
         shown = _plainly(arguments)
@@ -282,10 +280,10 @@ class Toolbox:
             return f"Nothing changed: {given.id} says just that."
         return f"Corrected: {_said(new)} [{new.short_id}], instead of {_said(old)}."
 
-    def _asked(self, _given: OneMemory, question: tuple[Question, Memory]) -> str:
-        memory = question[1]
-        said = phrases.tell(memory, self.turn.context, language=self.texts.language)
-        return _ASKED + self.texts("forget.one", id=memory.short_id, said=said)
+    def _asked(self, given: OneMemory, asked: ToForget) -> str:
+        context, language = self.turn.context, self.texts.language
+        said = asked.words if asked.memory is None else phrases.tell(asked.memory, context, language=language)
+        return _ASKED + self.texts("forget.one", id=given.id, said=said)
 
     async def reminders(self, n: int, i: int, arguments: RemindersArguments) -> str:
         if arguments.action == "list":
@@ -344,7 +342,6 @@ class Toolbox:
         return f"{reminder.number}. {reminder_lines.due(self.texts, reminder, self.now())}: {reminder.text}"
 
     def _is_their_wish(self) -> None:
-        """Raises `ToolError` if a change may be the wish of a web page."""
         if self.web is not None and self.web.used:
             raise ToolError(_MAY_BE_A_PAGES)
 

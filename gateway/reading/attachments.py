@@ -157,7 +157,6 @@ class Attachments:
         return "too_large" if (attachment.size or 0) > self._most(attachment) else ""
 
     def _most(self, attachment: Attachment) -> int:
-        """Returns the largest size of an attachment, in bytes."""
         return min(self._max_bytes, _PICTURE_BYTES) if attachment.kind == "image" else self._max_bytes
 
     async def _fetched(
@@ -303,7 +302,6 @@ def picture_type(data: bytes) -> str | None:
 
 
 def is_pdf(data: bytes) -> bool:
-    """Returns whether bytes are a PDF."""
     return data[:1024].lstrip().startswith(b"%PDF-")
 
 

@@ -103,14 +103,12 @@ def _lines(root: Any) -> Iterator[str]:
 
 
 def _block(node: Any) -> Any:
-    """Returns the block that a text stands in."""
     while node.parent is not None and node.parent.tag not in _BLOCKS:
         node = node.parent
     return node.parent or node
 
 
 def _limit(**limits: int) -> None:
-    """Limits this process, where the system can."""
     try:
         resource: Any = import_module("resource")
     except ImportError:  # Windows

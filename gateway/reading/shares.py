@@ -20,7 +20,6 @@ class Shares:
         self._slots = Slots(places, self._next)
 
     def place(self, who: str) -> AbstractAsyncContextManager[None]:
-        """Waits for a place, which `who` has inside the block."""
         return self._slots.slot(who)
 
     def _next(self, waiting: Collection[str]) -> str | None:

@@ -21,12 +21,12 @@ from gateway.commands.forget import offered
 from gateway.commands.people import LINK
 from gateway.ops.reloading import Reload
 from gateway.pipeline import questions
+from gateway.pipeline.course import Agent
 from gateway.pipeline.delivery import AGAIN, pieces
 from gateway.pipeline.limits import Buckets
 from gateway.pipeline.policy import Policy, code_in
-from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store, where_said, who_said
-from gateway.reception.waiting import Waiting
+from gateway.reception.backlog import Waiting
 from gateway.wording.texts import Texts, spoken, spoken_by, told_by, written_in
 from memory.chat.doubts import DOUBT
 from memory.context import Context
@@ -132,7 +132,6 @@ class Dispatch:
             return None
 
     async def _said(self, waiting: Waiting) -> bool:
-        """Handles a typed message. Returns False for ordinary talk."""
         inbound, memory = waiting.heard.inbound, waiting.store.memory
         typed = table.given(inbound)
         if typed is not None:
@@ -294,7 +293,7 @@ class Dispatch:
         # Text after the command is not a message.
         heard = replace(waiting.heard, original=None)
         turns = waiting.store.turns
-        with turns.under_way(where.session_key):
+        with turns.stops.under_way(where.session_key):
             channel, exempt = self._channels.get(inbound.channel), self._policy.is_privileged(inbound)
             await turns.run(served, where, who, [heard], channel, turn_id=turn_id, exempt=exempt)
 

@@ -15,11 +15,11 @@ import structlog
 
 from channels.base import Button, Channel, Inbound, Place
 from gateway.commands import table
+from gateway.pipeline.course import Agent, Heard, in_words
 from gateway.pipeline.delivery import pieces
-from gateway.pipeline.request import Agent, Heard, in_words
 from gateway.pipeline.store import Roster, Store, where_said, who_said
+from gateway.reception.backlog import Waiting
 from gateway.reception.lanes import Lanes
-from gateway.reception.waiting import Waiting
 from gateway.wording.texts import Texts, heard_in
 from memory.errors import StorageError
 from memory.mailbox.inbox import InboxRow
@@ -51,8 +51,6 @@ class Mask:
 
 
 class Intake:
-    """The handling of a message, its edits and its deletion before its turn."""
-
     def __init__(
         self,
         *,

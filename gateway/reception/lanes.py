@@ -23,8 +23,6 @@ log = structlog.get_logger(__name__)
 
 
 class LaneItem(Protocol):
-    """An item that a lane can carry."""
-
     @property
     def author(self) -> str:
         """The author: consecutive items of one author may be merged."""
@@ -113,7 +111,6 @@ class Lanes(Generic[T]):
         return taken
 
     def is_busy(self, key: str) -> bool:
-        """Returns whether anything in a lane waits or is being handled."""
         return key in self._lanes
 
     async def idle(self, key: str) -> None:

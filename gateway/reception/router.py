@@ -9,41 +9,37 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import structlog
 
 from agents.spans import span
-from channels.base import Channel, ChannelError, CommandSpec, Form, Inbound, NotTaken, Outbound, Place, Suggestion
+from channels.base import Channel, CommandSpec, Form, Inbound, NotTaken, Place, Suggestion
 from gateway.commands import plain, table
 from gateway.ops.reloading import Reload
+from gateway.pipeline.course import Agent, Heard
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.observed import Observed
 from gateway.pipeline.policy import code_in
 from gateway.pipeline.questions import goes_on
-from gateway.pipeline.request import Agent, Heard
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.reading.attachments import Attachments
+from gateway.reception.backlog import Backlog, Waiting
 from gateway.reception.dispatch import Dispatch, Speakers
+from gateway.reception.fetching import Fetching
 from gateway.reception.intake import NOW, Intake, Mask
 from gateway.reception.lanes import LaneFull, Lanes
-from gateway.reception.waiting import Fetching, Waiting
+from gateway.reception.unstored import Unstored
 from gateway.wording.texts import Texts, heard_in
-from memory.errors import StorageError, TakenForDead, Withdrawn, meets_everybody
+from memory.errors import StorageError, TakenForDead, Withdrawn
 from memory.loops import reason_of
 from memory.mailbox.inbox import InboxRow
-from memory.mailbox.outbox import Part
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
-
-#: The name under which unanswered rows that fail are reported, and the failures in a row after which one is refused.
-_LOOP: Final = "inbox"
-_TRIES: Final = 5
 
 #: Milliseconds: a message that took longer to arrive was said while the process was not listening.
 _PROMPT_MS = 10_000
@@ -97,14 +93,8 @@ class Router:
         self._now = now
         self._lanes: Lanes[Waiting] = Lanes(self._handle, concurrent=flow.concurrent_turns, limit=flow.queue)
         self._at_once: dict[str, set[asyncio.Task[None]]] = {}
-        self._retries: set[asyncio.Task[None]] = set()
         self._taking: set[asyncio.Task[None]] = set()
         self._told_unsaved: set[int] = set()
-        # The inbox rows in this process's hands, by store; and those that ended while it looked for others.
-        self._in_hand: set[tuple[int, int]] = set()
-        self._ended: set[tuple[int, int]] = set()
-        self._looking = asyncio.Lock()
-        self._closing = False
         self._intake = Intake(
             roster=roster,
             channels=channels,
@@ -114,6 +104,10 @@ class Router:
             stale_hours=flow.stale_hours,
             message_chars=flow.message_chars,
         )
+        self._backlog = Backlog(
+            roster, set_aside=self._intake.set_aside, queue=self._queue_row, retry_seconds=flow.retry_seconds
+        )
+        self._unstored = Unstored(channels, now)
         self._observed = Observed(mask, now)
         self._fetching = Fetching(channels, attachments)
         self._dispatch = Dispatch(
@@ -134,73 +128,13 @@ class Router:
         await self._roster.load_choices()
         for store in self._roster.each_store:
             await store.delivery.take_up()
-            await self.look(store)
+            await self._backlog.look(store)
 
-    async def look(self, store: Store, session_key: str | None = None) -> None:
-        """Queues the unanswered rows of a session, or of all, if this process holds it and has them not in hand.
-
-        Raises `StorageError`.
-        """
-        async with self._looking:
-            self._ended.clear()
-            rows: list[InboxRow] = []
-            for row in await store.memory.mailbox.unanswered(session_key):
-                if store.memory.share.holds(row.session_key):
-                    looking = partial(self._intake.set_aside, store, row)
-                    if await self._apart(store, row, "looked at", looking) is False:
-                        rows.append(row)
-            # All rows are queued at once: the messages of an interrupted turn must stay together.
-            for row in rows:
-                if not self._closing and (id(store), row.id) not in self._ended:
-                    await self._apart(store, row, "queued", partial(self._queue_found, store, row))
-
-    async def _apart(self, store: Store, row: InboxRow, doing: str, act: Callable[[], Awaitable[T]]) -> T | None:
-        """Does something with one row, whose fault is to hold up neither those behind it nor the start of the bot.
-
-        It is tried again with growing waits, and refused after several. Raises the `StorageError` of a store that fails
-        for everybody.
-        """
-        loops, unit = store.memory.loops, f"row {row.id}, to be {doing}"
-        if loops.wait(_LOOP, unit):
-            return None  # somebody looks again already
-        done = await loops.alone(_LOOP, unit, act)
-        if (wait := loops.wait(_LOOP, unit)) and loops.failures_of(_LOOP, unit) >= _TRIES:
-            await self._give_up(store, row.session_key, [row.id])
-        elif wait:
-            self._look_later(store, wait)
-        return done
-
-    async def _queue_found(self, store: Store, row: InboxRow) -> None:
-        # Nothing is awaited here: see `look`.
-        self._queue_row(store, row)
-
-    async def _give_up(self, store: Store, key: str, inbox_ids: Sequence[int]) -> None:
-        """Ends rows that can't be handled, with words to their person that need nothing of the rows themselves."""
-        mailbox = store.memory.mailbox
-        notice = Part(text=Texts(self._roster.agents[self._roster.default].spec.language)("error.internal"))
-
-        async def refused() -> None:
-            await mailbox.refuse(inbox_ids, key, notice, error="internal", keep_words=True)
-            store.delivery.wake(key)
-
-        async def set_aside() -> None:
-            for inbox_id in inbox_ids:
-                await mailbox.dead_letter(inbox_id, error="internal")
-
-        for ended in (refused, set_aside):
-            try:
-                await ended()
-            except Exception as exc:  # noqa: BLE001 - logged with its place, without people's words
-                log.error("inbox.kept", session=key, rows=list(inbox_ids), error=reason_of(exc))
-                if meets_everybody(exc):
-                    break
-            else:
-                log.error("inbox.given_up", session=key, rows=list(inbox_ids), by=ended.__name__)
-                return
-        self._look_later(store, self._flow.retry_seconds)
+    async def look(self, store: Store) -> None:
+        """Queues the unanswered rows that this process has not in hand. Raises `StorageError`."""
+        await self._backlog.look(store)
 
     def answers(self, session_key: str) -> bool:
-        """Returns whether this process has the channel of a session."""
         return Place.from_session_key(session_key).channel in self._channels
 
     def reaches(self, place: Place) -> bool:
@@ -209,7 +143,6 @@ class Router:
         return channel is not None and channel.reachable(place)
 
     def is_busy(self, key: str) -> bool:
-        """Returns whether anything of a session is being handled."""
         return key in self._at_once or self._lanes.is_busy(key)
 
     async def begin_task(self, store: Store, row: InboxRow) -> None:
@@ -222,7 +155,7 @@ class Router:
                 self._queue_row(store, row)
         except Exception as exc:  # noqa: BLE001 - logged with its place, without people's words
             log.error("task.unqueued", session=row.session_key, error=reason_of(exc), kept="in the inbox")
-            self._look_later(store, self._flow.retry_seconds)
+            self._backlog.look_later(store)
 
     async def hold(self, store: Store, key: str, heard: Heard | None = None) -> str:
         """Holds a session, unless another process answers there, and takes up the work left in it.
@@ -239,7 +172,7 @@ class Router:
         held = await store.memory.share.hold(key, spread=spread, asks=asks)
         if held == "taken":
             await self.took(store, [key])
-            await self.look(store, key)
+            await self._backlog.look(store, key)
         if held == "elsewhere" and asks:
             self._start(key, self._ask_for(store, key))
         return held
@@ -261,7 +194,7 @@ class Router:
                 await asyncio.sleep(_ASK_SECONDS)
                 if await store.memory.share.hold(key, asks=True) != "elsewhere":
                     await self.took(store, [key])
-                    await self.look(store, key)
+                    await self._backlog.look(store, key)
                     return
         except StorageError as exc:
             log.error("turn.unsaved", session=key, error=str(exc), kept="in the inbox")
@@ -296,14 +229,17 @@ class Router:
                     code = code_in(inbound.text) or ""
                     taken = await self._access.take_pairing(inbound.channel, inbound.author_id, code)
                     answers = {"allowed": "pair.welcome", "no_tries_left": "pair.locked"}
-                    self._answer_unadmitted(inbound, texts(answers.get(taken, "pair.wrong"), id=inbound.author_id))
+                    self._say_unstored(inbound, texts(answers.get(taken, "pair.wrong"), id=inbound.author_id))
                 case "stranger":
-                    self._answer_unadmitted(inbound, texts("stranger", id=inbound.author_id))
+                    self._say_unstored(inbound, texts("stranger", id=inbound.author_id))
                 case "ignore" if inbound.ticket and inbound.pressed is None:
                     # Without an answer, a command given in place would look pending for a quarter of an hour.
-                    self._answer_unadmitted(inbound, texts("not_here"))
+                    self._say_unstored(inbound, texts("not_here"))
         except StorageError as exc:
             raise _not_taken(exc, texts) from exc
+
+    def _say_unstored(self, inbound: Inbound, text: str) -> None:
+        self._start(inbound.place.session_key, self._unstored.say(inbound, text))
 
     async def on_moved(self, channel: str, chat: str, new_chat: str) -> None:
         configured = self._policy.lists_group(channel, chat)
@@ -348,7 +284,7 @@ class Router:
     async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
         try:
             for store in self._roster.each_store:
-                self._put_down(store, await self._intake.take_back(store, place, message_ids))
+                self._backlog.put_down(store, await self._intake.take_back(store, place, message_ids))
                 self._observed.remove(place.session_key, message_ids)
                 # Memories that a running turn learns from the messages are removed, too, wherever it runs.
                 self._start(place.session_key, self._intake.take_back_learned(store, place, message_ids))
@@ -365,7 +301,7 @@ class Router:
             self._start(place.session_key, self._intake.take_back_learned(store, place, said["ids"]))
 
     async def stop(self, place: Place) -> bool:
-        stopped = [store.turns.stop(place.session_key) for store in self._roster.each_store]
+        stopped = [store.turns.stops.stop(place.session_key) for store in self._roster.each_store]
         return any(stopped)
 
     async def settled(self, place: Place) -> None:
@@ -378,10 +314,8 @@ class Router:
 
     async def drain(self, *, seconds: float) -> None:
         """Ends the running work. Turns get `seconds` to finish; unfinished ones are taken up at the next start."""
-        self._closing = True
-        for retry in self._retries:
-            retry.cancel()
-        await asyncio.gather(*self._retries, *self._taking, return_exceptions=True)
+        await self._backlog.close()
+        await asyncio.gather(*self._taking, return_exceptions=True)
         await self._fetching.drain()
         at_once = [task for tasks in self._at_once.values() for task in tasks]
         if not await self._lanes.drain(seconds=seconds):
@@ -408,7 +342,7 @@ class Router:
         said_at = (self._now() if inbound.pressed is not None else min(inbound.sent_at, self._now())) / 1000
         admission = self._buckets.take(self._whose(inbound), at=said_at)
         if admission == "tell" or (admission != "ok" and inbound.ticket):
-            self._answer_unadmitted(inbound, texts("bad.rate"))
+            self._say_unstored(inbound, texts("bad.rate"))
         return admission == "ok"
 
     def _uncount(self, inbound: Inbound) -> None:
@@ -436,8 +370,8 @@ class Router:
             except Exception:
                 # It is committed, so it is no error of its channel, and it is found by looking.
                 log.exception("turn.unqueued", session=inbound.place.session_key, kept="in the inbox")
-                self._in_hand.discard((id(store), taken.inbox_id))
-                self._look_later(store, self._flow.retry_seconds)
+                self._backlog.put_down(store, [taken.inbox_id], ended=False)
+                self._backlog.look_later(store)
         elif taken == "repeated":
             self._uncount(inbound)
             # Its answer may have waited until a person is there.
@@ -448,7 +382,7 @@ class Router:
         inbound = heard.inbound
         if inbound.edited:
             self._observed.reword(inbound)
-        if self._observed.is_any and _asks_to_forget(inbound):
+        if self._observed.places and _asks_to_forget(inbound):
             self._observed.forget(inbound)
         if not self._policy.observes(inbound):
             return heard
@@ -456,26 +390,25 @@ class Router:
 
     async def _taken(self, heard: Heard, store: Store, texts: Texts) -> None:
         """Handles a message whose inbox row is committed, unless another process holds its session."""
-        key, own = heard.inbound.place.session_key, (id(store), heard.inbox_id)
-        if own in self._in_hand:
+        key = heard.inbound.place.session_key
+        if not self._backlog.take(store, heard.inbox_id):
             return  # it was found by looking
-        self._in_hand.add(own)
         try:
             held = await self.hold(store, key, heard)
             if held == "held":
                 # Messages that another process received before come first, though their signal comes later.
-                await self.look(store, key)
+                await self._backlog.look(store, key)
         except StorageError as exc:
             log.error("turn.unsaved", session=key, error=str(exc), kept="in the inbox")
             held = "elsewhere"
         if held == "elsewhere":
-            self._in_hand.discard(own)
+            self._backlog.put_down(store, [heard.inbox_id], ended=False)
             return
         waiting = self._waiting(heard, store)
         if _is_aside(heard.inbound):
             self._start(heard.inbound.place.session_key, self._handle(heard.inbound.place.session_key, [waiting]))
             return
-        self._fetching.begin(waiting)
+        self._fetch(waiting)
         try:
             self._queue_up(waiting)
         except LaneFull:
@@ -484,23 +417,22 @@ class Router:
             except StorageError as exc:
                 await self._unsaved(key, [waiting], exc)
             finally:
-                self._in_hand.discard(own)
+                self._backlog.put_down(store, [heard.inbox_id], ended=False)
 
     def _queue_row(self, store: Store, row: InboxRow) -> None:
         """Queues an unanswered row of a store, unless it is in hand."""
-        if (id(store), row.id) in self._in_hand:
+        if not self._backlog.take(store, row.id):
             return
-        self._in_hand.add((id(store), row.id))
         try:
             heard = self._with_overheard(Heard(inbox_id=row.id, inbound=Inbound.from_json(row.payload)))
             waiting = self._waiting(heard, store, turn_id=row.turn_id, late=True)
             if _is_aside(heard.inbound):
                 self._start(row.session_key, self._handle(row.session_key, [waiting]))
             else:
-                self._fetching.begin(waiting)
+                self._fetch(waiting)
                 self._queue_up(waiting, limited=False)
         except Exception:
-            self._in_hand.discard((id(store), row.id))
+            self._backlog.put_down(store, [row.id], ended=False)
             raise
 
     # Through the lane -------------------------------------------------------------------------------------------
@@ -522,6 +454,10 @@ class Router:
             turn_id=turn_id,
         )
 
+    def _fetch(self, waiting: Waiting) -> None:
+        if waiting.heard.inbound.attachments:
+            self._fetching.begin(waiting)
+
     def _queue_up(self, waiting: Waiting, *, limited: bool = True) -> None:
         key = waiting.heard.inbound.place.session_key
         inbound = waiting.heard.inbound
@@ -535,7 +471,6 @@ class Router:
             self._lanes.put(key, waiting, limited=limited)
 
     def _start(self, key: str, work: Coroutine[None, None, None]) -> None:
-        """Starts `work` for a session, outside its lane."""
         task = asyncio.create_task(work)
         tasks = self._at_once.setdefault(key, set())
         tasks.add(task)
@@ -570,16 +505,9 @@ class Router:
                 await self._unsaved(key, batch, exc)
             except Exception:
                 log.exception("turn.unrefused", session=key)
-                await self._give_up(store, key, [waiting.heard.inbox_id for waiting in batch])
+                await self._backlog.give_up(store, key, [waiting.heard.inbox_id for waiting in batch])
         finally:
-            self._put_down(store, [waiting.heard.inbox_id for waiting in batch])
-
-    def _put_down(self, store: Store, inbox_ids: Iterable[int]) -> None:
-        """Notes that this process no longer handles these inbox rows."""
-        rows = {(id(store), inbox_id) for inbox_id in inbox_ids}
-        self._in_hand -= rows
-        if self._looking.locked():
-            self._ended |= rows
+            self._backlog.put_down(store, [waiting.heard.inbox_id for waiting in batch])
 
     async def _answer(self, store: Store, served: Agent, batch: list[Waiting], texts: Texts) -> None:
         first = batch[0]
@@ -596,7 +524,7 @@ class Router:
             return
         key = inbound.place.session_key
         talk = table.given(inbound) is None and (inbound.pressed is None or goes_on(inbound.pressed))
-        with store.turns.under_way(key) if talk else nullcontext():
+        with store.turns.stops.under_way(key) if talk else nullcontext():
             await self._answer_said(store, served, batch, texts)
 
     async def _answer_said(self, store: Store, served: Agent, batch: list[Waiting], texts: Texts) -> None:
@@ -609,10 +537,11 @@ class Router:
             return
         where, who, heard = where_said(inbound, served.spec), who_said(inbound), [one.heard for one in batch]
         try:
-            async with store.turns.deadline(where.session_key):
-                await self._fetching.done(batch)
+            async with store.turns.stops.deadline(where.session_key):
+                if any(one.heard.inbound.attachments for one in batch):
+                    await self._fetching.done(batch)
         except TimeoutError:
-            stopped = store.turns.was_stopped(where.session_key)
+            stopped = store.turns.stops.was_stopped(where.session_key)
             told = texts("stop.done") if stopped else texts("error.fetch")
             await self._refuse(store, heard, told, "stopped" if stopped else "deadline", keep_words=True)
             return
@@ -629,13 +558,13 @@ class Router:
         waiting = self._lanes.take_out(
             key, lambda item: item.store is store and item.heard.inbound.author_id == inbound.author_id
         )
-        if not waiting and not store.turns.is_under_way(key):
+        if not waiting and not store.turns.stops.is_under_way(key):
             return False
         await announce()
-        store.turns.stop(key)
+        store.turns.stops.stop(key)
         if waiting:
             heard = [item.heard for item in waiting]
-            self._put_down(store, [one.inbox_id for one in heard])
+            self._backlog.put_down(store, [one.inbox_id for one in heard])
             await self._refuse(store, heard, self._texts(waiting[0])("stop.done"), "stopped", keep_words=True)
         return True
 
@@ -664,68 +593,10 @@ class Router:
         texts = self._texts(batch[0])
         first = batch[0].heard
         # First, because telling may fail, too.
-        self._look_later(batch[0].store, self._flow.retry_seconds)
+        self._backlog.look_later(batch[0].store)
         if first.inbox_id not in self._told_unsaved:
             self._told_unsaved.add(first.inbox_id)
-            await self._tell(first, texts.not_saved(error))
-
-    def _look_later(self, store: Store, seconds: float) -> None:
-        """Looks for unanswered rows again after a while."""
-        if self._closing:
-            return
-        task = asyncio.create_task(self._again(store, seconds))
-        self._retries.add(task)
-        task.add_done_callback(self._retries.discard)
-
-    async def _again(self, store: Store, seconds: float) -> None:
-        while True:
-            await asyncio.sleep(seconds)
-            seconds = self._flow.retry_seconds
-            try:
-                await self.look(store)
-            # Nothing else takes up the messages that wait for this.
-            except Exception as exc:  # noqa: BLE001 - logged with its place, without people's words
-                log.error("store.failing", error=reason_of(exc), again_in=self._flow.retry_seconds)
-            else:
-                return
-
-    async def _tell(self, heard: Heard, text: str) -> None:
-        """Sends a text that can't be stored. The inbox row stays open and is taken up again."""
-        inbound = heard.inbound
-        channel = self._channels.get(inbound.channel)
-        if channel is None or not channel.reachable(inbound.place):
-            return
-        if channel.capabilities.stream == "append":
-            await channel.append(inbound.place, -heard.inbox_id, text + "\n")
-        else:
-            self._answer_unadmitted(inbound, text)
-
-    def _answer_unadmitted(self, inbound: Inbound, text: str) -> None:
-        """Answers a person about whom nothing is stored. The answer is not stored either, so it may get lost."""
-
-        async def say() -> None:
-            channel = self._channels.get(inbound.channel)
-            if channel is None:
-                return
-            try:
-                for n, chunk in enumerate(channel.chunks(text, markdown=False)):
-                    await channel.send(
-                        Outbound(
-                            id=0,
-                            place=inbound.place,
-                            text=chunk.text,
-                            markup=chunk.markup,
-                            ticket=inbound.ticket,
-                            chunk=n,
-                            made_at=self._now(),
-                        )
-                    )
-            except ChannelError as exc:
-                log.info("unadmitted.untold", channel=inbound.channel, code=exc.code)
-            except Exception:  # the channel's boundary, as in the sending of outbox rows
-                log.exception("unadmitted.broken", channel=inbound.channel)
-
-        self._start(inbound.place.session_key, say())
+            self._start(key, self._unstored.say_of(first, texts.not_saved(error)))
 
 
 def _not_taken(exc: StorageError, texts: Texts) -> NotTaken:

@@ -17,7 +17,7 @@ from memory.chat import doubts, retry
 from memory.chat.doubts import FactDoubt
 from memory.chat.retry import UndoneTurn
 from memory.context import Context
-from memory.errors import NotCurrent, NotWished
+from memory.errors import NotCurrent, NotFound, NotWished
 from memory.forgetting import blanking, choose, erase
 from memory.forgetting.choose import Asker
 from memory.jobs import comparisons, style
@@ -27,10 +27,11 @@ from memory.mailbox import outbox
 from memory.people.keyring import Keyring
 from memory.recall.cues import cues
 from memory.reminders.reminding import Reminding
-from memory.store import attachments, chats, erasure, history, lineage, memories, people, questions
+from memory.store import attachments, chats, erasure, history, lineage, memories, passages, people, questions
 from memory.store.attachments import Attached
 from memory.store.chats import Session
 from memory.store.database import Transaction
+from memory.store.history import Message
 from memory.store.memories import Draft, Memory
 from memory.store.questions import Question
 from memory.text.guard import injection_flags
@@ -258,6 +259,18 @@ class Edits:
         """Returns the memory if this person may forget it. Raises `NotFound`, `NotYours` and `Derived`."""
         return self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
 
+    def may_forget_said(self, message_id: int) -> tuple[Message, tuple[int, ...]]:
+        """Returns a message that this person may have erased, and the memories learned from it, by id.
+
+        Raises `NotFound`, for somebody else's message, too.
+        """
+        for message in passages.by_ids(self._tx, self._context.scope, [message_id]):
+            if choose.erasable(self._tx, self._asker, "memories", [message.id]):
+                taught = lineage.taught_by(self._tx, self._context.scope, [message.id])
+                may = choose.may_erase(self._tx, self._asker)
+                return message, tuple(memory.id for memory in taught if may(memory))
+        raise NotFound(f"No message s_{message_id} here.")
+
     def show(self, short_id: str) -> Shown:
         """Returns a memory with its sources, versions and state. Raises `NotFound`."""
         return shown(self._tx, self._context.scope, short_id, now=self._now)
@@ -347,9 +360,12 @@ class Edits:
 
     def _changeable(self, memory: Memory) -> Memory:
         """Returns a memory the person may change: their own, or in a group one said by them or about them."""
-        asker = Asker(session=self._context.session, scope=self._context.scope, timezone=self._context.timezone)
-        choose.may_forget(self._tx, asker, memory)
+        choose.may_forget(self._tx, self._asker, memory)
         return memory
+
+    @property
+    def _asker(self) -> Asker:
+        return Asker(session=self._context.session, scope=self._context.scope, timezone=self._context.timezone)
 
     def _part(self, memory: Memory) -> list[Memory]:
         """Ends the merged memory, so that its part stands alone and is not said twice. Returns the changed memories."""

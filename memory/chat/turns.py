@@ -28,7 +28,7 @@ from memory.learn.revise import Revision
 from memory.mailbox import inbox
 from memory.mailbox.mailbox import Mailbox
 from memory.mailbox.outbox import Outgoing, Part
-from memory.recall.gate import should_search
+from memory.recall.query import should_search
 from memory.recall.recall import Budget, Recall
 from memory.recall.search import Hit, Search
 from memory.reminders import reminding

@@ -143,7 +143,7 @@ def _spoken_of(
     turn speaks of a picture and brings none.
     """
     passages = [item.passage for item in found.items if item.passage is not None and item.placed == "recalled"]
-    wanted = [one.id for passage in passages for one in (passage.message, *passage.before[-1:])]
+    wanted = [one.id for passage in passages for one in (passage.message, passage.before) if one is not None]
     if any(_PICTURE.search(one.text) and one.id not in attached for one in said):
         wanted += attachments.last_pictured(reader, session_id, window[0].id)
     shown = {message.id for message in window}

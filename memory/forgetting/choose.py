@@ -621,7 +621,7 @@ def _said_with(reader: Reader, asker: Asker, words: _Words) -> list[int]:
 
 def _heard_from_people(reader: Reader, asker: Asker, heard: Sequence[int]) -> list[Message]:
     mine = erasable(reader, asker, "memories", heard)
-    said = passages.with_neighbours(reader, asker.scope, sorted(mine))
+    said = passages.as_passages(reader, asker.scope, sorted(mine))
     return [passage.message for passage in said if passage.message.role == "user"]
 
 

@@ -46,7 +46,6 @@ class RowQuestion(Generic[T]):
         )
 
     def readable(self, reader: Reader, items: Iterable[T]) -> list[T]:
-        """Returns the items whose rows are not set aside."""
         set_aside = refusals.set_aside(reader, self.job)
         return [item for item in items if self.row(item) not in set_aside]
 

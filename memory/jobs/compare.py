@@ -56,7 +56,6 @@ def _owners(reader: Reader, night: Night) -> Sequence[int]:
 
 @walled
 def _uncompared(reader: Reader, scope: Scope) -> list[int]:
-    """Returns the owner's facts that wait to be compared."""
     within = scope.predicate("m")
     return reader.ids(
         f"select m.id from memories m where m.owner_id = ? and {_UNCOMPARED} and {within.sql} order by m.id",
@@ -161,8 +160,6 @@ def _shown(memory: Memory) -> Mapping[str, str]:
 
 
 class _Judged(BaseModel):
-    """A verdict as a model gives it."""
-
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     n: Numbers
@@ -241,7 +238,6 @@ def _why(judged: _Judged) -> Why:
 
 
 def _mark(tx: Transaction, _answer: str, *, night: Night, done: Sequence[int]) -> Mapping[str, int]:
-    """Marks facts that have no pair."""
     memories.mark_compared(tx, done, now=night.now)
     return {}
 

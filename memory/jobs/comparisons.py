@@ -34,7 +34,6 @@ class FactPair:
 
 
 def keep(tx: Transaction, pair: FactPair, verdict: Verdict, *, why: Why | None = None, now: int) -> None:
-    """Notes the verdict on a pair."""
     tx.run(
         "insert into comparisons (older_id, newer_id, verdict, why, compared_at) values (?, ?, ?, ?, ?)"
         " on conflict do nothing",
@@ -78,10 +77,8 @@ def waiting(reader: Reader, scope: Scope, owner_ids: Sequence[int], *, now: int)
 
 
 def asked(tx: Transaction, pair: FactPair, *, now: int) -> None:
-    """Notes that the person is asked about a doubt."""
     tx.run("update comparisons set asked_at = ? where older_id = ? and newer_id = ?", (now, pair.older, pair.newer))
 
 
 def answered(tx: Transaction, pair: FactPair, answer: DoubtAnswer) -> None:
-    """Notes a person's answer about a doubt."""
     tx.run("update comparisons set answer = ? where older_id = ? and newer_id = ?", (answer, pair.older, pair.newer))

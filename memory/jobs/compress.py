@@ -103,7 +103,6 @@ def _owners(reader: Reader, night: Night) -> Sequence[int]:
 
 @walled
 def _uncompressed(reader: Reader, scope: Scope, *, before: str) -> list[int]:
-    """Returns the owner's live events of days before a date that are not compressed, oldest first."""
     within = scope.predicate("m")
     return reader.ids(
         f"select m.id from memories m where {_UNCOMPRESSED} and m.owner_id = ? and {within.sql}"
@@ -164,7 +163,6 @@ JOB: Final = Job(name=_NAME, owners=_owners, steps=_steps, flushes=True)
 
 
 def _compress(tx: Transaction, answer_text: str, *, scope: Scope, night: Night, batch: _Batch) -> Mapping[str, int]:
-    """Keeps the facts of an answer and marks the events it was about."""
     answer = read_answer(answer_text)
     said = [event.value for event in batch.events]
     facts = [item for item in answer.facts if not is_refusal(item.value, said)]
@@ -184,7 +182,6 @@ def _compress(tx: Transaction, answer_text: str, *, scope: Scope, night: Night, 
 def _pass_over(
     tx: Transaction, answer_text: str, *, scope: Scope, night: Night, event_ids: Sequence[int]
 ) -> Mapping[str, int]:
-    """Marks events that no model may read."""
     passed = set(event_ids).intersection(_uncompressed(tx, scope, before=night.day))
     memories.mark_compressed(tx, scope, passed, now=night.now)
     return {"passed": len(passed)}
@@ -231,7 +228,6 @@ def _still_there(reader: Reader, scope: Scope, night: Night, events: Sequence[Me
 
 
 def _taken_back(reader: Reader, owner_id: int) -> set[int]:
-    """Returns the events whose compression a person has undone."""
     return {
         memory_id
         for journal in undone(reader, _NAME, owner_id)
@@ -244,8 +240,6 @@ def _taken_back(reader: Reader, owner_id: int) -> set[int]:
 
 
 class _Facts:
-    """The known facts of an owner, indexed by their words."""
-
     def __init__(self, known: Sequence[Memory]) -> None:
         self._known = known
         #: By word: the places of the facts that hold it.
@@ -389,7 +383,6 @@ def _cited(item: FactItem, events: Sequence[Memory]) -> Iterator[Memory]:
 
 
 def _author(events: Sequence[Memory], scope: Scope) -> int | None:
-    """Returns the author of these events; None in a group with several authors."""
     if scope.private:
         return scope.speaker_id
     authors = {event.author_id for event in events}

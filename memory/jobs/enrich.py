@@ -151,7 +151,6 @@ def _waiting(reader: Reader, night: Night) -> Iterator[tuple[int, int, str]]:
 
 
 def _taken_back(reader: Reader, owner_id: int) -> frozenset[int]:
-    """Returns the memories whose links a person has undone."""
     return frozenset[int]().union(*(journal.touched for journal in undone(reader, _NAME, owner_id)))
 
 
@@ -184,7 +183,6 @@ def _take_in(tx: Transaction, answer: str, read: Sequence[Memory], *, scope: Sco
 
 
 def _link(tx: Transaction, scope: Scope, found: Mapping[int, Sequence[Named]], *, now: int) -> Mapping[str, int]:
-    """Links each memory that still exists with its names, and marks it as read."""
     owner_id = scope.writes_to
     links = 0
     there = [memory for memory in memories.by_ids(tx, scope, list(found)) if memory.live]

@@ -48,18 +48,15 @@ class Journal:
 
     @property
     def is_empty(self) -> bool:
-        """True if there is nothing to undo."""
         links = (*self.linked.values(), *self.unlinked.values())
         return not (self.made or self.changed or self.typed or any(links))
 
     @property
     def touched(self) -> frozenset[int]:
-        """All memories that existed before and were changed."""
         links = (pair[0] for pairs in (*self.linked.values(), *self.unlinked.values()) for pair in pairs)
         return frozenset({*self.changed, *links}) - frozenset(self.made)
 
     def to_json(self) -> str:
-        """Returns the form that `from_json` reads."""
         return json.dumps(
             {
                 "made": self.made, "changed": self.changed, "linked": self.linked, "unlinked": self.unlinked,
@@ -206,7 +203,6 @@ def _is_wanted(row: Row, done: Journal) -> bool:
 
 
 def _is_replaced(row: Row, done: Journal) -> bool:
-    """Returns whether another row has replaced a made row since."""
     return row["superseded_by"] not in (None, done.closed.get(row["id"]), *done.made)
 
 

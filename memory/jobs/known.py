@@ -82,5 +82,4 @@ def about(memory: Memory) -> tuple[object, ...]:
 
 
 def is_sure(memory: Memory) -> bool:
-    """Returns whether a person has pinned or confirmed a memory."""
     return memory.pinned or memory.confirmed

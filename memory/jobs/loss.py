@@ -51,8 +51,6 @@ class Statement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merge:
-    """A statement that is to replace the facts with these ids."""
-
     ids: tuple[int, ...]
     statement: Statement
 
@@ -207,7 +205,6 @@ def _joins(group: Sequence[Statement], other: Statement) -> bool:
 
 
 def _stands_alone(fact: Statement) -> bool:
-    """Returns whether a fact can be understood without its key."""
     return not _means_more(fact.key) and len(set(tokens(fact.value))) >= _STATEMENT
 
 
@@ -333,7 +330,6 @@ def _items(key: str, value: str) -> list[Term]:
 
 
 def _denials(items: Sequence[Term]) -> tuple[frozenset[str], ...]:
-    """Returns the words that each negation denies."""
     denied: dict[int, set[str]] = {}
     for item in items:
         if item.denied:
@@ -359,5 +355,4 @@ def _names(value: str) -> frozenset[str]:
 
 
 def _means_more(key: str) -> bool:
-    """Returns whether values under a key can't be understood without it."""
     return key != _NOTE and keys.category_of(key) is not None

@@ -124,7 +124,6 @@ def _facts(reader: Reader, scope: Scope, *, left_alone: set[int]) -> _Facts:
 
 @walled
 def _spent_events(reader: Reader, scope: Scope, *, by: int) -> list[int]:
-    """Returns the owner's events that were compressed by `by` (milliseconds UTC)."""
     within = scope.predicate("m")
     return reader.ids(
         f"select m.id from memories m where {_SPENT} <= ? and m.owner_id = ? and {within.sql} order by m.id",
@@ -143,7 +142,6 @@ JOB: Final = Job(name=_NAME, owners=_owners, steps=_steps)
 
 
 def _work(reader: Reader, scope: Scope, night: Night) -> list[Step]:
-    """Returns the work for one owner, except the profile."""
     left_alone = _unclear(reader, scope).union(*(each.changed for each in undone(reader, _NAME, scope.writes_to)))
     spent = _spent_events(reader, scope, by=night.now - _EVENTS_STAY_MS)
     spent = [event_id for event_id in spent if event_id not in left_alone]
@@ -230,7 +228,6 @@ def _may_be_merged(memory: Memory) -> bool:
 
 
 def _group(memory: Memory) -> tuple[object, ...]:
-    """Returns the fields that rows must share to be merged."""
     # One row in doubt would put all rows merged with it in doubt.
     return (*known.about(memory), memory.category, memory.topic, memory.unsure)
 
@@ -239,7 +236,6 @@ def _group(memory: Memory) -> tuple[object, ...]:
 
 
 def _request(rows: Rows) -> ModelRequest:
-    """Returns the question which of these rows, all of one group, can be merged."""
     first = rows[0]
     about = {"about": first.subject or "(one person)", "category": first.category, "topic": first.topic}
     lines = ["ALL OF THEM:", json.dumps(about, ensure_ascii=False), "", "FACTS:", *map(_line, rows)]
@@ -252,8 +248,6 @@ def _line(memory: Memory) -> str:
 
 
 class _Merged(BaseModel):
-    """A merged statement as a model gives it."""
-
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     ids: Words = Field(min_length=1)
@@ -308,7 +302,6 @@ def _statement(memory: Memory) -> Statement:
 
 
 def _join(tx: Transaction, _answer: str, *, scope: Scope, night: Night, row_ids: Sequence[int]) -> Mapping[str, int]:
-    """Merges the rows that say the same; the fullest gives the value."""
     there = [memory for memory in memories.by_ids(tx, scope, row_ids) if _may_be_merged(memory)]
     return _written(tx, scope, night, [(group, _joined(group)) for group in _alike(there) if len(group) > 1])
 
@@ -330,7 +323,6 @@ def _alike(rows: Rows) -> list[list[Memory]]:
 def _written(
     tx: Transaction, scope: Scope, night: Night, merges: Sequence[tuple[Rows, Statement]]
 ) -> Mapping[str, int]:
-    """Writes merged rows, archives the rows they were made from, and refreshes the profile."""
     done = [rows for rows, statement in merges if _write(tx, scope, night, rows, statement)]
     archived = [memory for rows in done for memory in rows]
     if scope.private:
@@ -390,7 +382,6 @@ def _archive_events(
 
 
 def _tidy(tx: Transaction, _answer: str, *, scope: Scope, night: Night) -> Mapping[str, int]:
-    """Rebuilds the whole profile."""
     profile.refresh_all(tx, scope, scope.writes_to, keys.PROFILE_SLOTS, now=night.now, new_id=night.new_id)
     return {}
 

@@ -131,8 +131,6 @@ def _line(memory: Memory, number: int) -> str:
 
 
 class _Insight(BaseModel):
-    """A model's answer."""
-
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     insight: Words = ""

@@ -29,7 +29,6 @@ def note(tx: Transaction, job: str, memory_ids: Collection[int], *, counted: boo
 
 
 def forgive(tx: Transaction, job: str, memory_ids: Collection[int]) -> None:
-    """Drops the refusals of memories that were read after all."""
     tx.run(
         "delete from refusals where job = ? and memory_id in (select value from json_each(?))",
         (job, memory_ids),
@@ -47,7 +46,6 @@ def suspected(reader: Reader, job: str) -> set[int]:
 
 
 def set_aside(reader: Reader, job: str) -> set[int]:
-    """Returns the memories that are not asked about any more."""
     return set(reader.ids("select memory_id from refusals where job = ? and tries >= ?", (job, SET_ASIDE_AFTER)))
 
 

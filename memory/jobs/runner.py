@@ -29,7 +29,7 @@ from memory.jobs import compare, comparisons, compress, decay, enrich, journal, 
 from memory.jobs.base import FIGURES, Job, Night, Step, night_of
 from memory.jobs.comparisons import Why
 from memory.jobs.journal import Journal
-from memory.jobs.runs import OwnerResult, Run
+from memory.jobs.runs import OwnerResult, Run, RunEnd
 from memory.learn.agents import Agents
 from memory.learn.answer import Unreadable
 from memory.learn.learner import Learner
@@ -106,15 +106,6 @@ class NoUndo(MemoryFault):
     code = "no_undo"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _End:
-    """The end of a run. A skipped run resumes at `again`, in milliseconds UTC."""
-
-    state: runs.State
-    error: str | None
-    again: int | None = None
-
-
 @dataclass(slots=True, kw_only=True)
 class _Work:
     """A run's work for one owner: `noted` are the rows of questions refused before, `done` is the journal so far.
@@ -175,8 +166,6 @@ def _latest(reader: Reader) -> list[RunProgress]:
 
 
 class _RolledBack(Exception):
-    """Carries a preview's changes out of the transaction that is rolled back."""
-
     def __init__(self, changes: list[Change]) -> None:
         self.changes = changes
 
@@ -245,19 +234,8 @@ class Jobs:
         which the job works. Any error is recorded as the run's failure. Raises `StorageError` if the record can't be
         kept.
         """
-        agent_id, work = self._agents.ids[agent], self._table[job]
-        run = await self._database.write(lambda tx: runs.begin(tx, job, agent_id, period, now=self._now()))
-        if run is None:
-            return None
-        log.info("job.begun", job=job, agent=agent, period=period, attempt=run.attempts)
-        async with self._put_down(run):
-            ended = await self._ended(run, work)
-            await self._database.write(
-                lambda tx: runs.finish(tx, run.id, ended.state, error=ended.error, now=self._now(), again=ended.again)
-            )
-        done = await self._database.read(lambda reader: runs.of_id(reader, run.id))
-        log.info("job.ended", job=job, agent=agent, period=period, state=ended.state, error=ended.error, **done.counts)
-        return done
+        work = self._table[job]
+        return await self._recorded(agent, job, period, lambda run: self._ended(run, work))
 
     async def once(
         self, agent: str, job: str, period: str, act: Callable[[], Awaitable[Mapping[str, int]]]
@@ -267,29 +245,36 @@ class Jobs:
         `act` returns its work in figures. An error in it is recorded as the run's failure. Raises `StorageError` if the
         record can't be kept.
         """
-        agent_id = self._agents.ids[agent]
-        run = await self._database.write(lambda tx: runs.begin(tx, job, agent_id, period, now=self._now()))
+
+        async def ended(_run: Run) -> RunEnd:
+            figures: dict[str, int] = {}
+
+            async def acted() -> None:
+                figures.update(_known(await act()))
+
+            failures = await _failure(acted(), job=job)
+            return RunEnd("failed", _code(failures[0])) if failures else RunEnd("done", figures=figures)
+
+        return await self._recorded(agent, job, period, ended)
+
+    async def _recorded(
+        self, agent: str, job: str, period: str, work: Callable[[Run], Awaitable[RunEnd]]
+    ) -> Run | None:
+        """Records the run of a job, which `work` does. Returns None if it is not to be run now."""
+        agent_id, now = self._agents.ids[agent], self._now()
+        run = await self._database.write(lambda tx: runs.begin(tx, job, agent_id, period, now=now))
         if run is None:
             return None
         log.info("job.begun", job=job, agent=agent, period=period, attempt=run.attempts)
-        figures: dict[str, int] = {}
-
-        async def acted() -> None:
-            figures.update(_known(await act()))
-
         async with self._put_down(run):
-            error = next(map(_code, await _failure(acted(), job=job)), None)
-            await self._database.write(
-                lambda tx: runs.finish(
-                    tx, run.id, "failed" if error else "done", error=error, now=self._now(), figures=figures
-                )
-            )
-        log.info("job.ended", job=job, agent=agent, period=period, error=error, **figures)
-        return await self._database.read(lambda reader: runs.of_id(reader, run.id))
+            end = await work(run)
+            await self._database.write(lambda tx: runs.finish(tx, run.id, end, now=self._now()))
+        done = await self._database.read(lambda reader: runs.of_id(reader, run.id))
+        log.info("job.ended", job=job, agent=agent, period=period, state=end.state, error=end.error, **done.counts)
+        return done
 
     @in_read
     def newest(self, reader: Reader, *, limit: int) -> list[RunProgress]:
-        """Returns the newest runs of all agents of this store, newest first, as figures only."""
         return [
             RunProgress(run=run, done=done, of=of)
             for run in runs.newest(reader, limit=limit)
@@ -398,7 +383,7 @@ class Jobs:
                 await self._database.write(lambda tx: runs.put_down(tx, run.id))
             raise
 
-    async def _ended(self, run: Run, work: Job) -> _End:
+    async def _ended(self, run: Run, work: Job) -> RunEnd:
         """Does the rest of a run. Raises nothing except when it is cancelled."""
         failures: list[Exception] = []
         if work.flushes:
@@ -407,11 +392,10 @@ class Jobs:
         failures += await _failure(self._go_through(run, work, failures), job=run.job)
         for one in failures:
             if isinstance(one, BudgetSpent):
-                return _End(state="skipped", error=one.code, again=one.until)
-        return _End(state="failed", error=_code(failures[0])) if failures else _End(state="done", error=None)
+                return RunEnd("skipped", one.code, one.until)
+        return RunEnd("failed", _code(failures[0])) if failures else RunEnd("done")
 
     async def _go_through(self, run: Run, work: Job, failures: list[Exception]) -> None:
-        """Does the rest of a run, owner by owner. Adds the errors to `failures`."""
         night = self._night(run.agent_id, run.period[:10])
         owners = await self._database.read(lambda reader: work.owners(reader, night))
         await self._database.write(lambda tx: runs.add_items(tx, run.id, owners))
@@ -590,7 +574,6 @@ async def _failure(act: Awaitable[None], **where: object) -> list[Exception]:
 
 
 def _is_silent(exc: Exception) -> bool:
-    """Returns whether a model gave no answer at all."""
     return isinstance(exc, ModelFailed | TimeoutError) and not isinstance(exc, RequestRefused)
 
 
@@ -605,7 +588,6 @@ def _known(figures: Mapping[str, int]) -> Mapping[str, int]:
 
 
 def _record(reader: Reader, run_id: int, owner_id: int) -> Journal:
-    """Returns the journal of a run's changes so far to an owner's rows."""
     item = runs.item(reader, run_id, owner_id)
     return Journal() if item is None or item.undo is None else Journal.from_json(item.undo)
 
@@ -666,7 +648,6 @@ def _changes(reader: Reader, scope: Scope, done: Journal) -> list[Change]:
 
 
 def _what(changed: Mapping[str, tuple[object, object]]) -> What:
-    """Returns the most telling change of a row."""
     if "archived_at" in changed:
         return "back" if changed["archived_at"][1] is None else "archived"
     if changed.get("superseded_by", (None, None))[1] is not None:

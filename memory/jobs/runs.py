@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from memory.scope import Scope
@@ -89,7 +89,6 @@ def begin(tx: Transaction, job: str, agent_id: int, period: str, *, now: int) ->
 
 
 def renew(tx: Transaction, run_id: int, *, now: int) -> None:
-    """Renews the lease of a run that is still at work."""
     tx.run("update job_runs set lease_until = ? where id = ?", (now + LEASE_MS, run_id))
 
 
@@ -99,7 +98,7 @@ def release(tx: Transaction, *, now: int) -> None:
     A run that has been in progress at the end of as many processes as there are tries has failed.
     """
     for row in tx.all("select id from job_runs where state = 'running' and attempts > ?", (len(WAITS_MS),)):
-        finish(tx, row["id"], "failed", error=BROKEN_OFF, now=now)
+        finish(tx, row["id"], RunEnd("failed", BROKEN_OFF), now=now)
     tx.run("update job_runs set lease_until = 0 where state = 'running'")
 
 
@@ -108,23 +107,23 @@ def put_down(tx: Transaction, run_id: int) -> None:
     tx.run("update job_runs set lease_until = 0, attempts = attempts - 1 where id = ? and state = 'running'", (run_id,))
 
 
-def finish(
-    tx: Transaction,
-    run_id: int,
-    state: State,
-    *,
-    error: str | None,
-    now: int,
-    figures: Mapping[str, int] | None = None,
-    again: int | None = None,
-) -> None:
-    """Ends a run with the sum of its items' figures, plus `figures` if it has others.
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """The end of a run, whose work has `figures` beside those of its items.
 
     A failed run is tried again after the next of `WAITS_MS`, if any is left; a skipped one at `again`, in milliseconds
     UTC.
     """
+
+    state: State
+    error: str | None = None
+    again: int | None = None
+    figures: Mapping[str, int] = field(default_factory=dict)
+
+
+def finish(tx: Transaction, run_id: int, end: RunEnd, *, now: int) -> None:
     run = of_id(tx, run_id)
-    counts: dict[str, int] = dict(figures or {})
+    counts = dict(end.figures)
     for row in tx.all("select counts from job_items where run_id = ?", (run_id,)):
         for name, count in json.loads(row["counts"]).items():
             counts[name] = counts.get(name, 0) + count
@@ -132,7 +131,7 @@ def finish(
     tx.run(
         "update job_runs set state = ?, error = ?, result = ?, finished_at = ?, lease_until = null, not_before = ?"
         " where id = ?",
-        (state, error, json.dumps(counts), now, now + wait if again is None else again, run_id),
+        (end.state, end.error, json.dumps(counts), now, now + wait if end.again is None else end.again, run_id),
     )
 
 
@@ -146,7 +145,6 @@ def add_items(tx: Transaction, run_id: int, owner_ids: Sequence[int]) -> None:
 
 
 def open_items(reader: Reader, run_id: int) -> list[int]:
-    """Returns the owners whose rows a run still has to go through, failed ones included."""
     return reader.ids(
         "select owner_id from job_items where run_id = ? and state in ('pending', 'failed') order by owner_id",
         (run_id,),
@@ -177,13 +175,11 @@ def end_item(
 
 
 def is_undone(reader: Reader, run_id: int, owner_id: int) -> bool:
-    """Returns whether the effect of a run on an owner's rows was undone."""
     row = reader.one("select state from job_items where run_id = ? and owner_id = ?", (run_id, owner_id))
     return row is not None and row["state"] == "undone"
 
 
 def drop_idle(tx: Transaction, run_id: int, owner_id: int) -> None:
-    """Deletes the item of an owner in whose rows the run had nothing to do."""
     tx.run(
         "delete from job_items where run_id = ? and owner_id = ? and undo is null and counts = '{}'", (run_id, owner_id)
     )
@@ -216,13 +212,11 @@ def unfinished(reader: Reader, agent_id: int, *, now: int) -> list[Run]:
 
 
 def newest(reader: Reader, *, limit: int) -> list[Run]:
-    """Returns the newest runs, newest first."""
     rows = reader.all(_RUN + " order by r.started_at desc, r.id desc limit ?", (limit,))
     return [_run(row) for row in rows]
 
 
 def latest(reader: Reader) -> list[Run]:
-    """Returns the newest run of each job and agent."""
     rows = reader.all(_RUN + " where r.id in (select max(id) from job_runs group by job, agent_id) order by r.id")
     return [_run(row) for row in rows]
 

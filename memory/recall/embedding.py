@@ -172,7 +172,6 @@ class Embedding:
         return self._trouble
 
     def start(self) -> None:
-        """Opens the embedders and works off the queue, in the background."""
         self._task = asyncio.create_task(self._run())
 
     def wake(self) -> None:
@@ -258,7 +257,6 @@ class Embedding:
                 await one.aclose()
 
     async def _until(self, event: asyncio.Event) -> None:
-        """Waits for the event, or for the end of the worker, after which the event will never be set."""
         if self._task is None:
             return
         waiting = asyncio.create_task(event.wait())
@@ -516,7 +514,6 @@ class _Rows:
 
 
 async def _split(model: Embedder | TokenEmbedder, texts: Sequence[str]) -> list[list[str]]:
-    """Returns the pieces of each text. An empty text has no pieces and is not passed to the model."""
     asked = iter(await model.split([text for text in texts if text]))
     return [next(asked) if text else [] for text in texts]
 

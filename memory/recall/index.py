@@ -20,7 +20,7 @@ import structlog
 from memory.errors import IndexDamaged, StorageError, StoreBusy, StoreDamaged, StoreUnwritable
 from memory.loops import reason_of
 from memory.recall.cues import CUES_VERSION, category_cues, cues
-from memory.recall.rank import MessageSpot
+from memory.recall.rank import Candidate, MessageSpot
 from memory.scope import Scope, partitions_of
 from memory.store import documents, postings, settings, vectors
 from memory.store.database import INDEX, Database, Reader, Row, Transaction
@@ -51,27 +51,10 @@ _ALL: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
-    """A document that holds at least one of the terms, with all its tokens counted.
-
-    `message` is the position of a message, or None for a memory. `about` is the identity that said the message or that
-    the memory is about, and `name` its name. `at` is when the message was said or the memory learned.
-    """
-
-    doc: int
-    counts: Counter[str]
-    length: int
-    message: MessageSpot | None
-    about: int | None
-    name: str | None
-    at: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Matches:
-    """The matches, and for each term the number of documents of the scope in which it occurs."""
+    """The documents that hold a term, and for each term the number of documents of the scope in which it occurs."""
 
-    found: list[Match]
+    found: list[Candidate]
     frequencies: dict[str, int]
 
 
@@ -119,7 +102,6 @@ class Mending:
             self._task = asyncio.create_task(self._mend())
 
     async def done(self) -> None:
-        """Waits until no mending is under way."""
         if self._task is not None:
             await asyncio.wait({self._task})
 
@@ -260,8 +242,7 @@ def match(reader: Reader, scope: Scope, terms: Sequence[str]) -> Matches:
     """
     found = _holding(reader, scope, terms, limit=MOST_MATCHES + 1)
     if len(found) <= MOST_MATCHES:
-        held = Counter(term for match in found for term in match.counts)
-        return Matches(found=found, frequencies={term: held[term] for term in terms})
+        return Matches(found=found, frequencies={term: sum(term in one.counts for one in found) for term in terms})
     frequencies = postings.frequencies(reader, scope, terms)
     rare: list[str] = []
     reached = 0
@@ -312,10 +293,9 @@ def _found(reader: Reader, docs: Collection[int]) -> dict[int, _Found]:
     return found
 
 
-def _holding(reader: Reader, scope: Scope, terms: Sequence[str], *, limit: int) -> list[Match]:
-    """Returns matches in the order of their documents."""
-    found = [_match(row) for row in postings.matching(reader, scope, terms, limit=limit)]
-    return sorted(found, key=lambda match: match.doc)
+def _holding(reader: Reader, scope: Scope, terms: Sequence[str], *, limit: int) -> list[Candidate]:
+    found = [_matched(row) for row in postings.matching(reader, scope, terms, limit=limit)]
+    return sorted(found, key=lambda one: one.doc)
 
 
 def _upto(reader: Reader) -> int | None:
@@ -352,7 +332,6 @@ def _make_some(tx: Transaction) -> int:
 
 
 def _percent(reader: Reader) -> int:
-    """Returns the progress of the build in percent, by document numbers."""
     return min(100, 100 * (_upto(reader) or 0) // max(documents.highest(reader), 1))
 
 
@@ -374,22 +353,33 @@ def _index(tx: Transaction, docs: Collection[int]) -> None:
     )
 
 
-def _match(row: Row) -> Match:
+def _matched(row: Row) -> Candidate:
+    """Converts a row of `postings.matching` to a candidate."""
     tokens = postings.tokens_of(row)
-    return Match(
+    return Candidate(
         doc=row["doc"],
         counts=Counter(tokens),
-        length=len(tokens),
+        length=float(len(tokens)),
+        spot=None if row["session_id"] is None else _spot(row),
         about=row["about"],
         name=row["name"],
         at=row["at"],
-        message=None
-        if row["session_id"] is None
-        else MessageSpot(
-            session_id=row["session_id"],
-            sitting=row["sitting"],
-            nth=row["nth"],
-            by_agent=row["role"] == "assistant",
-            asks=row["ending"].endswith(("?", "？")),
-        ),
     )
+
+
+def said(row: Row) -> Candidate:
+    """Converts a row of `passages.standing` to a candidate that shares no word with the question."""
+    return Candidate(
+        doc=documents.of_message(row["id"]),
+        counts={},
+        length=float(row["tokens"]),
+        spot=_spot(row),
+        about=row["author_id"],
+        name=row["name"],
+        at=row["said_at"],
+    )
+
+
+def _spot(row: Row) -> MessageSpot:
+    asks = row["ending"].endswith(("?", "？"))
+    return MessageSpot(row["session_id"], row["sitting"], row["nth"], row["role"] == "assistant", asks)

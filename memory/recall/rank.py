@@ -2,25 +2,41 @@
 
 Invariants: Pure. A score is at least 0, and no candidate is ever dropped. Each list of signals is scaled to 0…1 before
 it is added, so that one weight means the same for every question. A missing signal (no embedder, a text it does not
-suit) leaves the others unchanged. The constants and the value of each are in docs/design/recall.md.
+suit) leaves the others unchanged. The constants and the value of each are in docs/design/recall.md. Document frequency
+is counted within the scope, so that a score says nothing about other people's vocabulary.
+
+Sources: BM25 as in Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with Lucene's
+idf, ln(1 + (N - n + 0.5) / (n + 0.5)), which stays positive for a word that occurs everywhere. Late interaction is
+MaxSim of Khattab & Zaharia, "ColBERT" (2020), on the token vectors of a sentence model: each word of a question is
+matched with the token of a text that is closest in meaning. A text has one bit per dimension of each token, the
+question's own vectors stay whole. It was measured that bits lose next to nothing here, and that rare words must weigh
+more (docs/design/benchmarks.md).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.recall.bm25 import bm25, table
 from memory.score import ScorePart
+from memory.store.memories import Memory
 
 Floats = NDArray[np.float64]
 
+#: The usual values: recall is flat around them (docs/design/benchmarks.md).
+_K1 = 1.2
+_B = 0.75
+#: The number of multiplications in one matrix product of late interaction.
+_PRODUCTS = 200_000
+
 #: The number of messages on either side that lend their words and share their likeness.
 REACH = 2
+_OFFSETS = tuple(offset for offset in range(-REACH, REACH + 1) if offset)
 #: The number of best messages of a sitting whose mean stands for the sitting.
 _SITTING_BEST = 3
 
@@ -62,8 +78,7 @@ CLASSIC = Weights(late=0.0, vectors=0.0, vectors_alone=0.0)
 CLOSER = Weights(late=0.0, sitting=0.0, speaker=0.0, date=0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageSpot:
+class MessageSpot(NamedTuple):
     """The position of a message. `by_agent` says that the bot said it, `asks` that it ends with a question mark."""
 
     session_id: int
@@ -82,7 +97,7 @@ class Candidate:
     with a person or thing that the question names. `dated` says how well its time fits the time that the question
     names, 0 to 2. `cosine` is None if the document has no vector; `nearness` is its surplus over the question's
     likeness to ordinary lines. `late` holds the best match for each token of the question; None if the document has no
-    token vectors.
+    token vectors. `memory` is the row of a memory that was read already.
     """
 
     doc: int
@@ -98,6 +113,7 @@ class Candidate:
     cosine: float | None = None
     nearness: float = 0.0
     late: NDArray[np.float32] | None = None
+    memory: Memory | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,13 +130,19 @@ class Statistics:
     token_worth: NDArray[np.float64] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class Ranked:
-    """A candidate's score and its parts."""
+    """A candidate's score, with the signals of all candidates and its place among them."""
 
     candidate: Candidate
     score: float
-    parts: dict[ScorePart, float]
+    signals: Mapping[ScorePart, Floats]
+    place: int
+
+    @property
+    def parts(self) -> dict[ScorePart, float]:
+        """The parts of the score that are more than 0 for any candidate."""
+        return {name: round(float(values[self.place]), 3) for name, values in self.signals.items()}
 
 
 def rank(
@@ -157,13 +179,8 @@ def rank(
     scores = base + sum(boosts.values(), np.zeros(len(candidates)))
     parts = {name: values for name, values in (signals | boosts).items() if values.any()}
     order = np.lexsort((np.array([c.doc for c in candidates]), -scores))[:limit].tolist()
-    shown = {name: np.round(values[order], 3).tolist() for name, values in parts.items()}
-    return [
-        Ranked(
-            candidate=candidates[i], score=float(scores[i]), parts={name: values[k] for name, values in shown.items()}
-        )
-        for k, i in enumerate(order)
-    ]
+    values = scores.tolist()
+    return [Ranked(candidates[i], values[i], parts, i) for i in order]
 
 
 def together(whole: Sequence[Ranked], parts: Sequence[Sequence[Ranked]], *, limit: int) -> list[Ranked]:
@@ -174,11 +191,7 @@ def together(whole: Sequence[Ranked], parts: Sequence[Sequence[Ranked]], *, limi
     shares = [{one.candidate.doc: one.score / ranking[0].score for one in ranking if one.score} for ranking in parts]
     best = whole[0].score if whole and whole[0].score else 1.0
     joined = [
-        Ranked(
-            candidate=one.candidate,
-            score=0.5 * best * (one.score / best + max(share.get(one.candidate.doc, 0.0) for share in shares)),
-            parts=one.parts,
-        )
+        replace(one, score=0.5 * best * (one.score / best + max(share.get(one.candidate.doc, 0.0) for share in shares)))
         for one in whole
     ]
     return sorted(joined, key=lambda one: (-one.score, one.candidate.doc))[:limit]
@@ -189,15 +202,13 @@ def _neighbours(candidates: Sequence[Candidate]) -> NDArray[np.intp]:
 
     A missing neighbour is given as the number of candidates, so that one row added at the end serves for all of these.
     """
-    offsets = [offset for offset in range(-REACH, REACH + 1) if offset]
-    near = np.full((len(candidates), len(offsets)), len(candidates))
-    sittings: defaultdict[tuple[int, int], dict[int, int]] = defaultdict(dict)
-    for i, c in enumerate(candidates):
-        if c.spot is not None:
-            sittings[c.spot.session_id, c.spot.sitting][c.spot.nth] = i
-    for position in sittings.values():
-        for nth, i in position.items():
-            near[i] = [position.get(nth + offset, len(candidates)) for offset in offsets]
+    places = {
+        (c.spot.session_id, c.spot.sitting, c.spot.nth): i for i, c in enumerate(candidates) if c.spot is not None
+    }
+    none = len(candidates)
+    near = np.full((none, 2 * REACH), none)
+    for (session_id, sitting, nth), i in places.items():
+        near[i] = [places.get((session_id, sitting, nth + offset), none) for offset in _OFFSETS]
     return near
 
 
@@ -256,9 +267,9 @@ def _by_sitting(candidates: Sequence[Candidate], base: Floats) -> Floats:
     """Scores the sitting of each candidate by the mean of its best few. A memory is a sitting of its own."""
     groups: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for i, c in enumerate(candidates):
-        groups[(c.spot.session_id, c.spot.sitting) if c.spot is not None else (-1, i)].append(i)
-    values = base.tolist()
-    worth = np.zeros(len(candidates))
+        if c.spot is not None:
+            groups[c.spot.session_id, c.spot.sitting].append(i)
+    values, worth = base.tolist(), base.copy()
     for members in groups.values():
         best = sorted((values[i] for i in members), reverse=True)[:_SITTING_BEST]
         worth[members] = sum(best) / len(best)
@@ -272,5 +283,68 @@ def _share(values: Floats) -> Floats:
 
 
 def _with_none(values: Floats) -> Floats:
-    """Appends a row of zeros, for missing neighbours."""
     return np.concatenate([values, np.zeros((1, *values.shape[1:]))])
+
+
+def table(terms: Sequence[str], docs: Sequence[Mapping[str, float]]) -> Floats:
+    """Returns the number of times each term occurs in each text: (texts, terms)."""
+    column = {term: i for i, term in enumerate(terms)}
+    counts = np.zeros((len(docs), len(terms)))
+    for row, doc in enumerate(docs):
+        for term in column.keys() & doc.keys():
+            counts[row, column[term]] = doc[term]
+    return counts
+
+
+def idf(frequencies: Floats, documents: int) -> Floats:
+    """Returns the inverse document frequency of terms with these `frequencies` in so many `documents`."""
+    held = np.minimum(frequencies, documents)
+    return np.asarray(np.log(1 + (documents - held + 0.5) / (held + 0.5)))
+
+
+def bm25(
+    counts: Floats,
+    lengths: Floats,
+    *,
+    documents: int,
+    average_length: float,
+    frequencies: Floats | None = None,
+    k1: float = _K1,
+    b: float = _B,
+) -> Floats:
+    """Returns one score per text.
+
+    `counts` is (texts, terms) and may hold fractions, for words lent by a neighbour. `lengths` is (texts,), in tokens.
+    `documents` and `average_length` describe the whole scope. `frequencies` is (terms,); without it the texts must be
+    *all* texts of the scope that hold any of the terms. Raises `ValueError` if the shapes do not match.
+    """
+    if counts.shape[0] != lengths.shape[0]:
+        raise ValueError(f"{counts.shape[0]} texts with {lengths.shape[0]} lengths")
+    if frequencies is None:
+        frequencies = (counts > 0).sum(axis=0).astype(float)
+    # A count taken a moment before the candidates may lag behind them; idf must stay defined.
+    worth = idf(frequencies, max(documents, counts.shape[0]))
+    mean = average_length if average_length > 0 else 1.0
+    damping = k1 * (1 - b + b * lengths / mean)
+    return np.asarray((counts * (k1 + 1) / (counts + damping[:, None])) @ worth)
+
+
+def best_matches(question: NDArray[np.float32], texts: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+    """Returns the best match of each of the question's tokens in each text: (texts, tokens of the question).
+
+    `question` is (tokens, dimension), of unit length. Each text is (its tokens, dimension / 8), bits as
+    `numpy.packbits` gives them, with at least one token.
+    """
+    if not texts or not len(question):
+        return np.zeros((len(texts), len(question)), dtype=np.float32)
+    bits = np.concatenate(texts)
+    alike = np.empty((len(bits), len(question)), dtype=np.float32)
+    # Few enough that BLAS stays on this thread: on a busy machine waiting for a second one took ten times as long.
+    together = max(1, _PRODUCTS // question.size)
+    for start in range(0, len(bits), together):
+        ones = np.unpackbits(bits[start : start + together], axis=1).astype(np.float32)
+        alike[start : start + together] = ones @ question.T
+    # Turns 0 and 1 into -1 and +1: twice the sum over the ones, minus the sum over all.
+    alike = 2 * alike - question.sum(axis=1)
+    starts = np.concatenate(([0], np.cumsum([len(text) for text in texts])[:-1]))
+    return np.asarray(np.maximum.reduceat(alike, starts, axis=0) / np.sqrt(question.shape[1]), dtype=np.float32)

@@ -3,7 +3,7 @@
 Invariants: A search may be skipped, profile and known facts never. An item that is in the prompt is not put in again.
 Nothing is said twice: profile slots that known facts make up are left out, and so are styles that the directive is made
 of. The budget in items and tokens holds. At most one reflection is put in, behind everything else and within its share
-of the budget. Nothing here changes a row.
+of the budget. A message is left out only for facts that say all that it says. Nothing here changes a row.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from memory import profile
 from memory.recall.cues import cues
+from memory.recall.floor import worth_showing
 from memory.recall.search import Hit
 from memory.scope import Scope
 from memory.score import ScorePart
@@ -22,8 +23,9 @@ from memory.store.database import Reader
 from memory.store.memories import Kind, Memory
 from memory.store.passages import Passage
 from memory.text import words
-from memory.text.likeness import Jaccard, differs_in_substance
+from memory.text.likeness import Jaccard, differs_in_substance, said
 from memory.text.sentences import beginning
+from memory.text.words import stop_tokens
 
 #: "recalled": put into the prompt for this turn; "known": already there; "unused": found, but not needed.
 Placed: TypeAlias = Literal["recalled", "known", "unused"]
@@ -53,7 +55,6 @@ class Budget:
     manner: bool = True
 
     def takes(self, memory: Memory) -> bool:
-        """Returns whether a memory may enter at all."""
         is_manner = memory.kind in ("directive", "style")
         if (memory.unsure or memory.flags) and (is_manner or memory.category == "instruction"):
             return False
@@ -104,7 +105,6 @@ class Recall:
 
 
 def take_snapshot(reader: Reader, scope: Scope, budget: Budget, count_tokens: Callable[[str], int]) -> Snapshot:
-    """Takes a snapshot of profile, directive and known facts, as many as the budget allows."""
     slots = [memory for memory in profile.read(reader, scope) if budget.takes(memory)]
     made_of = {slot.id: {one.id for one in lineage.parents(reader, scope, slot.id)} for slot in slots}
     summed = frozenset[int]().union(*(made_of[slot.id] for slot in slots if slot.kind == "directive"))
@@ -167,15 +167,16 @@ def recall(
     ids = {*present, *(hit.memory.id for hit in hits if hit.memory is not None)}
     sources = lineage.source_ids(reader, list(ids))
     terms = words.query_terms(query)
-    placing = _Placing(present, snapshot.summed, sources, in_window, budget, count_tokens, terms)
+    placing = _Placing(present, snapshot.summed, sources, in_window, budget, count_tokens)
     latest = _latest_reflection(hits)
+    found = [_item(hit, query, terms, assistant) for hit in hits]
+    worth = worth_showing(hits, [item.shares for item in found], query)
     items: list[Recalled] = []
     last: list[Recalled] = []
-    for hit in hits:
-        item = _item(hit, query, terms, assistant)
+    for hit, item, is_worth in zip(hits, found, worth, strict=True):
         if placing.is_known(hit):
             items.append(replace(item, placed="known"))
-        elif hit.memory is not None and not budget.takes(hit.memory):
+        elif not is_worth or (hit.memory is not None and not budget.takes(hit.memory)):
             items.append(item)
         elif hit.memory is not None and hit.memory.kind == "reflection":
             shown = placing.take_reflection(hit, hit.memory) if hit.memory.id == latest else ""
@@ -199,20 +200,17 @@ class _Placing:
         in_window: Set[int],
         budget: Budget,
         count_tokens: Callable[[str], int],
-        terms: Sequence[str],
     ) -> None:
         """`present` memories are in the prompt, those in `summed` as a part of others."""
         self._there = {*present, *summed}
         self._sources, self._in_window = sources, in_window
         self._budget, self._count_tokens = budget, count_tokens
-        self._terms = terms
         self._told = {memory_id: memory for memory_id, memory in present.items() if memory.live}
         self._taken: list[Hit] = []
         self._room = budget.tokens
         self._likeness = Jaccard()
 
     def is_known(self, hit: Hit) -> bool:
-        """Returns whether the prompt holds a hit anyway."""
         said_in = self._sources[hit.memory.id] if hit.memory else {hit.passage.message.id} if hit.passage else set()
         there = hit.memory is not None and hit.memory.id in self._there
         return there or bool(said_in and said_in <= self._in_window)
@@ -246,7 +244,7 @@ class _Placing:
             return False
         message = hit.passage.message
         taught = [memory for memory_id, memory in self._told.items() if message.id in self._sources[memory_id]]
-        return _says_no_more(message.text, taught, self._terms)
+        return _says_no_more(message.text, taught)
 
 
 def excerpt(passage: Passage, query: str, *, assistant: str) -> str:
@@ -255,7 +253,7 @@ def excerpt(passage: Passage, query: str, *, assistant: str) -> str:
     If the message answers a question, that question is put before it, with its author's name.
     """
     text = _densest(" ".join(passage.message.text.split()), query)
-    asked = passage.before[-1] if passage.before else None
+    asked = passage.before
     if asked is None or not asked.text.rstrip().endswith(("?", "？")) or len(asked.text) > _QUESTION_CHARS:
         return text
     return f"({asked.author_name or assistant}: {' '.join(asked.text.split())}) {text}"
@@ -278,7 +276,6 @@ def _latest_reflection(hits: Sequence[Hit]) -> int | None:
 
 
 def _summary(memory: Memory, tokens: int, count_tokens: Callable[[str], int]) -> str:
-    """Returns as many of a reflection's first sentences as fit."""
     return beginning(memory.value, lambda text: count_tokens(memory.key) + count_tokens(text) <= tokens)
 
 
@@ -288,7 +285,6 @@ def _as_of(memory: Memory, moment: int) -> Memory:
 
 
 def _item(hit: Hit, query: str, terms: Sequence[str], assistant: str) -> Recalled:
-    """Returns a hit that is not placed yet."""
     return Recalled(
         memory=hit.memory,
         passage=hit.passage,
@@ -307,10 +303,13 @@ def shares(hit: Hit, terms: Sequence[str]) -> float:
     return len(set(terms).intersection(words.tokens(text))) / max(len(terms), 1)
 
 
-def _says_no_more(text: str, taught: Sequence[Memory], terms: Sequence[str]) -> bool:
-    """Returns whether all of the question's words that a message holds are also in the memories learned from it."""
-    known = " ".join(map(_asked_for, taught))
-    return bool(taught) and set(terms).intersection(words.tokens(text)) <= set(words.tokens(known))
+def _says_no_more(text: str, taught: Sequence[Memory]) -> bool:
+    """Returns whether memories learned from a message say all that it says: its words of meaning, numbers and names,
+    and what it denies."""
+    told = said(" ".join(map(_asked_for, taught)))
+    denies = any(term.denied for term in told) or any(memory.key == "dislikes" for memory in taught)
+    known = {term.word for term in told} | stop_tokens()
+    return bool(taught) and all(term.word in known and (denies or not term.denied) for term in said(text))
 
 
 def _asked_for(memory: Memory) -> str:

@@ -8,55 +8,47 @@ Without a working index the scope is searched by substring; the caller notices o
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import cache
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-import languages
 from memory.errors import StorageError, StoreBusy, StoreDamaged, StoreUnwritable
 from memory.filters import NO_FILTERS, Filters
-from memory.recall import index, late, rank
-from memory.recall.bm25 import bm25, idf, table
+from memory.recall import index, rank
 from memory.recall.embed import Tokens
 from memory.recall.embedding import EmbeddedQuestion, Embedding
-from memory.recall.rank import Candidate, MessageSpot, Ranked, Statistics, Weights
+from memory.recall.query import MEANT_CHARS, TERMS, Query, SubQuestion, names_self, taken_apart
+from memory.recall.rank import Candidate, Ranked, Statistics, Weights
 from memory.recall.rerank import Reranker
 from memory.scope import Scope
 from memory.score import ScorePart
 from memory.store import documents, entities, filtered, memories, passages
-from memory.store.database import INDEX, Database, Reader, Row
+from memory.store.database import INDEX, Database, Reader
 from memory.store.fading import left
 from memory.store.history import Message
 from memory.store.memories import Memory
 from memory.store.passages import Passage
 from memory.store.vectors import Vectors
 from memory.text import words
-from memory.text.language import language_of
 from memory.text.times import clock
-from memory.text.times.calendar import month_at
-from memory.text.times.spans import Span, spans
 
 log = structlog.get_logger(__name__)
 
-#: Number of query terms that are looked up. Chinese questions need more than the usual 64: on MADial-zh (development
-#: part, n = 80, words alone, measured by hand) 64 terms find any@5 .76 and 128 find .81.
-_TERMS = 128
 #: Candidates fetched for each place in the result, so that some can be moved back or dropped.
 _OVER_FETCH = 8
-#: Seconds that embedding a question may take, and the number of its characters that are read.
+#: Seconds that embedding a question may take.
 _MEANING_SECONDS = 1.5
-_MEANT_CHARS = 2_000
-#: Questions of one message that are searched for one by one; each costs as much as the whole message.
-_MOST_QUESTIONS = 3
-#: Documents nearest in meaning that join the candidates.
-_NEAREST = 400
+#: Documents nearest in meaning that join the candidates: this share of all, and the least and most of them. On LoCoMo a
+#: half and a quarter find as much as all (docs/design/benchmarks.md).
+_NEAREST_SHARE = 1 / 3
+_FEWEST_NEAREST, _MOST_NEAREST = 50, 400
 #: Best candidates by words and vectors that late interaction scores; a hundred would do (docs/design/benchmarks.md).
 _LOOKED_AT_CLOSELY = 300
 #: Matches that are scored with their neighbours. If there are more, these are the best by their own words.
@@ -77,10 +69,6 @@ _OUTDATED = 0.5
 #: Factor for the bot's own messages: mostly they repeat people's words.
 _BY_AGENT = 0.6
 _DAY_MS = 86_400_000
-#: The longest time, in days, that is meant as a day, not as a period; and the time around it in which a message still
-#: counts as said then.
-_SHORT_DAYS = 7
-_LEEWAY_MS = 2 * _DAY_MS
 #: Tokens from which a message gets the full score when only its time is known.
 _LONG_TOKENS = 60
 #: A message's author and its words without regard to case and spacing.
@@ -118,62 +106,15 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Time:
-    """A time the question names: a half-open interval in milliseconds UTC.
+class _Asked:
+    """A question asked of a scope: `query` as `_narrowed` has it, at `now` in milliseconds UTC, for `limit` hits."""
 
-    `around` is the interval that counts half: the month of a day.
-    """
-
-    first: int
-    last: int
-    around: tuple[int, int]
-
-    def fits(self, moment: int) -> float:
-        """Returns how well a moment fits: 2, 1 or 0."""
-        inside = self.first <= moment < self.last
-        return float(inside) + float(self.around[0] <= moment < self.around[1])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """An analysed question.
-
-    The first of `parts` is the whole question; the others are the single questions in it, if it has several. `times`
-    are the times it asks about; `only_time` is True if it asks for nothing else. `besides` are documents to pass over;
-    if `only` is set, all others are passed over, too. So many `documents` can be found.
-    """
-
-    text: str
-    parts: tuple[SubQuestion, ...]
-    times: tuple[Time, ...]
-    only_time: bool
-    asker_id: int | None
-    besides: frozenset[int]
-    only: frozenset[int] | None = None
-    documents: int = 0
-
-    def passes(self, doc: int) -> bool:
-        """Returns whether a document may answer."""
-        return doc not in self.besides and (self.only is None or doc in self.only)
-
-    @property
-    def terms(self) -> list[str]:
-        """The words of the whole question."""
-        return self.parts[0].terms
-
-    @property
-    def besides_memories(self) -> list[int]:
-        """The memories that are passed over, by id."""
-        return [documents.row_id(doc) for doc in self.besides if not documents.is_message(doc)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubQuestion:
-    """A whole question, or one of several in it: its words, and its meaning if an embedder works."""
-
-    text: str
-    terms: list[str]
-    meaning: EmbeddedQuestion | None = None
+    scope: Scope
+    query: Query
+    weights: Weights
+    vectors: Vectors | None
+    limit: int
+    now: int
 
 
 class Search:
@@ -216,41 +157,23 @@ class Search:
         `besides` are the ids of messages to pass over: the question's own. Without `older_reflections` only the latest
         reflection is searched. With `filters` only documents that meet all of them are searched.
         """
-        weights = weights or self._weights
-        query = self._query(scope, text, timezone, besides)
+        weights, now = weights or self._weights, self._now()
+        query = taken_apart(text, today=clock.local_date(now, timezone), timezone=timezone, besides=besides)
         if not query.terms and not query.times:
             return []
         if not query.only_time and weights.vectors + weights.late > 0:
             meant = [replace(part, meaning=await self._meaning(part.text)) for part in query.parts]
             query = replace(query, parts=tuple(meant))
         vectors = None if self._embedding is None else self._embedding.vectors
+        asked = _Asked(scope=scope, query=query, weights=weights, vectors=vectors, limit=limit, now=now)
 
-        def looked_for(reader: Reader) -> Query:
+        def narrowed(reader: Reader) -> _Asked:
             reader.confine(scope)
-            narrowed = query
-            if filters.given:
-                allowed = filtered.allowed(reader, scope, filters, timezone)
-                docs = [*map(documents.of_memory, allowed.memory_ids), *map(documents.of_message, allowed.message_ids)]
-                narrowed = replace(query, only=frozenset(docs))
-            if older_reflections:
-                return narrowed
-            older = map(documents.of_memory, memories.older_reflections(reader, scope))
-            return replace(narrowed, besides=query.besides.union(older))
+            return _narrowed(reader, asked, filters, timezone, older_reflections=older_reflections)
 
-        def by_index(reader: Reader) -> list[Hit]:
-            state = index.state(reader, scope)
-            if not state.is_whole:
-                raise _NotWhole
-            if state.is_behind:
-                raise _Behind
-            query = replace(looked_for(reader), documents=state.documents)
-            return _by_index(reader, scope, query, weights, vectors, limit=limit, now=self._now())
-
-        def by_substring(reader: Reader) -> list[Hit]:
-            asked = looked_for(reader)
-            return _only(asked, _by_substring(reader, scope, asked, limit=_unranked(asked, limit)), limit=limit)
-
-        hits = await self._with_index(by_index, by_substring)
+        hits = await self._with_index(
+            lambda reader: _by_index(reader, narrowed(reader)), lambda reader: _by_substring(reader, narrowed(reader))
+        )
         if self._reranker is None:
             return hits
         return [hits[i] for i in await self._reranker.order(text, [hit.text for hit in hits])]
@@ -268,7 +191,7 @@ class Search:
             return None
         try:
             async with asyncio.timeout(_MEANING_SECONDS):
-                return await self._embedding.question(text[:_MEANT_CHARS])
+                return await self._embedding.question(text[:MEANT_CHARS])
         except TimeoutError:
             log.warning("search.slow_embedder", seconds=_MEANING_SECONDS, instead="words only")
             return None
@@ -301,63 +224,6 @@ class Search:
                 self._suspect()
         return await self._database.read(without)
 
-    def _query(self, scope: Scope, text: str, timezone: str, besides: Set[int]) -> Query:
-        today = clock.local_date(self._now(), timezone)
-        named = spans(text, today, looks="back")
-        only_time = bool(named) and not _asks_more(text, named)
-        # "Today" and "lately" are said in passing: a message does not ask about these times.
-        asked_about = [period for period in named if only_time or (period.first < today and not period.vague)]
-        return Query(
-            text=text,
-            parts=tuple(
-                SubQuestion(text=part, terms=words.query_terms(part, limit=_TERMS))
-                for part in (text, *_questions(text))
-            ),
-            times=tuple(_time(period, timezone) for period in asked_about),
-            only_time=only_time,
-            asker_id=scope.speaker_id,
-            besides=frozenset(documents.of_message(message_id) for message_id in besides),
-        )
-
-
-def _questions(text: str) -> list[str]:
-    """Returns the single questions of a message with more than one sentence; each may need its own answer.
-
-    Returns [] if the message has several lines: a burst, or a story with questions in it, asks as a whole.
-    """
-    if "\n" in text.strip():
-        return []
-    sentences = [sentence.strip() for sentence in _SENTENCE.findall(text[:_MEANT_CHARS])]
-    asked = [sentence for sentence in sentences if sentence.endswith(("?", "？"))]
-    # One question after an abbreviation looks like two sentences. The Chinese mark only ever ends a sentence.
-    several = len(asked) > 1 or (len(sentences) > 1 and text.count("？") > 0)
-    return asked[:_MOST_QUESTIONS] if several else []
-
-
-def _time(period: Span, timezone: str) -> Time:
-    first, last = clock.moments(period.first, period.last, timezone)
-    if (period.last - period.first).days > _SHORT_DAYS:
-        return Time(first=first, last=last, around=(first, first))
-    # People tell of a day soon after it, and the day they name is rarely off by more than a few days.
-    around = clock.moments(period.first.replace(day=1), month_at(period.last, 0).last, timezone)
-    return Time(first=first - _LEEWAY_MS, last=last + _LEEWAY_MS, around=around)
-
-
-def _asks_more(text: str, named: Sequence[Span]) -> bool:
-    """Returns whether the text asks for anything but times, stop words and "what did I say"."""
-    rest = text
-    for period in reversed(named):
-        rest = f"{rest[: period.start]} {rest[period.end :]}"
-    idle = words.stop_tokens() | _saying("en") | _saying("zh") | _saying(language_of(text) or "en")
-    # In scripts without spaces a token is a pair of characters, which says no more than the two characters do.
-    return any(token not in idle and (token.isascii() or not idle.issuperset(token)) for token in words.tokens(rest))
-
-
-@cache
-def _saying(language: str) -> frozenset[str]:
-    """Returns the words with which people ask what was talked about in general."""
-    return frozenset(words.tokens(languages.part(language, "language")["saying"]))
-
 
 class _NotWhole(Exception):
     """The index is incomplete: it is being rebuilt."""
@@ -369,53 +235,60 @@ class _Behind(Exception):
 
 def nearest_facts(reader: Reader, scope: Scope, text: str, *, limit: int) -> list[Memory]:
     """Returns live facts and styles of the scope that share words with `text`, best first."""
-    terms = words.query_terms(text, limit=_TERMS)
-    matches = index.match(reader, scope, terms) if terms else index.NONE
-    found = [match for match in matches.found if match.message is None]
+    terms = words.query_terms(text, limit=TERMS)
+    candidates = [one for one in index.match(reader, scope, terms).found if one.spot is None] if terms else []
     statistics = Statistics(
         documents=memories.count(reader, scope),
-        average_length=sum(match.length for match in found) / max(len(found), 1),
+        average_length=sum(one.length for one in candidates) / max(len(candidates), 1),
     )
-    candidates = [Candidate(doc=match.doc, counts=match.counts, length=match.length) for match in found]
     ranked = rank.rank(terms, candidates, statistics, rank.CLASSIC)
     ids = [documents.row_id(one.candidate.doc) for one in ranked[: limit * _OVER_FETCH]]
     live = [m for m in memories.by_ids(reader, scope, ids) if m.live and m.kind in ("fact", "style")]
     return live[:limit]
 
 
-def _by_index(
-    reader: Reader,
-    scope: Scope,
-    query: Query,
-    weights: Weights,
-    vectors: Vectors | None,
-    *,
-    limit: int,
-    now: int,
-) -> list[Hit]:
-    if query.only_time:
-        return _only(query, _by_time(reader, scope, query, limit=_unranked(query, limit)), limit=limit)
-    ranked = _ranked(reader, scope, query, weights, vectors, limit=limit * _OVER_FETCH)
-    bent = _bent(reader, scope, query, ranked, now=now)
+def _narrowed(reader: Reader, asked: _Asked, filters: Filters, timezone: str, *, older_reflections: bool) -> _Asked:
+    """Returns the question for the documents that meet the filters, and for all reflections or the latest alone."""
+    query, scope = asked.query, asked.scope
+    if filters.given:
+        allowed = filtered.allowed(reader, scope, filters, timezone)
+        docs = [*map(documents.of_memory, allowed.memory_ids), *map(documents.of_message, allowed.message_ids)]
+        query = replace(query, only=frozenset(docs))
+    if not older_reflections:
+        older = map(documents.of_memory, memories.older_reflections(reader, scope))
+        query = replace(query, besides=query.besides.union(older))
+    return replace(asked, query=query)
+
+
+def _by_index(reader: Reader, asked: _Asked) -> list[Hit]:
+    """Raises `_NotWhole` or `_Behind` if the index can't be used as it is."""
+    state = index.state(reader, asked.scope)
+    if not state.is_whole:
+        raise _NotWhole
+    if state.is_behind:
+        raise _Behind
+    if asked.query.only_time:
+        return _only(asked, _by_time(reader, asked, limit=_unranked(asked)))
+    asked = replace(asked, query=replace(asked.query, documents=state.documents))
+    bent = _bent(reader, asked, _ranked(reader, asked))
     bent.sort(key=lambda one: -one.score)
-    return _fetched(reader, scope, _successors_first(bent), limit=limit)
+    return _fetched(reader, asked, _successors_first(bent))
 
 
-def _unranked(query: Query, limit: int) -> int:
+def _unranked(asked: _Asked) -> int:
     """Returns the number of documents to fetch if filters are applied to the fetched ones."""
-    return limit if query.only is None else _SCORED
+    return asked.limit if asked.query.only is None else _SCORED
 
 
-def _only(query: Query, hits: Sequence[Hit], *, limit: int) -> list[Hit]:
-    """Returns the first `limit` hits that meet the filters."""
-    return [hit for hit in hits if query.only is None or hit.doc in query.only][:limit]
+def _only(asked: _Asked, hits: Sequence[Hit]) -> list[Hit]:
+    only = asked.query.only
+    return [hit for hit in hits if only is None or hit.doc in only][: asked.limit]
 
 
-def _ranked(
-    reader: Reader, scope: Scope, query: Query, weights: Weights, vectors: Vectors | None, *, limit: int
-) -> list[Ranked]:
-    near = [_near_in_meaning(reader, scope, part, vectors) for part in query.parts]
-    candidates, statistics = _candidates(reader, scope, query, weights, set().union(*near))
+def _ranked(reader: Reader, asked: _Asked) -> list[Ranked]:
+    query, limit = asked.query, asked.limit * _OVER_FETCH
+    near = [_near_in_meaning(reader, asked, part) for part in query.parts]
+    candidates, statistics = _candidates(reader, asked, set().union(*near))
     rankings = []
     for part, cosines in zip(query.parts, near, strict=True):
         for candidate in candidates:
@@ -423,64 +296,51 @@ def _ranked(
             if part.meaning is not None and candidate.cosine is not None:
                 candidate.nearness = max(candidate.nearness, candidate.cosine - part.meaning.usual)
         known = statistics
-        if vectors is not None and part.meaning is not None and part.meaning.tokens is not None:
-            known = _look_closely(reader, scope, part, vectors, part.meaning.tokens, candidates, statistics)
-        rankings.append(rank.rank(part.terms, candidates, known, weights, limit=len(candidates) if near[1:] else limit))
+        if asked.vectors is not None and part.meaning is not None and part.meaning.tokens is not None:
+            known = _look_closely(reader, asked, part, part.meaning.tokens, candidates, statistics)
+        most = len(candidates) if near[1:] else limit
+        rankings.append(rank.rank(part.terms, candidates, known, asked.weights, limit=most))
     return rank.together(rankings[0], rankings[1:], limit=limit) if near[1:] else rankings[0]
 
 
-def _near_in_meaning(reader: Reader, scope: Scope, part: SubQuestion, vectors: Vectors | None) -> dict[int, float]:
-    """Returns the documents whose vectors are nearest to the question's, with their cosines."""
-    if vectors is None or part.meaning is None:
+def _near_in_meaning(reader: Reader, asked: _Asked, part: SubQuestion) -> dict[int, float]:
+    if asked.vectors is None or part.meaning is None:
         return {}
-    return dict(vectors.nearest(reader, scope.partitions, part.meaning.vector, _NEAREST))
+    most = min(max(int(asked.query.documents * _NEAREST_SHARE), _FEWEST_NEAREST, asked.limit), _MOST_NEAREST)
+    return dict(asked.vectors.nearest(reader, asked.scope.partitions, part.meaning.vector, most))
 
 
-def _candidates(
-    reader: Reader, scope: Scope, query: Query, weights: Weights, near: Set[int]
-) -> tuple[list[Candidate], Statistics]:
+def _candidates(reader: Reader, asked: _Asked, near: Set[int]) -> tuple[list[Candidate], Statistics]:
     """Returns the candidates for a query, and the statistics to score them with.
 
     Candidates are the union of the documents that share a word with the question, are near it in meaning, or name a
     person whom the question names, and of the messages around these.
     """
+    query, scope = asked.query, asked.scope
     matches = index.match(reader, scope, query.terms) if query.terms else index.NONE
     statistics = Statistics(
         documents=max(query.documents, len(matches.found)),
-        average_length=sum(match.length for match in matches.found) / max(len(matches.found), 1),
+        average_length=sum(one.length for one in matches.found) / max(len(matches.found), 1),
         # If there are more matches, only the best are scored, and frequencies can't be counted among those.
         frequencies=matches.frequencies if len(matches.found) > _SCORED else None,
     )
     matching = [one for one in matches.found if query.only is None or one.doc in query.only]
-    found = {
-        match.doc: Candidate(
-            doc=match.doc,
-            counts=match.counts,
-            length=match.length,
-            spot=match.message,
-            about=match.about,
-            name=match.name,
-            at=match.at,
-        )
-        for match in _best_by_words(query.terms, matching, statistics)
-    }
+    found = {one.doc: one for one in _best_by_words(query.terms, matching, statistics)}
     named = {
         documents.of_memory(i) for entity in entities.matching(reader, scope, query.text) for i in entity.memory_ids
     }
     _add(reader, scope, found, [doc for doc in (*near, *named) if doc not in found], statistics.average_length)
-    if weights.lent > 0:
+    if asked.weights.lent > 0:
         for row in passages.standing_around(reader, scope, [c.spot for c in found.values() if c.spot is not None]):
-            found.setdefault(documents.of_message(row["id"]), _said(row))
-    found = {doc: candidate for doc, candidate in found.items() if query.passes(doc)}
-    for doc, candidate in found.items():
-        candidate.named = doc in named
-    candidates = list(found.values())
-    _mark(query, candidates)
+            found.setdefault(documents.of_message(row["id"]), index.said(row))
+    candidates = [one for doc, one in found.items() if query.passes(doc)]
+    for doc in named.intersection(found):
+        found[doc].named = True
+    _mark(asked, candidates)
     return candidates, statistics
 
 
 def _add(reader: Reader, scope: Scope, found: dict[int, Candidate], docs: Sequence[int], usual_length: float) -> None:
-    """Adds documents that share no word with the question."""
     rows = [documents.row_id(doc) for doc in docs if not documents.is_message(doc)]
     for memory in memories.by_ids(reader, scope, rows):
         doc = documents.of_memory(memory.id)
@@ -491,17 +351,17 @@ def _add(reader: Reader, scope: Scope, found: dict[int, Candidate], docs: Sequen
             about=memory.subject_id,
             name=memory.subject_name,
             at=memory.learned_at,
+            memory=memory,
         )
     rows = [documents.row_id(doc) for doc in docs if documents.is_message(doc)]
     for row in passages.standing(reader, scope, rows):
-        found[documents.of_message(row["id"])] = _said(row)
+        found[documents.of_message(row["id"])] = index.said(row)
 
 
 def _look_closely(
     reader: Reader,
-    scope: Scope,
+    asked: _Asked,
     part: SubQuestion,
-    vectors: Vectors,
     tokens: Tokens,
     candidates: Sequence[Candidate],
     statistics: Statistics,
@@ -510,68 +370,53 @@ def _look_closely(
 
     Returns the statistics with the weights of the question's tokens.
     """
+    assert asked.vectors is not None
     chosen = candidates
     if len(candidates) > _LOOKED_AT_CLOSELY:
         first = rank.rank(part.terms, candidates, statistics, rank.CLOSER, limit=_LOOKED_AT_CLOSELY)
         chosen = [one.candidate for one in first]
-    bits = vectors.bits(reader, scope.partitions, [candidate.doc for candidate in chosen])
-    meant = ~np.array(tokens.stop, dtype=bool)
+    bits = asked.vectors.bits(reader, asked.scope.partitions, [candidate.doc for candidate in chosen])
     with_bits = [candidate for candidate in chosen if len(bits.get(candidate.doc, ())) > 0]
-    best = late.best_matches(tokens.vectors[meant], [bits[candidate.doc] for candidate in with_bits])
+    meant = ~np.array(tokens.stop, dtype=bool)
+    best = rank.best_matches(tokens.vectors[meant], [bits[candidate.doc] for candidate in with_bits])
     for candidate, matched in zip(with_bits, best, strict=True):
         candidate.late = matched
     words_meant = [word for word, stop in zip(tokens.words, tokens.stop, strict=True) if not stop]
     return replace(statistics, token_worth=_worth(words_meant, candidates, statistics))
 
 
-def _worth(asked: Sequence[str], candidates: Sequence[Candidate], statistics: Statistics) -> NDArray[np.float64]:
+def _worth(meant: Sequence[str], candidates: Sequence[Candidate], statistics: Statistics) -> NDArray[np.float64]:
     """Returns the rarity of each of the question's words here. The rarest of a word's index tokens decides."""
-    held = Counter(term for candidate in candidates for term in candidate.counts)
-    frequencies = statistics.frequencies or held
-    rarest = [min((frequencies.get(term, held[term]) for term in words.tokens(word)), default=0) for word in asked]
-    return idf(np.array(rarest, dtype=float), statistics.documents)
+    terms = [words.tokens(word) for word in meant]
+    held = Counter(
+        term for term in set().union(*terms) for candidate in candidates if term in candidate.counts
+    ) | Counter(statistics.frequencies or {})
+    rarest = [min((held[term] for term in some), default=0) for some in terms]
+    return rank.idf(np.array(rarest, dtype=float), statistics.documents)
 
 
-def _best_by_words(terms: Sequence[str], found: list[index.Match], statistics: Statistics) -> list[index.Match]:
+def _best_by_words(terms: Sequence[str], found: list[Candidate], statistics: Statistics) -> list[Candidate]:
     if len(found) <= _SCORED:
         return found
     frequencies = statistics.frequencies
-    scores = bm25(
-        table(terms, [match.counts for match in found]),
-        np.array([float(match.length) for match in found]),
+    scores = rank.bm25(
+        rank.table(terms, [one.counts for one in found]),
+        np.array([one.length for one in found]),
         documents=statistics.documents,
         average_length=statistics.average_length,
         frequencies=None if frequencies is None else np.array([float(frequencies[term]) for term in terms]),
     )
-    return [found[i] for i in sorted(range(len(found)), key=lambda i: -scores[i])[:_SCORED]]
+    return [found[i] for i in np.argsort(-scores, kind="stable")[:_SCORED].tolist()]
 
 
-def _said(row: Row) -> Candidate:
-    """Converts a row of `passages.standing` to a candidate that shares no word with the question."""
-    return Candidate(
-        doc=documents.of_message(row["id"]),
-        counts={},
-        length=float(row["tokens"]),
-        about=row["author_id"],
-        name=row["name"],
-        at=row["said_at"],
-        spot=MessageSpot(
-            session_id=row["session_id"],
-            sitting=row["sitting"],
-            nth=row["nth"],
-            by_agent=row["role"] == "assistant",
-            asks=row["ending"].endswith(("?", "？")),
-        ),
-    )
-
-
-def _mark(query: Query, candidates: Sequence[Candidate]) -> None:
+def _mark(asked: _Asked, candidates: Sequence[Candidate]) -> None:
     """Marks the candidates that are by or about a person the question names, and those of a time it asks about."""
+    query, asker = asked.query, asked.scope.speaker_id
     said = query.text.casefold()
     people = {(candidate.about, candidate.name) for candidate in candidates}
     named = {identity_id for identity_id, name in people if name and _names(said, name)}
-    if _SELF.search(said) and query.asker_id is not None:
-        named.add(query.asker_id)
+    if asker is not None and names_self(said):
+        named.add(asker)
     for candidate in candidates if named else ():
         by_agent = candidate.spot is not None and candidate.spot.by_agent
         candidate.speaks = candidate.about in named and not by_agent
@@ -592,8 +437,7 @@ def _holds(said: str, name: str) -> bool:
     return re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", said) is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Bent:
+class _Bent(NamedTuple):
     """A ranked document with its bent score. A message's words are read only if it is among the results."""
 
     ranked: Ranked
@@ -605,16 +449,13 @@ class _Bent:
     def doc(self) -> int:
         return self.ranked.candidate.doc
 
-    @property
-    def parts(self) -> dict[ScorePart, float]:
-        return self.ranked.parts | {name: round(part, 3) for name, part in self.factors.items()}
 
-
-def _fetched(reader: Reader, scope: Scope, best: Sequence[_Bent], *, limit: int) -> list[Hit]:
-    """Returns the first `limit` documents that the scope may see, with their rows, in order.
+def _fetched(reader: Reader, asked: _Asked, best: Sequence[_Bent]) -> list[Hit]:
+    """Returns the first documents that the scope may see, with their rows, in order.
 
     A message that was said twice appears once.
     """
+    scope, limit = asked.scope, asked.limit
     said_before: set[_Words] = set()
     hits = _hits(reader, scope, best[:limit], said_before)
     if len(hits) < limit < len(best):
@@ -625,7 +466,7 @@ def _fetched(reader: Reader, scope: Scope, best: Sequence[_Bent], *, limit: int)
 
 def _hits(reader: Reader, scope: Scope, some: Sequence[_Bent], said_before: set[_Words]) -> list[Hit]:
     """Returns the documents with their rows, without messages that were `said_before`, and adds to those."""
-    said = passages.with_neighbours(reader, scope, [documents.row_id(one.doc) for one in some if one.memory is None])
+    said = passages.as_passages(reader, scope, [documents.row_id(one.doc) for one in some if one.memory is None])
     passage_of = {documents.of_message(passage.message.id): passage for passage in said}
     hits: list[Hit] = []
     for one in some:
@@ -635,8 +476,9 @@ def _hits(reader: Reader, scope: Scope, some: Sequence[_Bent], said_before: set[
                 continue
             said_before.add(words_said)
         if one.memory is not None or passage is not None:
+            parts = one.ranked.parts | {name: round(factor, 3) for name, factor in one.factors.items()}
             near = round(one.ranked.candidate.nearness, 3)
-            hits.append(Hit(score=one.score, memory=one.memory, passage=passage, parts=one.parts, nearness=near))
+            hits.append(Hit(score=one.score, memory=one.memory, passage=passage, parts=parts, nearness=near))
     return hits
 
 
@@ -658,25 +500,28 @@ def _words(message: Message) -> _Words:
     return message.author_id, " ".join(message.text.casefold().split())
 
 
-def _by_time(reader: Reader, scope: Scope, query: Query, *, limit: int) -> list[Hit]:
+def _by_time(reader: Reader, asked: _Asked, *, limit: int) -> list[Hit]:
     """Returns the memories and messages of the times asked for, if the question asks for nothing else.
 
     Important memories come first, then long messages.
     """
+    scope, query = asked.scope, asked.query
     hits: list[Hit] = []
     for time in query.times:
         known = memories.between(reader, scope, time.first, time.last, limit=limit, besides=query.besides_memories)
-        said = passages.between(reader, scope, time.first, time.last, limit=limit)
+        messages = passages.between(reader, scope, time.first, time.last, limit=limit)
         hits += [Hit(score=1 + memory.importance / 10, memory=memory) for memory in known]
         hits += [
             Hit(score=min(1.0, passage.message.tokens / _LONG_TOKENS), passage=passage)
-            for passage in passages.passages(reader, scope, said)
+            for passage in passages.as_passages(reader, scope, [one.id for one in messages])
         ]
     hits.sort(key=lambda hit: -hit.score)
     return hits[:limit]
 
 
-def _by_substring(reader: Reader, scope: Scope, query: Query, *, limit: int) -> list[Hit]:
+def _by_substring(reader: Reader, asked: _Asked) -> list[Hit]:
+    scope, query, limit = asked.scope, asked.query, _unranked(asked)
+
     def held(text: str) -> float:
         return float(sum(term in text.casefold() for term in query.terms))
 
@@ -684,39 +529,38 @@ def _by_substring(reader: Reader, scope: Scope, query: Query, *, limit: int) -> 
     messages = passages.containing(reader, scope, query.terms, limit=limit)
     hits = [Hit(score=held(f"{memory.key} {memory.value}"), memory=memory) for memory in found]
     hits += [
-        Hit(score=held(passage.message.text), passage=passage) for passage in passages.passages(reader, scope, messages)
+        Hit(score=held(passage.message.text), passage=passage)
+        for passage in passages.as_passages(reader, scope, [one.id for one in messages])
     ]
     hits.sort(key=lambda hit: -hit.score)
-    return _successors_first(hits)[:limit]
+    return _only(asked, _successors_first(hits)[:limit])
 
 
-def _bent(reader: Reader, scope: Scope, query: Query, ranked: Sequence[Ranked], *, now: int) -> list[_Bent]:
+def _bent(reader: Reader, asked: _Asked, ranked: Sequence[Ranked]) -> list[_Bent]:
     """Returns the ranked documents with their scores bent by the data of their rows.
 
     Leaves out memories that the scope can't see.
     """
-    docs = [one.candidate.doc for one in ranked]
-    found = memories.by_ids(reader, scope, [documents.row_id(doc) for doc in docs if not documents.is_message(doc)])
-    memory_of = {documents.of_memory(memory.id): memory for memory in found}
-    outdated = passages.outdated(reader, [documents.row_id(doc) for doc in docs if documents.is_message(doc)])
+    candidates = [one.candidate for one in ranked]
+    unread = [documents.row_id(c.doc) for c in candidates if c.memory is None and not documents.is_message(c.doc)]
+    memory_of = {documents.of_memory(memory.id): memory for memory in memories.by_ids(reader, asked.scope, unread)}
+    memory_of |= {c.doc: c.memory for c in candidates if c.memory is not None}
+    outdated = passages.outdated(reader, [documents.row_id(c.doc) for c in candidates if documents.is_message(c.doc)])
     bent = []
     for one in ranked:
         doc = one.candidate.doc
         memory = memory_of.get(doc)
+        if memory is None and not documents.is_message(doc):
+            continue
         if memory is not None:
-            factors = _of_memory(memory, query, now=now)
-        elif documents.is_message(doc):
-            factors = {"recency": _recency(now - one.candidate.at)}
+            factors = _of_memory(memory, asked.query, now=asked.now)
+        else:
+            factors = {"recency": _recency(asked.now - one.candidate.at)}
             if one.candidate.spot is not None and one.candidate.spot.by_agent:
                 factors["agent"] = _BY_AGENT
             if documents.row_id(doc) in outdated:
                 factors["outdated"] = _OUTDATED
-        else:
-            continue
-        score = one.score
-        for factor in factors.values():
-            score *= factor
-        bent.append(_Bent(ranked=one, score=score, factors=factors, memory=memory))
+        bent.append(_Bent(one, one.score * math.prod(factors.values()), factors, memory))
     return bent
 
 
@@ -757,9 +601,3 @@ def _successors_first(hits: list[H]) -> list[H]:
         if hit.memory is not None:
             placed[:0] = waiting.pop(hit.memory.id, [])
     return ordered
-
-
-#: A sentence with its end. A full stop between digits or letters does not end one.
-_SENTENCE = re.compile(r"[^.!?。！？\n]{1,500}(?:[.](?=\w)[^.!?。！？\n]{0,500}){0,20}[.!?。！？\n]{0,3}")
-#: Words by which a person means themselves.
-_SELF = re.compile(r"\b(?:i|me|my|mine|myself|i'm|i've|i'd)\b|我")

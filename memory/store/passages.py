@@ -1,4 +1,4 @@
-"""Messages for recall: found within a scope, each with its neighbours in the sitting.
+"""Messages for recall: found within a scope, each with the one before it in the sitting.
 
 Invariants: Every read here is confined by `Scope.owned`. A message that was erased, or may not be found again, is never
 returned, neither as a hit nor as a neighbour. A passage never crosses a sitting.
@@ -7,7 +7,7 @@ returned, neither as a hit nor as a neighbour. A passage never crosses a sitting
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,21 +16,20 @@ from memory.store import history
 from memory.store.database import Reader, Row, walled
 from memory.store.history import Message
 
-#: The number of messages on either side that belong to a passage. One is too few, and
-#: more add nothing (docs/design/benchmarks.md).
+#: The number of messages on either side that lend a message their words. One is too few, and more add nothing
+#: (docs/design/benchmarks.md).
 REACH = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A message and its neighbours. `before` and `after` are in the order of the conversation.
+    """A message, and the one `before` it in its sitting.
 
     `outdated` is True if everything learned from the message has been replaced since.
     """
 
     message: Message
-    before: tuple[Message, ...] = ()
-    after: tuple[Message, ...] = ()
+    before: Message | None = None
     outdated: bool = False
 
 
@@ -60,7 +59,7 @@ def by_ids(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[Mes
 
 
 @walled
-def with_neighbours(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[Passage]:
+def as_passages(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[Passage]:
     """Returns the messages among `message_ids` that this scope may find as passages, in the order asked for."""
     within = scope.owned("m")
     rows = reader.all(
@@ -68,14 +67,22 @@ def with_neighbours(reader: Reader, scope: Scope, message_ids: Sequence[int]) ->
         f"select {history.COLUMNS}, {_OUTDATED} as outdated from"
         " (select distinct n.id as found_id from json_each(?) asked join messages hit on hit.id = asked.value"
         "   join messages n on n.session_id = hit.session_id and n.sitting = hit.sitting"
-        "   and n.nth between hit.nth - ? and hit.nth + ?) found"
+        "   and n.nth between hit.nth - 1 and hit.nth) found"
         f" join messages m on m.id = found.found_id where {_FINDABLE} and {within.sql}",
-        (message_ids, REACH, REACH, *within.parameters),
+        (message_ids, *within.parameters),
     )
     messages = {row["id"]: history.message(row) for row in rows}
     outdated_ids = {row["id"] for row in rows if row["outdated"]}
-    asked = [messages[message_id] for message_id in message_ids if message_id in messages]
-    return _together(asked, messages.values(), outdated_ids)
+    places = {(message.session_id, message.sitting, message.nth): message for message in messages.values()}
+    return [
+        Passage(
+            message=message,
+            before=places.get((message.session_id, message.sitting, (message.nth or 0) - 1)),
+            outdated=message.id in outdated_ids,
+        )
+        for message_id in message_ids
+        if (message := messages.get(message_id)) is not None
+    ]
 
 
 @walled
@@ -95,34 +102,32 @@ def standing(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> list[R
     )
 
 
+@walled
 def standing_around(reader: Reader, scope: Scope, places: Iterable[MessagePlace]) -> list[Row]:
     """Returns the columns of `standing` for the messages within `REACH` of `places`, without those at `places`."""
-    return _around(reader, scope, places, _STANDING)
-
-
-def passages(reader: Reader, scope: Scope, messages: Sequence[Message]) -> list[Passage]:
-    """Returns each message as a passage, in the order given."""
-    around = map(history.message, _around(reader, scope, messages, history.COLUMNS))
-    return _together(messages, (*messages, *around), outdated(reader, [message.id for message in messages]))
-
-
-def _together(messages: Sequence[Message], said: Iterable[Message], outdated_ids: Collection[int]) -> list[Passage]:
-    """Returns each of the messages with its neighbours among the messages `said`."""
-    places = {(message.session_id, message.sitting, message.nth): message for message in said}
-
-    def neighbours(message: Message, offsets: Iterable[int]) -> tuple[Message, ...]:
-        nth = message.nth or 0
-        found = (places.get((message.session_id, message.sitting, nth + offset)) for offset in offsets)
-        return tuple(neighbour for neighbour in found if neighbour is not None)
-
+    held = {(place.session_id, place.sitting, place.nth) for place in places}
+    beside = {
+        (session_id, sitting, nth + offset)
+        for session_id, sitting, nth in held
+        if nth is not None
+        for offset in range(-REACH, REACH + 1)
+    } - held
+    # `nth` is unique in a session whatever the sitting, so a position already taken need not be looked up.
+    taken = {(session_id, nth) for session_id, _, nth in held}
+    wanted: defaultdict[int, set[int]] = defaultdict(set)
+    for session_id, _, nth in beside:
+        if (session_id, nth) not in taken:
+            wanted[session_id].add(nth)
+    within = scope.owned("m")
     return [
-        Passage(
-            message=message,
-            before=neighbours(message, range(-REACH, 0)),
-            after=neighbours(message, range(1, REACH + 1)),
-            outdated=message.id in outdated_ids,
+        row
+        for session_id, numbers in wanted.items()
+        for row in reader.all(
+            f"select {_STANDING} from messages m where m.session_id = ? and m.nth in {_AMONG}"
+            f" and {_FINDABLE} and {within.sql}",
+            (session_id, numbers, *within.parameters),
         )
-        for message in messages
+        if (session_id, row["sitting"], row["nth"]) in beside
     ]
 
 
@@ -189,34 +194,6 @@ def outdated(reader: Reader, message_ids: Sequence[int]) -> set[int]:
         (message_ids,),
     )
     return set(rows)
-
-
-@walled
-def _around(reader: Reader, scope: Scope, places: Iterable[MessagePlace], columns: str) -> list[Row]:
-    held = {(place.session_id, place.sitting, place.nth) for place in places}
-    beside = {
-        (session_id, sitting, nth + offset)
-        for session_id, sitting, nth in held
-        if nth is not None
-        for offset in range(-REACH, REACH + 1)
-    } - held
-    # `nth` is unique in a session whatever the sitting, so a position already taken need not be looked up.
-    taken = {(session_id, nth) for session_id, _, nth in held}
-    wanted: defaultdict[int, set[int]] = defaultdict(set)
-    for session_id, _, nth in beside:
-        if (session_id, nth) not in taken:
-            wanted[session_id].add(nth)
-    within = scope.owned("m")
-    return [
-        row
-        for session_id, numbers in wanted.items()
-        for row in reader.all(
-            f"select {columns} from messages m where m.session_id = ? and m.nth in {_AMONG}"
-            f" and {_FINDABLE} and {within.sql}",
-            (session_id, numbers, *within.parameters),
-        )
-        if (session_id, row["sitting"], row["nth"]) in beside
-    ]
 
 
 _AMONG = "(select value from json_each(?))"

@@ -13,8 +13,8 @@ from channels.ids import NUMERIC
 from gateway.actions.memory import FORGET
 from gateway.commands import pages, table
 from gateway.commands.call import Call
+from gateway.pipeline.course import Agent
 from gateway.pipeline.questions import buttons, holds_the_question
-from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster
 from gateway.wording.texts import Texts
 from memory.chat.edits import Edits

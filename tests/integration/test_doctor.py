@@ -134,7 +134,7 @@ async def test_a_job_that_failed_is_a_warning_that_names_it(tmp_path: Path) -> N
         def fail(tx: Transaction) -> None:
             run = runs.begin(tx, "merge", ids["assistant"], "2026-11-20", now=NOON)
             assert run is not None
-            runs.finish(tx, run.id, "failed", error="model_failed", now=NOON)
+            runs.finish(tx, run.id, runs.RunEnd("failed", "model_failed"), now=NOON)
 
         await wrote(memory, fail)
     jobs = (await found(config))["remora.db: jobs"]

@@ -9,7 +9,7 @@ import pytest
 
 from agents.llm import ModelUnavailable
 from agents.spec import ModelSpec
-from gateway.commands.memory import _MASK
+from gateway.actions.memory import MASK
 from gateway.wording.texts import CATALOGUE, Texts, spoken
 from languages import LANGUAGES, Language
 from tests.kit.bench import Handset, Talk
@@ -77,7 +77,7 @@ async def test_a_code_that_was_masked_is_not_said_to_be_kept(talk: Talk, languag
     async with talk.running():
         await talk.ask(SAID[language][0])
         answer = await talk.ask(f"/remember {SAID[language][2]}")
-        assert _MASK in answer and answer.endswith(Texts(language)("remember.masked"))
+        assert MASK in answer and answer.endswith(Texts(language)("remember.masked"))
         assert Texts(language)("remember.masked") not in await talk.ask("/remember 3 + 4 = 7, says Ana")
 
 

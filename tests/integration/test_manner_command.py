@@ -13,8 +13,8 @@ import pytest
 
 from agents.llm import Completion, OnText, Request
 from agents.spec import AgentSpec, MemorySpec
+from gateway.pipeline.course import Agent
 from gateway.pipeline.policy import Rules
-from gateway.pipeline.request import Agent
 from gateway.wording.texts import Texts
 from memory.chat.identities import Where, Who
 from memory.learn import keep

@@ -98,8 +98,11 @@ async def test_a_forget_leaves_no_byte(home: House) -> None:
 
 
 async def test_secrets_are_masked_before_they_are_kept(home: House) -> None:
-    """As in every chat."""
-    await added(home, await home.key(), "note: my password is hunter2Quaxolia")
+    """As in every chat, and the program is told so."""
+    key = await home.key()
+    answer = await home.ask("POST", "/v1/memories", key, {"text": "note: my password is hunter2Quaxolia"})
+    assert "is masked" in answer.json()["note"]
+    assert "note" not in (await home.ask("POST", "/v1/memories", key, {"text": "I like tea"})).json()
     for table in ("memories", "messages"):
         assert "hunter2Quaxolia" not in repr(await home.world.rows(f"select * from {table}"))
 

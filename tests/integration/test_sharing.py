@@ -86,9 +86,9 @@ async def test_stop_reaches_the_answer_wherever_it_is_made(tmp_path: Path) -> No
     slow = Slow()
     async with worlds(tmp_path, model=slow) as (one, other):
         await one.router.on_inbound(one.inbound("Tell me a long story", author="7"))
-        await until(lambda: one.store.turns.is_under_way("telegram:7:-"))
+        await until(lambda: one.store.turns.stops.is_under_way("telegram:7:-"))
         await other.router.on_inbound(other.inbound("/stop", author="7"))
-        await until(lambda: not one.store.turns.is_under_way("telegram:7:-"))
+        await until(lambda: not one.store.turns.stops.is_under_way("telegram:7:-"))
         assert slow.requests == []
         await until(lambda: any("topped" in text for text in shown([one, other])))
         assert await one.rows("select count(*) from turns where state = 'running'") == [(0,)]
@@ -99,7 +99,7 @@ async def test_an_edit_reaches_the_message_that_waits_elsewhere(tmp_path: Path) 
     async with worlds(tmp_path, model=slow) as (one, other):
         await one.router.on_inbound(one.inbound("first", author="7"))
         # On a busy machine the other one may have come first.
-        await until(lambda: any(world.store.turns.is_under_way("telegram:7:-") for world in (one, other)))
+        await until(lambda: any(world.store.turns.stops.is_under_way("telegram:7:-") for world in (one, other)))
         second = one.inbound("I live in Lisbon", author="7")
         await one.router.on_inbound(second)
         edit = other.inbound("I live in Porto", author="7", message_id=second.message_id, edited=True)
@@ -120,7 +120,7 @@ async def test_what_a_process_leaves_at_its_end_is_taken_up_by_another(tmp_path:
     async with worlds(tmp_path, 1) as (other,):
         async with worlds(tmp_path, 1, model=slow) as (one,):
             await one.router.on_inbound(one.inbound("Are you there?", author="7"))
-            await until(lambda: one.store.turns.is_under_way("telegram:7:-"))
+            await until(lambda: one.store.turns.stops.is_under_way("telegram:7:-"))
             await one.router.drain(seconds=0)
         await until(lambda: texts(other) == ["All right."])
 

@@ -208,6 +208,20 @@ async def test_forget_asks_and_a_yes_forgets(bench: Bench) -> None:
         assert await bench.remembered() == []
 
 
+async def test_what_was_said_is_forgotten_by_the_id_it_was_recalled_with(bench: Bench) -> None:
+    """Nothing was learned from it, so no memory has an id; others' messages are nobody's to forget."""
+    async with bench.running():
+        await bench.say("the heating engineer is called Mr Ferdinand Ohm")
+        [said] = await bench.memory.database.read(
+            lambda reader: reader.ids("select id from messages where role = 'user'")
+        )
+        told = await use(bench, "forget_fact", id=f"s_{said}")
+        assert told.startswith("Nothing is forgotten yet.")
+        assert f"Forget s_{said} “the heating engineer is called Mr Ferdinand Ohm”?" in bench.screen.texts[-1]
+        told = await use(bench, "forget_fact", person="bob", id=f"s_{said}")
+        assert told.startswith("Error: ") and "Ohm" not in told
+
+
 @pytest.mark.parametrize("answer", ["no", "hm, what about tea?"])
 async def test_anything_but_a_yes_keeps_it(bench: Bench, answer: str) -> None:
     """A later yes then means something else."""

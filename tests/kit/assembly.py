@@ -14,10 +14,10 @@ from channels.base import Channel, Inbound
 from gateway.app import MASK
 from gateway.internet.tools import Web
 from gateway.ops.night_clock import Worker
+from gateway.pipeline.course import Agent, Limits
 from gateway.pipeline.delivery import Delivery
 from gateway.pipeline.limits import Buckets
 from gateway.pipeline.policy import Policy, Rules
-from gateway.pipeline.request import Agent, Limits
 from gateway.pipeline.store import Roster, Store
 from gateway.pipeline.turn import TurnRunner
 from gateway.reading.attachments import Attachments

@@ -28,8 +28,8 @@ from gateway.ops.health import Report
 from gateway.ops.night_clock import Worker, timetables
 from gateway.page.routes import assembled
 from gateway.page.site import Site
+from gateway.pipeline.course import Agent
 from gateway.pipeline.policy import Rules
-from gateway.pipeline.request import Agent
 from gateway.pipeline.store import Roster, Store
 from gateway.reception.router import Router
 from gateway.reception.sharing import Sharing

@@ -27,8 +27,8 @@ from agents.spec import AgentSpec, ModelSpec
 from channels.base import Attachment, Inbound, Outbound, Place
 from gateway import models
 from gateway.app import MASK
+from gateway.pipeline.course import Limits
 from gateway.pipeline.policy import Rules
-from gateway.pipeline.request import Limits
 from gateway.reading.attachments import Attachments
 from memory.learn.agents import AgentMemory
 from memory.learn.learner import Triggers

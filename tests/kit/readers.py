@@ -34,7 +34,7 @@ from memory.forgetting import quotes
 from memory.keys import normalise_key
 from memory.learn import answer, entities, extract, grounding
 from memory.learn.offline import appointments, changes, intents, patterns
-from memory.recall import gate
+from memory.recall import query
 from memory.reminders import orders
 from memory.text import (
     guard,
@@ -188,7 +188,7 @@ READERS: Final = (
     Reader(name="memory.text.times.spans.spans", read=lambda text: spans.spans(text, _DAY, looks="back")),
     Reader(name="memory.filters.read", read=lambda text: filters.read(text, _DAY)),
     Reader(name="memory.filters.span", read=filters.span),
-    Reader(name="memory.recall.gate.should_search", read=gate.should_search),
+    Reader(name="memory.recall.query.should_search", read=query.should_search),
     Reader(
         name="memory.learn.offline.patterns.extract", read=lambda text: patterns.extract(text, today=_DAY), seconds=1.0
     ),

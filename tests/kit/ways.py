@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from typing import TypeAlias
@@ -338,6 +339,17 @@ async def _by_id(world: World, spot: Spot) -> object:
     return await world.do(spot, act)
 
 
+async def _said_by_id(world: World, spot: Spot) -> object:
+    def act(edits: Edits) -> list[object]:
+        shown: list[object] = []
+        for message_id in range(1, 200):
+            with suppress(NotFound):
+                shown.append(edits.may_forget_said(message_id))
+        return shown
+
+    return await world.do(spot, act)
+
+
 async def _offered(world: World, spot: Spot) -> object:
     """Returns the known facts that the reading model is shown: those that the messages may be about."""
     before = len(world.model.shown)
@@ -568,6 +580,7 @@ WAYS: dict[str, Way] = {
         read=_by_id,
         shows=_learned,
     ),
+    "said": Way(methods=("Edits.may_forget_said",), read=_said_by_id, shows=_nothing),
     "night": Way(
         methods=("Jobs.mine", "Jobs.item", "Jobs.did", "Jobs.preview"), read=_worked, shows=_settled_here,
     ),

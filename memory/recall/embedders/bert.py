@@ -10,10 +10,10 @@ Source: Devlin et al., "BERT" (2018).
 from __future__ import annotations
 
 import hashlib
+import mmap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -84,11 +84,17 @@ class Bert:
         return result
 
 
-def mapped(path: Path, sha256: str) -> memoryview | None:
+def mapped(path: Path, sha256: str) -> mmap.mmap | None:
     """Returns the bytes of a file, which are read where they are used; None if the file has another hash."""
     with path.open("rb") as file:
         known = hashlib.file_digest(file, "sha256").hexdigest() == sha256
-        return memoryview(mmap(file.fileno(), 0, access=ACCESS_READ)) if known else None
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if known else None
+
+
+def put_down(content: mmap.mmap) -> None:
+    """Gives back the memory in which a file's bytes were read; what is used again is read again."""
+    if hasattr(mmap, "MADV_DONTNEED"):  # Windows has none
+        content.madvise(mmap.MADV_DONTNEED)
 
 
 def _model(weights: ModelWeights) -> bytes:

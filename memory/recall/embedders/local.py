@@ -100,7 +100,6 @@ class Local:
         return await asyncio.shield(asking)
 
     async def aclose(self) -> None:
-        """Ends the process at once."""
         self._closed = True
         for asking in tuple(self._asking):
             asking.cancel()
@@ -202,7 +201,6 @@ class LocalTokens(LocalVectors):
         return minilm.suits(text)
 
     async def tokens(self, texts: Sequence[str], *, query: bool) -> list[Tokens]:
-        """Returns the tokens of the first 254 pieces of each text."""
         return (await self._local.ask(self._model, "tokens", texts, query=query)).tokens(self.dimension)
 
 
@@ -300,7 +298,7 @@ class _Worker:
                 header, _ = await _frame(process)
             hello = {name: _info(told) for name, told in header.items()}
         except asyncio.IncompleteReadError:
-            # Without AVX2 the processor stops it with an illegal instruction, signal 4.
+            # A library built for newer processors ends by an illegal instruction, signal 4; a lack of memory by 9.
             raise _unavailable(f"{_fate(await process.wait())}; this processor can't run it") from None
         except BaseException as error:
             process.kill()
@@ -329,7 +327,6 @@ class _Worker:
         return await pending.answer
 
     async def end(self) -> None:
-        """Kills the process and waits until it is gone."""
         self._kill("was ended")
         if self._reader is not None:
             await self._reader
@@ -390,7 +387,6 @@ class _Worker:
 
 
 async def _frame(process: asyncio.subprocess.Process) -> tuple[dict[str, Any], bytes]:
-    """Returns the next frame. Raises `IncompleteReadError` at the end, and `ValueError` for anything but a frame."""
     assert process.stdout is not None
     size, raw = worker.HEAD.unpack(await process.stdout.readexactly(worker.HEAD.size))
     if size + raw > _MOST_BYTES:

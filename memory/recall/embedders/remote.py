@@ -115,8 +115,7 @@ class Remote:
         ]
         return np.concatenate(parts) if parts else np.zeros((0, self.dimension), dtype=np.float32)
 
-    async def aclose(self) -> None:
-        """Does nothing: the caller owns the client."""
+    async def aclose(self) -> None: ...
 
     async def _retried(self, texts: list[str]) -> NDArray[np.float32]:
         def worth_another_try(error: BaseException) -> bool:

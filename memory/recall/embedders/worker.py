@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.child import limit, trim
+from memory.child import limit, map_large_blocks, trim
 from memory.recall.embed import EmbedderUnavailable, Tokens, bounded, chunks, encodable, normalised
 
 #: The head of each frame: the bytes of its JSON, and of the raw vectors behind it.
@@ -65,6 +65,7 @@ def serve(loaders: Mapping[str, Callable[[], Model]]) -> None:
     # A library's output must not get among the frames.
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    map_large_blocks()
     limit("RLIMIT_CORE", 0)
     limit("RLIMIT_AS", _MEMORY)
     models: dict[str, Model] = {}
@@ -82,7 +83,7 @@ def serve(loaders: Mapping[str, Callable[[], Model]]) -> None:
         # A boundary: the errors of ONNX Runtime have no base of their own.
         except Exception as error:  # noqa: BLE001 - told to the operator
             hello[name] = {"broken": str(error) or type(error).__name__}
-    # ONNX Runtime frees some 70 MB once it has rearranged the weights.
+    # What was read while the models were made.
     trim()
     limit("RLIMIT_NOFILE", 0)
     lock = threading.Lock()
@@ -109,7 +110,6 @@ def write(stream: BinaryIO, header: Mapping[str, object], raw: bytes = b"") -> N
 
 
 def read(stream: BinaryIO) -> dict[str, Any] | None:
-    """Returns the header of the next frame, None at the end."""
     head = stream.read(HEAD.size)
     if len(head) < HEAD.size:
         return None

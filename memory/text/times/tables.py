@@ -84,7 +84,7 @@ class Table:
     def build(self) -> None:
         """Builds all patterns at once; else each is built when it is first tried, which takes a few milliseconds."""
         for section in self._sections:
-            for meaning, _, template, _ in self._patterns(section)[1]:
+            for meaning, _, template in self._patterns(section)[1]:
                 self._compiled(section, meaning, template)
 
     def around(self, name: str) -> re.Pattern[str]:
@@ -168,22 +168,26 @@ class Table:
         self, text: str, section: Section, meanings: tuple[str, ...] = ()
     ) -> Iterator[tuple[str, str, re.Pattern[str]]]:
         """Yields the patterns of which a text has a word that they need: most sentences name no time."""
-        literals, patterns = self._patterns(section)
-        present = {literal for literal in literals if literal in text}
-        for meaning, key, template, needs in patterns:
-            if (not meanings or meaning in meanings) and not needs.isdisjoint(present):
+        needing, patterns = self._patterns(section)
+        for number in sorted({number for literal, some in needing.items() if literal in text for number in some}):
+            meaning, key, template = patterns[number]
+            if not meanings or meaning in meanings:
                 yield meaning, key, self._compiled(section, meaning, template)
 
     @cache  # noqa: B019 - tables live as long as the process
-    def _patterns(self, section: Section) -> tuple[frozenset[str], list[tuple[str, str, str, frozenset[str]]]]:
-        """Returns all texts that patterns need, and each pattern: meaning, key, template, the texts that it needs."""
+    def _patterns(self, section: Section) -> tuple[dict[str, list[int]], list[tuple[str, str, str]]]:
+        """Returns for each text that patterns need the numbers of these, and each pattern: meaning, key, template."""
         patterns = [
-            (meaning, str(key), template, self._needed(template))
+            (meaning, str(key), template)
             for meaning, keyed in self._sections[section].items()
             for key, templates in (keyed if isinstance(keyed, dict) else {"": keyed}).items()
             for template in chain.from_iterable(map(_alternatives, templates))
         ]
-        return frozenset().union(*(needs for *_, needs in patterns)), patterns
+        needing: dict[str, list[int]] = {}
+        for number, (*_, template) in enumerate(patterns):
+            for literal in self._needed(template):
+                needing.setdefault(literal, []).append(number)
+        return needing, patterns
 
     @cache  # noqa: B019
     def _compiled(self, section: Section, meaning: str, template: str) -> re.Pattern[str]:

@@ -149,14 +149,14 @@ def test_a_refusal_by_a_smaller_model_of_the_chain_says_nothing_of_the_first() -
     assert gauge.room() == first and gauge.room(refused=True) < 4_096
 
 
-def cut_at(reads: int, sent: Sequence[int], *, names: Sequence[str] = ("scripted/model",)) -> tuple[Gauge, list[Any]]:
-    """Returns a gauge that was told of requests of these sizes, of which the server counts at most `reads` tokens."""
-    gauge = Gauge([32_000], names=names)
+def cut_at(reads: int, sent: Sequence[int], *, place: int = 0) -> tuple[Gauge, list[Any]]:
+    """Returns the gauge of two models, told of requests of these sizes, of which one's server counts at most `reads`."""
+    gauge = Gauge([32_000, 32_000])
     with capture_logs() as lines:
         for tokens in sent:
             request = Request(messages=(ChatMessage(role="user", content="word " * tokens),))
             counted = min(reads, size(request, count_tokens))
-            gauge.counted(request, replace(completion(counted), provider="scripted", model="model:8b"))
+            gauge.counted(request, replace(completion(counted), provider="scripted", model="model:8b", place=place))
     return gauge, lines
 
 
@@ -182,7 +182,7 @@ def test_a_server_that_cuts_requests_without_a_word_is_found_out() -> None:
 )
 def test_a_server_that_counts_otherwise_is_not_suspected(counted: Callable[[int], int]) -> None:
     """A context that is too small by mistake costs memory for as long as the process runs."""
-    gauge = Gauge([32_000], names=["scripted/model"])
+    gauge = Gauge([32_000])
     with capture_logs() as lines:
         for sent in range(1_000, 9_000, 250):
             request = Request(messages=(ChatMessage(role="user", content="word " * sent),))
@@ -195,7 +195,7 @@ def talk(turns: int, tokens: int, counted: Callable[[int, int, int], Usage]) -> 
 
     `counted` returns a server's report from the number of the turn, the tokens sent and those that are new.
     """
-    gauge = Gauge([64_000], names=["scripted/model"])
+    gauge = Gauge([64_000])
     messages = [ChatMessage(role="system", content="rule " * 2_000)]
     with capture_logs() as lines:
         for turn in range(turns):
@@ -240,9 +240,17 @@ def test_a_growing_conversation_that_is_cut_is_found_out(tokens: int) -> None:
 
 
 def test_another_model_than_the_one_that_cuts_keeps_its_context() -> None:
-    """A chain has one gauge."""
-    gauge, lines = cut_at(4_096, range(1_000, 9_000, 250), names=("scripted/other",))
-    assert len(lines) == 1 and gauge.room() >= 31_000
+    """A chain has one gauge, and two servers may have models of one name."""
+    gauge, lines = cut_at(4_096, range(1_000, 9_000, 250), place=1)
+    assert len(lines) == 1 and gauge.room() >= 31_000 and gauge.room(refused=True) <= 4_096
+
+
+def test_what_one_server_counts_says_nothing_of_a_model_of_that_name_elsewhere() -> None:
+    gauge = Gauge([10_000, 10_000])
+    first = gauge.room()
+    for place, factor in ((0, 1), (1, 2), (0, 1)):
+        gauge.counted(REQUEST, replace(completion(size(REQUEST, count_tokens) * factor), place=place))
+    assert gauge.room() == first
 
 
 def test_a_shortened_text_has_head_and_tail() -> None:

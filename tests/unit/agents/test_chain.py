@@ -222,7 +222,7 @@ async def test_a_model_that_failed_is_no_other_of_its_name_at_another_address() 
     world, servers = World(), Servers(lambda: world.time)
     broken, well, other = Scripted("a/m", ModelAuth("no")), Scripted("a/m", ["well"]), Scripted("b/m", ["other"])
 
-    async def answered(*members: tuple[Scripted, str]) -> str:
+    async def answered(*members: tuple[Scripted, str]) -> tuple[str, int]:
         chain = Chain(
             [Member(provider=provider, address=address) for provider, address in members],
             sleep=world.sleep,
@@ -230,11 +230,12 @@ async def test_a_model_that_failed_is_no_other_of_its_name_at_another_address() 
             now=lambda: world.time,
             servers=servers,
         )
-        return (await chain.complete(REQUEST)).text
+        completion = await chain.complete(REQUEST)
+        return completion.text, completion.place
 
-    assert await answered((broken, "http://a"), (other, "http://c")) == "other"
-    assert await answered((well, "http://b"), (other, "http://c")) == "well"
-    assert await answered((broken, "http://a"), (other, "http://c")) == "other"
+    assert await answered((broken, "http://a"), (other, "http://c")) == ("other", 1)
+    assert await answered((well, "http://b"), (other, "http://c")) == ("well", 0)
+    assert await answered((broken, "http://a"), (other, "http://c")) == ("other", 1)
     assert broken.calls == 1, "the answer at the other address says nothing of this one"
 
 

@@ -68,7 +68,7 @@ def test_k_stays_below_the_smallest_chat() -> None:
 
 def test_a_passage_names_its_own_message_and_not_its_neighbours() -> None:
     """Neighbours are shown with it, but counting them would make k mean something else."""
-    passage = Passage(message=message(2), before=(message(1),), after=(message(3),))
+    passage = Passage(message=message(2), before=message(1))
     assert named([Hit(score=1.0, passage=passage), Hit(score=0.5, passage=passage)], {}) == ["D1:2"]
 
 

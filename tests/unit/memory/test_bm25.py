@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.recall.bm25 import bm25, table
+from memory.recall.rank import bm25, table
 from memory.text.words import tokens
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.recall.late import best_matches
+from memory.recall.rank import best_matches
 
 
 def vectors(seed: int, count: int) -> np.ndarray:

@@ -70,7 +70,7 @@ def test_speaker_and_date_lift_but_never_decide_alone() -> None:
 def test_a_question_is_rarely_the_answer() -> None:
     """Who asked the same before must not get their own question back."""
     asked = message(1, "which boat")
-    asked.spot = replace(asked.spot, asks=True) if asked.spot is not None else None
+    asked.spot = asked.spot._replace(asks=True) if asked.spot is not None else None
     assert order(rank(["boat"], [asked, message(9, "the boat")], SCOPE, CLASSIC)) == [9, 1]
 
 

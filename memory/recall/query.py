@@ -1,15 +1,161 @@
-"""Decides whether a message is worth a search in memory.
+"""Reads a message as a question: is it worth a search in memory, and what it asks for, in which words and times.
 
-Invariants: Pure, linear in the length of the text. In doubt the answer is yes, because a needless search costs
-milliseconds and a missed one an answer. So only two kinds of message are turned away: those that are known small talk
-throughout, and those too short by their shape to ask for anything in any language. No list of question words has to be
-complete. Profile and known facts are in the prompt in any case.
+Invariants: Pure; the cost is linear in the length of the text. In doubt a message is worth a search, because a needless
+one costs milliseconds and a missed one an answer. So only two kinds of message are turned away: those that are known
+small talk throughout, and those too short by their shape to ask for anything in any language. No list of question words
+has to be complete. Profile and known facts are in the prompt in any case.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from typing import Final
+
+import languages
+from memory.recall.embedding import EmbeddedQuestion
+from memory.store import documents
+from memory.text import words
+from memory.text.language import language_of
+from memory.text.times import clock
+from memory.text.times.calendar import month_at
+from memory.text.times.spans import Span, spans
+
+#: Number of query terms that are looked up. Chinese questions need more than the usual 64: on MADial-zh (development
+#: part, n = 80, words alone, measured by hand) 64 terms find any@5 .76 and 128 find .81.
+TERMS: Final = 128
+#: The number of characters of a question that are read for its meaning and its sentences.
+MEANT_CHARS: Final = 2_000
+#: Questions of one message that are searched for one by one; each costs as much as the whole message.
+_MOST_QUESTIONS: Final = 3
+#: The longest time, in days, that is meant as a day, not as a period; and the time around it in which a message still
+#: counts as said then.
+_SHORT_DAYS: Final = 7
+_LEEWAY_MS: Final = 2 * 86_400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Time:
+    """A time the question names: a half-open interval in milliseconds UTC.
+
+    `around` is the interval that counts half: the month of a day.
+    """
+
+    first: int
+    last: int
+    around: tuple[int, int]
+
+    def fits(self, moment: int) -> float:
+        """Returns how well a moment fits: 2, 1 or 0."""
+        inside = self.first <= moment < self.last
+        return float(inside) + float(self.around[0] <= moment < self.around[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubQuestion:
+    """A whole question, or one of several in it: its words, and its meaning if an embedder works."""
+
+    text: str
+    terms: list[str]
+    meaning: EmbeddedQuestion | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """An analysed question.
+
+    The first of `parts` is the whole question; the others are the single questions in it, if it has several. `times`
+    are the times it asks about; `only_time` is True if it asks for nothing else. `besides` are documents to pass over;
+    if `only` is set, all others are passed over, too. So many `documents` can be found.
+    """
+
+    text: str
+    parts: tuple[SubQuestion, ...]
+    times: tuple[Time, ...]
+    only_time: bool
+    besides: frozenset[int]
+    only: frozenset[int] | None = None
+    documents: int = 0
+
+    def passes(self, doc: int) -> bool:
+        return doc not in self.besides and (self.only is None or doc in self.only)
+
+    @property
+    def terms(self) -> list[str]:
+        return self.parts[0].terms
+
+    @property
+    def besides_memories(self) -> list[int]:
+        return [documents.row_id(doc) for doc in self.besides if not documents.is_message(doc)]
+
+
+def taken_apart(text: str, *, today: date, timezone: str, besides: Set[int]) -> Query:
+    """Returns a question as a query that passes over the messages `besides`."""
+    named = spans(text, today, looks="back")
+    only_time = bool(named) and not _asks_more(text, named)
+    # "Today" and "lately" are said in passing: a message does not ask about these times.
+    asked_about = [period for period in named if only_time or (period.first < today and not period.vague)]
+    return Query(
+        text=text,
+        parts=tuple(
+            SubQuestion(text=part, terms=words.query_terms(part, limit=TERMS)) for part in (text, *_questions(text))
+        ),
+        times=tuple(_time(period, timezone) for period in asked_about),
+        only_time=only_time,
+        besides=frozenset(map(documents.of_message, besides)),
+    )
+
+
+def names_self(text: str) -> bool:
+    return _SELF.search(text.casefold()) is not None
+
+
+def _questions(text: str) -> list[str]:
+    """Returns the single questions of a message with more than one sentence; each may need its own answer.
+
+    Returns [] if the message has several lines: a burst, or a story with questions in it, asks as a whole.
+    """
+    if "\n" in text.strip():
+        return []
+    sentences = [sentence.strip() for sentence in _SENTENCE.findall(text[:MEANT_CHARS])]
+    asked = [sentence for sentence in sentences if sentence.endswith(("?", "？"))]
+    # One question after an abbreviation looks like two sentences. The Chinese mark only ever ends a sentence.
+    several = len(asked) > 1 or (len(sentences) > 1 and text.count("？") > 0)
+    return asked[:_MOST_QUESTIONS] if several else []
+
+
+def _time(period: Span, timezone: str) -> Time:
+    first, last = clock.moments(period.first, period.last, timezone)
+    if (period.last - period.first).days > _SHORT_DAYS:
+        return Time(first=first, last=last, around=(first, first))
+    # People tell of a day soon after it, and the day they name is rarely off by more than a few days.
+    around = clock.moments(period.first.replace(day=1), month_at(period.last, 0).last, timezone)
+    return Time(first=first - _LEEWAY_MS, last=last + _LEEWAY_MS, around=around)
+
+
+def _asks_more(text: str, named: Sequence[Span]) -> bool:
+    """Returns whether the text asks for anything but times, stop words and "what did I say"."""
+    rest = text
+    for period in reversed(named):
+        rest = f"{rest[: period.start]} {rest[period.end :]}"
+    idle = words.stop_tokens() | _saying("en") | _saying("zh") | _saying(language_of(text) or "en")
+    # In scripts without spaces a token is a pair of characters, which says no more than the two characters do.
+    return any(token not in idle and (token.isascii() or not idle.issuperset(token)) for token in words.tokens(rest))
+
+
+@cache
+def _saying(language: str) -> frozenset[str]:
+    return frozenset(words.tokens(languages.part(language, "language")["saying"]))
+
+
+#: A sentence with its end. A full stop between digits or letters does not end one.
+_SENTENCE = re.compile(r"[^.!?。！？\n]{1,500}(?:[.](?=\w)[^.!?。！？\n]{0,500}){0,20}[.!?。！？\n]{0,3}")
+#: Words by which a person means themselves.
+_SELF = re.compile(r"\b(?:i|me|my|mine|myself|i'm|i've|i'd)\b|我")
 
 #: A longer text (in characters, without its fenced code) has substance, unless it is all code.
 _SHORT = 60

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.recall.gate import should_search
+from memory.recall.query import should_search
 from tests.kit.tables import each_row
 
 CHATTER = [

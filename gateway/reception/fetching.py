@@ -1,64 +1,25 @@
-"""A message in its lane with everything that its answer needs, and its attachments, which are fetched meanwhile.
+"""The attachments of messages, which are fetched while these wait in their lanes.
 
-Invariants: messages for different agents are never merged, because the agents may have different stores. Messages of
-different interrupted turns are never merged. A command, a press or a code stands alone. Attachments are fetched at once
-and beside the lane, because platforms keep them for a while only: never twice at a time, nor again once they are kept.
-A turn waits for the attachments of its messages. A fetch that a stop cuts off is made anew at the next start.
+Invariants: attachments are fetched at once and beside the lane, because platforms keep them for a while only: never
+twice at a time, nor again once they are kept. A turn waits for the attachments of its messages. A fetch that a stop
+cuts off is made anew at the next start.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import structlog
 
 from channels.base import Channel
-from gateway.commands import table
-from gateway.pipeline.policy import code_in
-from gateway.pipeline.request import Heard
-from gateway.pipeline.store import Store
 from gateway.reading.attachments import Attachments
+from gateway.reception.backlog import Waiting
 
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
-    """A message in its lane.
-
-    `turn_id` is set if its turn was interrupted in an earlier run. `late` is true if other messages have waited less
-    long for their answer.
-    """
-
-    heard: Heard
-    agent: str
-    store: Store
-    burst_seconds: float
-    late: bool
-    turn_id: int | None = None
-
-    @property
-    def author(self) -> str:
-        whose = self.heard.inbound.author_id if self.turn_id is None else f"turn {self.turn_id}"
-        return f"{self.agent} {whose}"
-
-    @property
-    def group(self) -> str:
-        return self.agent
-
-    @property
-    def alone(self) -> bool:
-        inbound = self.heard.inbound
-        if inbound.task is not None:
-            return True
-        return inbound.pressed is not None or table.given(inbound) is not None or code_in(inbound.text) is not None
-
-
 class Fetching:
-    """The attachments being fetched and understood, by their inbox rows."""
-
     def __init__(self, channels: Mapping[str, Channel], attachments: Attachments) -> None:
         self._channels = channels
         self._attachments = attachments
@@ -68,7 +29,7 @@ class Fetching:
         """Begins to fetch the attachments of a message, unless that is under way."""
         heard, mailbox = waiting.heard, waiting.store.memory.mailbox
         channel = self._channels.get(heard.inbound.channel)
-        if not heard.inbound.attachments or channel is None or heard.inbox_id in self._looking or waiting.alone:
+        if channel is None or heard.inbox_id in self._looking or waiting.alone:
             return  # a command has no use for attachments
 
         async def look() -> None:
@@ -91,7 +52,8 @@ class Fetching:
         Raises `StorageError` if they can't be kept.
         """
         for waiting in batch:
-            self.begin(waiting)  # once more if the store failed before
+            if waiting.heard.inbound.attachments:
+                self.begin(waiting)  # once more if the store failed before
         looking = [task for waiting in batch if (task := self._looking.get(waiting.heard.inbox_id)) is not None]
         if not looking:
             return

@@ -1,0 +1,199 @@
+"""Makes the outcome of a turn: what the person sees of its answer, or of why there is none, and what history keeps.
+
+Invariant: words that were shown stay, in history too, with what follows them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final, TypeVar
+
+from agents import agent
+from agents.llm import ChatMessage, Completion, calls_from_json, calls_to_json
+from channels.base import Button
+from gateway.internet.tools import left_out
+from gateway.pipeline.course import Course, obstacle
+from gateway.pipeline.delivery import pieces
+from gateway.pipeline.questions import buttons
+from gateway.pipeline.toolbox import Toolbox
+from gateway.pipeline.values import rests_on
+from gateway.wording import reminder_lines
+from memory.chat.outside_calls import CALL
+from memory.chat.turns import Outcome
+from memory.runtime import Runtime
+from memory.service import Service
+from memory.store.history import Utterance
+from memory.store.questions import Question
+from memory.store.usage import Spent
+
+T = TypeVar("T")
+
+#: The most characters kept of an answer that was stopped or failed: a model gone wrong writes without end.
+_LONGEST_PARTIAL: Final = 8_000
+#: The characters of a text that is prepared to be shown at once; of a longer one in a thread. So much of the Markdown
+#: that costs most takes 6 ms, of prose .5 ms; 2,000 characters take 23 and 2 ms.
+_SHORT: Final = 500
+#: The answers to a task that has nothing to tell. They are not shown.
+_NOTHING: Final = frozenset({"nothing", "heartbeat_ok", "no_reply", ""})
+#: The data of the retry button under a failed answer, without the turn's id: the command that the button runs.
+_RETRY: Final = "run:/retry"
+
+
+class Outcomes:
+    def __init__(self, memory: Service, *, runtime: Runtime, defang: Callable[[str, bool], str]) -> None:
+        """`defang` makes addresses that carry much data harmless; its second argument is True for a growing text."""
+        self._memory = memory
+        self._now = runtime.now
+        self._count_tokens = runtime.count_tokens
+        self._defang = defang
+
+    async def cut_off(self, course: Course, notice: str, error: str, *, retry: bool = False) -> Outcome:
+        """Returns the outcome of a turn that was stopped or failed.
+
+        The shown part of the answer stays with `notice` after it. Without any, `notice` is all.
+        """
+        offered = (Button(label=course.texts("retry.button"), data=f"{_RETRY} {course.turn.id}"),) if retry else ()
+        # A secret that begins in what is kept may end behind it.
+        streamed = "".join(course.streamed)[: 2 * _LONGEST_PARTIAL]
+        shown = (await asyncio.to_thread(course.mask, streamed)).strip()[:_LONGEST_PARTIAL]
+        if not shown:
+            return Outcome(pieces=pieces(course.channel, notice, buttons=offered), error=error)
+        kept = self._utterance(ChatMessage(role="assistant", content=f"{shown} […]"))
+        if not course.appends:
+            shown = await asyncio.to_thread(self._defang, shown, True)
+        cut = partial(pieces, course.channel, f"{_closed(shown)}\n\n{notice}", buttons=offered)
+        return Outcome(
+            pieces=await asyncio.to_thread(cut, markdown=not course.served.offline), utterances=(kept,), error=error
+        )
+
+    async def answered(self, course: Course, reply: agent.Reply, toolbox: Toolbox, *, shortened: bool) -> Outcome:
+        """Returns the outcome of a turn with a `reply`; `shortened` tells that the model did not read it whole."""
+        assert course.view is not None
+        offline, texts = course.served.offline, course.texts
+        # A tool's question must reach the person even if the model doesn't repeat it.
+        question = await self._memory.questions.open_to(course.turn.context) if toolbox.asked else None
+        shown = await self._shown(course, reply, toolbox, question, shortened=shortened)
+        cut = partial(
+            pieces,
+            course.channel,
+            shown,
+            markdown=not offline,  # an offline answer shows quotations exactly as they were said
+            buttons=(
+                *(buttons(question, texts) if question is not None else ()),
+                *(reminder_lines.cancel_button(texts, one, numbered=True) for one in toolbox.told_back),
+            ),
+        )
+        traffic = reply.traffic if toolbox.web is None else left_out(reply.traffic)
+        kept = (*traffic, ChatMessage(role="assistant", content=reply.text))
+        last = reply.completions[-1] if offline else None
+        return Outcome(
+            pieces=await _apart(shown, cut),
+            utterances=tuple(map(self._utterance, kept)),
+            learned=course.view.learned,
+            spent=spent(last) if last is not None else None,
+            recall=rests_on(course.view.recall, last.grounds) if last is not None else None,
+        )
+
+    async def _shown(
+        self, course: Course, reply: agent.Reply, toolbox: Toolbox, question: Question | None, *, shortened: bool
+    ) -> str:
+        """Returns the words that are shown: the answer, what tools have to say, and remarks of the bot."""
+        turn, texts, channel = course.turn, course.texts, course.channel
+        answer = f"{_closed(reply.shown)}\n\n{texts('answer.cut')}" if reply.cut else reply.shown
+        set_back = [reminder_lines.set_back(texts, one, self._now()) for one in toolbox.told_back]
+        shown = "\n".join([answer, *toolbox.asked, *set_back])
+        if not (course.served.offline or course.appends):
+            shown = await _apart(shown, partial(self._defang, shown, False))
+        lines = [shown]
+        longest = max((one.inbound for one in course.heard), key=lambda inbound: inbound.length)
+        if longest.length:
+            lines.append(texts("long.kept", length=longest.length, kept=len(longest.text)))
+        elif shortened:
+            lines.append(texts("long.told", length=max(len(message.text) for message in turn.said)))
+        lines += dict.fromkeys(_unread(course))
+        if reply.spared == "before":
+            lines.append("\n" + texts("answer.without_history"))
+        if turn.first and channel is not None and channel.capabilities.introduces:
+            lines.append("\n" + texts(await self._introduction(course)))
+        if question is not None and question.purpose == CALL and channel and not channel.capabilities.buttons:
+            lines.append(texts("call.type", do=texts("do"), no=texts("no")))
+        return "\n".join(lines)
+
+    async def _introduction(self, course: Course) -> str:
+        """Returns the key of the text about the bot that is shown once, after its first answer."""
+        if not course.turn.context.session.private:
+            return "first.group" if course.heard[-1].overheard is None else "first.group_observed"
+        learned = None if course.view is None else course.view.learned
+        if learned is None:
+            learned = await self._memory.turns.understood(course.turn)
+        named = any(one.draft.key in ("name", "called") for one in learned.proposals)
+        return "first.named" if named else "first.private"
+
+    def _utterance(self, message: ChatMessage) -> Utterance:
+        calls = calls_to_json(message)
+        opaque = calls_from_json(calls)[1]
+        return Utterance(
+            role=message.role,
+            text=message.content,
+            tokens=self._count_tokens(message.content + (opaque.text if opaque is not None else "")),
+            said_at=self._now(),
+            tool_calls=calls,
+            tool_call_id=message.tool_call_id,
+        )
+
+
+def is_nothing(outcome: Outcome) -> bool:
+    """Returns whether the answer to a task says that there is nothing to tell."""
+    text = outcome.utterances[-1].text.strip(' \n.!*_`"“”。！').casefold() if outcome.utterances else ""
+    return text in _NOTHING
+
+
+def spent_on(completions: Sequence[Completion]) -> Spent:
+    """Returns the cost of several calls under the name of the last one's model."""
+    every = [spent(completion) for completion in completions]
+    costs = [one.cost for one in every if one.cost is not None]
+    return replace(
+        every[-1],
+        input_tokens=sum(one.input_tokens for one in every),
+        output_tokens=sum(one.output_tokens for one in every),
+        cached_tokens=sum(one.cached_tokens for one in every),
+        estimated=any(one.estimated for one in every),
+        cost=sum(costs) if costs else None,
+    )
+
+
+def spent(completion: Completion) -> Spent:
+    usage = completion.usage
+    own = completion.provider == completion.model
+    return Spent(
+        model=completion.model if own else f"{completion.provider}/{completion.model}",
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cached_tokens=usage.cached_tokens,
+        estimated=usage.estimated,
+        cost=usage.cost,
+    )
+
+
+async def _apart(text: str, prepare: Callable[[], T]) -> T:
+    """Prepares a text, in a thread if it is long."""
+    return await asyncio.to_thread(prepare) if len(text) > _SHORT else prepare()
+
+
+def _closed(shown: str) -> str:
+    """Returns a text that may have been cut off within a code block, with its end: what follows is no code."""
+    open_block = sum(line.lstrip().startswith("```") for line in shown.splitlines()) % 2
+    return f"{shown}\n```" if open_block else shown
+
+
+def _unread(course: Course) -> list[str]:
+    """Returns a line for the person about each attachment that could not be read or seen."""
+    served, lines = course.served, []
+    for attached in (attached for beside in course.attached for attached in beside):
+        if (why := obstacle(attached, blind=not served.sees)) is not None:
+            why = "no_model" if why == "no_sight" and served.offline else why
+            lines.append(course.texts(f"attach.{why}", name=course.texts.attachment(attached.kind, attached.name)))
+    return lines
