@@ -25,7 +25,9 @@ _ABOUT: Final = re.compile(
     r"(?:about|on|of|über|von|zu|sobre|acerca de|de|sur|à propos de) ",
     re.IGNORECASE,
 )
-_CLAUSE: Final = re.compile(r"\b(?:that|dass|daß|que)\s|\bqu['’]|忘れて|(?:という)?こと", re.IGNORECASE)
+_CLAUSE: Final = re.compile(
+    r"\b(?:that|dass|daß|que)\s|\bqu['’]|忘れて|(?:という)?こと|忘[掉了记]|删[掉除]", re.IGNORECASE
+)
 #: A German clause, whose verb stands at its end.
 _VERB_LAST: Final = re.compile(r"ich (?P<rest>.{1,80}) (?P<verb>\w{2,20})", re.IGNORECASE)
 

@@ -234,9 +234,9 @@ def _read(text: str, grammar: _Grammar, today: date, speaker: Subject, *, asked:
     return found
 
 
-def _strip_in(plain: str, clause: tuple[int, int], grammar: _Grammar) -> tuple[int, int]:
+def _strip_in(plain: str, clause: tuple[int, int], grammar: _Grammar, *, whole: bool = False) -> tuple[int, int]:
     start, end = clause
-    first, last = _strip(plain[start:end], grammar)
+    first, last = _strip(plain[start:end], grammar, whole=whole)
     return start + first, start + last
 
 
@@ -252,7 +252,29 @@ def _clause(
     text: str, plain: str, start: int, end: int, grammar: _Grammar, today: date, speaker: Subject, *, wide: bool
 ) -> _Reading | None:
     """Reads a clause, or several as one, as it stands and with the subject that it leaves out."""
-    a, b = _strip_in(plain, (start, end), grammar)
+    # "Je n'aime pas le thé" ends like "I live in Bath, not Bristol".
+    for whole in (True, False):
+        a, b = _strip_in(plain, (start, end), grammar, whole=whole)
+        if not whole and b == _strip_in(plain, (start, end), grammar, whole=True)[1]:
+            break
+        reading = _stripped(text, plain, (start, a, b, end), grammar, today, speaker, wide=wide)
+        if reading is not None:
+            return reading
+    return None
+
+
+def _stripped(
+    text: str,
+    plain: str,
+    bounds: tuple[int, int, int, int],
+    grammar: _Grammar,
+    today: date,
+    speaker: Subject,
+    *,
+    wide: bool,
+) -> _Reading | None:
+    """Reads a clause. `bounds` are its start, those of its words that state something, and its end."""
+    start, a, b, end = bounds
     if grammar.subject is not None:
         subject = grammar.subject.match(plain, a, b)
         if subject is None and speaker.carried is False:
@@ -285,8 +307,11 @@ def _forms(clause: str, grammar: _Grammar, speaker: Subject) -> tuple[str, ...]:
     return ("", *grammar.carried) if carried and is_age and grammar.subject is None else ("",)
 
 
-def _strip(plain: str, grammar: _Grammar) -> tuple[int, int]:
-    """Returns the bounds of a clause without the words around it that state nothing."""
+def _strip(plain: str, grammar: _Grammar, *, whole: bool = False) -> tuple[int, int]:
+    """Returns the bounds of a clause without the words around it that state nothing.
+
+    What the speaker denies at its end ("not Bristol") stays if the `whole` clause is wanted.
+    """
     start, end = 0, len(plain)
     while True:
         edges = plain[start:end]
@@ -296,7 +321,9 @@ def _strip(plain: str, grammar: _Grammar) -> tuple[int, int]:
         if opened and start < opened.end() < end:
             start = opened.end()
             continue
-        closed = grammar.closing.search(plain, start, end) or grammar.contrast.search(plain, start, end)
+        closed = grammar.closing.search(plain, start, end)
+        if closed is None and not whole:
+            closed = grammar.contrast.search(plain, start, end)
         if closed is None or closed.start() <= start or closed.end() != end or closed.start() == end:
             return start, max(start, end)
         end = closed.start()

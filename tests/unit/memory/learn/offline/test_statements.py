@@ -118,6 +118,15 @@ def test_a_relatives_job_and_taste_are_not_ones_own(text: str) -> None:
         ("No soy profesor", ""),
         ("我不是老师", ""),
         ("医者ではありません", ""),
+        ("we're called Gravel Hymn", ""),
+        ("把这段翻成英文：我叫陈露，今年45岁", ""),
+        ("übersetz das ins Englische: Ich heiße Max und wohne in Köln", ""),
+        ("mets ça en anglais : je m'appelle Luc", ""),
+        ("ponlo en inglés: me llamo Luis y vivo en Cádiz", ""),
+        ("これを英語に訳して：私の名前は花子です", ""),
+        ("je n'aime pas le thé", "dislikes=thé"),
+        ("j'habite à Lille pas à Lyon", "home=Lille"),
+        ("Ich bin Lokführer von Beruf.", "occupation=Lokführer"),
     ],
 )
 def test_nothing_is_read_across_or_beside_a_clause(text: str, facts: str) -> None:
