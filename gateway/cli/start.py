@@ -50,7 +50,7 @@ def loaded(config_path: Path | None) -> Config:
 
 
 def pace() -> WorkPace:
-    """Returns the pace that a program calling the command line set for it; otherwise the default, as outside of commands."""
+    """Returns the pace that a program calling the command line set; outside of commands, the default."""
     from gateway.config.pace import WorkPace
 
     context = click.get_current_context(silent=True)
