@@ -138,3 +138,17 @@ def test_a_relatives_job_and_taste_are_not_ones_own(text: str) -> None:
 )
 def test_nothing_is_read_across_or_beside_a_clause(text: str, facts: str) -> None:
     assert told(text) == facts
+
+
+@each_row(
+    ("text", "facts"),
+    [
+        ("I play the oboe", "hobby=oboe"),
+        ("I play guitar", "hobby=guitar"),
+        ("I play the fool", ""),
+        ("Je joue du piano", "hobby=piano"),
+        ("Toco el piano", "hobby=piano"),
+    ],
+)
+def test_an_instrument_is_a_hobby_with_or_without_its_article(text: str, facts: str) -> None:
+    assert told(text) == facts
