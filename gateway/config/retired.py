@@ -17,6 +17,10 @@ def _none(value: Any) -> bool:
     return False
 
 
+def _nothing(value: Any) -> bool:
+    return bool(value == 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Retired:
     """An option that is gone. `instead` is a sentence for the operator.
@@ -84,16 +88,18 @@ RETIRED: Final[_Table] = {
     "limits.person_burst": Retired("It is a third of person_messages_per_minute."),
     "limits.placeholder_seconds": Retired("It is 1.5 seconds."),
     "limits.queue": Retired("It is 50 messages."),
-    "limits.stale_hours": Retired("It is 2 hours."),
+    "limits.stale_hours": Retired(
+        "It is 2 hours.", wants_less=lambda value: isinstance(value, int | float) and value < 2
+    ),
     "attachments.fetch_seconds": Retired("It is 20 seconds."),
-    "attachments.text_tokens": Retired("It is 8,000 tokens."),
-    "attachments.pictures": Retired("It is 4."),
+    "attachments.text_tokens": Retired("It is 8,000 tokens.", wants_less=_nothing),
+    "attachments.pictures": Retired("It is 4.", wants_less=_nothing),
     "transcriber.timeout": Retired("It is 60 seconds."),
     "internet.ports": Retired(
         "Pages are fetched on 80 and 443.",
         wants_less=lambda value: isinstance(value, list) and not {80, 443} <= {*value},
     ),
-    "memory.exit_seconds": Retired("It is 20 seconds."),
+    "memory.exit_seconds": Retired("It is 20 seconds.", wants_less=_nothing),
     "memory.extract_messages": Retired("It is 30 messages."),
     "memory.extract_tokens": Retired("It is 2,000 tokens."),
     "memory.quiet_seconds": Retired("It is a minute."),
@@ -115,7 +121,7 @@ RETIRED_OF_AGENTS: Final[_Table] = {
         wants_less=lambda value: isinstance(value, dict) and value.get("enabled") is False,
     ),
     **{
-        f"memory.{name}": Retired(instead, wants_less=lambda value: value == 0)
+        f"memory.{name}": Retired(instead, wants_less=_nothing)
         for name, instead in {
             "recall_items": "It is 8.",
             "recall_tokens": "It is 1,500 tokens.",

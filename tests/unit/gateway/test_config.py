@@ -266,6 +266,10 @@ def test_options_that_no_longer_exist_are_left_out_and_named(tmp_path: Path) -> 
         ("internet: {ports: [443]}", "", "internet.ports"),
         ("agents_dir: ~/bots", "", "agents_dir"),
         ("embedding: {dimension: 256}", "", "embedding.dimension"),
+        ("attachments: {pictures: 0}", "", "attachments.pictures"),
+        ("attachments: {text_tokens: 0}", "", "attachments.text_tokens"),
+        ("limits: {stale_hours: 0.1}", "", "limits.stale_hours"),
+        ("memory: {exit_seconds: 0}", "", "memory.exit_seconds"),
         ("", "jobs: {enrich: off}", "jobs.enrich"),
         ("", "memory: {recall_items: 0}", "memory.recall_items"),
         ("", "compaction: {enabled: false}", "compaction"),
@@ -274,7 +278,7 @@ def test_options_that_no_longer_exist_are_left_out_and_named(tmp_path: Path) -> 
 def test_a_retired_option_that_asked_for_less_is_a_mistake(
     tmp_path: Path, config: str, agent: str, option: str
 ) -> None:
-    """Else a night's work, or people's memories at a model's server, would begin without anybody's decision."""
+    """Else a night's work, or people's words and pictures at a model's server, would begin without a decision."""
     told = problem(write(tmp_path, config, assistant=f"name: assistant\n{agent}\n"))
     assert f"{option}: is no longer an option, and what it says would not hold." in told
 
