@@ -482,13 +482,13 @@ class _Loader:
 
     def _drop_retired(self, read: _Read, retired: Mapping[str, Retired]) -> None:
         """Removes the options that no longer exist from a file's data, and notes a sentence for each."""
-        for path, row, value in dropped(read.document.data, retired):
+        for path, row, value, todo in dropped(read.document.data, retired):
             if row.wants_less(value):
                 message = f"is no longer an option, and what it says would not hold. {row.instead.rstrip('.')}"
                 self._report(read, path, message, "remove the line if that is right", show=False)
             else:
                 place = f"{read.file}, line {read.document.line(path)}: {key_text(path)}"
-                self.retired.append(f"{place} is no longer an option. {row.instead} Remove the line.")
+                self.retired.append(f"{place} is no longer an option. {row.instead} {todo}")
 
     def _validated(self, model: type[_Part], read: _Read) -> _Part | None:
         document = read.document

@@ -26,24 +26,24 @@ class Retired:
     """An option that is gone. `instead` is a sentence for the operator.
 
     `wants_less` tells values that asked for less than what holds now: to leave them out would break a promise. `keep`
-    puts what was asked for in its new place; it gets the file's data, the option's path and its value.
+    puts what was asked for in its new place; it gets the file's data, the option's path and its value. It returns what
+    the operator is to write so that it stays, or "" if nothing was kept: then the line may go.
     """
 
     instead: str
     wants_less: Callable[[Any], bool] = _none
-    keep: Callable[[dict[str, Any], KeyPath, Any], None] | None = None
+    keep: Callable[[dict[str, Any], KeyPath, Any], str] | None = None
 
 
-def dropped(data: Any, retired: Mapping[str, Retired]) -> Iterator[tuple[KeyPath, Retired, Any]]:
-    """Removes the retired options from a file's data, and yields the path, row and value of each."""
+def dropped(data: Any, retired: Mapping[str, Retired]) -> Iterator[tuple[KeyPath, Retired, Any, str]]:
+    """Removes the retired options from a file's data. Yields each one's path, row, value, and what to do about it."""
     for option, row in retired.items():
         *names, last = option.split(".")
         for section, path in _sections(data, names, ()):
             if last in section:
                 value = section.pop(last)
-                if row.keep is not None:
-                    row.keep(data, (*path, last), value)
-                yield (*path, last), row, value
+                kept = row.keep(data, (*path, last), value) if row.keep is not None else ""
+                yield (*path, last), row, value, kept or "Remove the line."
 
 
 def _sections(data: Any, names: Sequence[str], path: KeyPath) -> Iterator[tuple[dict[str, Any], KeyPath]]:
@@ -57,19 +57,27 @@ def _sections(data: Any, names: Sequence[str], path: KeyPath) -> Iterator[tuple[
         yield from _sections(data[names[0]], names[1:], (*path, names[0]))
 
 
-def _as_rules(data: dict[str, Any], path: KeyPath, value: Any) -> None:
-    if isinstance(value, list):
-        data["rules"] = [*(data.get("rules") or []), *value]
+def _as_rules(data: dict[str, Any], path: KeyPath, value: Any) -> str:
+    rules = data.get("rules") or []
+    if not isinstance(value, list) or not value or not isinstance(rules, list):
+        return ""
+    data["rules"] = [*rules, *value]
+    return "Move it to rules:."
 
 
-def _without_meaning(data: dict[str, Any], path: KeyPath, value: Any) -> None:
-    if isinstance(value, dict) and value.get("mode") == "classic":
-        data["embedding"] = {"provider": "none"}
+def _without_meaning(data: dict[str, Any], path: KeyPath, value: Any) -> str:
+    words_alone = {"provider": "none"}
+    if not isinstance(value, dict) or value.get("mode") != "classic" or data.get("embedding") == words_alone:
+        return ""
+    place = "it and the embedding: of this file" if "embedding" in data else "it"
+    data["embedding"] = words_alone
+    return f"Replace {place} by embedding: {{provider: none}}."
 
 
-def _as_webhook(data: dict[str, Any], path: KeyPath, value: Any) -> None:
+def _as_webhook(data: dict[str, Any], path: KeyPath, value: Any) -> str:
     channels, platform, number, name, _ = path
     data[str(channels)][platform][number][name] = value
+    return "Write the address itself behind webhook:."
 
 
 _Table: TypeAlias = Mapping[str, Retired]
@@ -81,7 +89,7 @@ RETIRED: Final[_Table] = {
     ),
     "channels.console": Retired("`remora chat` is always there."),
     "channels.telegram.*.webhook.secret": Retired("It is made of the bot's token."),
-    "channels.telegram.*.webhook.url": Retired("Write the address itself behind webhook:.", keep=_as_webhook),
+    "channels.telegram.*.webhook.url": Retired("A webhook is its address.", keep=_as_webhook),
     "api.front_ends.*.issuer": Retired("It is open-webui.", wants_less=lambda value: value != "open-webui"),
     "api.body_bytes": Retired("It is 10 MB."),
     "limits.message_chars": Retired("It is 32,000."),
