@@ -83,9 +83,9 @@ def _as_webhook(data: dict[str, Any], path: KeyPath, value: Any) -> str:
 _Table: TypeAlias = Mapping[str, Retired]
 #: Of config.yaml.
 RETIRED: Final[_Table] = {
+    # A value that names this very folder is accepted where the options are read, which knows the paths.
     "agents_dir": Retired(
-        "Agents' files stand in agents/ beside config.yaml; a link may lead elsewhere.",
-        wants_less=lambda value: value not in ("agents", "agents/", "./agents", "./agents/"),
+        "Agents' files stand in agents/ beside config.yaml; a link may lead elsewhere.", lambda _: True
     ),
     "channels.console": Retired("`remora chat` is always there."),
     "channels.telegram.*.webhook.secret": Retired("It is made of the bot's token."),

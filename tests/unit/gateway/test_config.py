@@ -288,6 +288,16 @@ def test_a_retired_option_that_asked_for_less_is_a_mistake(
     assert f"{option}: is no longer an option, and what it says would not hold." in told
 
 
+@pytest.mark.parametrize("named", ["agents/", "./agents", "~/own/agents", "{home}/own/agents", "{home}/link", "null"])
+def test_an_agents_dir_that_names_the_agents_folder_is_only_told(tmp_path: Path, named: str) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (tmp_path / "link").symlink_to(folder / "agents")
+    path = write(folder, f"agents_dir: {named.format(home=tmp_path)}\n", nora="name: nora\nrouting: {default: true}\n")
+    config = load(path, {}, tmp_path)
+    assert list(config.agents) == ["nora"] and config.retired[0].endswith("Remove the line.")
+
+
 def test_what_retired_options_said_holds_where_it_can(tmp_path: Path) -> None:
     """The default agent stays who it was, and what was told about tools stays told."""
     nora = "name: nora\nrouting: {default: true}\nrules: [Be kind.]\ntool_notes: [Tools cost time.]\n"
