@@ -17,12 +17,15 @@ from memory.learn.offline.patterns import Disclosure
 _LONGEST: Final = 300
 #: Keys that say the opposite of one another about a value.
 OPPOSITES: Final = {"likes": "dislikes", "dislikes": "likes"}
-_EVERYTHING: Final = re.compile(
-    r"\b(?:everything|all|anything|alles|todo|tout)\b|全部|所有|一切|すべて|全て|何もかも|こと全部", re.IGNORECASE
+_ALL_ABOUT: Final = (
+    r"(?:everything|all|anything|alles|todo|tout)(?:,? (?:that |was )?(?:you|i|du|ich|tu|que|ce que)\b[^,.]{0,30}?)? "
+    r"(?:about|on|of(?! (?:it|this|that|them)\b)|über|von|zu|sobre|acerca de|de|sur|à propos de) "
 )
-_ABOUT: Final = re.compile(
-    r"^(?:everything|all|anything|alles|todo|tout)(?: (?:you|du|tu|que|ce que)\b[^,.]{0,30}?)? "
-    r"(?:about|on|of|über|von|zu|sobre|acerca de|de|sur|à propos de) ",
+_ABOUT: Final = re.compile(rf"^{_ALL_ABOUT}", re.IGNORECASE)
+#: "Everything about …", and not any "all" or "that's all" beside what is meant.
+_EVERYTHING: Final = re.compile(
+    rf"\b{_ALL_ABOUT}|的(?:一切|所有|全部)|(?:一切|所有|全部)(?:关于|有关|跟|和)|(?:忘[掉了记]|删[掉除])(?:一切|所有|全部)"
+    r"|(?:こと|について|関すること)(?:[のをは、])?(?:全部|すべて|全て|何もかも)|(?:全部|すべて|全て|何もかも)を?(?:忘れ|消し|削除)",
     re.IGNORECASE,
 )
 _CLAUSE: Final = re.compile(
