@@ -17,7 +17,7 @@ from memory import filters, keys
 from memory.errors import Derived, NotYours
 from memory.filters import Filter, Filters
 from memory.forgetting import forgettable, stated
-from memory.forgetting.names import gives, is_small_in
+from memory.forgetting.stated import gives, is_small_in
 from memory.learn.offline.patterns import Disclosure
 from memory.mailbox import outbox
 from memory.recall.cues import cues

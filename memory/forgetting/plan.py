@@ -16,8 +16,8 @@ from typing import Final, Literal, TypeAlias
 from memory import keys
 from memory.forgetting import choose, forgettable, stated
 from memory.forgetting.choose import Asker, Selection, What
-from memory.forgetting.names import gives, is_small_in
 from memory.forgetting.quotes import Quotes, is_telling
+from memory.forgetting.stated import gives, is_small_in
 from memory.recall.cues import cues
 from memory.reminders import reminding
 from memory.reminders.reminding import Reminder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory.forgetting import stated
-from memory.forgetting.names import gives
+from memory.forgetting.stated import gives
 
 
 @pytest.mark.parametrize(
