@@ -17,6 +17,7 @@ from memory import filters, keys
 from memory.errors import Derived, NotYours
 from memory.filters import Filter, Filters
 from memory.forgetting import forgettable, stated
+from memory.forgetting.stated import gives, is_small_in
 from memory.learn.offline.patterns import Disclosure
 from memory.mailbox import outbox
 from memory.recall.cues import cues
@@ -57,13 +58,11 @@ _ALIKE_READ: Final = 200
 #: The shortest query, in characters, that also chooses messages containing it; half of it in scripts where a letter is
 #: a syllable or a word.
 _PHRASE: Final = 4
-#: The most memories whose names are looked for, and names; the most words of a relation's value that are a name.
+#: The most names that are looked for, and the most words of a relation's value that are a name.
 _MOST_NAMED: Final = 20
 _NAME_WORDS: Final = 3
 #: Words that may be a sentence: "lisbon" states nothing.
 _SENTENCE: Final = re.compile(r"\S\s+\S|[\u3040-\u9fff]{3}")
-#: The keys of one's own name.
-_OWN_NAMES: Final = ("name", "called")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,16 +366,20 @@ def _answers_naming(reader: Reader, asker: Asker, asked: Filters) -> list[int]:
     if asker.scope.private or len(names) != len(asked.given):
         return []
     tests = [filtered.naming(reader, asker.scope, name) for name in names]
+    return [one for one, text in _answers(reader, asker).items() if all(is_named(text) for is_named in tests)]
+
+
+def _answers(reader: Reader, asker: Asker) -> dict[int, str]:
+    """Returns the bot's answers to this person here, with their tool calls, by id."""
     sessions = forgettable.sessions_of(reader, scopes.places(reader, asker.scope.owners), [])
     owners = governed(reader, asker)
-    return [
-        row["id"]
+    return {
+        row["id"]: f"{row['text']} {row['tool_calls'] or ''}"
         for session_id in sessions
         for row in forgettable.answers(
             reader, session_id, after=0, owners=owners, turns=(), authors=asker.selves, limit=-1
         )
-        if all(is_named(f"{row['text']} {row['tool_calls'] or ''}") for is_named in tests)
-    ]
+    }
 
 
 def _held(
@@ -402,7 +405,7 @@ def _held(
         return replace(nearest, near=True)
     if selection is not None and not selection.memory_ids and (meant := _of_kind(reader, asker, facts)):
         return replace(selection, memory_ids=meant, near=True)
-    return selection and with_names(reader, asker, selection, whole=whole)
+    return with_names(reader, asker, selection, terms) if selection is not None and whole else selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -499,63 +502,82 @@ def _of_kind(reader: Reader, asker: Asker, facts: Sequence[Disclosure]) -> tuple
 # Names behind memories -----------------------------------------------------------------------------------------------
 
 
-def with_names(reader: Reader, asker: Asker, selection: Selection, *, whole: bool) -> Selection:
-    """Returns the selection with what else names the people, animals and things that its memories are about.
+def with_names(reader: Reader, asker: Asker, selection: Selection, terms: Set[str]) -> Selection:
+    """Returns the selection with all that gives the names of the people and animals that `terms` ask for.
 
-    They are messages and reminders and, if the `whole` of what is known is meant, other memories. Without it, a name
-    that other memories give as well stays.
+    Texts in which a name may be a word or another's name stay.
     """
+    asked = [
+        memory
+        for memory in memories.by_ids(reader, asker.scope, selection.memory_ids)
+        if terms & set(tokenised.tokens(f"{cues(memory.key)} {memory.value}"))
+    ]
+    names = names_behind(reader, asker, asked, whole=True)
     memory_ids, message_ids = dict.fromkeys(selection.memory_ids), dict.fromkeys(selection.message_ids)
-    reminder_ids = dict.fromkeys(selection.reminder_ids)
-    chosen_rows = memories.by_ids(reader, asker.scope, selection.memory_ids)
-    for name in names_behind(reader, asker, chosen_rows, whole=whole):
-        named = _filtered(reader, asker, _about(name), found=(), heard=())
-        if named is not None:
-            memory_ids |= dict.fromkeys(named.memory_ids if whole else ())
-            message_ids |= dict.fromkeys(named.message_ids)
-            reminder_ids |= dict.fromkeys(named.reminder_ids)
+    more = 0
+    for name, texts in naming_texts(reader, asker, names).items():
+        is_word = any(is_small_in(name, text) for text in texts.values())
+        message_ids |= dict.fromkeys(one for one, text in texts.items() if gives(name, text, is_word=is_word))
+        about = filtered.meeting(reader, asker.scope, _about(name), asker.timezone)
+        more += len(about) - len(newest := sorted(about, reverse=True)[:_MOST])
+        meant = [
+            memory
+            for memory in memories.by_ids(reader, asker.scope, newest)
+            if not memory.follows
+            and (
+                keys.normalise_value(memory.subject) == keys.normalise_value(name)
+                or gives(name, memory.value, is_word=is_word)
+            )
+        ]
+        kept = _with_versions(reader, asker.scope, meant)
+        memory_ids |= dict.fromkeys(() if kept is None else kept.memory_ids)
     return replace(
         selection,
         memory_ids=tuple(memory_ids),
         message_ids=tuple(message_ids)[:_MOST_MESSAGES],
-        reminder_ids=tuple(reminder_ids),
+        more=selection.more + more + len(tuple(message_ids)[_MOST_MESSAGES:]),
     )
 
 
 def names_behind(reader: Reader, asker: Asker, rows: Sequence[Memory], *, whole: bool = False) -> list[str]:
-    """Returns the names of people, animals and things that these memories are about.
+    """Returns the names that these memories give to people and animals, and that no other memory gives.
 
-    Unless the `whole` is meant, they are those that no other memory gives. One's own name is none of them.
+    If the `whole` is meant, other memories may give them, but not to anybody else.
     """
-    told = [memory for memory in rows[:_MOST_NAMED] if not memory.follows and memory.key not in _OWN_NAMES]
-    given = [
-        named.name
-        for named in entities.of_memories(reader, [memory.id for memory in told])
-        if named.type in ("person", "other")
-    ]
-    given += [row.value for row in told if row.category == "relation" and len(row.value.split()) <= _NAME_WORDS]
-    # "Hund Bello" is called Bello.
-    kind = {word for memory in told if given for word in tokenised.tokens(cues(memory.key))}
-    bare = (" ".join(word for word in name.split() if not set(tokenised.tokens(word)) <= kind) for name in given)
-    names = list(dict.fromkeys(name for name in bare if len(name) > 1))[:_MOST_NAMED]
     ids = {memory.id for memory in rows}
-    return [name for name in names if whole or not _others_naming(reader, asker, name, ids)]
+    names = list(dict.fromkeys(name for memory in rows if (name := _name_in(memory))))[:_MOST_NAMED]
+    return [name for name in names if not _others_naming(reader, asker, name, ids, whole=whole)]
 
 
-def reminders_naming(reader: Reader, asker: Asker, names: Sequence[str]) -> list[int]:
-    return [row for name in names for row in _reminders_naming(reader, asker, _about(name))]
+def _name_in(memory: Memory) -> str:
+    """Returns the name that a memory gives to somebody of a kind: "Bello" of "Hund Bello"; "" if it gives none."""
+    given = memory.value.split()
+    if memory.follows or not (memory.key in keys.RELATIONS or memory.key == "pet") or len(given) > _NAME_WORDS:
+        return ""
+    kind = set(tokenised.tokens(cues(memory.key)))
+    name = " ".join(word for word in given if not set(tokenised.tokens(word)) <= kind)
+    return name if len(name) > 1 else ""
 
 
-def messages_naming(reader: Reader, asker: Asker, names: Sequence[str]) -> set[int]:
-    reach = _reach(reader, asker)
-    return {
-        row for name in names for row in filtered.messages(reader, reach, asker.scope, _about(name), asker.timezone)
-    }
+def naming_texts(reader: Reader, asker: Asker, names: Sequence[str]) -> dict[str, dict[int, str]]:
+    """Returns the texts of the messages in which each of these names stands, by name and id, newest first.
+
+    In a group they include the bot's answers to this person: in private those are the person's own.
+    """
+    texts = filtered.naming_texts(reader, _reach(reader, asker), asker.scope, names)
+    answered = _answers(reader, asker) if names and not asker.scope.private else {}
+    for name in names if answered else ():
+        is_named = filtered.naming(reader, asker.scope, name)
+        texts[name] |= {message_id: text for message_id, text in answered.items() if is_named(text)}
+    return texts
 
 
-def _others_naming(reader: Reader, asker: Asker, name: str, besides: Set[int]) -> bool:
+def _others_naming(reader: Reader, asker: Asker, name: str, besides: Set[int], *, whole: bool) -> bool:
     others = filtered.meeting(reader, asker.scope, _about(name), asker.timezone) - besides
-    return any(memory.origin != "derived" for memory in memories.by_ids(reader, asker.scope, sorted(others)))
+    return any(
+        memory.origin != "derived" and (not whole or entities.stands_in(name, _name_in(memory)))
+        for memory in memories.by_ids(reader, asker.scope, sorted(others))
+    )
 
 
 def _about(name: str) -> Filters:

@@ -37,7 +37,7 @@ class ErasedCounts:
     """The numbers of rows that went: the memories that were meant, and those `derived` from them.
 
     `messages` of people and `replies` of the bot have lost their words. `restored` memories came back. `keep_source`
-    memories stay though one of their sources is erased, `naming` messages though they name what went.
+    memories stay though one of their sources is erased, `naming` messages and reminders though they name what went.
     """
 
     memories: int = 0

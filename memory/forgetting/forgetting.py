@@ -45,16 +45,16 @@ _AGAIN: Final = 30.0
 #: The most memories that a search adds to those that hold the very words.
 _FOUND: Final = 50
 #: The most messages that a preview quotes.
-_QUOTED: Final = 3
+_QUOTED: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetPreview:
     """A preview of a forget. `shown` are some of the memories, weightiest first; `memories` and `messages` count all.
 
-    `replies` counts the bot's messages, `staying` the memories that lose a source and stay, `naming` the messages that
-    name what goes and stay, `skipped` the memories that match but belong to others. `quoted` are the words of some of
-    the messages, `reminders` those of the reminders. The preview is empty if all of them are.
+    `replies` counts the bot's messages, `staying` the memories that lose a source and stay, `naming` the messages and
+    reminders that name what goes and stay, `skipped` the memories that match but belong to others. `quoted` are the
+    words of some of the messages, `reminders` those of the reminders. The preview is empty if all of them are.
     """
 
     selection: Selection

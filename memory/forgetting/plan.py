@@ -17,11 +17,13 @@ from memory import keys
 from memory.forgetting import choose, forgettable, stated
 from memory.forgetting.choose import Asker, Selection, What
 from memory.forgetting.quotes import Quotes, is_telling
+from memory.forgetting.stated import gives, is_small_in
 from memory.recall.cues import cues
 from memory.reminders import reminding
 from memory.reminders.reminding import Reminder
 from memory.store import history, lineage, memories, recalls
 from memory.store.database import Reader, Row
+from memory.store.entities import stands_in
 from memory.store.memories import Memory
 from memory.text import words
 
@@ -52,8 +54,8 @@ class Plan:
     `restored` memories come back. The `messages` and `replies` lose their words; with `how` = "memory" they keep them,
     but nothing is learned from them any more. Nothing is learned from `others` either: another person said them, or
     their words went by age. `reminders` go with all their times to come. `staying` counts memories that lose a source
-    and stay, `naming` other messages that stay though they give one of the `names` of people, animals and things that
-    no memory gives any more. `looked` tells which answers quote rows that go.
+    and stay, `naming` other messages and reminders that stay though one of the `names` stands in them, of people and
+    animals that no memory names any more. `looked` tells which answers quote rows that go.
     """
 
     what: What
@@ -104,7 +106,14 @@ def plan(reader: Reader, asker: Asker, selection: Selection, how: How, *, looked
     foreign = said - theirs if how == "words" else frozenset[int]()
     going_ids = {memory.id for memory in (*going, *derived)}
     names = [] if every else choose.names_behind(reader, asker, [*going, *derived])
-    naming = choose.messages_naming(reader, asker, names) - messages - replies
+    leaving = messages | replies
+    naming = {
+        name: {message_id: text for message_id, text in texts.items() if message_id not in leaving}
+        for name, texts in choose.naming_texts(reader, asker, names).items()
+    }
+    reminders, kept = chosen.reminders, frozenset[int]()
+    if not every:
+        reminders, kept = _reminders(reader, asker, chosen.reminders, going, messages, naming)
     return Plan(
         what=selection.what,
         how=how,
@@ -117,9 +126,9 @@ def plan(reader: Reader, asker: Asker, selection: Selection, how: How, *, looked
         staying=forgettable.losing_a_source(reader, messages, besides=going_ids) if how == "words" else 0,
         skipped=chosen.skipped,
         looked=looked,
-        reminders=chosen.reminders if every else _reminders(reader, asker, chosen.reminders, going, messages, names),
+        reminders=reminders,
         names=tuple(names),
-        naming=len(naming) if how == "words" else 0,
+        naming=len({one for texts in naming.values() for one in texts}) + len(kept) if how == "words" else 0,
     )
 
 
@@ -129,25 +138,33 @@ def _reminders(
     chosen: Sequence[Reminder],
     going: Sequence[Memory],
     messages: Collection[int],
-    names: Sequence[str],
-) -> tuple[Reminder, ...]:
-    """Returns the chosen reminders, and the person's others that share their words or a name with a row that goes."""
+    naming: Mapping[str, Mapping[int, str]],
+) -> tuple[tuple[Reminder, ...], frozenset[int]]:
+    """Returns the chosen reminders, and others that share words with rows that go or give one of the names.
+
+    Also returns the ids of those that stay although a name stands in them: messages that stay hold it as a word.
+    `naming` holds the texts of those messages by name and id.
+    """
     said = {text.casefold() for text in forgettable.texts(reader, messages)} | {
         memory.value.casefold() for memory in going
     }
     quotes = Quotes([text for text in said if is_telling(text)])
-    naming = choose.reminders_naming(reader, asker, names)
-    others = [
-        reminder
-        for reminder in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
-        if reminder not in chosen
-        and (
-            reminder.id in naming
+    words_too = {name for name, texts in naming.items() if any(is_small_in(name, text) for text in texts.values())}
+    others, kept = list[Reminder](), set[int]()
+    for reminder in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session)):
+        named = [name for name in naming if stands_in(name, reminder.text)]
+        if reminder in chosen:
+            continue
+        if (
+            any(gives(name, reminder.text, is_word=name in words_too) for name in named)
+            or any(name not in words_too and is_small_in(name, reminder.text) for name in named)
             or quotes.stand_in(reminder.text, whole_words=True)
             or (is_telling(reminder.text) and any(reminder.text.casefold() in text for text in said))
-        )
-    ]
-    return (*chosen, *others)
+        ):
+            others.append(reminder)
+        elif named:
+            kept.add(reminder.id)
+    return (*chosen, *others), frozenset(kept)
 
 
 def is_whole(asker: Asker, what: What) -> bool:

@@ -96,11 +96,26 @@ def messages(reader: Reader, reach: Reach, scope: Scope, given: Filters, timezon
         if one.period is not None:
             meeting_it = within_reach(reader, reach, said=clock.moments(one.period.first, one.period.last, timezone))
         else:
-            is_named = naming(reader, scope, one.value)
-            rows = _spelling(reader, reach, _spellings(_forms(reader, scope, one.value)))
-            meeting_it = [row["id"] for row in rows if is_named(row["text"])]
+            meeting_it = list(naming_texts(reader, reach, scope, [one.value])[one.value])
         message_ids = set(meeting_it) if message_ids is None else message_ids.intersection(meeting_it)
     return sorted(message_ids or (), reverse=True)
+
+
+def naming_texts(reader: Reader, reach: Reach, scope: Scope, names: Sequence[str]) -> dict[str, dict[int, str]]:
+    """Returns the texts of the messages within reach in which each of these names stands, by name and id, newest first.
+
+    All names are looked for in one reading of the messages: some are as frequent as words.
+    """
+    forms = {name: _forms(reader, scope, name) for name in names}
+    spelled = _spellings(form for some in forms.values() for form in some)
+    rows = sorted(_spelling(reader, reach, spelled), key=lambda row: -row["id"]) if names else []
+    named: dict[str, dict[int, str]] = {name: {} for name in names}
+    for row in rows:
+        folded = row["text"].casefold()
+        for name, some in forms.items():
+            if any(form.casefold() in folded and entities.stands_in(form, row["text"]) for form in some):
+                named[name][row["id"]] = row["text"]
+    return named
 
 
 def naming(reader: Reader, scope: Scope, name: str) -> Callable[[str], bool]:
@@ -191,6 +206,12 @@ def _spellings(forms: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(one for form in forms for one in (form, form.lower(), form.upper(), form.title())))
 
 
+def _shortest(spellings: Sequence[str]) -> list[str]:
+    """Returns the spellings to look for in texts and in texts in small letters: those that hold no other of them."""
+    small = [one for one in spellings if not one.isascii() or one == one.lower()]
+    return [one for one in small if not any(other != one and other in one for other in small)]
+
+
 def within_reach(
     reader: Reader, reach: Reach, *, text: str | None = None, said: tuple[int, int] | None = None
 ) -> list[int]:
@@ -218,13 +239,13 @@ def _spelling(reader: Reader, reach: Reach, spellings: Sequence[str]) -> list[Ro
     The text holds the tool calls of a message, too.
     """
     return reader.all(
-        "select m.id, m.text || ' ' || coalesce(m.tool_calls, '') as text from messages m where m.erased_at is null"
-        " and exists (select 1 from json_each(?4) s where instr(m.text || ' ' || coalesce(m.tool_calls, ''), s.value)"
-        " > 0"
-        "   or instr(lower(m.text || ' ' || coalesce(m.tool_calls, '')), s.value) > 0) and"
-        " (m.owner_id in (select value from json_each(?1)) or m.owner_id in (select value from json_each(?2))"
-        " and m.role = 'user' and m.author_id in (select value from json_each(?3)))",
-        (*reach, spellings),
+        "with told as materialized (select m.id, m.text || ' ' || coalesce(m.tool_calls, '') as text,"
+        "   lower(m.text || ' ' || coalesce(m.tool_calls, '')) as small from messages m where m.erased_at is null and"
+        "   (m.owner_id in (select value from json_each(?1)) or m.owner_id in (select value from json_each(?2))"
+        "   and m.role = 'user' and m.author_id in (select value from json_each(?3))))"
+        " select id, text from told where exists (select 1 from json_each(?4) s"
+        "   where instr(text, s.value) > 0 or instr(small, s.value) > 0)",
+        (*reach, _shortest(spellings)),
     )
 
 

@@ -126,3 +126,73 @@ async def test_a_like_does_not_take_the_opposite_along(
         await person.say(yes)
         assert ": ".join(stays) in await column(person, "select key || ': ' || value from memories")
         assert (dislikes if stays[0] == "dislikes" else likes) in await column(person, "select text from messages")
+
+
+@pytest.mark.parametrize(
+    ("told", "beside", "request_for", "yes"),
+    [
+        ("I have a dog called Max", "I met Max Weber at the office, he is my boss", "Forget my dog Max", "yes"),
+        ("I have a dog called Max", "I met Max Weber at the office", "Forget everything about my dog", "yes"),
+        ("my sister is called Rose", "prices rose again this year", "Forget everything about my sister", "yes"),
+        ("my cat is called Hope", "I hope to see you soon", "forget my cat", "yes"),
+        ("Mein Bruder heißt Mark", "Das kostet 20 Mark", "vergiss meinen Bruder", "ja"),
+        ("Mein Bruder heißt Mark", "Das kostet 20 Mark", "vergiss alles über meinen Bruder", "ja"),
+        ("my friend is called Al", "we ate al fresco", "forget my friend Al", "yes"),
+        ("我的狗叫小白。", "小白菜很好吃", "忘掉我的狗", "是"),
+    ],
+)  # fmt: skip
+async def test_what_holds_a_name_as_a_word_or_of_another_stays(
+    told: str, beside: str, request_for: str, yes: str
+) -> None:
+    """It is not erased, but both the preview and the receipt tell of it."""
+    async with talk() as person:
+        await person.say(told)
+        await person.say(beside)
+        (asked,) = await person.say(request_for)
+        (receipt,) = await person.say(yes)
+        assert beside not in asked and "about:" in asked and "about:" in receipt
+        left = await column(person, "select text from messages where role = 'user' and text <> ''")
+        assert left == [beside]
+
+
+@pytest.mark.parametrize(
+    ("told", "beside", "reminder", "request_for"),
+    [
+        ("I have a dog called Max", "I met Max Weber", "call Max Weber", "Forget my dog Max"),
+        ("my cat is called Hope", "I hope to see you soon", "hope for the best", "forget my cat"),
+        ("my cat is called Hope", "I hope to see you soon", "hope for the best", "forget everything about my cat"),
+        ("/remember Eva plays chess with Tom on Sundays", "Tom lost his job", "call Tom", "forget chess"),
+    ],
+)  # fmt: skip
+async def test_a_reminder_of_something_else_stays(told: str, beside: str, reminder: str, request_for: str) -> None:
+    async with talk() as person:
+        await person.say(told)
+        await person.say(beside)
+        await person.say(f"remind me tomorrow at 9 to {reminder}")
+        await person.say(request_for)
+        await person.say("yes")
+        assert await column(person, "select text from reminders") == [reminder]
+        assert beside in await column(person, "select text from messages")
+        assert await column(person, "select value from memories") == []
+
+
+@pytest.mark.parametrize("request_for", ["forget my dog, that's all", "forget everything about my dog"])
+async def test_a_name_of_two_takes_nothing_of_the_other(request_for: str) -> None:
+    async with talk() as person:
+        for told in ("I have a dog called Max", "my brother is called Max", "Max came to dinner"):
+            await person.say(told)
+        await person.say(request_for)
+        await person.say("yes")
+        assert await column(person, "select value from memories where kind = 'fact'") == ["Max"]
+        left = await column(person, "select text from messages where role = 'user' and text <> ''")
+        assert left == ["my brother is called Max", "Max came to dinner"]
+
+
+async def test_a_preview_quotes_what_a_name_takes_along() -> None:
+    """Who agrees must have seen what goes."""
+    said = ["I have a dog called Pixel.", *(f"Pixel likes toy number {number}." for number in range(5))]
+    async with talk() as person:
+        for told in said:
+            await person.say(told)
+        (asked,) = await person.say("forget everything about my dog")
+        assert [text for text in said if text not in asked] == []

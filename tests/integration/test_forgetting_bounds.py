@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -25,7 +26,7 @@ from memory.store.attachments import Attached
 from memory.store.database import Reader, Transaction
 from tests.kit.fakes import Clock, counting_ids
 from tests.kit.forgetting import carried_out, forgotten, traces
-from tests.kit.stores import connection_of, link, opened, planted, rows, wrote
+from tests.kit.stores import Watched, connection_of, link, opened, planted, rows, wrote
 from tests.kit.talk import act, exchange, group, private, received
 
 Place = tuple[Where, Who]
@@ -397,3 +398,37 @@ async def test_no_one_elses_copy_is_blanked_by_a_second_start(memory: Service, c
     )
     await wrote(memory, lambda tx: blanking.blank_hidden(tx, [message_id], now=clock()))
     assert ("other",) in await rows(memory, "select text from messages")
+
+
+async def test_many_names_are_looked_for_in_one_reading_of_the_messages(memory: Service, clock: Clock) -> None:
+    """A reading of a large store takes a good part of the time that a read may last."""
+    context = (await exchange(memory, private("ada"), "hello there", clock)).context
+    names = ("Ann", "Ben", "Cleo", "Dora", "Emil", "Fay", "Gus", "Hal", "Ida", "Jo")
+    ids = [await planted(memory, context, name, key="friend", category="relation") for name in names]
+
+    def look(reader: Reader) -> list[str]:
+        watched = Watched(reader)
+        planned = plan.plan(
+            cast(Reader, watched), asker(context), Selection(what="memories", memory_ids=(*ids,)), "words"
+        )
+        assert planned.names == names
+        return [sql for sql, _ in watched.asked if "instr" in sql and "from messages" in sql]
+
+    assert len(await memory.database.read(look)) == 1
+
+
+async def test_messages_beyond_the_most_are_told_of(memory: Service, clock: Clock) -> None:
+    first = await exchange(memory, private("ada"), "We took Pixel to the lake.", clock)
+    await planted(memory, first.context, "dog Pixel", key="pet", category="relation", sources=[first.said[0].id])
+    await wrote(
+        memory,
+        lambda tx: tx.run(
+            "insert into messages (session_id, turn_id, role, author_id, owner_id, text, tokens, learn, sitting, said_at,"
+            " recorded_at) select m.session_id, m.turn_id, m.role, m.author_id, m.owner_id, m.text, m.tokens, m.learn,"
+            " m.sitting, m.said_at, m.recorded_at from messages m, json_each(?2) where m.id = ?1",
+            (first.said[0].id, [*range(10_004)]),
+        ),
+    )
+    preview = await memory.forgetting.preview(first.context, "dog", request="forget everything about my dog")
+    assert preview is not None
+    assert (len(preview.selection.message_ids), preview.selection.more) == (10_000, 5)

@@ -1,0 +1,50 @@
+"""Names in texts that a forget takes along."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory.forgetting import stated
+from memory.forgetting.stated import gives
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_word", "given"),
+    [
+        ("Pixel", "Pixel is a beagle", False, True),
+        ("Pixel", "we took Pixel's bowl", False, True),
+        ("Max", "I met Max Weber", False, False),
+        ("Max", "I met Max Weber, and later Max.", False, True),
+        ("Will", "Will you come?", True, False),
+        ("Will", "I met Will again", True, True),
+        ("Mark", "Das kostet 20 Mark", False, False),
+        ("Hope", "I hope so", False, False),
+        ("pixel", "the pixel is dead", False, False),
+        ("豆豆", "喂豆豆", False, True),
+    ],
+)
+def test_a_text_in_doubt_gives_no_name(name: str, text: str, is_word: bool, given: bool) -> None:
+    assert gives(name, text, is_word=is_word) is given
+
+
+@pytest.mark.parametrize(
+    ("request_for", "is_whole"),
+    [
+        ("forget everything about my dog", True),
+        ("forget all you know about my dog", True),
+        ("forget everything that I told you about my dog", True),
+        ("vergiss alles über meinen Hund", True),
+        ("olvida todo sobre mi perro", True),
+        ("oublie tout sur mon chat", True),
+        ("忘掉关于我的狗的一切", True),
+        ("犬のことを全部忘れて", True),
+        ("forget my dog, that's all", False),
+        ("forget my dog, all of it", False),
+        ("after all, forget my dog", False),
+        ("olvida mi perro, eso es todo", False),
+        ("忘掉我的狗，全部就这些", False),
+        ("犬を忘れて、これで全部", False),
+    ],
+)
+def test_all_that_is_known_is_meant_only_where_it_is_said_of_something(request_for: str, is_whole: bool) -> None:
+    assert stated.everything(request_for) is is_whole
