@@ -697,7 +697,7 @@ def single_valued(reader: Reader, scope: Scope) -> list[Memory]:
         reader,
         scope,
         "m.kind = 'fact' and m.owner_id in (select value from json_each(?))"
-        " and (m.key in (select value from json_each(?)) or m.key like 'favourite-%') order by m.id",
+        " and (m.key like 'favourite-%' or m.key in (select value from json_each(?))) order by m.id",
         (scope.own, keys.SINGLE_VALUED),
     )
 
@@ -712,8 +712,8 @@ def near(reader: Reader, scope: Scope, about: Subject, draft: Draft, terms: Sequ
     held: set[int] = set()
     for term in terms:
         ids = reader.ids(
-            "select p.doc / 2 as id from postings p where p.partition in (select value from json_each(?))"
-            f" and p.term = ? and p.doc % 2 = 0 limit {_MOST_NEAR + 1}",
+            "select doc / 2 as id from postings where partition in (select value from json_each(?))"
+            f" and term = ? and doc % 2 = 0 limit {_MOST_NEAR + 1}",
             (about.owner_ids, term),
         )
         if len(ids) <= _MOST_NEAR:
