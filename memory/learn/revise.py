@@ -40,6 +40,8 @@ _SAID: Final = 20
 #: The date that was added to a value for a day that it names.
 _DAY: Final = re.compile(r" \(\d{4}-\d\d-\d\d(?:/\d{4}-\d\d-\d\d)?\)")
 _WORK: Final = {"occupation", "employer"}
+#: Terms of Japanese that many words share: single kana, and endings in hiragana.
+_KANA: Final = re.compile(r"[\u3041-\u30ff]|[\u3041-\u309f]{2}")
 #: Kinds of rows that end with the rows they were derived from.
 _DERIVED: Final = ("fact", "style", "event", "reflection")
 
@@ -82,7 +84,8 @@ def read(
         if not (back.ended or back.denied or back.corrects or back.off or back.moved):
             proposals += found
             if message.id in ending and not found:
-                ended |= {memory.id: memory for memory in _spoken_of(message.text, _own(reader, scope))}
+                live = [memory for memory in _own(reader, scope) if memory.key != "pet" or back.parted]
+                ended |= {memory.id: memory for memory in _spoken_of(message.text, live)}
             continue
         live = _own(reader, scope)
         if back.corrects and not found:
@@ -127,12 +130,15 @@ def _revised(
     found: list[Proposal], back: Changes, live: Sequence[Memory], message: Message
 ) -> tuple[list[Proposal], list[Memory]]:
     """Returns what is found without what the message takes back, and the facts that are over."""
-    over = [memory for one in back.ended for memory in _meant(one, live)]
+    # A pet that is ill, lost or asleep is still one's pet.
+    over = [memory for one in back.ended for memory in _meant(one, live) if memory.key != "pet" or back.parted]
     gone = {memory.id for memory in over}
     # "I'm not a vegan any more" is no statement of a diet.
     found = [one for one in found if not any(_says(one.draft, memory) for memory in over)]
     for wrong in back.denied:
-        named = [memory for memory in _naming(wrong.what, live) if memory.id not in gone]
+        named = [
+            memory for memory in _naming(wrong.what, live) if memory.id not in gone and not _is_repeated(memory, found)
+        ]
         found = [one for one in found if not any(_says(one.draft, memory) for memory in named)]
         for memory in named:
             gone.add(memory.id)
@@ -150,9 +156,13 @@ def _revised(
 def _called_off(
     back: Changes, live: Sequence[Memory], message: Message, scope: Scope
 ) -> tuple[list[Proposal], list[Memory]]:
-    """Returns the plan told last with its new day, or as one that is over, if a message says this of "it"."""
-    plan = next((one for one in live if one.key == "plan"), None)
-    if plan is None or message.said_at - plan.learned_at > _LATELY:
+    """Returns the plan told last with its new day, or as one that is over, if a message says this of "it".
+
+    If the message names what is cancelled, only a plan that it names is meant.
+    """
+    plans = [one for one in live if one.key == "plan"]
+    plan = next(iter(_naming(back.off_what, plans) if query_terms(back.off_what) else plans), None)
+    if plan is None or (message.said_at - plan.learned_at > _LATELY and not back.off_what):
         return [], []
     value = changed(_DAY.sub("", plan.value), message.text, near=True, slips=False) if back.moved else None
     draft = _with_value(plan, value or plan.value, message, scope)
@@ -220,7 +230,7 @@ def _spoken_of(text: str, live: Sequence[Memory]) -> list[Memory]:
     words = set(query_terms(text))
     shares = []
     for memory in live:
-        by_value = {word for word in words & set(tokens(memory.value)) if len(word) > 1 or not word.isascii()}
+        by_value = set(filter(_tells, words & set(tokens(memory.value))))
         by_kind = words & set(tokens(f"{memory.key} {cues(memory.key)}"))
         shares.append((len(by_value), len(by_kind), memory))
     most = max((share[:2] for share in shares), default=(0, 0))
@@ -239,7 +249,7 @@ def _naming(what: str, live: Sequence[Memory]) -> list[Memory]:
     shares: list[tuple[float, Memory]] = []
     for memory in live:
         value = set(query_terms(memory.value))
-        shared = {word for word in words & value if len(word) > 1 or word.isdigit() or not word.isascii()}
+        shared = {word for word in words & value if word.isdigit() or _tells(word)}
         if not shared:
             continue
         rest = words - value - set(tokens(f"{memory.key} {cues(memory.key)}"))
@@ -247,6 +257,18 @@ def _naming(what: str, live: Sequence[Memory]) -> list[Memory]:
         shares.append((share, memory))
     best = max((share for share, _ in shares), default=0.0)
     return [memory for share, memory in shares if share == best >= 0.5]
+
+
+def _tells(word: str) -> bool:
+    return (len(word) > 1 or not word.isascii()) and _KANA.fullmatch(word) is None
+
+
+def _is_repeated(memory: Memory, found: Sequence[Proposal]) -> bool:
+    """Returns whether words that deny are the fact itself: "I don't like tea" ends no dislike of tea."""
+    same = [one.draft for one in found if one.draft.key == memory.key]
+    if memory.key == "dislikes":
+        return not same or any(_says(draft, memory) for draft in same)
+    return memory.key == "diet" and any(_says(draft, memory) for draft in same)
 
 
 def _says(draft: Draft, memory: Memory) -> bool:

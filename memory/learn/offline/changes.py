@@ -56,7 +56,8 @@ class Changes:
 
     `new` is the right value, if it is said without the wrong one ("no, it's Topsy", "make that two"). `rest` is the
     message without the denied parts and without the words that announce a correction. `off` and `moved` tell that
-    something without a name is cancelled ("they called it off") or on another day.
+    something without a name is cancelled ("they called it off") or on another day; `off_what` are the words that follow
+    and may name it. Only if the message is `parted`, it speaks of a death, or of an animal given away.
     """
 
     ended: tuple[Ended, ...] = ()
@@ -66,7 +67,9 @@ class Changes:
     rest: str = ""
     new: str = ""
     off: bool = False
+    off_what: str = ""
     moved: bool = False
+    parted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +92,7 @@ class _Language:
     meant: re.Pattern[str]
     off: re.Pattern[str]
     moved: re.Pattern[str]
+    parted: re.Pattern[str]
     erase: re.Pattern[str]
     beside: re.Pattern[str]
     spared: re.Pattern[str]
@@ -156,6 +160,7 @@ def changes(text: str) -> Changes:
         for language in read:
             left = reading.without_denied(left, language)
         reading.rest.append(left)
+    off = [(match, one) for language, one in marks if (match := language.off.match(one)) is not None]
     sure = any(language.corrects.search(language.weak.sub("", one)) for language, one in marks)
     return Changes(
         ended=tuple(reading.ended),
@@ -164,8 +169,10 @@ def changes(text: str) -> Changes:
         sure=sure or bool(reading.new or reading.denied),
         rest=". ".join(filter(None, reading.rest)),
         new=reading.new.strip(_EDGES),
-        off=any(language.off.match(one) for language, one in marks),
+        off=bool(off),
+        off_what=next((one[match.end() :] for match, one in off if not one[match.end() :].startswith(",")), ""),
         moved=any(language.moved.match(one) for language, one in marks),
+        parted=any(language.parted.search(one) for language, one in marks),
     )
 
 
@@ -203,7 +210,9 @@ class _Reading:
             if -1 < start < left.rfind(wrong.what):
                 return left[: start + len(wrong.new)]
             if wrong.new and start > -1 and wrong.what in left:
-                return left[left.find(wrong.what) + len(wrong.what) :].strip(_EDGES)
+                rest = left[left.find(wrong.what) + len(wrong.what) :].strip(_EDGES)
+                opening = language.opening.match(rest)
+                return rest[opening.end() :] if opening is not None else rest
             if language.only_denies.fullmatch(left):
                 self.corrects = True
                 return ""

@@ -106,6 +106,96 @@ async def test_what_is_over_ends(memory: Service, clock: Clock, told: str, over:
     assert await known_after(memory, clock, over) == []
 
 
+@pytest.mark.parametrize(
+    ("told", "incident"),
+    [
+        ("我有一条狗叫旺财", "旺财带去医院了"),
+        ("我有一条狗叫旺财", "旺财跑丢了，后来又找到了"),
+        ("I have a dog called Luna", "Luna ran away yesterday but she came back"),
+        ("I have a dog called Luna", "Luna got lost in the park"),
+        ("I have a dog called Luna", "I left Luna at the vet"),
+        ("Mein Hund heißt Bello", "Bello ist gestern weggelaufen, aber jetzt wieder da"),
+        ("Mein Hund heißt Bello", "Bello ist weg"),
+        ("Mi perro se llama Toby", "Toby se perdió ayer pero volvió"),
+        ("Mi perro se llama Toby", "Toby se escapó"),
+        ("Mon chien s'appelle Filou", "Filou s'est échappé hier"),
+        ("犬の名前はポチです", "ポチがいなくなったけど、帰ってきた"),
+        ("犬の名前はポチです", "ポチが逃げた"),
+    ],
+)
+async def test_an_incident_ends_no_pet(memory: Service, clock: Clock, told: str, incident: str) -> None:
+    known = await known_after(memory, clock, told)
+    assert [key for key, _ in known] == ["pet"]
+    assert await known_after(memory, clock, incident) == known
+
+
+@pytest.mark.parametrize(
+    ("told", "over"),
+    [
+        ("我有一条狗叫旺财", "旺财去世了"),
+        ("I have a dog called Luna", "Luna passed away"),
+        ("I have a dog called Luna", "We gave away Luna"),
+        ("Mein Hund heißt Bello", "Bello ist gestern gestorben"),
+        ("Mi perro se llama Toby", "Toby murió ayer"),
+        ("Mon chien s'appelle Filou", "Filou est mort"),
+        ("犬の名前はポチです", "ポチが亡くなりました"),
+    ],
+)
+async def test_a_death_or_a_gift_ends_a_pet(memory: Service, clock: Clock, told: str, over: str) -> None:
+    assert await known_after(memory, clock, told) != []
+    assert await known_after(memory, clock, over) == []
+
+
+@pytest.mark.parametrize(
+    ("told", "then"),
+    [
+        ("パクチーが苦手です", "今朝ポチが花瓶を割った"),
+        ("パクチーが苦手です", "髪を切った"),
+        ("Ich mag keine Pilze", "Ich mag keine Pilze"),
+        ("I don't like mushrooms", "I don't like mushrooms"),
+        ("No me gustan las setas", "no me gustan las setas"),
+        ("Je n'aime pas les champignons", "je n'aime pas les champignons"),
+        ("我不喜欢香菜", "我不喜欢香菜"),
+        ("きのこが嫌いです", "きのこは好きじゃない"),
+    ],
+)
+async def test_a_dislike_outlives_its_repetition(memory: Service, clock: Clock, told: str, then: str) -> None:
+    known = await known_after(memory, clock, told)
+    assert [key for key, _ in known] == ["dislikes"]
+    assert await known_after(memory, clock, then) == known
+
+
+async def test_a_dislike_repeated_beside_a_liking_stays(memory: Service, clock: Clock) -> None:
+    known = await known_after(memory, clock, "Ich mag keine Pilze", "Ich mag Tee, aber keine Pilze")
+    assert sorted(known) == [("dislikes", "Pilze"), ("likes", "Tee")]
+
+
+@pytest.mark.parametrize(
+    ("named", "other", "off", "left"),
+    [
+        ("I fly to Lisbon on Friday", "On Monday I have a meeting with Paul", "I'm not flying to Lisbon any more", "Paul"),
+        ("Am Freitag fliege ich nach Lissabon", "Am Montag habe ich ein Treffen mit Paul",
+         "Ich fliege nicht mehr nach Lissabon", "Paul"),
+        ("El viernes viajo a Lisboa", "El lunes tengo reunión con Pedro", "Ya no viajo a Lisboa", "Pedro"),
+        ("Vendredi je pars à Lisbonne", "Lundi j'ai une réunion avec Paul", "Je ne pars plus à Lisbonne", "Paul"),
+        ("周五我要去里斯本", "周一我要和小王开会", "我不去里斯本了", "小王"),
+        ("金曜日にリスボンに行きます", "月曜日に田中さんと会議があります", "リスボンには行かないことにした", "田中"),
+    ],
+)  # fmt: skip
+async def test_a_cancelled_plan_is_the_one_named(
+    memory: Service, clock: Clock, named: str, other: str, off: str, left: str
+) -> None:
+    assert len(await known_after(memory, clock, named, other)) == 2
+    ((_, value),) = await known_after(memory, clock, off)
+    assert left in value
+
+
+@pytest.mark.parametrize("off", ["Ya no viajo a Oporto", "Je ne pars plus à Porto", "Ich fliege nicht mehr nach Porto"])
+async def test_a_plan_never_told_cancels_no_other(memory: Service, clock: Clock, off: str) -> None:
+    known = await known_after(memory, clock, "El lunes tengo reunión con Pedro")
+    assert await known_after(memory, clock, off) == known
+
+
 async def test_an_apology_is_no_correction(memory: Service, clock: Clock) -> None:
     assert await known_after(memory, clock, "I like tea", "sorry, wrong window!") == [("likes", "tea")]
 
