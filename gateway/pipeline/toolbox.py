@@ -25,6 +25,7 @@ from agents.tools import CALL_SECONDS, Run, Tool, ToolError
 from gateway.actions.memory import (
     ACTIONS,
     FORGET,
+    MASK,
     Action,
     Arguments,
     CorrectMemory,
@@ -70,6 +71,7 @@ _MAY_BE_A_PAGES = (
     " they can say so in their next message, or type /remember or /remind."
 )
 _NOTHING_LEARNED = "Not saved: this person wants nothing learned. What they type behind /remember is kept."
+_NO_SECRETS = "What looks like a password, code or key is masked and not kept. Tell the person."
 _WORD = re.compile(r"\w+")
 #: The messages to the model about a time that can't be read.
 _UNREAD: Final = {
@@ -278,7 +280,10 @@ class Toolbox:
         old, new = versions
         if old is new:
             return f"Nothing changed: {given.id} says just that."
-        return f"Corrected: {_said(new)} [{new.short_id}], instead of {_said(old)}."
+        return f"Corrected: {_said(new)} [{new.short_id}], instead of {_said(old)}.{_masked(new)}"
+
+    def _saved(self, _given: Arguments, kept: Sequence[Memory]) -> str:
+        return f"Saved: {'; '.join(f'{_said(memory)} [{memory.short_id}]' for memory in kept)}{_masked(*kept)}"
 
     def _asked(self, given: OneMemory, asked: ToForget) -> str:
         context, language = self.turn.context, self.texts.language
@@ -379,6 +384,10 @@ def _said(memory: Memory) -> str:
     return phrases.say(memory.key, memory.value, language="en")
 
 
+def _masked(*kept: Memory) -> str:
+    return f"\n{_NO_SECRETS}" if any(MASK in memory.value for memory in kept) else ""
+
+
 def _headed(entity: Entity) -> str:
     aliases = f", also called {', '.join(entity.aliases)}" if entity.aliases else ""
     times = "once" if entity.mentions == 1 else f"{entity.mentions} times"
@@ -390,7 +399,7 @@ _TOLD: Final[dict[str, Callable[[Toolbox, Any, Any], str]]] = {
     "search_memory": Toolbox._hits,
     "get_entity": Toolbox._about,
     "memory_stats": Toolbox._counted,
-    "remember": lambda _box, _given, kept: "Saved: " + "; ".join(f"{_said(m)} [{m.short_id}]" for m in kept),
+    "remember": Toolbox._saved,
     "correct": Toolbox._corrected,
     "confirm": lambda _box, _given, memory: f"Confirmed: {_said(memory)}. It will not fade.",
     FORGET: Toolbox._asked,

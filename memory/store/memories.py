@@ -267,10 +267,10 @@ def stand_for(tx: Transaction, memory_id: int, merged: Sequence[Memory]) -> None
 def confirm(tx: Transaction, memory_id: int, *, at: int) -> None:
     """Marks a memory as confirmed by the person. One that was unsure is told plainly for the first time by that."""
     tx.run(
-        f"update memories set confirmed = 1, learned_at = case when confidence < {SURE} and confirmed = 0 then ?1 else"
+        "update memories set confirmed = 1, learned_at = case when confidence < ?3 and confirmed = 0 then ?1 else"
         f" learned_at end, confidence = 1.0, last_reinforced_at = {_LATER.format('?1')}, archived_at = null"
         " where id = ?2",
-        (at, memory_id),
+        (at, memory_id, SURE),
     )
 
 

@@ -99,3 +99,20 @@ async def test_the_words_by_which_a_fact_was_told_forget_it_with_its_message() -
         await person.say("oublie que je bosse chez Darty")
         await person.say("oui")
         assert not await person.held()
+
+
+@pytest.mark.parametrize(
+    ("told", "other", "same", "yes"),
+    [
+        ("登山が好きです", "お茶は好き？", "登山は好き？", "はい"),
+        ("我喜欢登山", "我喜欢茶吗？", "我喜欢登山吗？", "是"),
+        ("I love hiking", "do I like tea?", "do I like hiking?", "Yes"),
+        ("ich mag Tee", "mag ich Kaffee?", "mag ich Tee?", "Ja"),
+    ],
+)
+async def test_a_taste_is_not_confirmed_by_another(told: str, other: str, same: str, yes: str) -> None:
+    """A yes to everything is worth nothing."""
+    async with talk() as person:
+        await person.say(told)
+        assert not "".join(await person.say(other)).startswith(yes)
+        assert "".join(await person.say(same)).startswith(yes)

@@ -102,7 +102,11 @@ async def test_secrets_are_masked_before_they_are_kept(home: House) -> None:
     key = await home.key()
     answer = await home.ask("POST", "/v1/memories", key, {"text": "note: my password is hunter2Quaxolia"})
     assert "is masked" in answer.json()["note"]
-    assert "note" not in (await home.ask("POST", "/v1/memories", key, {"text": "I like tea"})).json()
+    tea = (await home.ask("POST", "/v1/memories", key, {"text": "I like tea"})).json()
+    assert "note" not in tea
+    tea_path = f"/v1/memories/{tea['results'][0]['id']}"
+    corrected = (await home.ask("PUT", tea_path, key, {"value": "my password is hunter2Quaxolia"})).json()
+    assert "is masked" in corrected["note"]
     for table in ("memories", "messages"):
         assert "hunter2Quaxolia" not in repr(await home.world.rows(f"select * from {table}"))
 

@@ -133,14 +133,14 @@ class _Reading:
 
 
 @dataclass(slots=True)
-class Subject:
+class CarriedSubject:
     """Who the clauses read so far were about: True for the speaker, False for others; None before the first."""
 
     carried: bool | None = None
     last_key: str = ""
 
 
-def statements(sentence: str, code: Language, today: date, speaker: Subject) -> list[Stated]:
+def statements(sentence: str, code: Language, today: date, speaker: CarriedSubject) -> list[Stated]:
     """Returns what a sentence, said on `today`, states of the speaker; empty if it is not plain."""
     grammar = _grammar(code)
     text = _BESIDE_HAN.sub("", " ".join(sentence.replace("’", "'").split()))
@@ -164,7 +164,7 @@ def statements(sentence: str, code: Language, today: date, speaker: Subject) -> 
     return [fact for fact in facts if not ((laughs and fact.key in _EARNEST) or (unsure and fact.key == "plan"))]
 
 
-def _noted(rest: str, grammar: _Grammar, today: date, speaker: Subject) -> list[Stated]:
+def _noted(rest: str, grammar: _Grammar, today: date, speaker: CarriedSubject) -> list[Stated]:
     """Returns what a person asks to remember: the facts that it states, or else their words."""
     rest = rest.strip(" ,:，：")
     facts = [fact for one in _turned(rest, grammar, today, speaker, asked=False) for fact in one.facts]
@@ -173,7 +173,7 @@ def _noted(rest: str, grammar: _Grammar, today: date, speaker: Subject) -> list[
     return [Stated("note", rest)]
 
 
-def _turned(text: str, grammar: _Grammar, today: date, speaker: Subject, *, asked: bool) -> list[_Reading]:
+def _turned(text: str, grammar: _Grammar, today: date, speaker: CarriedSubject, *, asked: bool) -> list[_Reading]:
     """Reads a sentence. Of one with a change of mind, the last clause before it gets the value that follows it."""
     turns = list(grammar.turn.finditer(_plain(text, grammar)))
     if not turns:
@@ -198,7 +198,7 @@ def _turned(text: str, grammar: _Grammar, today: date, speaker: Subject, *, aske
     return kept + (again[-1:] if same else anew)
 
 
-def _read(text: str, grammar: _Grammar, today: date, speaker: Subject, *, asked: bool) -> list[_Reading]:
+def _read(text: str, grammar: _Grammar, today: date, speaker: CarriedSubject, *, asked: bool) -> list[_Reading]:
     """Reads the clauses of a text from the first on, each with as many of the next as one template takes."""
     plain = _plain(text, grammar)
     clauses = _clauses(plain, grammar)[:_CLAUSES]
@@ -249,7 +249,7 @@ def _clauses(plain: str, grammar: _Grammar) -> list[tuple[int, int]]:
 
 
 def _clause(
-    text: str, plain: str, start: int, end: int, grammar: _Grammar, today: date, speaker: Subject, *, wide: bool
+    text: str, plain: str, start: int, end: int, grammar: _Grammar, today: date, speaker: CarriedSubject, *, wide: bool
 ) -> _Reading | None:
     """Reads a clause, or several as one, as it stands and with the subject that it leaves out."""
     # "Je n'aime pas le thé" ends like "I live in Bath, not Bristol".
@@ -269,7 +269,7 @@ def _stripped(
     bounds: tuple[int, int, int, int],
     grammar: _Grammar,
     today: date,
-    speaker: Subject,
+    speaker: CarriedSubject,
     *,
     wide: bool,
 ) -> _Reading | None:
@@ -300,7 +300,7 @@ def _stripped(
     return None
 
 
-def _forms(clause: str, grammar: _Grammar, speaker: Subject) -> tuple[str, ...]:
+def _forms(clause: str, grammar: _Grammar, speaker: CarriedSubject) -> tuple[str, ...]:
     """Returns what may be put before a clause: nothing, and the subjects that it may leave out."""
     carried = speaker.carried or (speaker.carried is None and grammar.bare.match(clause) is not None)
     is_age = _NUMBER.match(clause) is None or speaker.last_key in _BEFORE_AGE
