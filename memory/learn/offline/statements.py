@@ -83,7 +83,8 @@ class _Grammar:
     question that requests. `carried` are subjects that a
     clause may leave out after one about the speaker, `bare` the first clauses that leave it out. Where clauses have no
     subject at all, `subject` fits those that do. `oneself` fits clauses about the speaker that no template reads,
-    `others` clauses about somebody else. No value holds `crooked`; `refused` are further words by key.
+    `others` clauses about somebody else. No value holds `crooked`, unless it is a name in a group `called` ("Will");
+    `refused` are further words by key.
     """
 
     code: str
@@ -362,7 +363,7 @@ def _facts(
     for name, other in (("e", "employer"), ("s", "studies"), ("t", "hometown"), ("h", "home")):
         if name in groups:
             facts.append(Stated(other, grammar.trim.sub("", written(name).strip())))
-    return facts if all(_is_plain(fact, grammar, today) for fact in facts) else []
+    return facts if all(_is_plain(fact, grammar, today, called="called" in groups) for fact in facts) else []
 
 
 def _is_joke(template: _Template, match: re.Match[str], grammar: _Grammar) -> bool:
@@ -379,7 +380,7 @@ def _is_list(said: str, values: list[str], grammar: _Grammar) -> bool:
     return (not any(signs[:-1]) and bool(signs[-1])) or all(" " not in value.strip() for value in values)
 
 
-def _is_plain(fact: Stated, grammar: _Grammar, today: date) -> bool:
+def _is_plain(fact: Stated, grammar: _Grammar, today: date, *, called: bool) -> bool:
     """Returns whether a value is one of its key: short, without words of another clause, a plan with a day to come."""
     if not fact.key or not _keepable(fact.value):
         return False
@@ -396,7 +397,8 @@ def _is_plain(fact: Stated, grammar: _Grammar, today: date) -> bool:
             and grammar.refused["plan"].search(fact.value) is None
         )
     size = len(plain) if grammar.unspaced else len(plain.split())
-    return size <= grammar.most and grammar.crooked.search(plain) is None and not (refused and refused.search(plain))
+    crooked = None if called else grammar.crooked.search(plain)
+    return size <= grammar.most and crooked is None and not (refused and refused.search(plain))
 
 
 def _keepable(value: str) -> bool:
