@@ -12,7 +12,7 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 import structlog
 
@@ -37,10 +37,11 @@ from gateway.wording.texts import Texts, heard_in
 from memory.errors import StorageError, TakenForDead, Withdrawn
 from memory.loops import reason_of
 from memory.mailbox.inbox import InboxRow
-from memory.store.share import Held
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
+#: As `memory.store.share.Held`, whose module only the stores themselves name.
+_Held: TypeAlias = Literal["own", "held", "taken", "elsewhere"]
 
 #: Milliseconds: a message that took longer to arrive was said while the process was not listening.
 _PROMPT_MS = 10_000
@@ -158,7 +159,7 @@ class Router:
             log.error("task.unqueued", session=row.session_key, error=reason_of(exc), kept="in the inbox")
             self._backlog.look_later(store)
 
-    async def hold(self, store: Store, key: str, heard: Heard | None = None) -> Held:
+    async def hold(self, store: Store, key: str, heard: Heard | None = None) -> _Held:
         """Holds a session, unless another process answers there, and takes up the work left in it.
 
         Returns the answer of `OwnShare.hold`. Asks for a place that only this process can reach. Raises `StorageError`.
