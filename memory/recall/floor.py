@@ -12,18 +12,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import languages
 from memory.recall.query import should_search
 from memory.recall.search import Hit
+from memory.text import words
+from memory.text.likeness import said
 from memory.text.sentences import parts
 
+_ASKS: Final = ("?", "？")
 
-@dataclass(frozen=True, slots=True)
-class _Floor:
+
+class _Floor(NamedTuple):
     """The least share of the best score, that of hits with little evidence of their own, and the least nearness.
 
     If no hit is so near the question, and none holds half of its words, nothing answers it.
@@ -44,38 +46,74 @@ _WORDS: Final = 1 / 3
 _MOST_WORDS: Final = 1 / 2
 
 
+class _Judged(NamedTuple):
+    """A hit with its score without the bot's handicap, and the share of the question's words that it holds.
+
+    Only hits that tell something measure the others. One that `adds` to the question holds half of its words, too.
+    """
+
+    hit: Hit
+    score: float
+    share: float
+    tells: bool
+    adds: bool
+
+    @property
+    def nearness(self) -> float:
+        return self.hit.nearness or 0.0
+
+
 def worth_showing(hits: Sequence[Hit], shares: Sequence[float], question: str) -> list[bool]:
     """Returns for each hit whether it is worth a place. `shares` are the parts of the question's words that they hold.
 
-    Greetings, what only asks, and the bot's own words are not; the last are where the question asks for them.
+    The best hit that tells something always is. Greetings, what only asks, and the bot's own words tell nothing, unless
+    the question asks for what the bot said; they are worth a place if they hold half of the question's words and more
+    than the question says, and the bot's words also if they are nearer than all that people told.
     """
+    judged = [_judged(hit, share, question) for hit, share in zip(hits, shares, strict=True)]
+    telling = [one for one in judged if one.tells]
+    nearest = max((one.nearness for one in telling), default=0.0)
+    best = max((one.score for one in telling or judged), default=0.0)
+    shown = [one for one in judged if one.tells or one.adds or (_states(one.hit) and one.nearness > nearest)]
     floor = next((of for part, of in (("late", _CLOSELY), ("vectors", _BY_MEANING)) if _has(hits, part)), _BY_WORDS)
-    best = max((hit.score for hit in hits), default=0.0)
-    nearest = max((hit.nearness for hit in hits), default=0.0)
-    answered = nearest >= floor.nearness or max(shares, default=0.0) >= _MOST_WORDS
-    of_bot = _asks_for_answers(question)
+    answered = any(one.nearness >= floor.nearness or one.share >= _MOST_WORDS for one in shown)
 
-    def is_worth(hit: Hit, share: float) -> bool:
-        if hit.passage is not None and not _tells(hit, of_bot=of_bot):
-            return False
-        if not hit.parts:
+    def is_worth(one: _Judged) -> bool:
+        if one in telling[:1] or not one.hit.parts:
             return True
-        is_evidence = share >= _WORDS or hit.nearness >= _NEAR * nearest
-        return answered and hit.score >= best * (floor.share if is_evidence else floor.share_of_weak)
+        if one.hit.nearness is None:
+            # Beside hits that have vectors it lacks a part of its score.
+            by_share = floor is not _BY_WORDS and one.share >= _MOST_WORDS
+            return by_share or one.score >= best * _BY_WORDS.share
+        is_evidence = one.share >= _WORDS or one.nearness >= _NEAR * nearest
+        return answered and one.score >= best * (floor.share if is_evidence else floor.share_of_weak)
 
-    return [is_worth(hit, share) for hit, share in zip(hits, shares, strict=True)]
+    return [one in shown and is_worth(one) for one in judged]
 
 
 def _has(hits: Sequence[Hit], part: str) -> bool:
     return any(part in hit.parts for hit in hits)
 
 
-def _tells(hit: Hit, *, of_bot: bool) -> bool:
-    assert hit.passage is not None
-    message = hit.passage.message
-    if message.role == "assistant" and not of_bot:
-        return False
-    return should_search(message.text) and not all(one.endswith(("?", "？")) for one in parts(message.text))
+def _judged(hit: Hit, share: float, question: str) -> _Judged:
+    if hit.passage is None:
+        return _Judged(hit, hit.score, share, tells=True, adds=False)
+    message, before = hit.passage.message, hit.passage.before
+    tells = _states(hit) and (message.role != "assistant" or _asks_for_answers(question))
+    if before is not None and before.text.rstrip().endswith(_ASKS) and not should_search(message.text):
+        # "Yes" says what the question before it asks.
+        asked = set(words.query_terms(question))
+        share = max(share, len(asked.intersection(words.tokens(before.text))) / max(len(asked), 1))
+        tells = message.role == "user" and share >= _MOST_WORDS
+    known = {term.word for term in said(question)} | words.stop_tokens()
+    adds = share >= _MOST_WORDS and any(term.word not in known for term in said(message.text))
+    return _Judged(hit, hit.score / hit.parts.get("agent", 1.0), share, tells, adds)
+
+
+def _states(hit: Hit) -> bool:
+    """Returns whether a hit is more than small talk and questions."""
+    text = "" if hit.passage is None else hit.passage.message.text
+    return should_search(text) and not all(sentence.endswith(_ASKS) for sentence in parts(text))
 
 
 def _asks_for_answers(question: str) -> bool:

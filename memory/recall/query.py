@@ -197,6 +197,7 @@ _CODE_LINE = re.compile(
     r"|(?:const|let|var) \w+ ?=.*|return\b.*[;)\]\d]|else:|try:|#include.*|//.*|@\w+|>>> .*|\$ .*"
     r"|</?\w+[^>]{0,200}>.*|[\w.\[\]\"']{1,80} ?[-+*/]?= ?\S.*|[\w.]{1,80}\(.*\)|.*(?:[;{}]|\):)"
 )
+_NOTE = re.compile(r"\w[\w ]{0,80} ?= ?[^\s;{}()]{1,200}")
 
 # Words that are small talk by themselves, and words that are small talk only beside one of them.
 _ACKNOWLEDGEMENTS = """
@@ -271,6 +272,10 @@ def _is_tiny(words: list[str]) -> bool:
 
 
 def _is_code(said: str) -> bool:
-    """Returns whether every line looks like code; one line of prose is enough to search."""
+    """Returns whether every line looks like code; one line of prose is enough to search.
+
+    "PIN = 4711" alone is a note.
+    """
     lines = [line.strip()[:300] for line in said.splitlines() if any(map(_is_spoken, line))]
-    return bool(lines) and all(_CODE_LINE.fullmatch(line) for line in lines)
+    is_note = len(lines) == 1 and _NOTE.fullmatch(lines[0])
+    return bool(lines) and not is_note and all(_CODE_LINE.fullmatch(line) for line in lines)

@@ -96,8 +96,8 @@ class Candidate:
     said. `speaks` says whether that identity is the one the question names. `named` says whether a memory is linked
     with a person or thing that the question names. `dated` says how well its time fits the time that the question
     names, 0 to 2. `cosine` is None if the document has no vector; `nearness` is its surplus over the question's
-    likeness to ordinary lines. `late` holds the best match for each token of the question; None if the document has no
-    token vectors. `memory` is the row of a memory that was read already.
+    likeness to ordinary lines; None if it has none. `late` holds the best match for each token of the question; None if
+    the document has no token vectors. `memory` is the row of a memory that was read already.
     """
 
     doc: int
@@ -111,7 +111,7 @@ class Candidate:
     named: bool = False
     dated: float = 0.0
     cosine: float | None = None
-    nearness: float = 0.0
+    nearness: float | None = None
     late: NDArray[np.float32] | None = None
     memory: Memory | None = None
 

@@ -293,7 +293,7 @@ def _item(hit: Hit, query: str, terms: Sequence[str], assistant: str) -> Recalle
         shown="" if hit.passage is None else excerpt(hit.passage, query, assistant=assistant),
         shares=shares(hit, terms),
         parts=hit.parts,
-        nearness=hit.nearness,
+        nearness=hit.nearness or 0.0,
     )
 
 

@@ -81,14 +81,15 @@ H = TypeVar("H", "Hit", "_Bent")
 class Hit:
     """A memory or a passage that answers the query. `parts` explains the score, in numbers only.
 
-    `nearness` is its likeness to the question above that of ordinary lines; it is no part of the score.
+    `nearness` is its likeness to the question above that of ordinary lines, or None if it has no vector; it is no part
+    of the score.
     """
 
     score: float
     memory: Memory | None = None
     passage: Passage | None = None
     parts: dict[ScorePart, float] = field(default_factory=dict)
-    nearness: float = 0.0
+    nearness: float | None = None
 
     @property
     def doc(self) -> int:
@@ -294,7 +295,7 @@ def _ranked(reader: Reader, asked: _Asked) -> list[Ranked]:
         for candidate in candidates:
             candidate.cosine, candidate.late = cosines.get(candidate.doc), None
             if part.meaning is not None and candidate.cosine is not None:
-                candidate.nearness = max(candidate.nearness, candidate.cosine - part.meaning.usual)
+                candidate.nearness = max(candidate.nearness or 0.0, candidate.cosine - part.meaning.usual)
         known = statistics
         if asked.vectors is not None and part.meaning is not None and part.meaning.tokens is not None:
             known = _look_closely(reader, asked, part, part.meaning.tokens, candidates, statistics)
@@ -380,7 +381,8 @@ def _look_closely(
     meant = ~np.array(tokens.stop, dtype=bool)
     best = rank.best_matches(tokens.vectors[meant], [bits[candidate.doc] for candidate in with_bits])
     for candidate, matched in zip(with_bits, best, strict=True):
-        candidate.late = matched
+        # It has vectors, and is not among the nearest.
+        candidate.late, candidate.nearness = matched, candidate.nearness or 0.0
     words_meant = [word for word, stop in zip(tokens.words, tokens.stop, strict=True) if not stop]
     return replace(statistics, token_worth=_worth(words_meant, candidates, statistics))
 
@@ -477,7 +479,8 @@ def _hits(reader: Reader, scope: Scope, some: Sequence[_Bent], said_before: set[
             said_before.add(words_said)
         if one.memory is not None or passage is not None:
             parts = one.ranked.parts | {name: round(factor, 3) for name, factor in one.factors.items()}
-            near = round(one.ranked.candidate.nearness, 3)
+            near = one.ranked.candidate.nearness
+            near = None if near is None else round(near, 3)
             hits.append(Hit(score=one.score, memory=one.memory, passage=passage, parts=parts, nearness=near))
     return hits
 

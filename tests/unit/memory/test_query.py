@@ -27,7 +27,7 @@ SUBSTANCE = [
     # English: questions, words of memory, statements
     "who am I", "why", "why?", "what about Anna", "ok?", "remember me?", "last time", "as I told you", "again please do it",
     "Lisbon", "my sister's dog", "I moved to Porto", "thanks, and where does my sister live?", "good restaurants nearby",
-    "book the usual", "not that one",
+    "book the usual", "not that one", "password = tulip99", "PIN = 4711",
     # Chinese
     "谁", "我是谁", "吃了吗", "你呢", "什么", "上次", "记得吗", "上海", "好吃吗", "好久不见", "我搬家了", "还是老样子", "帮我订机票",
     # Portuguese, Spanish, French, German
