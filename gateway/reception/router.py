@@ -413,11 +413,9 @@ class Router:
             self._queue_up(waiting)
         except LaneFull:
             try:
-                await self._refuse(store, [heard], texts("bad.queue", count=self._flow.queue), "queue_full")
+                await self._turn_away(store, [heard], texts("bad.queue", count=self._flow.queue), "queue_full")
             except StorageError as exc:
                 await self._unsaved(key, [waiting], exc)
-            finally:
-                self._backlog.put_down(store, [heard.inbox_id], ended=False)
 
     def _queue_row(self, store: Store, row: InboxRow) -> None:
         """Queues an unanswered row of a store, unless it is in hand."""
@@ -564,8 +562,7 @@ class Router:
         store.turns.stops.stop(key)
         if waiting:
             heard = [item.heard for item in waiting]
-            self._backlog.put_down(store, [one.inbox_id for one in heard])
-            await self._refuse(store, heard, self._texts(waiting[0])("stop.done"), "stopped", keep_words=True)
+            await self._turn_away(store, heard, self._texts(waiting[0])("stop.done"), "stopped", keep_words=True)
         return True
 
     # Refusals and failures --------------------------------------------------------------------------------------
@@ -583,6 +580,19 @@ class Router:
         (notice, *_) = pieces(self._channels.get(inbound.channel), text)
         await store.memory.mailbox.refuse(ids, key, notice, error=code, keep_words=keep_words)
         store.delivery.wake(key)
+
+    async def _turn_away(
+        self, store: Store, heard: Sequence[Heard], text: str, code: str, *, keep_words: bool = False
+    ) -> None:
+        """Refuses messages that no lane holds. They stay in hand until that is committed, so no look begins them."""
+        ended = False
+        try:
+            await self._refuse(store, heard, text, code, keep_words=keep_words)
+            ended = True
+        finally:
+            self._backlog.put_down(store, [one.inbox_id for one in heard], ended=ended)
+            if not ended:
+                self._backlog.look_later(store)
 
     async def _unsaved(self, key: str, batch: list[Waiting], error: StorageError) -> None:
         """Handles a failed store: tells the person if that needs no store, and tries again after a while."""
