@@ -58,7 +58,7 @@ SCHEMAS: Final[JSON] = {
     ),
     "remember": _object({"results": _some(_object({**_MEMORY, "event": _EVENT})), "note": _TEXT}, optional=("note",)),
     "show_memory": _object({**_MEMORY, "history": _some(_ref("Memory")), "sources": _some(_ref("Source"))}),
-    "correct": _object({**_MEMORY, "event": _EVENT, "replaces": _TEXT}),
+    "correct": _object({**_MEMORY, "event": _EVENT, "replaces": _TEXT, "note": _TEXT}, optional=("note",)),
     "confirm": _object(_MEMORY),
     "pin": _object(_MEMORY),
     "preview_forget": _object(

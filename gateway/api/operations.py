@@ -273,13 +273,18 @@ def _would_go(asking: MemoryRequest, _given: OneMemory, preview: ForgetPreview) 
 
 
 def _kept(asking: MemoryRequest, _given: RememberText, kept: Sequence[Memory]) -> JSON:
-    masked = {"note": asking.texts("remember.masked")} if any(MASK in row.value for row in kept) else {}
-    return {"results": [{**told(asking, row), "event": "ADD"} for row in kept], **masked}
+    return {"results": [{**told(asking, row), "event": "ADD"} for row in kept], **_masked(asking, kept)}
+
+
+def _masked(asking: MemoryRequest, kept: Sequence[Memory]) -> JSON:
+    """Returns the note about secrets that were masked before anything was kept, where there were any."""
+    return {"note": asking.texts("remember.masked")} if any(MASK in row.value for row in kept) else {}
 
 
 def _corrected(asking: MemoryRequest, _given: CorrectMemory, versions: tuple[Memory, Memory]) -> JSON:
     old, new = versions
-    return {**told(asking, new), "event": "NONE" if old is new else "UPDATE", "replaces": old.short_id}
+    event = "NONE" if old is new else "UPDATE"
+    return {**told(asking, new), "event": event, "replaces": old.short_id, **_masked(asking, [new])}
 
 
 #: The result of each action as programs get it; the two that take more than one transaction tell it themselves.

@@ -25,6 +25,7 @@ from agents.tools import CALL_SECONDS, Run, Tool, ToolError
 from gateway.actions.memory import (
     ACTIONS,
     FORGET,
+    MASK,
     Action,
     Arguments,
     CorrectMemory,
@@ -32,6 +33,7 @@ from gateway.actions.memory import (
     NothingKept,
     OneEntity,
     OneMemory,
+    RememberText,
     SearchMemory,
     ToForget,
 )
@@ -278,7 +280,13 @@ class Toolbox:
         old, new = versions
         if old is new:
             return f"Nothing changed: {given.id} says just that."
-        return f"Corrected: {_said(new)} [{new.short_id}], instead of {_said(old)}."
+        return f"Corrected: {_said(new)} [{new.short_id}], instead of {_said(old)}.{self._masked([new])}"
+
+    def _saved(self, _given: RememberText, kept: Sequence[Memory]) -> str:
+        return f"Saved: {'; '.join(f'{_said(m)} [{m.short_id}]' for m in kept)}{self._masked(kept)}"
+
+    def _masked(self, kept: Sequence[Memory]) -> str:
+        return f"\n{self.texts('remember.masked')}" if any(MASK in memory.value for memory in kept) else ""
 
     def _asked(self, given: OneMemory, asked: ToForget) -> str:
         context, language = self.turn.context, self.texts.language
@@ -390,7 +398,7 @@ _TOLD: Final[dict[str, Callable[[Toolbox, Any, Any], str]]] = {
     "search_memory": Toolbox._hits,
     "get_entity": Toolbox._about,
     "memory_stats": Toolbox._counted,
-    "remember": lambda _box, _given, kept: "Saved: " + "; ".join(f"{_said(m)} [{m.short_id}]" for m in kept),
+    "remember": Toolbox._saved,
     "correct": Toolbox._corrected,
     "confirm": lambda _box, _given, memory: f"Confirmed: {_said(memory)}. It will not fade.",
     FORGET: Toolbox._asked,

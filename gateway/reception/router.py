@@ -48,6 +48,8 @@ _ASKED = 300
 _ASK_SECONDS = 0.1
 #: Commands whose author is also forgotten among the overheard lines, which are not kept.
 _FORGETTING = frozenset({"forget", "privacy"})
+#: For events that nobody has said.
+_ENGLISH = Texts("en")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,7 +238,7 @@ class Router:
                     # Without an answer, a command given in place would look pending for a quarter of an hour.
                     self._say_unstored(inbound, texts("not_here"))
         except StorageError as exc:
-            raise _not_taken(exc, texts) from exc
+            raise _not_taken("message", exc, texts) from exc
 
     def _say_unstored(self, inbound: Inbound, text: str) -> None:
         self._start(inbound.place.session_key, self._unstored.say(inbound, text))
@@ -249,7 +251,7 @@ class Router:
                 await store.delivery.move(self._channels[channel], chat, new_chat)
             await self._roster.load_choices()
         except StorageError as exc:
-            raise _not_taken(exc, Texts("en")) from exc
+            raise _not_taken("moved", exc) from exc
 
     async def on_presence(self, channel: str, chat: str, *, present: bool) -> None:
         try:
@@ -257,7 +259,7 @@ class Router:
                 platform, named = self._channels[channel].platform, Place(channel=channel, chat=chat).session_key
                 await store.memory.mailbox.presence(platform, named.partition(":")[0], chat, present=present)
         except StorageError as exc:
-            raise _not_taken(exc, Texts("en")) from exc
+            raise _not_taken("presence", exc) from exc
 
     def admins(self, channel: str) -> Sequence[str]:
         return self._policy.admins(channel)
@@ -273,13 +275,13 @@ class Router:
         try:
             return await self._access.kept(channel, prefix)
         except StorageError as exc:
-            raise _not_taken(exc, Texts("en")) from exc
+            raise _not_taken("kept", exc) from exc
 
     async def keep(self, channel: str, values: Mapping[str, str | None]) -> None:
         try:
             await self._access.keep(channel, values)
         except StorageError as exc:
-            raise _not_taken(exc, Texts("en")) from exc
+            raise _not_taken("keep", exc) from exc
 
     async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
         try:
@@ -291,7 +293,7 @@ class Router:
                 told = json.dumps({"place": place.session_key, "ids": list(message_ids)})
                 await store.memory.share.tell("deleted", told, session_key=place.session_key)
         except StorageError as exc:
-            raise _not_taken(exc, Texts("en")) from exc
+            raise _not_taken("deleted", exc) from exc
 
     def deleted_elsewhere(self, store: Store, told: str) -> None:
         """Takes back the memories of a running turn from messages whose deletion another process was told."""
@@ -606,13 +608,13 @@ class Router:
         self._backlog.look_later(batch[0].store)
         if first.inbox_id not in self._told_unsaved:
             self._told_unsaved.add(first.inbox_id)
-            self._start(key, self._unstored.say_of(first, texts.not_saved(error)))
+            self._start(key, self._unstored.say_of(first, texts.failed_store("error.storage", error)))
 
 
-def _not_taken(exc: StorageError, texts: Texts) -> NotTaken:
-    """Returns the failure for a channel, which shows it to people and on the health page; the log has the reason."""
-    log.error("message.not_taken", error=str(exc), again="when the platform sends it again")
-    return NotTaken(texts.not_saved(exc))
+def _not_taken(event: str, exc: StorageError, texts: Texts = _ENGLISH) -> NotTaken:
+    """Returns the failure for a channel, which shows its words to people, and its reason to the operator."""
+    log.error("channel.event_not_taken", event_name=event, error=str(exc))
+    return NotTaken(texts.failed_store("error.not_taken", exc), reason=str(exc))
 
 
 def _asks_to_forget(inbound: Inbound) -> bool:
