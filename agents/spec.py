@@ -333,7 +333,10 @@ class WindowSpec(Section):
 
 
 class TurnSpec(Section):
-    """The limits of one answer. When one is reached, the model is offered no tools and has to answer."""
+    """The limits of one answer.
+
+    When the cost is reached, or one of the `steps` is left, the model is offered no tools and has to answer.
+    """
 
     call_seconds: ClassVar[float] = 30.0
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from types import NoneType
-from typing import Any, Final, get_args, get_origin
+from typing import Any, Final, TypeAlias, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 from agents.spec import AgentSpec, PortionOfDay
 from gateway.config.explaining import bare, rule_of
 from gateway.config.loading import reference
-from gateway.config.settings import AnyBot, KnownBot, ModelServer, Settings
+from gateway.config.settings import AnyBot, KnownBot, Settings
 from gateway.config.strict_yaml import KeyPath, key_text
 
 _HEAD: Final = """\
@@ -32,8 +32,7 @@ source tree and `agents/assistant.yaml` show the same options as files; your own
 [Running it](operation.md#changing-the-configuration-while-it-runs) says what is taken up without a restart.
 
 `[]` stands for each item of a list, and `*` for each section that has the option: each kind of bot, each portion of
-`allowance`. `SERVER` is `transcriber`, `embedding` or `rerank`. Options without a default are needed where their
-section is written.
+`allowance`. Options without a default are needed where their section is written.
 """
 #: A line of a shipped file, also within an example behind `#`: its option, and the comment after its value.
 _LINE: Final = re.compile(r"(?P<lead>[\s#-]*)(?P<name>[a-z_]+):(?:\s(?:.*?\s)??#\s*(?P<comment>.*)|\s.*)?")
@@ -42,9 +41,10 @@ _LINE: Final = re.compile(r"(?P<lead>[\s#-]*)(?P<name>[a-z_]+):(?:\s(?:.*?\s)??#
 _SHARED: Final[dict[type[BaseModel], str]] = {
     AnyBot: "channels.*[]",
     KnownBot: "channels.*[]",
-    ModelServer: "SERVER",
     PortionOfDay: "allowance.*",
 }
+#: An option's default, rule and description.
+_Cells: TypeAlias = tuple[str, str, str]
 
 
 def markdown() -> str:
@@ -54,40 +54,51 @@ def markdown() -> str:
     for title, model, file in (("config.yaml", Settings, reference()), ("An agent's file", AgentSpec, agent)):
         comments = _comments(file.read_text("utf-8"))
         rows: dict[str, list[str]] = {"": []}
-        again: dict[str, list[str]] = {}
-        for path, field, name, owner in _named(model):
+        for path, name, cells in _named(model, comments):
             part = str(path[0]) if _section(model.model_fields[str(path[0])]) else ""
-            table = rows.setdefault(part, [])
-            if name:
-                own = (owner, path[-1:]) if owner in _SHARED else (model, path)
-                table.append(_row(*own, field, name, _comment(comments, path)))
-            elif owner is ModelServer:
-                again.setdefault(part, []).append(f"`{part}.{path[-1]}`")
+            rows.setdefault(part, []).append(_row(f"`{name}`", *cells))
         parts.append(f"## {title}\n")
         for part, table in rows.items():
             about = _about(model.model_fields[part], comments.get(part, "")) if part else ""
-            about += f". Also {', '.join(again[part])}, as above." if part in again else ""
             parts += [f"### `{part}`\n", f"{about[:1].upper()}{about[1:]}\n"] if part else []
-            parts += ["| option | default | must be | |", "|---|---|---|---|", *table, ""] if table else []
+            parts += ["| option | default | must be | |", "|---|---|---|---|", *table, ""]
     return "\n".join(parts)
 
 
-def _named(model: type[BaseModel]) -> Iterator[tuple[KeyPath, FieldInfo, str, type[BaseModel]]]:
-    """Yields the options with the names under which they are listed, and the models that define them.
+def _named(model: type[BaseModel], comments: dict[str, str]) -> Iterator[tuple[KeyPath, str, _Cells]]:
+    """Yields the options with the names under which they are listed, and what is said of them.
 
-    What several sections share is listed once: the name is empty where it comes again. It is so for a section that has
-    a heading, too.
+    An option of several sections is listed once, unless its default, rule or description differ between them. Of a
+    section that has a heading only the default null is listed.
     """
+    options = [
+        (path, _cells(model, path, field, comments))
+        for path, field in _options(model, ())
+        if len(path) > 1 or not _section(field) or NoneType in get_args(field.annotation)
+    ]
+    alike: dict[str, set[_Cells]] = {}
+    for path, cells in options:
+        alike.setdefault(_shared(model, path), set()).add(cells)
     listed: set[str] = set()
-    for path, own in _options(model, ()):
-        field, name = own, key_text(path).replace("[0]", "[]")
-        owner = rule_of(model, path[:-1])[0] if path[:-1] else model
-        for shared, place in _SHARED.items():
-            if issubclass(owner, shared) and path[-1] in shared.model_fields:
-                owner, name, field = shared, f"{place}.{path[-1]}", shared.model_fields[str(path[-1])]
-                break
-        yield path, field, "" if name in listed or (len(path) == 1 and _section(field)) else name, owner
+    for path, cells in options:
+        shared = _shared(model, path)
+        name = shared if len(alike[shared]) == 1 else _spelled(path)
+        if name not in listed:
+            yield path, name, cells
         listed.add(name)
+
+
+def _shared(model: type[BaseModel], path: KeyPath) -> str:
+    """Returns the option's name in all sections that have it."""
+    owner = rule_of(model, path[:-1])[0] if path[:-1] else model
+    for section, place in _SHARED.items():
+        if issubclass(owner, section) and path[-1] in section.model_fields:
+            return f"{place}.{path[-1]}"
+    return _spelled(path)
+
+
+def _spelled(path: KeyPath) -> str:
+    return key_text(path).replace("[0]", "[]")
 
 
 def _options(model: type[BaseModel], before: KeyPath) -> Iterator[tuple[KeyPath, FieldInfo]]:
@@ -118,15 +129,18 @@ def _about(field: FieldInfo, comment: str) -> str:
     return comment or (" ".join((section.__doc__ or "").partition("\n\n")[0].split()) if section else "")
 
 
-def _row(model: type[BaseModel], path: KeyPath, field: FieldInfo, name: str, comment: str) -> str:
+def _cells(model: type[BaseModel], path: KeyPath, field: FieldInfo, comments: dict[str, str]) -> _Cells:
     inside, words, _ = rule_of(model, path)
     if get_origin(inside) is tuple:
         inside, words, _ = rule_of(model, (*path, 0))
-        words = f"a list; each item {words.partition(':')[0]}"
+        words = f"a list; each item {words.partition(': ')[0]}"
     elif isinstance(inside, type) and issubclass(inside, BaseModel):
         words = "a section"
     null = "null, or " if NoneType in get_args(field.annotation) else ""
-    cells = (f"`{name}`", _default(field), null + words, _about(field, comment))
+    return _default(field), null + words, _about(field, _comment(comments, path))
+
+
+def _row(*cells: str) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 

@@ -128,9 +128,7 @@ async def played(folder: Path, pairs: Sequence[Pair], models: str) -> dict[str, 
     (folder / "agents").mkdir()
     (folder / "agents" / "assistant.yaml").write_text(f"name: assistant\ntimezone: UTC\n{models}", "utf-8")
     path = folder / "config.yaml"
-    path.write_text(
-        "limits: {person_messages_per_minute: 1800}\nutf-8",
-    )
+    path.write_text("limits: {person_messages_per_minute: 1800}\n", "utf-8")
     config = loading.load(path, {}, folder / "data", pace=SELDOM)
     screen = Screen()
     moment, numbers = [_START], count(1)

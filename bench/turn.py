@@ -109,8 +109,11 @@ class Setup:
         path = self.folder / "config.yaml"
         url = f"database_url: '{self.database_url}'\n" if self.database_url else ""
         limits = f"limits: {{concurrent_turns: {max(8, self.concurrent)}}}\n"
-        # Old revisions know no other way to search by words; since then the option is retired, and holds.
-        path.write_text(f"{url}{limits}recall: {{mode: {self.mode}}}\n", "utf-8")
+        if _is_there("gateway.config.retired"):
+            search = "embedding: {provider: none}\n" if self.mode == "classic" else ""
+        else:  # a revision that knows no other way to search by words
+            search = f"recall: {{mode: {self.mode}}}\n"
+        path.write_text(f"{url}{limits}{search}", "utf-8")
         if self.model:
             model = f"{{provider: openai, model: answer-0, base_url: '{self.model}', key: sk-1}}"
             agent = f"name: assistant\nmodels: [{model}]\n"

@@ -43,6 +43,8 @@ _ONE_CHARACTER: Final = 0.5
 _MOST: Final = 6
 _MOST_LISTED: Final = 12
 #: Longest quotation, in characters; of a longer message only the sentence that answers is quoted.
+#: Keys whose name and cues say only that something is liked or done.
+_TASTES: Final = frozenset({"likes", "dislikes", "hobby", "interest"})
 _QUOTATION: Final = 240
 #: A date that was added to a statement.
 _ADDED: Final = re.compile(r"\(\d{4}-\d\d(?:-\d\d)?(?:/\d{4}-\d\d-\d\d)?\)")
@@ -210,7 +212,7 @@ def _by_key(question: AskedQuestion, facts: Sequence[Remembered], speech: Speech
         meant = [
             one
             for one in meant
-            if question.rest & (known_by(one, speech, tokens) | set(tokens(one.said if one.relation else "")))
+            if question.rest & (_objects(one, speech, tokens) | set(tokens(one.said if one.relation else "")))
         ]
     elif question.rest - {token for one in meant for token in known_by(one, speech, tokens)} and question.musts:
         return NOTHING
@@ -225,6 +227,11 @@ def _by_key(question: AskedQuestion, facts: Sequence[Remembered], speech: Speech
         return Told(_said(wanted, speech), tuple(wanted))
     ended = [one for one in meant if one.superseded and _has_key(one, asks.keys)]
     return _over(sorted(ended, key=lambda one: one.at)[-1:], speech, "ended")
+
+
+def _objects(fact: Remembered, speech: Speech, tokens: Tokens) -> frozenset[str]:
+    # "Do I like tea?" is no question about everything that is liked.
+    return held(fact.value, speech, tokens) if fact.key in _TASTES else known_by(fact, speech, tokens)
 
 
 def _earlier(question: AskedQuestion, facts: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:

@@ -112,8 +112,8 @@ class Webhook:
     def __post_init__(self) -> None:
         if not _SECRET.fullmatch(self.secret):
             raise ChannelRefused(
-                "webhook.secret must have 16 to 256 of A-Z, a-z, 0-9, _ and -: without it, anyone could write in "
-                "someone else's name; create one with `openssl rand -hex 32`"
+                "the secret of a webhook must have 16 to 256 of A-Z, a-z, 0-9, _ and -: without it, anyone could write "
+                "in someone else's name"
             )
         if not urlsplit(self.url).hostname:
             raise ChannelRefused("webhook must be the https address at which Telegram can reach this program")

@@ -276,15 +276,14 @@ def _kept(asking: MemoryRequest, _given: RememberText, kept: Sequence[Memory]) -
     return {"results": [{**told(asking, row), "event": "ADD"} for row in kept], **_masked(asking, kept)}
 
 
-def _masked(asking: MemoryRequest, kept: Sequence[Memory]) -> JSON:
-    """Returns the note about secrets that were masked before anything was kept, where there were any."""
-    return {"note": asking.texts("remember.masked")} if any(MASK in row.value for row in kept) else {}
-
-
 def _corrected(asking: MemoryRequest, _given: CorrectMemory, versions: tuple[Memory, Memory]) -> JSON:
     old, new = versions
     event = "NONE" if old is new else "UPDATE"
     return {**told(asking, new), "event": event, "replaces": old.short_id, **_masked(asking, [new])}
+
+
+def _masked(asking: MemoryRequest, kept: Sequence[Memory]) -> JSON:
+    return {"note": asking.texts("remember.masked")} if any(MASK in row.value for row in kept) else {}
 
 
 #: The result of each action as programs get it; the two that take more than one transaction tell it themselves.

@@ -50,10 +50,11 @@ def loaded(config_path: Path | None) -> Config:
 
 
 def pace() -> WorkPace:
-    """Returns the pace of this run: that of whoever called the command line from a program of their own."""
+    """Returns the pace that a program calling the command line set; outside of commands, the default."""
     from gateway.config.pace import WorkPace
 
-    return click.get_current_context().find_object(WorkPace) or WorkPace()
+    context = click.get_current_context(silent=True)
+    return (context and context.find_object(WorkPace)) or WorkPace()
 
 
 def set_up_logs(config: Config, *, beside_chat: bool = False) -> Path | None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from channels.base import CommandSpec, Inbound, Option, Suggestion
 from gateway.actions.memory import FORGET, syntax
@@ -42,6 +43,10 @@ from memory.context import Context
 from memory.service import Service
 from memory.store.questions import Question
 from memory.text.words import fold
+
+#: How alike two words are, from 0 to 1, for one to be taken for the other misspelt: a turned pair of letters in a word
+#: of three (/wyh) is, a word that shares three letters in five (/admin, "again") is not.
+_NEAR: Final = 0.66
 
 #: A slash and a word of any script, whose accents may be characters of their own. Only some in ASCII are commands.
 _COMMAND = re.compile(r"/([^\W\d_][\w\u0300-\u036f\u3099\u309a]{0,31})(?:\s+([\s\S]*))?")
@@ -112,7 +117,7 @@ def unknown(name: str, texts: Texts) -> str:
     words = dict(word.split(":") for word in texts("command.words").split())
     meant = {fold(word): command for word, command in words.items()}
     meant |= {command.name: command.name for command in TABLE if not command.admin}
-    near = difflib.get_close_matches(fold(name), meant, n=1)
+    near = difflib.get_close_matches(fold(name), meant, n=1, cutoff=_NEAR)
     hint = texts("command.hint", name=meant[near[0]]) if near else ""
     return texts("command.unknown", name=name, hint=hint)
 

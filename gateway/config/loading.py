@@ -218,6 +218,7 @@ class _Loader:
 
     def __init__(self, *, folder: Path, env: Mapping[str, str], home: Path) -> None:
         self._folder = folder
+        self._home = home
         self._env_file = folder / ".env"
         self._main: _Read | None = None
         self.problems: list[Problem] = []
@@ -482,13 +483,21 @@ class _Loader:
 
     def _drop_retired(self, read: _Read, retired: Mapping[str, Retired]) -> None:
         """Removes the options that no longer exist from a file's data, and notes a sentence for each."""
-        for path, row, value in dropped(read.document.data, retired):
-            if row.wants_less(value):
+        for path, row, value, todo in dropped(read.document.data, retired):
+            if row.wants_less(value) and not (path == ("agents_dir",) and self._holds_agents(value)):
                 message = f"is no longer an option, and what it says would not hold. {row.instead.rstrip('.')}"
                 self._report(read, path, message, "remove the line if that is right", show=False)
             else:
                 place = f"{read.file}, line {read.document.line(path)}: {key_text(path)}"
-                self.retired.append(f"{place} is no longer an option. {row.instead} Remove the line.")
+                self.retired.append(f"{place} is no longer an option. {row.instead} {todo}")
+
+    def _holds_agents(self, value: Any) -> bool:
+        """Returns whether a retired agents_dir names the folder that agents are read from, by a link or not."""
+        own = self._folder / "agents"
+        if not isinstance(value, str):
+            return value is None
+        named = _resolved(value, self._folder, self._home)
+        return named == own or _holds(own.samefile, named)
 
     def _validated(self, model: type[_Part], read: _Read) -> _Part | None:
         document = read.document

@@ -35,8 +35,8 @@ class CommandForm:
     """A form: the path it is sent to, and the command of each of its buttons, which are called "action".
 
     Names in braces are fields of the form or parts of the path. The answer leads back to the path, or to where `back`
-    says for its button. A form about people needs a platform: the terminal has no ids by which to
-    let them in or to look at them.
+    says for its button. A form about people needs a platform: the terminal has no ids by which to let them in or to
+    look at them.
     """
 
     path: str

@@ -29,7 +29,7 @@ from channels.base import Inbound
 from gateway.pipeline.course import Agent, Course, Limits, in_words
 from gateway.pipeline.observed import Overheard
 from gateway.pipeline.values import with_values
-from gateway.reading.attachments import inline, label
+from gateway.reading.attachments import inline, label, own_words
 from gateway.wording.texts import Texts
 from languages import LANGUAGES, part
 from memory.chat.turns import Turn
@@ -146,6 +146,7 @@ class TurnRequest:
         turn = self.turn
         request = Request(
             messages=(),
+            said="\n".join(own_words(message.text) for message in turn.said),
             language=self.course.texts.language,
             moment=datetime.fromtimestamp(self.now / 1000, ZoneInfo(turn.context.timezone)),
             agent=self.served.spec.name,

@@ -33,7 +33,6 @@ from gateway.actions.memory import (
     NothingKept,
     OneEntity,
     OneMemory,
-    RememberText,
     SearchMemory,
     ToForget,
 )
@@ -72,6 +71,7 @@ _MAY_BE_A_PAGES = (
     " they can say so in their next message, or type /remember or /remind."
 )
 _NOTHING_LEARNED = "Not saved: this person wants nothing learned. What they type behind /remember is kept."
+_NO_SECRETS = "What looks like a password, code or key is masked and not kept. Tell the person."
 _WORD = re.compile(r"\w+")
 #: The messages to the model about a time that can't be read.
 _UNREAD: Final = {
@@ -280,13 +280,10 @@ class Toolbox:
         old, new = versions
         if old is new:
             return f"Nothing changed: {given.id} says just that."
-        return f"Corrected: {_said(new)} [{new.short_id}], instead of {_said(old)}.{self._masked([new])}"
+        return f"Corrected: {_said(new)} [{new.short_id}], instead of {_said(old)}.{_masked(new)}"
 
-    def _saved(self, _given: RememberText, kept: Sequence[Memory]) -> str:
-        return f"Saved: {'; '.join(f'{_said(m)} [{m.short_id}]' for m in kept)}{self._masked(kept)}"
-
-    def _masked(self, kept: Sequence[Memory]) -> str:
-        return f"\n{self.texts('remember.masked')}" if any(MASK in memory.value for memory in kept) else ""
+    def _saved(self, _given: Arguments, kept: Sequence[Memory]) -> str:
+        return f"Saved: {'; '.join(f'{_said(memory)} [{memory.short_id}]' for memory in kept)}{_masked(*kept)}"
 
     def _asked(self, given: OneMemory, asked: ToForget) -> str:
         context, language = self.turn.context, self.texts.language
@@ -385,6 +382,10 @@ def _fenced(text: str) -> str:
 
 def _said(memory: Memory) -> str:
     return phrases.say(memory.key, memory.value, language="en")
+
+
+def _masked(*kept: Memory) -> str:
+    return f"\n{_NO_SECRETS}" if any(MASK in memory.value for memory in kept) else ""
 
 
 def _headed(entity: Entity) -> str:

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from agents.llm import Learning, Remembered, Reminded, Request
 from gateway.pipeline.course import Agent, Course, obstacle
-from gateway.reading.attachments import label, own_words
+from gateway.reading.attachments import label
 from gateway.wording import phrases, reminder_lines
 from gateway.wording.texts import Texts
 from memory.chat.turns import Turn
@@ -29,7 +29,7 @@ def with_values(request: Request, course: Course, view: TurnMaterial, now: int) 
     """Returns a request with these values at the moment `now`, in milliseconds UTC."""
     served, turn, texts = course.served, course.turn, course.texts
     language, zone, learned = texts.language, ZoneInfo(turn.context.timezone), view.learned or Revision()
-    moment, said = datetime.fromtimestamp(now / 1000, zone), "\n".join(own_words(message.text) for message in turn.said)
+    moment, said = datetime.fromtimestamp(now / 1000, zone), request.said
     days = days_named(said, language=language, now=moment) if served.offline else None
     since, until = 0, None
     if past := [span for span in spans(said, moment.date(), looks="back") if span.first <= moment.date()]:
@@ -55,7 +55,6 @@ def with_values(request: Request, course: Course, view: TurnMaterial, now: int) 
     )
     return replace(
         request,
-        said=said,
         remembered=tuple(one if days is None else _dated(one, language, zone) for one in remembered),
         reminders=tuple(reminders),
         days=days,

@@ -37,6 +37,7 @@ from gateway.wording.texts import Texts, heard_in
 from memory.errors import StorageError, TakenForDead, Withdrawn
 from memory.loops import reason_of
 from memory.mailbox.inbox import InboxRow
+from memory.store.share import Held
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -159,7 +160,7 @@ class Router:
             log.error("task.unqueued", session=row.session_key, error=reason_of(exc), kept="in the inbox")
             self._backlog.look_later(store)
 
-    async def hold(self, store: Store, key: str, heard: Heard | None = None) -> str:
+    async def hold(self, store: Store, key: str, heard: Heard | None = None) -> Held:
         """Holds a session, unless another process answers there, and takes up the work left in it.
 
         Returns the answer of `OwnShare.hold`. Asks for a place that only this process can reach. Raises `StorageError`.

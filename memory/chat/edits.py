@@ -423,7 +423,7 @@ def retract(
     for memory in taught:
         erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
     memories.retract(tx, [memory.id for memory in taught])
-    told = memories.untell(tx, ids)
+    told = memories.untell(tx, ids, erased=True)
     if taught or under_way or any(message.text for message in deleted):
         erasure.record(tx, None, erase.gone(ids, taught, traffic=under_way), "{}", now=now)
     elif cleared:

@@ -121,7 +121,7 @@ def undo(
     memories.retract(tx, [memory.id for memory in taught])
     # Facts that a turn's words ended, ended at the time of the last of these words.
     again = memories.reopen(tx, scope, at=max(row["said_at"] for row in found if row["role"] == "user"))
-    told = memories.untell(tx, said)
+    told = memories.untell(tx, said, erased=True)
     keep.settle(tx, scope, [*taught, *told], now=now, new_id=new_id)
     ids = [row["id"] for row in found]
     erasure.note_said(tx, ids, now=now)

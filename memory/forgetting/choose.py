@@ -240,10 +240,7 @@ def _chosen_rows(reader: Reader, asker: Asker, selection: Selection) -> Chosen:
 
 
 def erasable(reader: Reader, asker: Asker, what: What, message_ids: Sequence[int]) -> frozenset[int]:
-    """Returns the messages whose words this person may have erased: their own, and all in their private chats.
-
-    The bot's words belong to nobody: a person who may erase their subject may erase them, too.
-    """
+    """Returns the messages whose words this person may have erased: theirs, all in their private chats, and answers."""
     selves = identities(reader, asker) if what == "me" else asker.selves
     return frozenset(forgettable.messages_of(reader, message_ids, owners=governed(reader, asker), authors=selves))
 

@@ -17,9 +17,17 @@ from memory.store.filtered import Reach
 def messages_of(
     reader: Reader, message_ids: Sequence[int], *, owners: Sequence[int], authors: Sequence[int]
 ) -> list[int]:
+    """Returns those of these messages that `authors` wrote, that `owners` hold, or that the bot answered `authors`.
+
+    The bot's answers to others in a group are theirs.
+    """
     return reader.ids(
-        "select id from messages where id in (select value from json_each(?1)) and (role <> 'user'"
-        " or author_id in (select value from json_each(?2)) or owner_id in (select value from json_each(?3)))",
+        "select m.id from messages m where m.id in (select value from json_each(?1))"
+        " and (m.author_id in (select value from json_each(?2)) or m.owner_id in (select value from json_each(?3))"
+        " or m.role <> 'user' and (exists (select 1 from sessions s join chats c on c.id = s.chat_id"
+        "   where s.id = m.session_id and c.kind = 'private') or exists (select 1 from messages asked"
+        "   where asked.turn_id = m.turn_id and asked.role = 'user'"
+        "   and asked.author_id in (select value from json_each(?2)))))",
         (message_ids, authors, owners),
     )
 

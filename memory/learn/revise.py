@@ -93,6 +93,9 @@ def read(
                 found, over = _called_off(back, live, message, scope)
             elif back.corrects:
                 found = _put_right(back, live[0], _told_before(reader, scope, message), message, scope, timezone)
+        elif len(over) == 1 and back.denied and not (found or back.ended):
+            found = _put_right(back, over[0], _told_before(reader, scope, message), message, scope, timezone)
+            over = [] if found else over
         proposals += found
         ended |= {memory.id: memory for memory in over}
     return Revision(proposals=tuple(proposals), ended=tuple(ended.values()))
@@ -171,7 +174,11 @@ def _put_right(
     if not new:
         return []
     if last.key == "plan":
-        value = changed(_DAY.sub("", last.value), new, near=True, slips=False)
+        plan = _DAY.sub("", last.value)
+        if denied is not None and denied.what in plan:
+            value: str | None = plan.replace(denied.what, new, 1)
+        else:
+            value = changed(plan, new, near=True, slips=False)
         drafts = [_with_value(last, value, message, scope)] if value is not None else []
     else:
         place = next((one for one in told[:_BEFORE] if last.value in one.text), None)

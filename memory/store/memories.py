@@ -24,6 +24,8 @@ Kind: TypeAlias = Literal["profile", "directive", "fact", "style", "reflection",
 #: The tables that link a memory with its source messages, and with the rows it was made from.
 Links: TypeAlias = Literal["memory_sources", "memory_parents"]
 Origin: TypeAlias = Literal["extracted", "told", "admin", "imported", "derived"]
+#: `unsure` of a source that was erased at a person's wish: it is a mark and tells nothing.
+_ERASED: Final = 2
 
 
 #: The rows with one word up to which it tells which rows a draft may touch.
@@ -179,9 +181,9 @@ class MemoryTelling:
 def tellings(reader: Reader, memory_ids: Collection[int]) -> dict[int, list[MemoryTelling]]:
     rows = reader.all(
         "select s.memory_id, s.message_id, s.unsure, m.said_at from memory_sources s"
-        " join messages m on m.id = s.message_id where m.role = 'user'"
+        " join messages m on m.id = s.message_id where m.role = 'user' and s.unsure < ?"
         " and s.memory_id in (select value from json_each(?)) order by m.said_at, m.id",
-        (memory_ids,),
+        (_ERASED, memory_ids),
     )
     told: dict[int, list[MemoryTelling]] = {memory_id: [] for memory_id in memory_ids}
     for row in rows:
@@ -195,24 +197,32 @@ def move_sources(tx: Transaction, old_id: int, new_id: int, message_ids: Collect
     unlink(tx, [(old_id, message_id) for message_id in message_ids], table="memory_sources")
 
 
-def untell(tx: Transaction, message_ids: Collection[int]) -> list[Memory]:
-    """Takes messages that say something else now, or nothing, from the sources of rows that have others.
+def untell(tx: Transaction, message_ids: Collection[int], *, erased: bool = False) -> list[Memory]:
+    """Counts messages no longer as tellings of the rows that others tell, and returns these rows.
 
-    Returns these rows.
+    The messages say something else now and are no sources any more. If they are `erased`, a mark of each is left.
     """
-    rows = tx.all(
-        "delete from memory_sources where message_id in (select value from json_each(?1)) and exists"
-        " (select 1 from memory_sources o where o.memory_id = memory_sources.memory_id"
-        " and o.message_id not in (select value from json_each(?1))) returning memory_id, unsure",
-        (message_ids,),
+    links = tx.all(
+        "select memory_id, message_id, unsure from memory_sources s"
+        " where unsure < ?1 and message_id in (select value from json_each(?2)) and exists"
+        " (select 1 from memory_sources o where o.memory_id = s.memory_id and o.unsure < ?1"
+        " and o.message_id not in (select value from json_each(?2)))",
+        (_ERASED, message_ids),
     )
-    told = [row["memory_id"] for row in rows if not row["unsure"]]
+    for memory_id, message_id in ((link["memory_id"], link["message_id"]) for link in links if erased):
+        tx.run(
+            "update memory_sources set unsure = ? where memory_id = ? and message_id = ?",
+            (_ERASED, memory_id, message_id),
+        )
+    if not erased:
+        unlink(tx, [(link["memory_id"], link["message_id"]) for link in links], table="memory_sources")
+    told = [link["memory_id"] for link in links if not link["unsure"]]
     tx.run(
         "update memories set reinforced_count = reinforced_count - 1 where reinforced_count > 0"
         " and id in (select value from json_each(?))",
         (told,),
     )
-    return of_ids(tx, [row["memory_id"] for row in rows])
+    return of_ids(tx, [link["memory_id"] for link in links])
 
 
 def set_parents(tx: Transaction, memory_id: int, parent_ids: Iterable[int]) -> None:
@@ -267,10 +277,10 @@ def stand_for(tx: Transaction, memory_id: int, merged: Sequence[Memory]) -> None
 def confirm(tx: Transaction, memory_id: int, *, at: int) -> None:
     """Marks a memory as confirmed by the person. One that was unsure is told plainly for the first time by that."""
     tx.run(
-        f"update memories set confirmed = 1, learned_at = case when confidence < {SURE} and confirmed = 0 then ?1 else"
+        "update memories set confirmed = 1, learned_at = case when confidence < ?3 and confirmed = 0 then ?1 else"
         f" learned_at end, confidence = 1.0, last_reinforced_at = {_LATER.format('?1')}, archived_at = null"
         " where id = ?2",
-        (at, memory_id),
+        (at, memory_id, SURE),
     )
 
 
@@ -687,7 +697,7 @@ def single_valued(reader: Reader, scope: Scope) -> list[Memory]:
         reader,
         scope,
         "m.kind = 'fact' and m.owner_id in (select value from json_each(?))"
-        " and (m.key in (select value from json_each(?)) or m.key like 'favourite-%') order by m.id",
+        " and (m.key like 'favourite-%' or m.key in (select value from json_each(?))) order by m.id",
         (scope.own, keys.SINGLE_VALUED),
     )
 
@@ -702,8 +712,8 @@ def near(reader: Reader, scope: Scope, about: Subject, draft: Draft, terms: Sequ
     held: set[int] = set()
     for term in terms:
         ids = reader.ids(
-            "select p.doc / 2 as id from postings p where p.partition in (select value from json_each(?))"
-            f" and p.term = ? and p.doc % 2 = 0 limit {_MOST_NEAR + 1}",
+            "select doc / 2 as id from postings where partition in (select value from json_each(?))"
+            f" and term = ? and doc % 2 = 0 limit {_MOST_NEAR + 1}",
             (about.owner_ids, term),
         )
         if len(ids) <= _MOST_NEAR:

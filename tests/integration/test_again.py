@@ -171,14 +171,6 @@ async def test_what_tools_kept_is_at_hand_too(desk: Desk) -> None:
         assert "cello" in desk.screen.texts[-1]
 
 
-async def test_a_model_is_told_that_a_secret_is_masked(desk: Desk) -> None:
-    """Else it says that the password is kept."""
-    desk.model.answers = [calls(("remember_fact", '{"text": "my password is hunter2Quaxolia"}')), "Saved.", "x"]
-    async with desk.running():
-        await desk.say("remember my password")
-        assert "is masked" in desk.model.requests[1].messages[-1].content
-
-
 async def test_a_turn_is_taken_back_with_what_it_taught(desk: Desk) -> None:
     """Also what it had replaced holds again, and no word of it is left in history."""
     async with desk.running():

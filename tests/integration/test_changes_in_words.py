@@ -50,6 +50,15 @@ async def test_what_is_over_is_current_no_longer(before: str, told: str) -> None
          "Física", "Química"),
         ("Elterngespräch am Montag um 17 Uhr", "wurde auf Mittwoch verschoben", "Wann ist das Elterngespräch?",
          "Mittwoch", "Montag"),
+        ("Ich fange am Montag bei Siemens an", "es ist nicht Montag, sondern der 7. Dezember",
+         "wann fange ich bei Siemens an?", "7. Dezember", "am Montag"),
+        ("je commence chez Siemens lundi", "ce n'est pas lundi, c'est le 7 décembre",
+         "quand est-ce que je commence chez Siemens ?", "7 décembre", "Siemens lundi"),
+        ("empiezo en Siemens el lunes", "no es el lunes, es el 7 de diciembre", "¿cuándo empiezo en Siemens?",
+         "7 de diciembre", "lunes"),
+        ("我周一去西门子报到", "不是周一，是12月7号", "我什么时候去西门子报到？", "12月7号", "周一"),
+        ("月曜日にシーメンスに入社します", "月曜日じゃなくて12月7日です", "いつシーメンスに入社しますか？",
+         "12月7日", "月曜日にシーメンス"),
         ("歯医者は火曜の10時", "歯医者、木曜の11時に変えてもらった", "歯医者はいつ？", "木曜", "火曜の10時"),
     ],
 )  # fmt: skip
@@ -99,3 +108,20 @@ async def test_the_words_by_which_a_fact_was_told_forget_it_with_its_message() -
         await person.say("oublie que je bosse chez Darty")
         await person.say("oui")
         assert not await person.held()
+
+
+@pytest.mark.parametrize(
+    ("told", "other", "same", "yes"),
+    [
+        ("登山が好きです", "お茶は好き？", "登山は好き？", "はい"),
+        ("我喜欢登山", "我喜欢茶吗？", "我喜欢登山吗？", "是"),
+        ("I love hiking", "do I like tea?", "do I like hiking?", "Yes"),
+        ("ich mag Tee", "mag ich Kaffee?", "mag ich Tee?", "Ja"),
+    ],
+)
+async def test_a_taste_is_not_confirmed_by_another(told: str, other: str, same: str, yes: str) -> None:
+    """A yes to everything is worth nothing."""
+    async with talk() as person:
+        await person.say(told)
+        assert not "".join(await person.say(other)).startswith(yes)
+        assert "".join(await person.say(same)).startswith(yes)

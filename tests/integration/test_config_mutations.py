@@ -186,11 +186,15 @@ NO_NUMBERS = [
     *("[8]", "{a: 8}", "8 s", "8,5", "-8", "9" * 50),
 ]
 
+#: Of these, the ones that mean no value at all, which some options may have and say so in their comment.
+NULLS = ("null", "")
+
 
 def no_number(of: Shipped, chance: random.Random) -> Mutation:
     """A value that YAML 1.1, Python or a person might take for a number, and that is none."""
     path, at = chance.choice(scalars(of, int, float))
-    value = chance.choice(NO_NUMBERS)
+    nullable = "null" in of.lines[at].partition(" #")[2]
+    value = chance.choice([value for value in NO_NUMBERS if not (nullable and value in NULLS)])
     lines = of.lines
     lines[at] = with_value(lines[at], value)
     return Mutation(

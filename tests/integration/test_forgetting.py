@@ -398,6 +398,30 @@ async def test_an_old_version_that_says_the_same_goes_along(memory: Service, clo
     assert await rows(memory, "select value from memories") == []
 
 
+async def test_a_twin_from_the_same_message_goes_along(memory: Service, clock: Clock) -> None:
+    """Other words for the kind make it no other fact; the opposite, another value or another message does."""
+    turn = await exchange(memory, private("ada"), "something", clock)
+    other = await exchange(memory, private("ada"), "something else", clock)
+    ids = [turn.said[0].id, other.said[0].id]
+    for value, key, source in (
+        ("marzipan", "allergy", ids[0]),
+        ("allergic to marzipan", "note", ids[0]),
+        ("marzipan", "dislikes", ids[1]),
+        ("nougat", "allergy", ids[0]),
+    ):
+        await planted(memory, turn.context, value, key=key, sources=[source])
+    short_id = await id_of(memory, turn.context, "allergic to marzipan")
+    receipt = await carried_out(
+        memory,
+        turn.context,
+        (await memory.forgetting.preview(turn.context, short_id)).selection,  # type: ignore[union-attr]
+        how="memory",
+    )
+    assert receipt.memories == 2
+    left = await rows(memory, "select value, key from memories where value <> '' order by id")
+    assert left == [("marzipan", "dislikes"), ("nougat", "allergy")]
+
+
 async def test_the_same_said_twice_is_two_sources(memory: Service, clock: Clock) -> None:
     """Also where a second message said it word for word and taught nothing new."""
     for _ in range(2):

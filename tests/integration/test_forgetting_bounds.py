@@ -13,6 +13,7 @@ import pytest
 
 from memory.chat.identities import Where, Who
 from memory.context import Context
+from memory.errors import NotFound
 from memory.forgetting import blanking, plan
 from memory.forgetting.choose import Asker, Selection
 from memory.forgetting.erase import carry_out
@@ -25,7 +26,7 @@ from memory.store.database import Reader, Transaction
 from tests.kit.fakes import Clock, counting_ids
 from tests.kit.forgetting import carried_out, forgotten, traces
 from tests.kit.stores import connection_of, link, opened, planted, rows, wrote
-from tests.kit.talk import exchange, group, private, received
+from tests.kit.talk import act, exchange, group, private, received
 
 Place = tuple[Where, Who]
 
@@ -186,6 +187,21 @@ async def test_a_common_phrase_erases_no_answers_to_others(memory: Service, cloc
     await carried_out(memory, hers.context, selection)
     said = await rows(memory, "select text from messages where role = 'assistant' and text <> ''")
     assert said == [("Let me know when the car is back.",)]
+
+
+async def test_an_answer_to_somebody_else_is_not_erased_by_its_id(memory: Service, clock: Clock) -> None:
+    """Ids are small numbers: whoever counts through them must not reach what was said to others in a group."""
+    his = await exchange(memory, group("club", "bob"), "when does the boat leave?", clock, answer="At seven.")
+    hers = await exchange(memory, group("club", "ada"), "and mine?", clock, answer="At eight.")
+    boss = await memory.identities.context(*group("club", "boss"))
+    ids = {text: row for row, text in await rows(memory, "select id, text from messages where role = 'assistant'")}
+    with pytest.raises(NotFound):
+        await act(memory, hers.context, lambda edits: edits.may_forget_said(ids["At seven."]))
+    assert await act(memory, hers.context, lambda edits: edits.may_forget_said(ids["At eight."]))
+    assert await act(memory, his.context, lambda edits: edits.may_forget_said(ids["At seven."]))
+    selection = Selection(what="memories", message_ids=tuple(ids.values()))
+    for context, may_all, answers in ((hers.context, False, 1), (boss, False, 0), (boss, True, 2)):
+        assert (await memory.forgetting.preview_of(context, selection, may_all=may_all)).replies == answers
 
 
 async def test_a_private_chat_in_which_only_the_bot_has_spoken_is_reached(memory: Service, ada: Context) -> None:

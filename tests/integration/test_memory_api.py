@@ -102,11 +102,12 @@ async def test_secrets_are_masked_before_they_are_kept(home: House) -> None:
     key = await home.key()
     answer = await home.ask("POST", "/v1/memories", key, {"text": "note: my password is hunter2Quaxolia"})
     assert "is masked" in answer.json()["note"]
-    assert "note" not in (await home.ask("POST", "/v1/memories", key, {"text": "I like tea"})).json()
-    fix = f"/v1/memories/{answer.json()['results'][0]['id']}"
-    assert "is masked" in (await home.ask("PUT", fix, key, {"text": "my password is hunter3Quaxolia"})).json()["note"]
+    tea = (await home.ask("POST", "/v1/memories", key, {"text": "I like tea"})).json()
+    assert "note" not in tea
+    tea_path = f"/v1/memories/{tea['results'][0]['id']}"
+    corrected = (await home.ask("PUT", tea_path, key, {"value": "my password is hunter2Quaxolia"})).json()
+    assert "is masked" in corrected["note"]
     for table in ("memories", "messages"):
-        assert "hunter3Quaxolia" not in repr(await home.world.rows(f"select * from {table}"))
         assert "hunter2Quaxolia" not in repr(await home.world.rows(f"select * from {table}"))
 
 

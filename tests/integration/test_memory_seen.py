@@ -504,6 +504,8 @@ NO_CODE = (
         ("/help memory edit", "/memory edit <id> <new text> – correct a memory"),
         ("/help /CORRECT", "/correct <id> <new text> – {help.correct}\nExamples:\n  /correct m_7k2pq4 walnuts"),
         ("/help jobs", "There is no command /jobs. /help lists all commands."),
+        ("/help admin", "There is no command /admin. /help lists all commands."),
+        ("/help wyh", "There is no command /wyh. Did you mean /why? /help lists all commands."),
         ("/help memry", "There is no command /memry. Did you mean /memory? /help lists all commands."),
     ],
 )  # fmt: skip

@@ -52,6 +52,9 @@ async def test_every_answer_is_as_the_file_says(tmp_path: Path) -> None:
         await ask(home, "PATCH", "/v1/memories/{id}", key, {"pinned": False}, id=one)
         await ask(home, "POST", "/v1/memories/{id}/confirm", key, {}, id=one)
         one = (await ask(home, "PUT", "/v1/memories/{id}", key, {"value": "Braga"}, id=one))["id"]
+        masked = await ask(home, "PUT", "/v1/memories/{id}", key, {"value": "my password is hunter2Quaxolia"}, id=one)
+        assert masked["note"]
+        one = masked["id"]
         await ask(home, "GET", "/v1/memories/{id}", key, id=one)
         await ask(home, "GET", "/v1/entities?name=Miriam", key)
         await ask(home, "GET", "/v1/memories/{id}/forget", key, id=one)

@@ -650,7 +650,7 @@ async def test_a_question_of_a_chat_is_answered_on_the_page(tmp_path: Path, unus
             assert again.status_code == 404
 
             # A question to an admin about others is answered where it was asked.
-            await telegram.say("I keep a canary", user=BOB)
+            await telegram.say("I have a canary", user=BOB)
             await telegram.wait(chat=BOB, bot_messages=5)
             listed = await ann.told("/admin/people", at="/admin/people", action="look", who=str(BOB))
             found = re.search(r"m_[a-z0-9]+", listed)

@@ -398,6 +398,7 @@ async def test_a_store_from_before_there_were_several_processes_is_updated(tmp_p
         for table in ("lanes", "duties", "replicas", "commits", "refusals"):
             connection.execute(f"drop table {table}".encode())
         connection.execute(b"drop index extractions_parked")
+        connection.execute(b"alter table memory_sources drop column unsure")
         connection.execute(b"delete from migrations where version >= 30")
     after = await PostgresDatabase.open(url, path, now=2)
     assert await after.share.hold("p:1:-") == "taken"

@@ -127,7 +127,7 @@ async def test_a_name_said_anew_replaces_the_last_one() -> None:
     async with talk() as person:
         await person.say("my favourite film is Heat")
         (told,) = await person.say("no wait, it's Alien")
-        assert told.endswith("your favourite film is Alien.")
+        assert told.endswith("your favourite movie is Alien.")
 
 
 async def test_a_correction_that_names_what_was_wrong_changes_nothing_else() -> None:

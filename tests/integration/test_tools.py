@@ -72,6 +72,17 @@ async def test_what_a_person_forwards_or_quotes_is_not_kept_as_theirs(bench: Ben
         assert await facts(bench) == [("allergy", "allergic to penicillin")]
 
 
+async def test_a_model_hears_that_a_secret_was_masked(bench: Bench) -> None:
+    """Else it tells the person that their password is saved."""
+    async with bench.running():
+        saved = await use(bench, "remember_fact", text="my password is hunter2Quaxolia", key="note")
+        [memory] = await bench.remembered("ada")
+        tea = await use(bench, "correct_fact", id=memory.short_id, value="tea")
+        [memory] = await bench.remembered("ada")
+        corrected = await use(bench, "correct_fact", id=memory.short_id, value="ghp_" + "a1B2" * 9)
+    assert ["masked" in told for told in (saved, tea, corrected)] == [True, False, True]
+
+
 async def test_search_keeps_to_the_place_it_is_used_in(bench: Bench) -> None:
     """A fact that Ada told in private is found neither by Bob nor by herself in a group."""
     async with bench.running():

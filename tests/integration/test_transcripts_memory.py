@@ -228,12 +228,11 @@ async def test_why_says_what_entered_a_reply(telegram: telegrams.Control, tmp_pa
                 Always kept in mind:
                   m_1  you like tea (told today) · score …
                     From your message of today: “I like tea”
-                Found for your message:
+                Found but not used:
+                  you said: “I like tea” (today) · score …
                   you said: “hello again” (today) · score …
                   I said: “Answer to: I like tea” (today) · score …
                   I said: “Answer to: hello again” (today) · score …
-                Found but not used:
-                  you said: “I like tea” (today) · score …
                 Model: openai/m, (n) tokens in, (n) out
             Ada (to “Answer to: hello again”): /why all
             Remora: What my reply of (now) used:
@@ -665,7 +664,7 @@ async def test_a_group_shows_and_forgets_what_is_its_own(telegram: telegrams.Con
             Bob: /link@remora_test_bot
             Remora: {link.private}
             Bob: /why@remora_test_bot all
-            Remora: {private.first}
+            Remora: My reply of (now) used nothing from memory.
             Bob: /privacy@remora_test_bot
             Remora: What I learned: facts 1; replaced or archived: 0. /memory shows all of it.
                 Who else gets it: the language model, m (127.0.0.1). It gets each message with the conversation around it and related memories. The operator may use further services for search by meaning and for voice messages.

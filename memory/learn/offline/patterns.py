@@ -17,7 +17,7 @@ from typing import Final, Literal
 from languages import LANGUAGES, Language, part
 from memory.keys import category_of, normalise_value
 from memory.learn.offline.appointments import appointment, without_owner
-from memory.learn.offline.statements import Stated, Subject, statements
+from memory.learn.offline.statements import CarriedSubject, Stated, statements
 from memory.learn.own_words import own_words
 from memory.learn.wishes import passes_on
 from memory.text.language import language_of
@@ -105,7 +105,7 @@ def _facts(text: str, today: date) -> Iterator[tuple[Language, Stated]]:
 
 
 def _stated(text: str, written: Language, today: date) -> Iterator[tuple[Language, Stated]]:
-    speaker = Subject()
+    speaker = CarriedSubject()
     for sentence in parts(text):
         if _listed("fiction").search(simplified(sentence)):
             return

@@ -83,7 +83,8 @@ class _Grammar:
     question that requests. `carried` are subjects that a
     clause may leave out after one about the speaker, `bare` the first clauses that leave it out. Where clauses have no
     subject at all, `subject` fits those that do. `oneself` fits clauses about the speaker that no template reads,
-    `others` clauses about somebody else. No value holds `crooked`; `refused` are further words by key.
+    `others` clauses about somebody else. No value holds `crooked`, unless it is a name in a group `called` ("Will");
+    `refused` are further words by key.
     """
 
     code: str
@@ -133,14 +134,14 @@ class _Reading:
 
 
 @dataclass(slots=True)
-class Subject:
+class CarriedSubject:
     """Who the clauses read so far were about: True for the speaker, False for others; None before the first."""
 
     carried: bool | None = None
     last_key: str = ""
 
 
-def statements(sentence: str, code: Language, today: date, speaker: Subject) -> list[Stated]:
+def statements(sentence: str, code: Language, today: date, speaker: CarriedSubject) -> list[Stated]:
     """Returns what a sentence, said on `today`, states of the speaker; empty if it is not plain."""
     grammar = _grammar(code)
     text = _BESIDE_HAN.sub("", " ".join(sentence.replace("’", "'").split()))
@@ -164,7 +165,7 @@ def statements(sentence: str, code: Language, today: date, speaker: Subject) -> 
     return [fact for fact in facts if not ((laughs and fact.key in _EARNEST) or (unsure and fact.key == "plan"))]
 
 
-def _noted(rest: str, grammar: _Grammar, today: date, speaker: Subject) -> list[Stated]:
+def _noted(rest: str, grammar: _Grammar, today: date, speaker: CarriedSubject) -> list[Stated]:
     """Returns what a person asks to remember: the facts that it states, or else their words."""
     rest = rest.strip(" ,:，：")
     facts = [fact for one in _turned(rest, grammar, today, speaker, asked=False) for fact in one.facts]
@@ -173,7 +174,7 @@ def _noted(rest: str, grammar: _Grammar, today: date, speaker: Subject) -> list[
     return [Stated("note", rest)]
 
 
-def _turned(text: str, grammar: _Grammar, today: date, speaker: Subject, *, asked: bool) -> list[_Reading]:
+def _turned(text: str, grammar: _Grammar, today: date, speaker: CarriedSubject, *, asked: bool) -> list[_Reading]:
     """Reads a sentence. Of one with a change of mind, the last clause before it gets the value that follows it."""
     turns = list(grammar.turn.finditer(_plain(text, grammar)))
     if not turns:
@@ -198,7 +199,7 @@ def _turned(text: str, grammar: _Grammar, today: date, speaker: Subject, *, aske
     return kept + (again[-1:] if same else anew)
 
 
-def _read(text: str, grammar: _Grammar, today: date, speaker: Subject, *, asked: bool) -> list[_Reading]:
+def _read(text: str, grammar: _Grammar, today: date, speaker: CarriedSubject, *, asked: bool) -> list[_Reading]:
     """Reads the clauses of a text from the first on, each with as many of the next as one template takes."""
     plain = _plain(text, grammar)
     clauses = _clauses(plain, grammar)[:_CLAUSES]
@@ -249,7 +250,7 @@ def _clauses(plain: str, grammar: _Grammar) -> list[tuple[int, int]]:
 
 
 def _clause(
-    text: str, plain: str, start: int, end: int, grammar: _Grammar, today: date, speaker: Subject, *, wide: bool
+    text: str, plain: str, start: int, end: int, grammar: _Grammar, today: date, speaker: CarriedSubject, *, wide: bool
 ) -> _Reading | None:
     """Reads a clause, or several as one, as it stands and with the subject that it leaves out."""
     # "Je n'aime pas le thé" ends like "I live in Bath, not Bristol".
@@ -269,7 +270,7 @@ def _stripped(
     bounds: tuple[int, int, int, int],
     grammar: _Grammar,
     today: date,
-    speaker: Subject,
+    speaker: CarriedSubject,
     *,
     wide: bool,
 ) -> _Reading | None:
@@ -300,7 +301,7 @@ def _stripped(
     return None
 
 
-def _forms(clause: str, grammar: _Grammar, speaker: Subject) -> tuple[str, ...]:
+def _forms(clause: str, grammar: _Grammar, speaker: CarriedSubject) -> tuple[str, ...]:
     """Returns what may be put before a clause: nothing, and the subjects that it may leave out."""
     carried = speaker.carried or (speaker.carried is None and grammar.bare.match(clause) is not None)
     is_age = _NUMBER.match(clause) is None or speaker.last_key in _BEFORE_AGE
@@ -362,7 +363,7 @@ def _facts(
     for name, other in (("e", "employer"), ("s", "studies"), ("t", "hometown"), ("h", "home")):
         if name in groups:
             facts.append(Stated(other, grammar.trim.sub("", written(name).strip())))
-    return facts if all(_is_plain(fact, grammar, today) for fact in facts) else []
+    return facts if all(_is_plain(fact, grammar, today, called="called" in groups) for fact in facts) else []
 
 
 def _is_joke(template: _Template, match: re.Match[str], grammar: _Grammar) -> bool:
@@ -379,7 +380,7 @@ def _is_list(said: str, values: list[str], grammar: _Grammar) -> bool:
     return (not any(signs[:-1]) and bool(signs[-1])) or all(" " not in value.strip() for value in values)
 
 
-def _is_plain(fact: Stated, grammar: _Grammar, today: date) -> bool:
+def _is_plain(fact: Stated, grammar: _Grammar, today: date, *, called: bool) -> bool:
     """Returns whether a value is one of its key: short, without words of another clause, a plan with a day to come."""
     if not fact.key or not _keepable(fact.value):
         return False
@@ -396,7 +397,8 @@ def _is_plain(fact: Stated, grammar: _Grammar, today: date) -> bool:
             and grammar.refused["plan"].search(fact.value) is None
         )
     size = len(plain) if grammar.unspaced else len(plain.split())
-    return size <= grammar.most and grammar.crooked.search(plain) is None and not (refused and refused.search(plain))
+    crooked = None if called else grammar.crooked.search(plain)
+    return size <= grammar.most and crooked is None and not (refused and refused.search(plain))
 
 
 def _keepable(value: str) -> bool:

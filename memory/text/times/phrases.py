@@ -56,7 +56,8 @@ def read(text: str, *, language: str, now: datetime) -> Reading | Unclear | None
 def several(text: str, *, language: str, now: datetime) -> list[Reading]:
     """Returns the reminders that a request names one after the other, if all of their times are clear; else none.
 
-    A later one without a day of its own is for the day of the one before.
+    A later one without a day of its own is for the day of the one before, unless its time comes only after that day:
+    "at 23:00 and at 1:00".
     """
     separators = list(_BETWEEN.finditer(text[:_LONGEST]))
     for between in separators if len(separators) <= _MOST_BETWEEN else ():
@@ -75,7 +76,7 @@ def _one_of(text: str, language: str, now: datetime) -> Reading | None:
 
 
 def _on_day_of(before: Reading, reading: Reading) -> Reading:
-    if reading.day_given or reading.rule or before.rule:
+    if reading.day_given or reading.rule or before.rule or reading.first.date() >= before.first.date():
         return reading
     return replace(
         reading, first=reading.first.replace(year=before.first.year, month=before.first.month, day=before.first.day)

@@ -345,10 +345,16 @@ def _empty(text: str) -> str | None:
     value = text if label is None else text[label.end() :]
     if _MASKED.fullmatch(value):
         return "only a masked secret"
-    if _TEMPLATE.search(text):
+    if _is_template(text) or _is_template(value):
         return "a text of the template"
     blank = not text or _PLACEHOLDER.fullmatch(value) is not None or _EMPTY_LABEL.fullmatch(text) is not None
     return "a blank that was not filled in" if blank else None
+
+
+def _is_template(text: str) -> bool:
+    """Returns whether every sentence is one of the templates': beside a person's own words they are part of a note."""
+    sentences = _SENTENCE_END.split(text.replace("’", "'").strip("()[]_* "))
+    return all(_TEMPLATE.fullmatch(sentence) is not None for sentence in sentences)
 
 
 def _as_oneself(text: str) -> str:
@@ -429,19 +435,34 @@ _LABEL: Final = re.compile(
 _SEPARATOR: Final = re.compile(r"\s{0,9}§\s{0,9}$")
 _SENTENCE_ENDS: Final = (".", "!", "?", "。", "！", "？")
 _MASKED: Final = re.compile(r"\[secret: [^\]\n]{0,80}\]")
-#: What templates of such files say to the assistant: it is about nobody.
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
+_THEM: Final = r"(?:the (?:user|person|people)|your human|them|people|a person)"
+#: A sentence by which templates of such files speak to the assistant: it is about nobody.
 _TEMPLATE: Final = re.compile(
-    r"\b(?:learn about (?:the person|your human)|the more you know,? the better|not building a dossier|as you go\b"
-    r"|build this (?:up )?over time|about your human|(?:update|edit|fill in|replace|delete) (?:this|these)"
-    r"(?: (?:file|section|template|line|text))?s?\b.{0,40}(?:you|when|with|before)"
-    r"|this file (?:is|contains|stores|describes|holds)|information about (?:the user|your human) goes here"
-    r"|what do they care about|what annoys them|your (?:curated|long-term) memor(?:y|ies)\b)",
+    rf"(?:learn about {_THEM}(?: you(?:'re| are) helping)?"
+    rf"|about your human|edit freely|respect the difference|make it yours|information about {_THEM} goes here"
+    r"|the more you know,? the better(?: you can help)?"
+    rf"|(?:but remember ?[-–—:,]? ?)?you(?:'re| are) learning about {_THEM}, not building a dossier"
+    rf"|build this (?:up )?over time(?: as you learn about {_THEM})?"
+    r"|(?:please )?(?:update|edit|fill(?: in)?|replace|delete) (?:this|these)"
+    r"(?: (?:file|section|template|line|text)s?)?(?: in)?"
+    rf"(?: as you go| (?:as|when) you learn(?: more| something new| about {_THEM})?| before you (?:start|begin)"
+    r"| with your (?:own )?(?:details|information|data)| during your first conversation)?"
+    r"|as you learn who you are, update it"
+    r"|this file is (?:yours to evolve"
+    r"|automatically updated by .{1,40} when important information should be remembered)"
+    r"|this file (?:contains|stores|describes|holds) (?:important |basic |key |long-term )?"
+    rf"(?:information|facts|notes|details|memories)(?: about {_THEM})?"
+    r"(?: that (?:should persist|persists?))?(?: across (?:sessions|conversations))?"
+    r"|what (?:do they care about|projects are they working on|annoys them|makes them laugh)"
+    r"|(?:this is )?your (?:curated|persistent|long-term) memor(?:y|ies)"
+    r"(?: ?[-–—,] ?(?:the distilled essence, not raw logs|like a human's long-term memory))?)[.!?:]?",
     re.IGNORECASE,
 )
 _EMPTY_LABEL: Final = re.compile(r"[^:：\n]{1,60}[:：]\s{0,9}")
 _PLACEHOLDER: Final = re.compile(
     r"[_*\s]{0,4}(?:[(\[（<].{0,300}[)\]）>]|tbd|todo|n/?a|none(?: yet)?|unknown|nothing yet|\.{3}|…|-{1,3}|无"
-    r"|暂无|未知|information about the user goes here\.?)[_*\s.]{0,4}",
+    r"|暂无|未知)[_*\s.]{0,4}",
     re.IGNORECASE | re.DOTALL,
 )
 _THIRD: Final = re.compile(

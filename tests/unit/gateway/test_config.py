@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[3]
 SHIPPED_CONFIG = ROOT / "config.yaml"
 SHIPPED_AGENT = ROOT / "agents" / "assistant.yaml"
 NOBODY = Path("/nonexistent-home")
+TOKEN = "123456789:" + "Aa0_-" * 7
 
 
 def write(folder: Path, config: str = "", **agents: str) -> Path:
@@ -36,6 +37,10 @@ def write(folder: Path, config: str = "", **agents: str) -> Path:
         (folder / "agents").mkdir(exist_ok=True)
         (folder / "agents" / f"{stem}.yaml").write_text(text)
     return path
+
+
+def hooked(webhook: str, more: str = "") -> str:
+    return f"channels:\n  telegram:\n    - token: '{TOKEN}'\n      webhook: {webhook}\n{more}"
 
 
 def problems(path: Path | None, home: Path = NOBODY, **env: str) -> list[str]:
@@ -266,6 +271,10 @@ def test_options_that_no_longer_exist_are_left_out_and_named(tmp_path: Path) -> 
         ("internet: {ports: [443]}", "", "internet.ports"),
         ("agents_dir: ~/bots", "", "agents_dir"),
         ("embedding: {dimension: 256}", "", "embedding.dimension"),
+        ("attachments: {pictures: 0}", "", "attachments.pictures"),
+        ("attachments: {text_tokens: 0}", "", "attachments.text_tokens"),
+        ("limits: {stale_hours: 0.1}", "", "limits.stale_hours"),
+        ("memory: {exit_seconds: 0}", "", "memory.exit_seconds"),
         ("", "jobs: {enrich: off}", "jobs.enrich"),
         ("", "memory: {recall_items: 0}", "memory.recall_items"),
         ("", "compaction: {enabled: false}", "compaction"),
@@ -274,9 +283,19 @@ def test_options_that_no_longer_exist_are_left_out_and_named(tmp_path: Path) -> 
 def test_a_retired_option_that_asked_for_less_is_a_mistake(
     tmp_path: Path, config: str, agent: str, option: str
 ) -> None:
-    """Else a night's work, or people's memories at a model's server, would begin without anybody's decision."""
+    """Else a night's work, or people's words and pictures at a model's server, would begin without a decision."""
     told = problem(write(tmp_path, config, assistant=f"name: assistant\n{agent}\n"))
     assert f"{option}: is no longer an option, and what it says would not hold." in told
+
+
+@pytest.mark.parametrize("named", ["agents/", "./agents", "~/own/agents", "{home}/own/agents", "{home}/link", "null"])
+def test_an_agents_dir_that_names_the_agents_folder_is_only_told(tmp_path: Path, named: str) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (tmp_path / "link").symlink_to(folder / "agents")
+    path = write(folder, f"agents_dir: {named.format(home=tmp_path)}\n", nora="name: nora\nrouting: {default: true}\n")
+    config = load(path, {}, tmp_path)
+    assert list(config.agents) == ["nora"] and config.retired[0].endswith("Remove the line.")
 
 
 def test_what_retired_options_said_holds_where_it_can(tmp_path: Path) -> None:
@@ -293,6 +312,34 @@ def test_a_webhook_of_an_older_file_and_a_search_by_words_stay(tmp_path: Path) -
     settings = load(write(tmp_path, old), {}, NOBODY).settings
     assert [bot.webhook for bot in settings.channels.telegram] == ["https://bot.example.org"]
     assert settings.embedding.provider == "none"
+
+
+@pytest.mark.parametrize(
+    ("config", "agent", "what"),
+    [
+        ("recall: {mode: classic}", "", "Replace it by embedding: {provider: none}."),
+        (
+            "recall: {mode: classic}\nembedding: {provider: ollama, base_url: 'http://gpu', model: m}",
+            "",
+            "Replace it and the embedding: of this file by embedding: {provider: none}.",
+        ),
+        ("recall: {mode: classic}\nembedding: {provider: none}", "", "Remove the line."),
+        ("recall: {mode: hybrid}", "", "Remove the line."),
+        ("", "tool_notes: [Tools cost time.]", "Move it to rules:."),
+        ("", "tool_notes: []", "Remove the line."),
+        (hooked("{url: 'https://bot.example.org'}"), "", "Write the address itself behind webhook:."),
+    ],
+)
+def test_an_operator_is_told_how_what_a_retired_option_said_stays(
+    tmp_path: Path, config: str, agent: str, what: str
+) -> None:
+    """Who removes the line as told must not get other models, or an agent without its rules."""
+    [sentence] = load(write(tmp_path, config, assistant=f"name: assistant\n{agent}\n"), {}, NOBODY).retired
+    assert sentence.endswith(f". {what}")
+
+
+def test_notes_about_tools_beside_faulty_rules_are_one_mistake(tmp_path: Path) -> None:
+    assert "rules" in problem(write(tmp_path, "", assistant="name: assistant\nrules: 5\ntool_notes: [a]\n"))
 
 
 @pytest.mark.parametrize(("retired", "model"), [(RETIRED, Settings), (RETIRED_OF_AGENTS, AgentSpec)])
@@ -679,7 +726,6 @@ def test_secret_is_never_printed(tmp_path: Path, config: str, agent: str) -> Non
 
 # --- bots ---
 
-TOKEN = "123456789:" + "Aa0_-" * 7
 #: Of the bot 123456789012345678.
 DISCORD = "MTIzNDU2Nzg5MDEyMzQ1Njc4.Gh0st-." + "Aa0_-" * 7 + "xyz"
 OTHER = "987654321:" + "Bb1_-" * 7
@@ -903,10 +949,6 @@ def test_an_id_stands_for_one_bot_of_any_platform(tmp_path: Path) -> None:
 
 
 # --- webhooks ---
-
-
-def hooked(webhook: str, more: str = "") -> str:
-    return f"channels:\n  telegram:\n    - token: '{TOKEN}'\n      webhook: {webhook}\n{more}"
 
 
 def test_a_webhook_s_secret_is_the_token_s_and_tells_nothing_of_it(tmp_path: Path) -> None:

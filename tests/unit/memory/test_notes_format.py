@@ -171,3 +171,21 @@ def test_what_a_template_says_to_the_assistant_is_no_fact_about_anybody() -> Non
     read = notes(text, where="USER.md")
     assert told(read.items) == [("identity", "name", "Ada")]
     assert any("template" in each.why for each in read.skipped)
+
+
+@each_row(("note", "kept"), [
+        ("Prefers a pay as you go phone plan", "Prefers a pay as you go phone plan"),
+        ("What annoys them: noise", "noise"),
+        ("What annoys them? Noise before eight", "What annoys them? Noise before eight"),
+        ("Please update this list when you hear of my new address",
+         "Please update this list when you hear of my new address"),
+        ("This file describes me: a plumber from Leeds", "a plumber from Leeds"),
+        ("Update this as you go.", None),
+        ("What do they care about? What annoys them? Build this over time.", None),
+        ("Context: Learn about the people you’re helping.", None),
+        ("This file stores important information that should persist across sessions.", None),
+        ("This file is automatically updated by the bot when important information should be remembered.", None),
+        ("Information about the user goes here.", None),
+    ])  # fmt: skip
+def test_a_note_that_only_holds_words_of_a_template_is_kept(note: str, kept: str | None) -> None:
+    assert [item.value for item in notes(f"- {note}\n", where="USER.md").items] == ([] if kept is None else [kept])

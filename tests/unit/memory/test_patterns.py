@@ -633,3 +633,23 @@ def test_what_follows_a_relative_without_a_subject_is_not_the_speakers() -> None
     """女儿……对虾过敏 is the daughter's allergy."""
     assert extract("女儿今年上小学，对虾过敏", today=date(2026, 9, 1)) == []
     assert [one.value for one in extract("我女儿叫小满，我对虾过敏", today=date(2026, 9, 1))] == ["小满", "虾"]
+
+
+@each_row(("text", "facts"), [
+        ("My brother is called Will", "brother=Will"),
+        ("My brother's name is Will.", "brother=Will"),
+        ("My brother is called Will and lives in Rome", "brother=Will"),
+        ("I have a sister called May", "sister=May"),
+        ("My name is Will Smith", "name=Will Smith"),
+        ("My dog is called Will", "pet=dog Will"),
+        ("my brother is called will", ""),
+        ("My brother is called Will you know", "brother=Will"),
+        ("My brother is Will", ""),
+    ])  # fmt: skip
+def test_a_name_that_is_also_a_word_is_one_after_is_called(text: str, facts: str) -> None:
+    assert told(text) == facts
+
+
+def test_a_german_name_that_is_also_a_word_is_one_after_heisst() -> None:
+    names = [extract(text, today=TODAY) for text in ("Mein Bruder heißt Will", "Ich heiße Sie Willkommen")]
+    assert [[fact.value for fact in facts] for facts in names] == [["Will"], []]

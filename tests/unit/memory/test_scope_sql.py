@@ -80,6 +80,12 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/entities.py:drop_of": (1, "deletes what some identities own; nothing comes out"),
     "store/memories.py:of_owner": (1, _LEFT),
     "store/memories.py:learned_until": (1, "ids of rows that were erased, in a store put back"),
+    "store/memories.py:tellings": (1, "ids and times of the messages that tell rows already read in their scope"),
+    "store/memories.py:untell": (
+        1,
+        "counts of rows that a message told which says something else now; only numbers change",
+    ),
+    "store/memories.py:near": (1, "ids of rows of a subject's owners, which are then read within the scope"),
     "store/memories.py:count_all": (1, "a count, for the operator who restores"),
     "chat/stats.py:Stats.rows": (2, "counts, for the operator's figures"),
     "store/history.py:count_erased": (1, "a count, for the operator who restores"),

@@ -34,6 +34,12 @@ async def known_after(memory: Service, clock: Clock, *said: str) -> list[tuple[s
         ("I am 41 years old", "Sorry, I mistyped, I am 14 years old", ("age", "14")),
         ("My neighbour's name is Tomasz", "it's spelled Thomas", ("neighbour", "Thomas")),
         ("My favourite author is Ali Smith", "I meant Zadie Smith", ("favourite-author", "Zadie Smith")),
+        ("I live in Leiden", "it's not Leiden, it's Leyden", ("home", "Leyden")),
+        (
+            "I'm flying to Oslo on Friday",
+            "it's not Oslo, it's Bergen",
+            ("plan", "flying to Bergen on Friday (2026-11-27)"),
+        ),
     ],
 )
 async def test_a_correction_takes_the_place_of_what_it_corrects(

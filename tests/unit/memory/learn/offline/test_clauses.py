@@ -8,7 +8,7 @@ import pytest
 
 from languages import LANGUAGES, Language
 from memory.learn.offline.patterns import extract
-from memory.learn.offline.statements import Subject, statements
+from memory.learn.offline.statements import CarriedSubject, statements
 from tests.kit.tables import each_row
 
 
@@ -82,7 +82,7 @@ def test_english_is_not_read_by_the_patterns_of_other_languages(text: str) -> No
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_a_sentence_that_never_ends_is_left_alone(code: Language) -> None:
     """Time stays bounded whatever is pasted."""
-    assert statements("ich wohne in " + "a " * 5_000, code, date(2026, 11, 21), Subject()) == []
+    assert statements("ich wohne in " + "a " * 5_000, code, date(2026, 11, 21), CarriedSubject()) == []
 
 
 @each_row(

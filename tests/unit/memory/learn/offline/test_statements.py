@@ -127,7 +127,28 @@ def test_a_relatives_job_and_taste_are_not_ones_own(text: str) -> None:
         ("je n'aime pas le thé", "dislikes=thé"),
         ("j'habite à Lille pas à Lyon", "home=Lille"),
         ("Ich bin Lokführer von Beruf.", "occupation=Lokführer"),
+        ("Ich bin Koch", "occupation=Koch"),
+        ("Ich bin Bauer Heinrich", ""),
+        ("J'ai deux chiens, Rex et Filou", "pet=chien Rex; pet=chien Filou"),
+        ("猫のタマを飼っています", "pet=猫 タマ"),
+        ("犬を飼っていて、名前はポチです", "pet=犬 ポチ"),
+        ("I live with my boyfriend Tom in Bristol", "home=Bristol"),
+        ("I live with my parents in peace", ""),
     ],
 )
 def test_nothing_is_read_across_or_beside_a_clause(text: str, facts: str) -> None:
+    assert told(text) == facts
+
+
+@each_row(
+    ("text", "facts"),
+    [
+        ("I play the oboe", "hobby=oboe"),
+        ("I play guitar", "hobby=guitar"),
+        ("I play the fool", ""),
+        ("Je joue du piano", "hobby=piano"),
+        ("Toco el piano", "hobby=piano"),
+    ],
+)
+def test_an_instrument_is_a_hobby_with_or_without_its_article(text: str, facts: str) -> None:
     assert told(text) == facts

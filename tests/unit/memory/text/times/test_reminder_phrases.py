@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from languages import LANGUAGES
-from memory.text.times.phrases import Reading, Unclear, is_request, read, read_time
+from memory.text.times.phrases import Reading, Unclear, is_request, read, read_time, several
 from memory.text.times.rules import RRULE, following
 from memory.text.times.tables import fold
 from tests.kit.tables import each_row
@@ -190,3 +190,16 @@ def test_pieces_of_times_in_any_order_never_lead_into_the_past(
             assert found.rule.startswith(RRULE)
             later = following(found.rule, after=found.first, first=found.first)
             assert later is None or later.timestamp() - found.first.timestamp() >= 300
+
+
+@each_row(("text", "first_times"), [
+        ("remind me at 23:00 to sleep and at 1:00 to feed the cat", ["10 23:00", "11 01:00"]),
+        ("remind me in 30 minutes to call mom, at 7 to get up", ["10 20:30", "11 07:00"]),
+        ("remind me at 23:00 to sleep, at 1:00 to feed the cat and at 5:00 to run", ["10 23:00", "11 01:00", "11 05:00"]),
+        ("remind me on friday at 14:00 to call and at 9:00 to pay", ["12 14:00", "12 09:00"]),
+    ])  # fmt: skip
+def test_a_later_reminder_keeps_the_day_of_the_one_before_but_never_one_that_is_over(
+    text: str, first_times: list[str]
+) -> None:
+    evening = WEDNESDAY.replace(hour=20, minute=0)
+    assert [f"{one.first:%d %H:%M}" for one in several(text, language="en", now=evening)] == first_times
