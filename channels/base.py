@@ -28,7 +28,7 @@ NO_THREAD = "-"
 
 
 class ChannelError(Exception):
-    """Raised when a platform refused something or could not do it. `str()` is written for the operator.
+    """Raised when a platform refused something or could not do it. `reason` is written for the operator.
 
     `certain` is True if the message was surely *not* shown. A row whose send failed with `certain=False` becomes
     `unknown` and is never blindly repeated.
@@ -39,6 +39,7 @@ class ChannelError(Exception):
 
     def __init__(self, message: str, *, certain: bool = True, retry_after: float | None = None) -> None:
         super().__init__(message)
+        self.reason = message
         self.certain = certain
         self.retry_after = retry_after
 
@@ -93,11 +94,16 @@ class Moved(ChannelError):
 class NotTaken(ChannelError):
     """The gateway could not commit a message. The channel must not acknowledge it to the platform.
 
-    If the platform has no acknowledgement, the channel shows `str()` to the person; it is written for them.
+    If the platform has no acknowledgement, the channel shows `str()` to the person; it is written for them. `reason`
+    names paths and statements, so only the operator may see it.
     """
 
     code = "not_taken"
     retryable = True
+
+    def __init__(self, message: str, *, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason or message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

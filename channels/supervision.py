@@ -109,7 +109,7 @@ async def supervise(
             return
         except ChannelError as exc:
             error: Exception = exc
-            log.error("channel.failed", channel=channel.id, code=exc.code, error=str(exc))
+            log.error("channel.failed", channel=channel.id, code=exc.code, error=exc.reason)
         # A boundary: one channel's bug must not stop the others.
         except Exception as exc:
             error = exc

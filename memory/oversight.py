@@ -216,6 +216,7 @@ class Oversight:
         ranked = await self._rank(context, channel, reference, query) if query and self.reads else ()
 
         def answered(tx: Transaction) -> None:
+            inbox.expect_open(tx, inbox_id)
             view = _view_of(tx, channel, reference)
             overseer = Overseer(tx, context, view, reads=self.reads, ranked=ranked, now=self._now())
             pieces = act(overseer)

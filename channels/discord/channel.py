@@ -125,7 +125,7 @@ class DiscordChannel(Channel):
                 )
                 await self._receiver.run()
             except ChannelError as exc:
-                self._ended = str(exc)
+                self._ended = exc.reason
                 raise
             finally:
                 # After any end of the run, nothing comes in until the next one.

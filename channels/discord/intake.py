@@ -281,7 +281,7 @@ class ChannelLanes:
                     self._note(event, exc)
                     await self._sleep(failing.wait() if exc.retry_after is None else exc.retry_after)
                     continue
-                log.warning("discord.skipped", channel=self._channel, key=event.key, error=str(exc))
+                log.warning("discord.skipped", channel=self._channel, key=event.key, error=exc.reason)
             failing.reset()
             self._troubles.pop(event.key, None)
             lane.pop()
@@ -292,7 +292,7 @@ class ChannelLanes:
         del self._lanes[name]
 
     def _note(self, event: Event, exc: ChannelError) -> None:
-        told = str(exc)
+        told = exc.reason
         if told not in self._troubles.values():
             log.warning("discord.not_taken", channel=self._channel, code=exc.code, error=told)
         self._troubles[event.key] = told
@@ -300,7 +300,7 @@ class ChannelLanes:
     def _put_aside(self, name: str, event: Event, exc: ChannelError) -> None:
         """Lets the other events of the lane go before its first event, which is tried again later."""
         if event.tries == _MOST_TRIES:
-            log.error("discord.unreadable", channel=self._channel, chat=name, error=str(exc), again_in=_ASIDE_SECONDS)
+            log.error("discord.unreadable", channel=self._channel, chat=name, error=exc.reason, again_in=_ASIDE_SECONDS)
         self._troubles.pop(event.key, None)
         self._lanes[name].pop()
         self._spawn(self._later(name, event))

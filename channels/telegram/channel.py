@@ -220,7 +220,7 @@ class TelegramChannel(Channel):
                     offering = self._aside(self._offer(host, me))
                     await self._watch_webhook(set_at)
             except ChannelError as exc:
-                self._trouble = str(exc)
+                self._trouble = exc.reason
                 raise
             finally:
                 self._receiving = None
@@ -548,8 +548,8 @@ class TelegramChannel(Channel):
             await self._wire.call(AnswerCallbackQuery(callback_query_id=press.id), seconds=ASIDE_SECONDS)
 
     def _note(self, exc: ChannelError) -> None:
-        if self._trouble != str(exc):
-            self._trouble = str(exc)
+        if self._trouble != exc.reason:
+            self._trouble = exc.reason
             log.warning("telegram.trouble", channel=self.id, code=exc.code, error=self._trouble)
 
     def _recovered(self) -> None:

@@ -21,9 +21,11 @@ from gateway.page.visitors import FORMS
 
 #: The permissions that a key may be made with.
 SCOPES: Final = ("chat,read,write", "read", "read,write", "chat")
+#: The characters of a field that are read. A longer text is cut, not refused, so that nobody types it anew.
+_MOST: Final = 4000
 #: The forms of the fields in a command.
 _FIELDS: Final = {
-    "id": "m_[a-z0-9]{1,32}|[0-9]{1,16}", "value": "(?s:.{1,4000})", "run": "[0-9]{1,15}", "who": "-?[0-9]{1,20}",
+    "id": "m_[a-z0-9]{1,32}", "number": "[0-9]{1,15}", "value": "(?s:.+)", "run": "[0-9]{1,15}", "who": "-?[0-9]{1,20}",
     "job": "[a-z]{1,20}", "agent": "[A-Za-z0-9_-]{1,64}", "scopes": "|".join(SCOPES), "label": ".{1,60}",
 }  # fmt: skip
 
@@ -49,10 +51,15 @@ class CommandForm:
         if self.about_people and visit.visitor.is_operator:
             raise Refused(404, "page.nothing_here")
         command = self.commands.get(action, "")
-        fields = {name: given.get(name, "").strip() for name in re.findall(r"\{(\w+)\}", command)}
-        if not command or not all(re.fullmatch(_FIELDS[name], text) for name, text in fields.items()):
-            raise Refused(400, "page.bad_form")
         back = self.back.get(action) or self.path.format(**visit.path)
+        fields = {name: given.get(name, "").strip()[:_MOST] for name in re.findall(r"\{(\w+)\}", command)}
+        if fields.get("value") == "":
+            return visit.to(back)
+        unfit = {name for name, text in fields.items() if not re.fullmatch(_FIELDS[name], text)}
+        if unfit & visit.path.keys():
+            raise Refused(404, "page.nothing_here")
+        if not command or unfit:
+            raise Refused(400, "page.bad_form")
         return await _said(visit, back=back, text=command.format(**fields))
 
 
@@ -70,14 +77,14 @@ COMMAND_FORMS: Final = (
         path="/me", commands={
             "out": "/privacy out", "in": "/privacy in", "about_off": "/privacy about off",
             "about_on": "/privacy about on", "delete": "/privacy delete", "export": "/memory export",
-            "make": "/keys make {scopes} {label}", "revoke": "/keys revoke {id}",
+            "make": "/keys make {scopes} {label}", "revoke": "/keys revoke {number}",
         },
     ),
     CommandForm(path="/admin", commands={"": "/backup"}, admin=True),
     CommandForm(path="/admin/jobs", commands={"": "/jobs run {job} {agent}"}, admin=True),
     CommandForm(
         path="/admin/dead", admin=True,
-        commands={"retry": "/dead retry {id}", "drop": "/dead drop {id}", "purge": "/dead purge"},
+        commands={"retry": "/dead retry {number}", "drop": "/dead drop {number}", "purge": "/dead purge"},
     ),
     CommandForm(
         path="/admin/people", admin=True, about_people=True, commands={

@@ -215,7 +215,8 @@ class Site:
             return await self._refusal(request, 503, lambda _own: why)
         except StorageError as exc:
             log.error("page.not_served", error=str(exc))
-            why = self._texts(request, None).not_saved(exc)
+            reads = request.method in ("GET", "HEAD")
+            why = self._texts(request, None).failed_store("error.unread" if reads else "error.not_taken", exc)
             return await self._refusal(request, 503, lambda _own: why)
 
     async def _entered(self, request: web.BaseRequest) -> Admission | web.StreamResponse:

@@ -50,6 +50,8 @@ _ASKED = 300
 _ASK_SECONDS = 0.1
 #: Commands whose author is also forgotten among the overheard lines, which are not kept.
 _FORGETTING = frozenset({"forget", "privacy"})
+#: For events that nobody has said.
+_ENGLISH = Texts("en")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,7 +240,7 @@ class Router:
                     # Without an answer, a command given in place would look pending for a quarter of an hour.
                     self._say_unstored(inbound, texts("not_here"))
         except StorageError as exc:
-            raise _not_taken(exc, texts) from exc
+            raise _not_taken("message", exc, texts) from exc
 
     def _say_unstored(self, inbound: Inbound, text: str) -> None:
         self._start(inbound.place.session_key, self._unstored.say(inbound, text))
@@ -251,7 +253,7 @@ class Router:
                 await store.delivery.move(self._channels[channel], chat, new_chat)
             await self._roster.load_choices()
         except StorageError as exc:
-            raise _not_taken(exc, Texts("en")) from exc
+            raise _not_taken("moved", exc) from exc
 
     async def on_presence(self, channel: str, chat: str, *, present: bool) -> None:
         try:
@@ -259,7 +261,7 @@ class Router:
                 platform, named = self._channels[channel].platform, Place(channel=channel, chat=chat).session_key
                 await store.memory.mailbox.presence(platform, named.partition(":")[0], chat, present=present)
         except StorageError as exc:
-            raise _not_taken(exc, Texts("en")) from exc
+            raise _not_taken("presence", exc) from exc
 
     def admins(self, channel: str) -> Sequence[str]:
         return self._policy.admins(channel)
@@ -275,13 +277,13 @@ class Router:
         try:
             return await self._access.kept(channel, prefix)
         except StorageError as exc:
-            raise _not_taken(exc, Texts("en")) from exc
+            raise _not_taken("kept", exc) from exc
 
     async def keep(self, channel: str, values: Mapping[str, str | None]) -> None:
         try:
             await self._access.keep(channel, values)
         except StorageError as exc:
-            raise _not_taken(exc, Texts("en")) from exc
+            raise _not_taken("keep", exc) from exc
 
     async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
         try:
@@ -293,7 +295,7 @@ class Router:
                 told = json.dumps({"place": place.session_key, "ids": list(message_ids)})
                 await store.memory.share.tell("deleted", told, session_key=place.session_key)
         except StorageError as exc:
-            raise _not_taken(exc, Texts("en")) from exc
+            raise _not_taken("deleted", exc) from exc
 
     def deleted_elsewhere(self, store: Store, told: str) -> None:
         """Takes back the memories of a running turn from messages whose deletion another process was told."""
@@ -415,11 +417,9 @@ class Router:
             self._queue_up(waiting)
         except LaneFull:
             try:
-                await self._refuse(store, [heard], texts("bad.queue", count=self._flow.queue), "queue_full")
+                await self._turn_away(store, [heard], texts("bad.queue", count=self._flow.queue), "queue_full")
             except StorageError as exc:
                 await self._unsaved(key, [waiting], exc)
-            finally:
-                self._backlog.put_down(store, [heard.inbox_id], ended=False)
 
     def _queue_row(self, store: Store, row: InboxRow) -> None:
         """Queues an unanswered row of a store, unless it is in hand."""
@@ -566,8 +566,7 @@ class Router:
         store.turns.stops.stop(key)
         if waiting:
             heard = [item.heard for item in waiting]
-            self._backlog.put_down(store, [one.inbox_id for one in heard])
-            await self._refuse(store, heard, self._texts(waiting[0])("stop.done"), "stopped", keep_words=True)
+            await self._turn_away(store, heard, self._texts(waiting[0])("stop.done"), "stopped", keep_words=True)
         return True
 
     # Refusals and failures --------------------------------------------------------------------------------------
@@ -586,6 +585,19 @@ class Router:
         await store.memory.mailbox.refuse(ids, key, notice, error=code, keep_words=keep_words)
         store.delivery.wake(key)
 
+    async def _turn_away(
+        self, store: Store, heard: Sequence[Heard], text: str, code: str, *, keep_words: bool = False
+    ) -> None:
+        """Refuses messages that no lane holds. They stay in hand until that is committed, so no look begins them."""
+        ended = False
+        try:
+            await self._refuse(store, heard, text, code, keep_words=keep_words)
+            ended = True
+        finally:
+            self._backlog.put_down(store, [one.inbox_id for one in heard], ended=ended)
+            if not ended:
+                self._backlog.look_later(store)
+
     async def _unsaved(self, key: str, batch: list[Waiting], error: StorageError) -> None:
         """Handles a failed store: tells the person if that needs no store, and tries again after a while."""
         if isinstance(error, TakenForDead):
@@ -598,13 +610,13 @@ class Router:
         self._backlog.look_later(batch[0].store)
         if first.inbox_id not in self._told_unsaved:
             self._told_unsaved.add(first.inbox_id)
-            self._start(key, self._unstored.say_of(first, texts.not_saved(error)))
+            self._start(key, self._unstored.say_of(first, texts.failed_store("error.storage", error)))
 
 
-def _not_taken(exc: StorageError, texts: Texts) -> NotTaken:
-    """Returns the failure for a channel, which shows it to people and on the health page; the log has the reason."""
-    log.error("message.not_taken", error=str(exc), again="when the platform sends it again")
-    return NotTaken(texts.not_saved(exc))
+def _not_taken(event: str, exc: StorageError, texts: Texts = _ENGLISH) -> NotTaken:
+    """Returns the failure for a channel, which shows its words to people, and its reason to the operator."""
+    log.error("channel.event_not_taken", event_name=event, error=str(exc))
+    return NotTaken(texts.failed_store("error.not_taken", exc), reason=str(exc))
 
 
 def _asks_to_forget(inbound: Inbound) -> bool:

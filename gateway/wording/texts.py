@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache, lru_cache, partial
 from itertools import chain
-from typing import Any, Final, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from babel.dates import format_date, format_skeleton
 
@@ -35,6 +35,7 @@ from memory.filters import Name as FilterName
 from memory.text.language import language_of, last_language
 from memory.text.times.clock import local_time
 
+FailedStore: TypeAlias = Literal["error.storage", "error.not_taken", "error.unread"]
 _ENGLISH: Final[Mapping[str, str]] = wording("en")["texts"]
 
 
@@ -148,10 +149,13 @@ class Texts:
             case _:
                 return self("memory.unknown_id", id=short_id)
 
-    def not_saved(self, error: StorageError) -> str:
-        """Returns the reason why the database did not do its work, for people: without paths and statements."""
-        key = f"storage.{error.code}"
-        return self("error.storage", reason=self(key if key in CATALOGUE[self.language] else "storage.storage"))
+    def failed_store(self, key: FailedStore, error: StorageError) -> str:
+        """Returns the words of `key` with the reason why the database failed, without paths and statements.
+
+        "error.storage" tells of a message that waits, "error.not_taken" of one that is gone, "error.unread" of a read.
+        """
+        reason = f"storage.{error.code}"
+        return self(key, reason=self(reason if reason in CATALOGUE[self.language] else "storage.storage"))
 
     def unread(self, error: UnknownFilter | UnreadFilter) -> str:
         """Returns the reason why a filter was not taken, with the known filters."""

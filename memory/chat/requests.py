@@ -65,10 +65,11 @@ class EditRequests:
         """Runs `act` for a person, queues the answer it returns, and ends the inbox row.
 
         The answer replaces the shown message `edits`. With `to`, the answer goes to the session with that key, and
-        `around` is posted in the session where the person asked.
+        `around` is posted in the session where the person asked. Raises `Withdrawn` if the row has ended meanwhile.
         """
 
         def answered(tx: Transaction) -> None:
+            inbox.expect_open(tx, inbox_id)
             pieces = act(self._edits(tx, anew(tx, context)))
             here = context.session.key
             self._mailbox.post(

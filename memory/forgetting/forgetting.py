@@ -26,6 +26,7 @@ from memory.forgetting.choose import Asker, Selection, What
 from memory.forgetting.erase import ErasedCounts
 from memory.forgetting.plan import How, Plan
 from memory.loops import reason_of
+from memory.mailbox import inbox
 from memory.recall import index
 from memory.recall.search import Hit, Search
 from memory.store import erasure, filtered, memories, passages, questions
@@ -251,6 +252,7 @@ class Forgetting:
         def act(tx: Transaction) -> tuple[bool, dict[int, Sought]]:
             if erasure.of_inbox(tx, inbox_id) is not None:
                 return True, {}
+            inbox.expect_open(tx, inbox_id)
             is_as_planned = tx.state == written
             asker = asking(tx)
             if asker is None or (question is not None and not questions.settle(tx, question.id, how)):

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from memory.errors import Withdrawn
 from memory.store import attachments
 from memory.store.database import Reader, Row, Transaction
 
@@ -92,6 +93,12 @@ def claim(tx: Transaction, inbox_ids: Sequence[int], turn_id: int) -> dict[int, 
     return {
         row["id"]: Claimed(is_task=row["bot_id"] == TASK, has_attachments=bool(row["has_attachments"])) for row in rows
     }
+
+
+def expect_open(tx: Transaction, inbox_id: int) -> None:
+    """Raises `Withdrawn` if a row has ended meanwhile, so that nothing is done about it a second time."""
+    if tx.one(f"select 1 from inbox where id = ? and {OPEN}", (inbox_id,)) is None:
+        raise Withdrawn("it was answered, refused or withdrawn meanwhile")
 
 
 def end(tx: Transaction, inbox_ids: Sequence[int], *, error: str | None, now: int, keep_words: bool = False) -> None:

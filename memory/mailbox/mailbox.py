@@ -131,6 +131,7 @@ class Mailbox:
         """
 
         def act(tx: Transaction) -> list[InboxRow]:
+            inbox.expect_open(tx, inbox_id)
             rows = [row for row in inbox.waiting(tx, session_key) if row.held]
             for row in rows:
                 tx.run("update inbox set held = 0 where id = ?", (row.id,))
@@ -281,6 +282,7 @@ class Mailbox:
     @in_write
     def show_again(self, tx: Transaction, session_key: str, outbox_id: int, *, inbox_id: int, gone: Part) -> None:
         """Queues a row of unknown fate again at a person's request. If its fate is settled, the person gets `gone`."""
+        inbox.expect_open(tx, inbox_id)
         row = tx.one(
             # No longer offered: if its fate becomes unknown once more, the person is asked anew.
             "update outbox set state = 'pending', offered = 0, not_before = 0, created_at = ?"

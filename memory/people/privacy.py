@@ -146,6 +146,7 @@ class Privacy:
         """
 
         def acted(tx: Transaction) -> None:
+            inbox.expect_open(tx, inbox_id)
             for note in act(Linking(tx, context, now=self._now(), new_id=self._new_id)):
                 if note.to is None:
                     said = Outgoing(session_key=context.session.key, pieces=note.pieces, inbox_id=inbox_id, edits=edits)

@@ -163,11 +163,12 @@ async def test_after_a_full_disk_reminders_come_at_once(world: World, faults: Fa
 async def test_who_can_not_be_heard_is_told_why_without_paths_and_statements(
     world: World, faults: Faults, error: str, reason: str
 ) -> None:
-    """The channel shows the text to people and on the health page; what the driver said is in the log."""
+    """The channel shows the text to people, and the reason with its paths to the operator."""
     faults.break_down(error, on="insert into inbox")
     with pytest.raises(NotTaken) as raised:
         await world.say("hello", author=BOB)
-    assert reason in str(raised.value)
+    assert reason in str(raised.value) and "Say it again" in str(raised.value), "nothing of it is kept"
+    assert "remora.db" in raised.value.reason, "the operator is told which file"
     assert not [part for part in ("insert", "remora.db", "/", "column", "select") if part in str(raised.value)]
 
 

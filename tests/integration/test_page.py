@@ -247,6 +247,13 @@ async def test_files_go_both_ways(page: Page) -> None:
     assert (await bea.get(f"/chat/main/file/{path}")).status_code == 404
 
 
+async def test_a_memory_that_is_too_long_is_cut_and_not_typed_anew(page: Page) -> None:
+    """The form has no copy of what was typed into it."""
+    ada = await page.signed_in()
+    assert "Refused" not in await ada.told("/memory", at="/memory", value="the shed holds " + "tools " * 1_000)
+    assert "the shed holds" in await ada.text("/memory")
+
+
 async def test_a_memory_is_found_corrected_pinned_and_forgotten(page: Page) -> None:
     """Each change answers with the receipt that the command gives."""
     ada = await page.signed_in()
@@ -266,6 +273,9 @@ async def test_a_memory_is_found_corrected_pinned_and_forgotten(page: Page) -> N
     assert "Held until" in old and "Bern" in (await ada.get(f"/memory/{new}")).text
 
     at = f"/memory/{new}"
+    assert (await ada.post("/memory/5", at=at, action="forget")).status_code == 404
+    emptied = await ada.post(at, at=at, action="edit", value=" ")
+    assert (emptied.status_code, emptied.headers["Location"]) == (303, at)
     assert "Thun" in await ada.told(at, at=at, action="forget")
     key, data, _ = ada.buttons()[0]
     assert "Forgotten" in await ada.told("/answer", at=at, key=key, data=data, back="/memory")
