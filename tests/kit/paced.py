@@ -19,7 +19,9 @@ _FILE: Final = "pace.json"
 
 def keep(pace: WorkPace, folder: Path) -> None:
     """Writes the pace for the programs that are started with the configuration in `folder`."""
-    (folder / _FILE).write_text(json.dumps(asdict(pace)))
+    file = folder / _FILE
+    file.touch(mode=0o600)
+    file.write_text(json.dumps(asdict(pace)))
 
 
 def kept(folder: Path) -> WorkPace:

@@ -900,8 +900,8 @@ def _outside(before: Rows, after: Rows, mine: Mine) -> Iterator[str]:
     """Rows of anybody else that are not what they were."""
     own = _Own(before, after, mine)
     for table, row in _changed(before, after):
-        # That somebody has edited a message is noted once for all, and not whose.
-        if not own.has(table, row) and not (table == "erasures" and '"what": "edited"' in str(row.get("what"))):
+        # That words were replaced is noted once for all, and not whose.
+        if not own.has(table, row) and table != "erasures":
             yield f"outside: {table} {_brief(row)}"
 
 

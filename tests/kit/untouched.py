@@ -146,6 +146,8 @@ def _theirs_in_group(
             return changed is not None and _UNLEARNED.issuperset(changed)
         case "attachments":
             return before.rows[("messages", (row["message_id"],))]["author_id"] in identities
+        case "memory_sources" if changed == {"unsure"}:
+            return True  # the mark of a message that is gone
         case "memory_sources" | "memory_parents" | "memory_entities":
             return ("memories", (row["memory_id"],)) not in after.rows or (
                 key[0] == "memory_parents" and ("memories", (row["parent_id"],)) not in after.rows
