@@ -22,6 +22,7 @@ import structlog
 from hypothesis import settings
 
 from memory.context import Context
+from memory.learn.offline import patterns
 from memory.service import Service
 from memory.text.secrets.redact import redact
 from tests.kit import costs, postgres, stalls, stores
@@ -75,6 +76,14 @@ def pytest_collection_finish() -> None:
     The objects of the tests themselves are kept out of garbage collections, which else take a second.
     """
     redact("Nothing.")
+    for text in ("The weather is such.", "天气真是一言难尽啊，我觉得。", "Das Wetter ist so, dass ich mich wundere."):
+        patterns.discloses(text)
+    for text in (
+        "天気のことを考えています。",
+        "Le temps est tel que je me demande.",
+        "El tiempo es tal que me pregunto.",
+    ):
+        patterns.discloses(text)
     gc.collect()
     gc.freeze()
 

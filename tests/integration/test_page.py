@@ -466,7 +466,7 @@ async def test_a_key_is_made_shown_once_used_and_revoked(tmp_path: Path, unused_
             assert refused.status_code == 403, "it may only read"
 
             number = mine.partition("Editor")[0].split()[-1].strip("#.:")
-            await ada.told("/me", at="/me", action="revoke", id=number)
+            await ada.told("/me", at="/me", action="revoke", number=number)
             assert (await program.get("/v1/memories")).status_code == 401
         assert "Editor" not in await ada.text("/me")
         assert (await ada.post("/me", at="/me", action="make", label="x", scopes="all")).status_code == 400
@@ -568,11 +568,13 @@ async def test_what_was_not_delivered_is_sent_again_or_dropped(tmp_path: Path, u
             )
             numbers = [str((await page.alter((lost, [text])))[0][0]) for text in ("lost one", "lost two", "lost three")]
             assert "Not delivered on telegram: 3" in await ann.text("/admin/dead")
-            assert "sent again" in await ann.told("/admin/dead", at="/admin/dead", action="retry", id=numbers[0])
+            assert "sent again" in await ann.told("/admin/dead", at="/admin/dead", action="retry", number=numbers[0])
             await telegram.wait(chat=BOB, bot_messages=2)
             assert (await telegram.texts(BOB))[-1] == "lost one"
-            assert "is deleted" in await ann.told("/admin/dead", at="/admin/dead", action="drop", id=numbers[1])
-            assert "no undelivered" in await ann.told("/admin/dead", at="/admin/dead", action="retry", id=numbers[1])
+            assert "is deleted" in await ann.told("/admin/dead", at="/admin/dead", action="drop", number=numbers[1])
+            assert "no undelivered" in await ann.told(
+                "/admin/dead", at="/admin/dead", action="retry", number=numbers[1]
+            )
             assert "Deleted: 1" in await ann.told("/admin/dead", at="/admin/dead", action="purge")
             assert "Everything was delivered" in await ann.text("/admin/dead")
 
