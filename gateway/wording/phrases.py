@@ -64,7 +64,7 @@ def _told_once(key: str, value: str, *, language: Language) -> str:
 def _shortened(key: str, value: str, *, language: Language) -> str:
     for spoken in (language, *(one for one in LANGUAGES if one != language)):
         tail = _phrase(key, spoken)[1].strip()
-        inner = value.removesuffix(tail).rstrip() if tail and value != tail else value
+        inner = value.removesuffix(tail).rstrip() if tail and value != tail and value.endswith(tail) else value
         closed = inner != value
         opening = _opening(key, spoken, own=spoken == language, closed=closed).match(value)
         if opening is not None and len(rest := (inner if closed else value)[opening.end() :].lstrip()) > 0:
