@@ -38,7 +38,7 @@ _NAMED: Final = {
 
 @dataclass(slots=True)
 class Count:
-    """What was kept of the sittings of one language."""
+    """Counts the facts that were kept of the sittings of one language."""
 
     sittings: int = 0
     kept: int = 0

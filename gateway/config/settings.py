@@ -403,7 +403,7 @@ class InternetSettings(Section):
 
 
 class MemorySettings(Section):
-    """What holds for the memories of all agents."""
+    """Settings for the memories of all agents."""
 
     #: More would not fit beside the prompt of a small model.
     extract_tokens: ClassVar[int] = 2000

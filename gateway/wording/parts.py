@@ -1,4 +1,4 @@
-"""What people can ask for by name in every language: parts of memory, and words such as "all" and "off"."""
+"""Names the parts of memory that people ask for in every language, and words such as "all" and "off"."""
 
 from __future__ import annotations
 

@@ -660,7 +660,7 @@ async def test_a_session_that_can_not_be_held_is_read_after_all(tmp_path: Path, 
 
 
 async def test_a_reading_that_was_cut_off_is_not_done(memory: Service, clock: Clock) -> None:
-    """What stands behind the cut is read again, by halves, and what was whole counts once."""
+    """The rest behind the cut is read again, by halves, and whole facts count once."""
     likes = ["jazz", "chess", "rowing", "kites"]
 
     async def reads_little(request: ModelRequest) -> str:

@@ -43,7 +43,7 @@ async def test_a_name_takes_the_reminders_along(
 
 
 async def test_everything_about_something_takes_what_names_it_too() -> None:
-    """What was told under its name alone is known of it all the same."""
+    """A message that gives only the name is about it, too."""
     async with talk() as person:
         for told in ("I have a dog called Pixel.", "Pixel is a beagle.", "my friend Mo looks after Pixel on Mondays"):
             await person.say(told)

@@ -32,7 +32,7 @@ def talk(tmp_path: Path, clock: Clock) -> Talk:
 
 
 def opening(texts: Texts, key: str) -> str:
-    """What a text begins with, before its first field."""
+    """Returns the beginning of a text, before its first field."""
     return CATALOGUE[texts.language][key].partition("{")[0]
 
 

@@ -1,4 +1,4 @@
-"""What holds does not depend on the order in which messages are read: pieces fail, wait for a model, and come back."""
+"""The order of reading decides nothing about current facts: pieces fail, wait for a model, and come back."""
 
 from __future__ import annotations
 

@@ -901,7 +901,8 @@ def _outside(before: Rows, after: Rows, mine: Mine) -> Iterator[str]:
     own = _Own(before, after, mine)
     for table, row in _changed(before, after):
         # That words were replaced is noted once for all, and not whose.
-        if not own.has(table, row) and table != "erasures":
+        mark = table == "erasures" and (row.get("what") == "{}" or '"what": "edited"' in str(row.get("what")))
+        if not own.has(table, row) and not mark:
             yield f"outside: {table} {_brief(row)}"
 
 

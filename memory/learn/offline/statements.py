@@ -54,7 +54,7 @@ _EARNEST: Final = frozenset({"allergy", "condition", "age"})
 
 
 class Stated(NamedTuple):
-    """What a clause states, as it was written."""
+    """A fact that a clause states, as it was written."""
 
     key: str
     value: str
