@@ -154,7 +154,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """The hits that a model is shown for one question: their number, those that hold gold, and the share of the gold."""
+    """The hits that a model is shown for one question: all, those that hold gold, and the share of the gold."""
 
     hits: int
     good: int
