@@ -106,8 +106,6 @@ class _Cut:
 
 
 class Compaction:
-    """The compactions of one store (`Service.compaction`)."""
-
     def __init__(
         self, database: Database, *, agents: Agents, learner: Learner, mailbox: Mailbox, runtime: Runtime, loops: Loops
     ) -> None:
@@ -152,7 +150,6 @@ class Compaction:
             return await self._compact(cut, bounds, seconds=_PATIENCE)
 
     async def settled(self) -> None:
-        """Waits until the compactions under way are done."""
         while self._tasks:
             await asyncio.gather(*self._tasks.values())
 

@@ -330,7 +330,6 @@ class Edits:
         return outbox.drop_dead(self._tx, channel, outbox_id)
 
     def settle(self, question: Question, answer: str | None) -> bool:
-        """Closes a question with the choice taken. Returns False if that was done already."""
         return questions.settle(self._tx, question.id, answer)
 
     def ask_again(self, question: Question) -> bool:

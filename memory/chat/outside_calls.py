@@ -37,8 +37,6 @@ class AgreedCall:
 
 
 class OutsideCalls:
-    """The calls from one store (`Service.outside_calls`)."""
-
     def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
         self._database = database
         self._now = now

@@ -13,8 +13,6 @@ from memory.store.questions import OpenQuestion, Question
 
 
 class OpenQuestions:
-    """The questions of one store (`Service.questions`)."""
-
     def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
         self._database = database
         self._now = now

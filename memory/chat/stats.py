@@ -154,8 +154,6 @@ def _stats(reader: Reader, scope: Scope) -> ScopeStats:
 
 
 class Stats:
-    """The figures of one store (`Service.stats`)."""
-
     def __init__(
         self, database: Database, *, mailbox: Mailbox, embedding: Embedding | None, now: Callable[[], int]
     ) -> None:
@@ -222,7 +220,6 @@ class Stats:
 
     @in_read
     def rows(self, reader: Reader) -> Mapping[str, int]:
-        """Returns the number of rows of the largest tables, which takes a while."""
         return {
             "messages": reader.number("select count(*) from messages"),
             "memories": reader.number("select count(*) from memories"),

@@ -90,8 +90,6 @@ class Keyring:
 
 
 class ApiKeys:
-    """The keys of one store (`Service.keys`). Keys are made and revoked here by the operator at the machine."""
-
     def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
         self._database = database
         self._now = now

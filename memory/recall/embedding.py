@@ -244,7 +244,6 @@ class Embedding:
         )
 
     async def close(self) -> None:
-        """Stops at once. Documents under way stay in the queue."""
         try:
             if self._task is not None:
                 self._task.cancel()
@@ -280,7 +279,6 @@ class Embedding:
             await self._work_off()
 
     async def _work_off(self) -> None:
-        """Embeds waiting documents, whenever there are any. Never ends."""
         reported = 0
         while True:
             # Cleared before the queue is read: documents that come later set it again.
@@ -353,7 +351,6 @@ class Embedding:
         return 0
 
     async def _work_off_some(self) -> int:
-        """Embeds the newest waiting documents. Returns the number of those looked at."""
         looked_at, jobs = await self._database.read(self._look)
         without_text = looked_at - {job.doc for job in jobs}
         if without_text:

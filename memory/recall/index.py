@@ -106,7 +106,6 @@ class Mending:
             await asyncio.wait({self._task})
 
     async def close(self) -> None:
-        """Stops mending at once. The next start resumes it."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -218,7 +217,6 @@ async def catch_up(database: Database) -> None:
 
 
 def catch_up_some(tx: Transaction) -> None:
-    """Indexes the oldest changes, as many as fit a short transaction."""
     changes = documents.take_changes(tx, limit=_STRETCH)
     if not all(isinstance(row["doc"], int) for row in changes):
         raise IndexDamaged("The log of changes is damaged. Nothing is lost: the index is rebuilt.")
@@ -354,7 +352,6 @@ def _index(tx: Transaction, docs: Collection[int]) -> None:
 
 
 def _matched(row: Row) -> Candidate:
-    """Converts a row of `postings.matching` to a candidate."""
     tokens = postings.tokens_of(row)
     return Candidate(
         doc=row["doc"],

@@ -141,7 +141,6 @@ class Ranked:
 
     @property
     def parts(self) -> dict[ScorePart, float]:
-        """The parts of the score that are more than 0 for any candidate."""
         return {name: round(float(values[self.place]), 3) for name, values in self.signals.items()}
 
 
@@ -153,7 +152,6 @@ def rank(
     *,
     limit: int | None = None,
 ) -> list[Ranked]:
-    """Returns all candidates, best first; with `limit` only so many."""
     if not candidates:
         return []
     near = _neighbours(candidates)
@@ -277,7 +275,6 @@ def _by_sitting(candidates: Sequence[Candidate], base: Floats) -> Floats:
 
 
 def _share(values: Floats) -> Floats:
-    """Returns the values as shares of the largest, 0…1."""
     best = float(values.max(initial=0.0))
     return values / best if best > 0 else np.zeros(len(values))
 
