@@ -26,10 +26,7 @@ _names = count()
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A message: where somebody lives, or may live, from one of two accounts.
-
-    It may be edited to say another thing, and deleted in the end.
-    """
+    """A message from one of two accounts: where somebody lives, or may live. It may be edited, then deleted."""
 
     value: str
     unsure: bool
@@ -145,36 +142,17 @@ async def test_any_order_of_reading_leaves_the_same_values(memory: Service, data
     assert [value for value, unsure in there if not unsure] == [m.value for m in plain[-1:]]
 
 
+L, B, P = "Lisbon", "Berlin", "Porto"
 #: Orders of reading that once left other values.
 ONCE_WRONG = (
     # The plain telling of a guess goes: it is a guess again.
-    (
-        [Told("Lisbon", False, 0), Told("Lisbon", False, 0, ("Berlin", True)),
-         Told("Berlin", False, 0, deleted=True), Told("Lisbon", False, 0)],
-        [0, 1, 2, 3],
-    ),
+    ([Told(L, False, 0), Told(L, False, 0, (B, True)), Told(B, False, 0, deleted=True), Told(L, False, 0)], [0, 1, 2, 3]),
     # A guess that had ended is told plainly before it was made.
-    (
-        [Told("Porto", False, 1), Told("Lisbon", False, 0), Told("Porto", False, 0), Told("Porto", True, 0)],
-        [0, 3, 2, 1],
-    ),
+    ([Told(P, False, 1), Told(L, False, 0), Told(P, False, 0), Told(P, True, 0)], [0, 3, 2, 1]),
     # What proved a guess is edited away.
-    (
-        [Told("Lisbon", False, 0), Told("Berlin", True, 1), Told("Berlin", False, 0, ("Lisbon", False)),
-         Told("Lisbon", False, 0)],
-        [0, 1, 2, 3],
-    ),
+    ([Told(L, False, 0), Told(B, True, 1), Told(B, False, 0, (L, False)), Told(L, False, 0)], [0, 1, 2, 3]),
     # Two guesses of one value come to stand side by side.
-    (
-        [Told("Porto", False, 0), Told("Lisbon", False, 0), Told("Porto", True, 1), Told("Lisbon", False, 0),
-         Told("Porto", True, 1)],
-        [0, 2, 3, 4, 1],
-    ),
-    (
-        [Told("Lisbon", False, 0), Told("Berlin", False, 0, ("Lisbon", False)), Told("Berlin", True, 1),
-         Told("Lisbon", False, 0), Told("Berlin", True, 1)],
-        [0, 1, 2, 3, 4],
-    ),
+    ([Told(P, False, 0), Told(L, False, 0), Told(P, True, 1), Told(L, False, 0), Told(P, True, 1)], [0, 2, 3, 4, 1]),
 )  # fmt: skip
 
 
