@@ -58,7 +58,6 @@ def written(request: Request) -> str:
 
 
 def asked(request: ModelRequest) -> str:
-    """A question of the background as text, with ids made equal."""
     material = re.sub(r"m_(?!q7)\w+", "m_id", request.material)
     held = "" if request.schema is None else f"\n=== held to\n{json.dumps(request.schema)}"
     return f"=== system\n{request.instructions}=== user\n{material}\n=== answer\nat most {request.max_tokens} tokens{held}\n"
@@ -73,7 +72,6 @@ def agrees(name: str, text: str) -> bool:
 
 
 async def test_the_first_prompt_of_all_reads_as_agreed(tmp_path: Path) -> None:
-    """Nothing is known yet."""
     model = ScriptedModel()
     bench = bench_of(tmp_path, model)
     async with bench.running():
@@ -82,7 +80,6 @@ async def test_the_first_prompt_of_all_reads_as_agreed(tmp_path: Path) -> None:
 
 
 async def test_a_prompt_after_a_compaction_reads_as_agreed(tmp_path: Path) -> None:
-    """The summary stands beside what is known."""
     model = ScriptedModel()
     bench = bench_of(tmp_path, model)
     async with bench.running():
@@ -95,7 +92,6 @@ async def test_a_prompt_after_a_compaction_reads_as_agreed(tmp_path: Path) -> No
 
 
 async def test_the_question_what_to_remember_reads_as_agreed(tmp_path: Path, clock: Clock) -> None:
-    """Everybody under their name, in what is known as in what was said."""
     model = Model({"facts": [{"about": "ada", "category": "place", "key": "home", "value": "Porto", "messages": [1]}]})
     async with opened(tmp_path / "r.db", clock, agents=["assistant"], model=BackgroundModel(complete=model)) as memory:
         for text in ("I live in Porto", "we move to Faro next week"):
@@ -105,7 +101,6 @@ async def test_the_question_what_to_remember_reads_as_agreed(tmp_path: Path, clo
 
 
 async def test_the_question_what_holds_reads_as_agreed(tmp_path: Path, clock: Clock) -> None:
-    """Facts about the speaker and about others."""
     model = Model({"pairs": []})
     async with opened(tmp_path / "r.db", clock, agents=["assistant"], model=BackgroundModel(complete=model)) as memory:
         turn = await say(memory, private("ada"), "hello", clock=clock, learn=False)
