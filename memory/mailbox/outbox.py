@@ -251,7 +251,6 @@ def empty_dead(tx: Transaction, *, before: int) -> None:
 
 
 def open_rows(reader: Reader) -> list[Row]:
-    """Returns the outbox rows that were not sent, with their states."""
     return reader.all(
         "select id, created_at, state, offered, attempts, not_before, error from outbox"
         " where state in ('pending', 'sending', 'unknown')"

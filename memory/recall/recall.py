@@ -311,7 +311,6 @@ def _says_no_more(text: str, taught: Sequence[Memory]) -> bool:
 
 
 def _asked_for(memory: Memory) -> str:
-    """Returns the words by which a person may ask for a memory."""
     return f"{memory.key} {memory.value} {memory.subject} {cues(memory.key)}"
 
 

@@ -186,7 +186,6 @@ class Reminders:
         return [one for one in _reachable(reader, context) if one.first]
 
     async def is_shown(self, session_key: str, platform_ref: str) -> bool:
-        """Returns whether a message shown in a session is about a reminder of any person."""
         found = await self._database.read(lambda reader: outbox.reminder_shown(reader, session_key, platform_ref))
         return found is not None
 

@@ -184,7 +184,6 @@ def session_by_id(reader: Reader, session_id: int) -> Session:
 
 
 def is_on(reader: Reader, session: Session, platform: str) -> bool:
-    """Returns whether a session's chat is on this platform."""
     return reader.one("select 1 from chats where id = ? and platform = ?", (session.chat_id, platform)) is not None
 
 

@@ -131,7 +131,6 @@ def memories(reader: Reader, docs: Iterable[int]) -> dict[int, Row]:
 
 
 def after(reader: Reader, doc: int, *, limit: int) -> list[int]:
-    """Returns the next documents after `doc`, in their order."""
     return reader.ids(
         "select doc from (select 2 * id as doc from memories where id > ? order by id limit ?) told"
         " union all select doc from ("

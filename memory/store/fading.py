@@ -120,7 +120,6 @@ def _weight(memory: Memory, now: int) -> float:
 
 
 def _fades_in(half_life_days: float) -> int:
-    """Returns the milliseconds in which a memory of full strength fades."""
     return math.floor(half_life_days * math.log2(1 / ARCHIVE_BELOW) * _DAY_MS)
 
 
